@@ -3,6 +3,7 @@
  * and checked; it opens nothing but the file of settings.
  */
 import { readFile } from 'node:fs/promises';
+import { InvalidFieldError } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 import { PARTITIONS_PER_NODE } from '../config/cluster-directory.ts';
@@ -52,8 +53,13 @@ export async function containerSettings(environment: Environment): Promise<Conta
     const host = pattern.replaceAll('{ordinal}', String(each));
     const at = (port: number): object => ({ host, port });
     const node = { id: nodeIdOf(each), http: at(ports.http), peer: at(ports.peer), resp: at(ports.resp) };
-    return validateNode(node, 'QUORATE_HOST');
+    try {
+      return validateNode(node, 'QUORATE_HOST');
+    } catch (error) {
+      throw error instanceof InvalidFieldError ? new ConfigError('QUORATE_HOST', error.bound) : error;
+    }
   };
+  addressOf(ordinal);
   return {
     clusterId: read.text('QUORATE_CLUSTER_ID'),
     ordinal,

@@ -26,8 +26,8 @@ export function trusting(proxies: readonly string[]): IsTrusted {
 }
 
 /**
- * @returns undefined if whoever asks is no trusted gateway
- * @throws InvalidBodyError naming the header, if a gateway does not say where its client is
+ * @returns undefined if whoever asks is no trusted gateway, or does not say where its client is
+ * @throws InvalidBodyError naming the header, if what it says is no address
  */
 export function clientAddressOf(
   { rawHeaders, socket }: Pick<IncomingMessage, 'rawHeaders' | 'socket'>,
@@ -35,9 +35,11 @@ export function clientAddressOf(
 ): string | undefined {
   const asker = canonicalAddress(socket.remoteAddress?.replace(/%.*$/, '') ?? '');
   if (asker === undefined || !isTrusted(asker)) return undefined;
-  const values = rawHeaders.filter(
-    (_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === FORWARDED_FOR,
-  );
+ const values = rawHeaders.filter(
+ (_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === FORWARDED_FOR,
+ ,
+ );
+ if (values.length === 0) return undefined;
   const hops = values.join(',').split(',');
   let address: string | undefined;
   // From the right: what stands before the first that is not ours was said by the client, and may be anything.

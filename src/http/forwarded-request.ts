@@ -44,11 +44,11 @@ export function forwardedRequestOf(
   const query = queryFieldsOf(request.url ?? '', FORWARDED_QUERY);
   const denyStatus = denyStatusOf(query.deny_status);
   const user = headerUserOf(request, settings.userHeader)?.userId;
-  const address = clientAddressOf(request, isTrusted);
   // What is no number is refused with the bounds.
   const cost = query.cost !== undefined && NUMBER.test(query.cost) ? Number(query.cost) : query.cost;
   const common = { cost: cost as number | undefined, requestId: query.request_id };
   const isDescribed = isDescribing && query.rule === undefined;
+  const address = isDescribed || user === undefined ? clientAddressOf(request, isTrusted) : undefined;
   if (user === undefined && address === undefined) throw nobody(settings);
   const wanted = isDescribed
     ? described(request, { user, address }, common)

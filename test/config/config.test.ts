@@ -96,7 +96,11 @@ describe('a configuration', () => {
   it('says how its HTTP door answers only if it is told', () => {
     expect(validateConfig(VALID)).not.toHaveProperty('http');
     expect(validateConfig({ ...VALID, http: {} }).http).toEqual({ rateLimitHeaders: ['x', 'draft'] });
-    const http = { rateLimitHeaders: ['draft6', 'x', 'draft'], userHeader: 'X-User-Id' };
+    const http = {
+      rateLimitHeaders: ['draft6', 'x', 'draft'],
+      userHeader: 'X-User-Id',
+      trustedProxies: ['::1', '10.0.0.0/8'],
+    };
     const config = validateConfig({ ...VALID, http });
     expect(config.http).toEqual({ ...http, userHeader: 'x-user-id' });
     expect(validateConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
@@ -115,6 +119,10 @@ describe('a configuration', () => {
     [{ userHeader: 'x-user:' }, 'http.userHeader', 'the name of a header'],
     [{ userHeader: 7 }, 'http.userHeader', 'the name of a header'],
     [{ userHeaders: 'x' }, 'http.userHeaders', 'known here are rateLimitHeaders, userHeader'],
+    [{ trustedProxies: '10.0.0.1' }, 'http.trustedProxies', 'a list of at most 64'],
+    [{ trustedProxies: ['10.0.0.1', '10.0.0.0/33'] }, 'http.trustedProxies[1]', 'an address or a network'],
+    [{ trustedProxies: ['gateway'] }, 'http.trustedProxies[0]', 'an address or a network'],
+    [{ trustedProxies: ['fe80::1%eth0'] }, 'http.trustedProxies[0]', 'an address or a network'],
     [[], 'http', 'must be an object'],
   ])('with %j for its HTTP door is refused naming the field and its bound', (http, field, bound) => {
     const error = refusal({ ...VALID, http });

@@ -134,7 +134,7 @@ describe('the environment of a container', () => {
   it.each<[Record<string, string>, string]>([
     [{ QUORATE_CLUSTER_ID: '' }, 'QUORATE_CLUSTER_ID must be set'],
     [{ QUORATE_HOST: 'q' }, 'QUORATE_HOST must have {ordinal}'],
-    [{ QUORATE_HOST: 'q {ordinal}' }, 'QUORATE_HOST.http.host must be a host name'],
+    [{ QUORATE_HOST: 'q {ordinal}' }, 'QUORATE_HOST must be a host name'],
     [{ HOSTNAME: 'q' }, 'QUORATE_ORDINAL must be an integer'],
     [{ QUORATE_ORDINAL: '-1' }, 'QUORATE_ORDINAL must be an integer'],
     [{ QUORATE_FOUNDERS: '65' }, 'QUORATE_FOUNDERS must be an integer from 1 to 64'],

@@ -31,31 +31,35 @@ async function manifests(): Promise<readonly Manifest[]> {
   return documents.map((document) => document.toJS() as Manifest);
 }
 
-/** What the compiler objects to. */
-async function mistakesIn(all: readonly Manifest[]): Promise<string> {
+/** What the compiler objects to, by the name under which they are given. */
+async function mistakesIn(named: Readonly<Record<string, readonly Manifest[]>>): Promise<string> {
   const directory = await temporaryDirectory();
   try {
-    const lines = all.map(({ apiVersion, kind, ...rest }, i) => {
-      const from = apiVersion.includes('/') ? apiVersion.replace('.k8s.io', '') : `core/${apiVersion}`;
-      const types = join(ROOT, 'node_modules', 'kubernetes-types', from);
-      const value = JSON.stringify({ apiVersion, kind, ...rest }, null, 1);
-      return `import type { ${kind} as Kind${i} } from ${JSON.stringify(types)};\nexport const value${i}: Kind${i} = ${value};`;
+    const files = Object.entries(named).map(async ([name, all]) => {
+      const lines = all.map(({ apiVersion, kind, ...rest }, i) => {
+        const from = apiVersion.includes('/') ? apiVersion.replace('.k8s.io', '') : `core/${apiVersion}`;
+        const types = join(ROOT, 'node_modules', 'kubernetes-types', from);
+        const value = JSON.stringify({ apiVersion, kind, ...rest }, null, 1);
+        return `import type { ${kind} as Kind${i} } from ${JSON.stringify(types)};\nexport const value${i}: Kind${i} = ${value};`;
+      });
+      await writeFile(join(directory, `${name}.ts`), lines.join('\n'));
+      return `${name}.ts`;
     });
-    const file = join(directory, 'manifests.ts');
-    await writeFile(file, lines.join('\n'));
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    const options = [
-      '--noEmit',
-      '--strict',
-      '--skipLibCheck',
-      '--types',
-      '',
-      '--module',
-      'esnext',
-      '--moduleResolution',
-      'bundler',
-    ];
-    return await run(process.execPath, [tsc, ...options, file], { cwd: directory }).then(
+ const options = [
+ '--noEmit',
+ '--strict',
+ '--skipLibCheck',
+ '--types',
+ '',
+
+ '--module',
+ 'esnext',
+ '--moduleResolution',
+ 'bundler',
+ ];
+ const args = [tsc, ...options, ...(await Promise.all(files))];
+ return await run(process.execPath, args, { cwd: directory }).then(
       () => '',
       (error: unknown) => String((error as { readonly stdout?: string }).stdout),
     );
@@ -67,16 +71,29 @@ async function mistakesIn(all: readonly Manifest[]): Promise<string> {
 describe('the manifests of Kubernetes', () => {
   it('are of the types that its API publishes', async () => {
     const all = await manifests();
-    expect(await mistakesIn(all)).toBe('');
+    const changed = (change: (spec: object) => object): readonly Manifest[] =>
+      all.flatMap((each) => {
+        const { kind, spec } = each as Manifest & { readonly spec: object };
+        return kind === 'StatefulSet' ? [{ ...each, spec: change(spec) }] : [];
+      });
+    const said = await mistakesIn({
+      ours: all,
+      misspelt: changed((spec) => ({ ...spec, replica: 3 })),
+      mistyped: changed((spec) => ({ ...spec, replicas: '3' })),
+      incomplete: changed((spec) => ({ ...spec, selector: undefined })),
+    });
+    expect(said).toContain("'replica' does not exist");
+    for (const wrong of ['misspelt', 'mistyped', 'incomplete']) expect(said).toContain(`${wrong}.ts(`);
+    expect(said).not.toContain('ours.ts(');
     expect(all.map(({ kind }) => kind).sort()).toEqual(
       ['ConfigMap', 'NetworkPolicy', 'PodDisruptionBudget', 'Service', 'Service', 'StatefulSet'].sort(),
     );
-    const said = await mistakesIn(
-      all.map((each) =>
-        each.kind === 'StatefulSet' ? { ...each, spec: { replica: 3, serviceName: 7 } } : each,
-      ),
-    );
-    expect(said).toMatch(/'replica' does not exist[\s\S]*TS2322/);
+ const said = await mistakesIn(
+ all.map((each) =>
+ each.kind === 'StatefulSet' ? { ...each, spec: { replica: 3, serviceName: 7 } } : each,
+ ),
+ );
+ expect(said).toMatch(/'replica' does not exist[\s\S]*TS2322/);
   });
 
   it('tell the container all that it needs', async () => {
@@ -86,14 +103,16 @@ describe('the manifests of Kubernetes', () => {
     };
     const pod = podOf(all);
     const [container] = pod.containers;
-    const stated = Object.fromEntries(container?.env.map(({ name, value }) => [name, value]) ?? []);
+    const stated = Object.fromEntries(
+      container?.env.map(({ name, value }) => [name, value?.replace('$(NAMESPACE)', 'ns')]) ?? [],
+    );
     const settings = { ...data, ...stated, QUORATE_SETTINGS: '', HOSTNAME: 'quorate-2' };
     const { nodeId, addressOf, clusterId, foundingPort } = await containerSettings(settings);
     const { http, peer, resp } = addressOf(1);
     const services = all.filter(({ kind }) => kind === 'Service') as unknown as Service[];
     const [headless] = services.filter(({ spec }) => spec.clusterIP === 'None');
     expect([nodeId, clusterId]).toEqual([3, data['QUORATE_CLUSTER_ID']]);
-    expect(http.host).toBe(`quorate-1.${headless?.metadata.name}.$(NAMESPACE).svc.cluster.local`);
+    expect(http.host).toBe(`quorate-1.${headless?.metadata.name}.ns.svc.cluster.local`);
     const ports = [http.port, peer.port, resp?.port, foundingPort];
     expect(container?.ports.map(({ containerPort }) => containerPort)).toEqual(ports);
     expect(headless?.spec.ports.map(({ port }) => port)).toEqual(ports);

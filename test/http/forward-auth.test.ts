@@ -49,7 +49,8 @@ describe('who it is', () => {
   });
 
   it.each<[string, Record<string, string>, string, string]>([
-    ['nobody says', {}, '127.0.0.1', 'x-forwarded-for'],
+    ['nobody says', {}, '127.0.0.1', 'userId'],
+    ['nobody says it in words', { 'x-forwarded-for': '' }, '127.0.0.1', 'x-forwarded-for'],
     ['who asks is no gateway of ours', { 'x-forwarded-for': '203.0.113.9' }, '192.0.2.1', 'userId'],
     [
       'a gateway says what is no address',
@@ -167,7 +168,7 @@ describe('with a document of rules', () => {
     ['the path is none', { 'x-forwarded-uri': 'a' }, 'x-forwarded-uri'],
     ['the path is not UTF-8', { 'x-forwarded-uri': '/%ff' }, 'x-forwarded-uri'],
     ['the path is too long', { 'x-forwarded-uri': `/${'a'.repeat(1024)}` }, 'descriptors.endpoint'],
-    ['nobody is known', { 'x-forwarded-for': undefined }, 'x-forwarded-for'],
+    ['nobody is known', { 'x-forwarded-for': undefined }, 'userId'],
   ])('is refused where %s', async (_what, changes, field) => {
     withDocument();
     const all = Object.entries<string | undefined>({ ...FORWARDED, ...changes });

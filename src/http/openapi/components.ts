@@ -33,14 +33,15 @@ const FLAG: Schema = { type: 'boolean' };
 const COUNT = integer(0);
 const NODE = integer(1, NODE_ID_MAX);
 const userId = text(KEY_BYTES_MAX, 'whose budget is asked for');
-const descriptors: Schema = {
+/** @param minProperties none are needed where a user is named, who is one of them */
+const descriptors = (minProperties: 0 | 1): Schema => ({
   type: 'object',
-  description: 'what the request is; the rules in force find its limits',
-  minProperties: 1,
+  description: 'what the request is; the rules in force find its limits. A userId is one of them',
+  minProperties,
   maxProperties: DESCRIPTORS_MAX,
   propertyNames: text(DESCRIPTOR_NAME_BYTES_MAX),
   additionalProperties: { type: 'string', maxLength: DESCRIPTOR_VALUE_BYTES_MAX },
-};
+});
 const common = {
   timestampMillis: orNull(
     integer(0, TIMESTAMP_MILLIS_MAX, 'when it happened, for rules with the clock `request`'),
@@ -76,17 +77,31 @@ const REQUESTS = {
     description: 'by a rule, or with descriptors: then the rules in force find the limits',
     anyOf: [
       asked({ userId, rule: orNull(rule), descriptors: { type: 'null' }, ...common }, ['userId']),
-      asked({ userId: orNull(userId), rule: { type: 'null' }, descriptors, ...common }, ['descriptors']),
+      asked({ userId: orNull(userId), rule: { type: 'null' }, descriptors: descriptors(1), ...common }, [
+        'descriptors',
+      ]),
+      asked({ userId, rule: { type: 'null' }, descriptors: descriptors(0), ...common }, [
+        'userId',
+        'descriptors',
+      ]),
     ],
   },
   BatchRequest: asked({ requests: list(ref('AllowRequest'), { minItems: 1, maxItems: BATCH_MAX }) }, [
     'requests',
   ]),
   RefundRequest: asked({ requestId: text(REQUEST_ID_BYTES_MAX) }, ['requestId']),
-  DescribedRefundRequest: asked(
-    { requestId: text(REQUEST_ID_BYTES_MAX), descriptors, userId: orNull(userId) },
-    ['requestId', 'descriptors'],
-  ),
+  DescribedRefundRequest: {
+    anyOf: [
+      asked({ requestId: text(REQUEST_ID_BYTES_MAX), descriptors: descriptors(1), userId: orNull(userId) }, [
+        'requestId',
+        'descriptors',
+      ]),
+      asked({ requestId: text(REQUEST_ID_BYTES_MAX), descriptors: orNull(descriptors(0)), userId }, [
+        'requestId',
+        'userId',
+      ]),
+    ],
+  },
   CustomerRequest: asked({
     tier: text(TIER_BYTES_MAX),
     overrides: list(override, { maxItems: OVERRIDES_MAX }),
@@ -119,14 +134,15 @@ const REQUESTS = {
       partitionBytesMax: integer(4_096),
     }),
   },
-  OneRuleRequest: {
-    type: 'object',
-    description: 'the rule as a document or a table has it; its id is that of the address',
-  },
-  NodesRequest: asked({
-    add: asked({ id: NODE, http: hostPort, peer: hostPort }, ['id', 'http', 'peer']),
-    remove: NODE,
-  }),
+ OneRuleRequest: {
+ type: 'object',
+ description: 'the rule as a document or a table has it; its id is that of the address',
+ },
+ NodesRequest: asked({
+ add: asked({ id: NODE, http: hostPort, peer: hostPort }, ['id', 'http', 'peer']),
+ remove: NODE,
+integer(1),
+ }),
   VersionRequest: asked({ version: integer(1) }, ['version']),
   TokenRequest: asked({ role: oneOf(ROLES), name: text(TOKEN_NAME_BYTES_MAX) }, ['role', 'name']),
 } satisfies Record<string, Schema>;

@@ -71,7 +71,11 @@ let opened: Door | undefined;
 
 /** One that answers whatever it is asked, for all inputs. */
 function door(): Door {
-  opened ??= new Door(HTTP_LIMITS, { ...HTTP_SETTINGS_DEFAULTS, userHeader: USER_HEADER });
+  opened ??= new Door(HTTP_LIMITS, {
+    ...HTTP_SETTINGS_DEFAULTS,
+    userHeader: USER_HEADER,
+    trustedProxies: ['127.0.0.1', '10.0.0.0/8'],
+  });
   return opened;
 }
 
@@ -166,6 +170,8 @@ const simple = fc.constantFrom(
   'GET /v1/users/ada?rule=default\n\n',
   'GET /v1/users/%E2%82%AC\n\n',
   'GET /v1/usage?minutes=5&rule=a&top=3\n\n',
+  'GET /v1/forward-auth?deny_status=403&rule=a&cost=2&request_id=b\nx-user: ada\n\n',
+  'GET /v1/forward-auth\nx-forwarded-for: 2001:db8::1, 10.0.0.1\nx-forwarded-method: GET\nx-forwarded-uri: /a/../%62?c\n\n',
   'GET /v1/cluster\n\n',
   'GET /healthz\n\n',
   'GET /readyz\n\n',
