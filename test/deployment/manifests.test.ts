@@ -82,7 +82,7 @@ describe('the manifests of Kubernetes', () => {
       mistyped: changed((spec) => ({ ...spec, replicas: '3' })),
       incomplete: changed((spec) => ({ ...spec, selector: undefined })),
     });
-    expect(said).toContain("'replica' does not exist");
+    expect(said).toContain(`'"replica"' does not exist`);
     for (const wrong of ['misspelt', 'mistyped', 'incomplete']) expect(said).toContain(`${wrong}.ts(`);
     expect(said).not.toContain('ours.ts(');
     expect(all.map(({ kind }) => kind).sort()).toEqual(

@@ -159,7 +159,7 @@ const HOST = fc.oneof(
 );
 
 describe('what the door takes', () => {
-  const allow = some({
+  const anything = some({
     userId: TEXTS,
     rule: TEXTS,
     cost: NUMBERS,
@@ -167,6 +167,15 @@ describe('what the door takes', () => {
     requestId: TEXTS,
     descriptors: DESCRIPTORS,
   });
+
+  const allow = fc.oneof(
+    anything,
+    fc.record({ userId: fc.constant('ada'), cost: NUMBERS, requestId: TEXTS }, { requiredKeys: ['userId'] }),
+    fc.record(
+      { descriptors: DESCRIPTORS, cost: fc.constant(2), userId: TEXTS },
+      { requiredKeys: ['descriptors'] },
+    ),
+  );
 
   it.each<[string, SchemaName, 'POST' | 'PUT', fc.Arbitrary<unknown>]>([
     ['/v1/allow', 'AllowRequest', 'POST', allow],

@@ -42,6 +42,8 @@ const descriptors = (minProperties: 0 | 1): Schema => ({
   propertyNames: text(DESCRIPTOR_NAME_BYTES_MAX),
   additionalProperties: { type: 'string', maxLength: DESCRIPTOR_VALUE_BYTES_MAX },
 });
+/** Beside descriptors a user is one of them, and has their bound. */
+const describedUser: Schema = { type: 'string', maxLength: DESCRIPTOR_VALUE_BYTES_MAX };
 const common = {
   timestampMillis: orNull(
     integer(0, TIMESTAMP_MILLIS_MAX, 'when it happened, for rules with the clock `request`'),
@@ -77,10 +79,11 @@ const REQUESTS = {
     description: 'by a rule, or with descriptors: then the rules in force find the limits',
     anyOf: [
       asked({ userId, rule: orNull(rule), descriptors: { type: 'null' }, ...common }, ['userId']),
-      asked({ userId: orNull(userId), rule: { type: 'null' }, descriptors: descriptors(1), ...common }, [
-        'descriptors',
-      ]),
-      asked({ userId, rule: { type: 'null' }, descriptors: descriptors(0), ...common }, [
+      asked(
+        { userId: orNull(describedUser), rule: { type: 'null' }, descriptors: descriptors(1), ...common },
+        ['descriptors'],
+      ),
+      asked({ userId: describedUser, rule: { type: 'null' }, descriptors: descriptors(0), ...common }, [
         'userId',
         'descriptors',
       ]),
@@ -92,14 +95,14 @@ const REQUESTS = {
   RefundRequest: asked({ requestId: text(REQUEST_ID_BYTES_MAX) }, ['requestId']),
   DescribedRefundRequest: {
     anyOf: [
-      asked({ requestId: text(REQUEST_ID_BYTES_MAX), descriptors: descriptors(1), userId: orNull(userId) }, [
-        'requestId',
-        'descriptors',
-      ]),
-      asked({ requestId: text(REQUEST_ID_BYTES_MAX), descriptors: orNull(descriptors(0)), userId }, [
-        'requestId',
-        'userId',
-      ]),
+      asked(
+        { requestId: text(REQUEST_ID_BYTES_MAX), descriptors: descriptors(1), userId: orNull(describedUser) },
+        ['requestId', 'descriptors'],
+      ),
+      asked(
+        { requestId: text(REQUEST_ID_BYTES_MAX), descriptors: orNull(descriptors(0)), userId: describedUser },
+        ['requestId', 'userId'],
+      ),
     ],
   },
   CustomerRequest: asked({
