@@ -12,6 +12,8 @@ interface Grants {
   /** Oldest first. */
   readonly log: { readonly atMillis: number; readonly cost: number }[];
   readonly windowMillis: number;
+  /** The cost of all in the log. */
+  used: number;
 }
 
 export type ShareAnswer =
@@ -19,28 +21,25 @@ export type ShareAnswer =
   | { readonly allowed: false; readonly retryAfterMillis: number };
 
 export class LocalShares {
-  /** Who was granted longest ago comes first. */
   readonly #byKey = new Map<string, Grants>();
   #grants = 0;
 
   /** @param cost 1 and more */
   allow(subject: string, cost: number, { limit, windowMillis }: LocalShare, nowMillis: number): ShareAnswer {
     const key = `${limit}/${windowMillis} ${subject}`;
-    const log: Grants['log'] = this.#byKey.get(key)?.log ?? [];
-    this.#forgetIn(log, windowMillis, nowMillis);
-    const used = log.reduce((sum, each) => sum + each.cost, 0);
-    if (used + cost > limit)
-      return {
-        allowed: false,
-        retryAfterMillis: untilFits({ log, used, cost, limit }, windowMillis, nowMillis),
-      };
-    if (!this.#byKey.has(key) && this.#byKey.size >= KEYS_MAX) this.#forgetIdle(nowMillis);
-    const hasRoom = (this.#byKey.has(key) || this.#byKey.size < KEYS_MAX) && this.#grants < GRANTS_MAX;
+    const known = this.#byKey.get(key);
+    const grants: Grants = known ?? { log: [], windowMillis, used: 0 };
+    this.#forget(grants, nowMillis);
+    if (grants.used + cost > limit)
+      return { allowed: false, retryAfterMillis: untilFits(grants, limit - cost, nowMillis) };
+    if ((known === undefined && this.#byKey.size >= KEYS_MAX) || this.#grants >= GRANTS_MAX)
+      this.#forgetIdle(nowMillis);
+    const hasRoom = (known !== undefined || this.#byKey.size < KEYS_MAX) && this.#grants < GRANTS_MAX;
     if (!hasRoom) return { allowed: false, retryAfterMillis: windowMillis };
-    log.push({ atMillis: nowMillis, cost });
+    grants.log.push({ atMillis: nowMillis, cost });
+    grants.used += cost;
     this.#grants += 1;
-    this.#byKey.delete(key);
-    this.#byKey.set(key, { log, windowMillis });
+    this.#byKey.set(key, grants);
     return { allowed: true };
   }
 
@@ -48,29 +47,29 @@ export class LocalShares {
     return this.#byKey.size;
   }
 
-  #forgetIn(log: Grants['log'], windowMillis: number, nowMillis: number): void {
+  /** What is out of its window. */
+  #forget(grants: Grants, nowMillis: number): void {
+    const { log, windowMillis } = grants;
     const live = log.findIndex(({ atMillis }) => atMillis > nowMillis - windowMillis);
-    this.#grants -= log.splice(0, live === -1 ? log.length : live).length;
+    const gone = live === 0 ? [] : log.splice(0, live === -1 ? log.length : live);
+    for (const { cost } of gone) grants.used -= cost;
+    this.#grants -= gone.length;
   }
 
   #forgetIdle(nowMillis: number): void {
-    for (const [key, { log, windowMillis }] of this.#byKey) {
-      this.#forgetIn(log, windowMillis, nowMillis);
-      if (log.length === 0) this.#byKey.delete(key);
+    for (const [key, grants] of this.#byKey) {
+      this.#forget(grants, nowMillis);
+      if (grants.log.length === 0) this.#byKey.delete(key);
     }
   }
 }
 
-/** Until so much of the log is out of its window that the cost fits; the window if it never does. */
-function untilFits(
-  { log, used, cost, limit }: { log: Grants['log']; used: number; cost: number; limit: number },
-  windowMillis: number,
-  nowMillis: number,
-): number {
+/** Until no more than `mostUsed` is in the log; the window if that is never so. */
+function untilFits({ log, used, windowMillis }: Grants, mostUsed: number, nowMillis: number): number {
   let left = used;
-  for (const { atMillis, cost: taken } of log) {
-    left -= taken;
-    if (left + cost <= limit) return Math.max(1, Math.ceil(atMillis + windowMillis - nowMillis));
+  for (const { atMillis, cost } of log) {
+    left -= cost;
+    if (left <= mostUsed) return Math.max(1, Math.ceil(atMillis + windowMillis - nowMillis));
   }
   return windowMillis;
 }

@@ -176,6 +176,26 @@ describe('a local share', () => {
       expect(granted.filter((at) => at >= begin && at < begin + 1_000).length).toBeLessThanOrEqual(3);
   });
 
+  it('counts costs, and says when so much is free again', () => {
+    const shares = new LocalShares();
+    expect(shares.allow('ada', 2, share, 0).allowed).toBe(true);
+    expect(shares.allow('ada', 1, share, 400).allowed).toBe(true);
+    expect(shares.allow('ada', 1, share, 500)).toEqual({ allowed: false, retryAfterMillis: 500 });
+    expect(shares.allow('ada', 3, share, 500)).toEqual({ allowed: false, retryAfterMillis: 900 });
+    expect(shares.allow('ada', 4, share, 500)).toEqual({ allowed: false, retryAfterMillis: 1_000 });
+    expect(shares.allow('ada', 2, share, 1_000).allowed).toBe(true);
+  });
+
+  it('remembers so many grants of all keys together, and denies more', () => {
+    const shares = new LocalShares();
+    const large = { mode: 'local', limit: 10_000, windowMillis: 1_000 } as const;
+    let granted = 0;
+    for (let i = 0; i < 300_000; i += 1)
+      if (shares.allow(`user-${i % 30}`, 1, large, 0).allowed) granted += 1;
+    expect(granted).toBe(262_144);
+    expect(shares.allow('user-0', 1, large, 1_000).allowed).toBe(true);
+  });
+
   it('denies new keys while it has no room, and takes them when others are idle', () => {
     const shares = new LocalShares();
     for (let i = 0; i < 4_096; i += 1) expect(shares.allow(`user-${i}`, 1, share, 0).allowed).toBe(true);

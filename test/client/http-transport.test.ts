@@ -85,6 +85,23 @@ describe('an exchange', () => {
     expect(await exchange(origin)).toMatchObject({ kind: 'failed', isSent: true });
   });
 
+  it('may have been sent where a connection breaks that was kept', async () => {
+    let requests = 0;
+    const origin = await serve((request, response) => {
+      requests += 1;
+      if (requests === 1) request.resume().on('end', () => response.end('{}'));
+      else request.socket.destroy();
+    });
+    const transport = new HttpTransport(PLAIN);
+    transports.push(transport);
+    const results: ExchangeResult[] = [];
+    for (let i = 0; i < 2; i += 1) {
+      const asked = { origin, method: 'POST', path: '/', body: '{}', timeoutMillis: 60_000 } as const;
+      results.push(await new Promise((resolve) => transport.send(asked, resolve)));
+    }
+    expect(results).toMatchObject([{ kind: 'response' }, { kind: 'failed', isSent: true }]);
+  });
+
   it('has no answer where that breaks in the middle', async () => {
     const origin = await serve((request, response) => {
       response.writeHead(200, { 'content-length': '100' });

@@ -73,6 +73,17 @@ describe('waitForPermit', () => {
     expect(permit.value?.allowed).toBe(true);
   });
 
+  it('asks under a new id once what may have been counted was denied', async () => {
+    const played = new Played({ deadlineMillis: 500, attemptMillis: 500 });
+    watched(played.client.waitForPermit(ADA));
+    await played.pass(1_000);
+    const before = new Set(ids(played));
+    played.last.answer(denialOf({ retryAfterMillis: 1_000 }));
+    await played.pass(1_200);
+    expect(before.size).toBe(1);
+    expect(played.last.requests.map(({ requestId = '' }) => before.has(requestId))).toEqual([false]);
+  });
+
   it('does not ask again what may have been counted and has no id', async () => {
     const played = new Played({ requestIds: false, attemptMillis: 500 });
     const permit = watched(played.client.waitForPermit(ADA));
