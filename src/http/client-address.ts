@@ -35,11 +35,10 @@ export function clientAddressOf(
 ): string | undefined {
   const asker = canonicalAddress(socket.remoteAddress?.replace(/%.*$/, '') ?? '');
   if (asker === undefined || !isTrusted(asker)) return undefined;
- const values = rawHeaders.filter(
- (_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === FORWARDED_FOR,
- ,
- );
- if (values.length === 0) return undefined;
+  const values = rawHeaders.filter(
+    (_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === FORWARDED_FOR,
+  );
+  if (values.length === 0) return undefined;
   const hops = values.join(',').split(',');
   let address: string | undefined;
   // From the right: what stands before the first that is not ours was said by the client, and may be anything.

@@ -99,15 +99,15 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const slow = new SlowDecisions({ logger, monotonicMillis });
   const behind = behindDoor(init, self, { readiness, view, usage, access, slow, shedder });
   const resp = respDoor(init, at.resp, { node: behind, doorClock, turn, ...clocks });
- const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, ...clocks });
- const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
- const doors: Record<string, FrontDoor> = { ...further };
- const metrics = metricsOf(init, { readiness, resp, grpc, usage, access, slow, shedder, transport, doors });
- const http = httpDoor(
- init,
- { address: at.http, advertisedHost: self.http.host },
- { node: behind, live, doorClock, metrics, ...clocks },
- );
+  const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, ...clocks });
+  const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
+  const doors: Record<string, FrontDoor> = { ...further };
+  const metrics = metricsOf(init, { readiness, resp, grpc, usage, access, slow, shedder, transport, doors });
+  const http = httpDoor(
+    init,
+    { address: at.http, advertisedHost: self.http.host },
+    { node: behind, live, doorClock, metrics, ...clocks },
+  );
   doors['http'] = http;
   const store = observed(init, opened, { metrics, slow, monotonicMillis });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));

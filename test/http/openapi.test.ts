@@ -54,10 +54,8 @@ afterAll(() => door.app.close());
 describe('the document', () => {
   it('is OpenAPI 3.1', async () => {
     const validator = new Validator();
- const asJson: unknown = await validator.validate(
- JSON.parse(JSON.stringify(openApiDocument()));
- const { valid, errors } = await validator.validate(asJson as object,
- Parameters<Validator['validate']>[0]);
+    const asJson: unknown = JSON.parse(JSON.stringify(openApiDocument()));
+    const { valid, errors } = await validator.validate(asJson as Parameters<Validator['validate']>[0]);
     expect([valid, errors]).toEqual([true, undefined]);
     expect(validator.version).toBe('3.1');
   });
@@ -137,13 +135,11 @@ const NUMBERS = fc.constantFrom<unknown>(
 );
 const DESCRIPTORS = fc.oneof(
   fc.constantFrom<unknown>(null, [], 'a', {}),
- fc.dictionary(
- fc.constantFrom('ip', 'endpoint', 'a', 'n'.repeat(64), 'n'.repeat(65)),
- fc.oneof(TEXTS, fc.constant('a')),
- ),
- fc
- .constantFrom(15, 17)
- .map((n) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`d${i}`, 'a']))),
+  fc.dictionary(
+    fc.constantFrom('ip', 'endpoint', 'a', 'n'.repeat(64), 'n'.repeat(65)),
+    fc.oneof(TEXTS, fc.constant('a')),
+  ),
+  fc.constantFrom(15, 17).map((n) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`d${i}`, 'a']))),
 );
 const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<object> =>
   fc.record({ ...fields, other: fc.constant(1) }, { requiredKeys: [] }).chain((record) =>
@@ -179,17 +175,17 @@ describe('what the door takes', () => {
 
   it.each<[string, SchemaName, 'POST' | 'PUT', fc.Arbitrary<unknown>]>([
     ['/v1/allow', 'AllowRequest', 'POST', allow],
- [
- '/v1/allow/batch',
- 'BatchRequest',
- 'POST',
- some({
- requests: fc.oneof(
- fc.array(fc.oneof(allow, fc.constant({ userId: 'ada' })), { maxLength: 2 }),
- fc.constant(1),
- ),
- }),
- ],
+    [
+      '/v1/allow/batch',
+      'BatchRequest',
+      'POST',
+      some({
+        requests: fc.oneof(
+          fc.array(fc.oneof(allow, fc.constant({ userId: 'ada' })), { maxLength: 2 }),
+          fc.constant(1),
+        ),
+      }),
+    ],
     ['/v1/users/ada/refunds', 'RefundRequest', 'POST', some({ requestId: TEXTS })],
     [
       '/v1/refunds',

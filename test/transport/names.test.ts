@@ -19,11 +19,11 @@ it('a name that leads elsewhere than before is followed with the next connection
     if (name !== NAME)
       return original(...([name, options, done].filter((each) => each !== undefined) as unknown[]));
     lookups += 1;
- process.nextTick(() =>
- options.all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4),
- );
- };
- vi.spyOn(dns, 'lookup').mockImplementation(lookup as typeof dns.lookup);
+    process.nextTick(() =>
+      options.all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4),
+    );
+  };
+  vi.spyOn(dns, 'lookup').mockImplementation(lookup as typeof dns.lookup);
   const { port } = server.address;
   const a = await Peer.start(
     cleanup,

@@ -137,15 +137,14 @@ const REQUESTS = {
       partitionBytesMax: integer(4_096),
     }),
   },
- OneRuleRequest: {
- type: 'object',
- description: 'the rule as a document or a table has it; its id is that of the address',
- },
- NodesRequest: asked({
- add: asked({ id: NODE, http: hostPort, peer: hostPort }, ['id', 'http', 'peer']),
- remove: NODE,
-integer(1),
- }),
+  OneRuleRequest: {
+    type: 'object',
+    description: 'the rule as a document or a table has it; its id is that of the address',
+  },
+  NodesRequest: asked({
+    add: asked({ id: NODE, http: hostPort, peer: hostPort }, ['id', 'http', 'peer']),
+    remove: integer(1),
+  }),
   VersionRequest: asked({ version: integer(1) }, ['version']),
   TokenRequest: asked({ role: oneOf(ROLES), name: text(TOKEN_NAME_BYTES_MAX) }, ['role', 'name']),
 } satisfies Record<string, Schema>;
