@@ -6,7 +6,7 @@ import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import { QuorateClient } from '../../src/client/client.ts';
 import type { ClientEvent } from '../../src/client/events.ts';
 import type { ClientOptions } from '../../src/client/options.ts';
-import { eventually, TestCluster } from '../cluster/harness.ts';
+import { eventually, TestCluster, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 
 let cluster: TestCluster;
 let nodes: string[];
@@ -28,6 +28,7 @@ afterAll(async () => {
 async function tokenOf(role: string, shown?: string): Promise<string> {
   return eventually(`a token of role ${role}`, async () => {
     const response = await nodeFetch(new URL('/v1/tokens', nodes[0]), {
+      signal: AbortSignal.timeout(WAIT_MILLIS_MAX),
       method: 'POST',
       headers: {
         'content-type': 'application/json',

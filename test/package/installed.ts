@@ -27,8 +27,11 @@ try {
   if (error instanceof InvalidLimiterArgumentError) console.log(decisions.join(), error.field satisfies string);
 }
 const client = new QuorateClient({ nodes: ['http://127.0.0.1:1'] });
-for (const limited of [express, fastify, hono]) limited({ client, identify: byApiKey() });
-fetch({ client, identify: byApiKey() }, () => undefined);
+const identify = byApiKey();
+express({ client, identify });
+fastify({ client, identify });
+hono({ client, identify });
+fetch({ client, identify }, () => undefined);
 try {
   new QuorateClient({ nodes: [] });
 } catch (error) {
