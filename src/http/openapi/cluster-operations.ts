@@ -90,6 +90,23 @@ const TELLING: Readonly<Record<string, Operation>> = {
     summary: 'Nodes, leaders, log positions and rules',
     answers: { 200: { is: 'Cluster' }, 503: { is: 'Readiness' } },
   },
+  'GET /v1/leaders': {
+    ...watching,
+    summary: 'Who leads which partition, for clients that ask leaders directly',
+    answers: {
+      200: {
+        is: 'Leaders',
+        example: { nodes: [{ id: 1, http: '127.0.0.1:8101' }], partitions: [{ leader: 1, term: 2 }] },
+      },
+      503: { is: 'Readiness' },
+    },
+  },
+  'GET /v1/events': {
+    ...watching,
+    summary: 'How the cluster is, once a second, as server-sent events',
+    description: '`cluster`, `figures`, and `faults` when there are new ones.',
+    answers: { 200: { is: { type: 'text/event-stream' } }, 503: { is: 'Failure' } },
+  },
   'GET /v1/usage': {
     ...watching,
     summary: 'What the doors of all nodes answered',

@@ -304,6 +304,10 @@ const ANSWERS = {
     },
     ['clusterVersion'],
   ),
+  Leaders: told({
+    nodes: list(told({ id: NODE, http: TEXT })),
+    partitions: list(told({ leader: COUNT, term: COUNT })),
+  }),
   Readiness: told({ status: TEXT }),
   Version: told({ version: COUNT }),
   Draining: told({ node: NODE, draining: FLAG }),

@@ -124,6 +124,18 @@ export const DECISION_OPERATIONS: Readonly<Record<string, Operation>> = {
     ],
     answers: { ...DECIDED, ...CONFLICT },
   },
+  'POST /json': {
+    group,
+    summary: "Envoy's rate limit protocol, as envoyproxy/ratelimit takes it in JSON",
+    description: 'A `RateLimitRequest` of RLS v3 by the mapping of protocol buffers to JSON; see src/rls.',
+    body: { is: { type: 'application/json' } },
+    answers: {
+      200: { is: { type: 'application/json' } },
+      400: { is: { type: 'text/plain' } },
+      429: { is: { type: 'application/json' } },
+      503: { is: { type: 'text/plain' } },
+    },
+  },
   'GET /v1/users/:userId': {
     group,
     summary: 'How does a key stand? Nothing is counted',
