@@ -1,0 +1,236 @@
+/**
+ * Moves copies so that those of a partition share as few hosts, then as few zones, as the nodes allow, and then so that nodes hold
+ * about the same. Pure: the same everywhere. Where nodes share nothing (`Topology.isFlat`) nobody needs it.
+ *
+ * What the copies of a partition share is a sum over pairs of nodes, and zones are made of whole hosts. So a row of nodes that no
+ * exchange of one node for another makes better is the best there is (a sum of convex functions of the sizes of nested sets is
+ * M-convex), and after one node came, went or got another label, one exchange in each row is enough. Loads are evened out only by
+ * exchanges that make no row worse.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { PlacementTable } from './placement.ts';
+import type { Topology } from './topology.ts';
+import { Ways } from './ways.ts';
+
+export interface SpreadInit {
+  readonly topology: Topology;
+  /** Copies of each partition, at most the number of nodes. */
+  readonly copies: number;
+  /** Where the copies are; nodes that are not in `topology` may still be there. */
+  readonly home: PlacementTable;
+  /** In which order a partition goes through the nodes where nothing else decides. */
+  readonly orderOf: (partition: number) => readonly NodeId[];
+  /** Where the copies were when all had moved last, and may still be. */
+  readonly settled?: PlacementTable | undefined;
+}
+
+/**
+ * @param rows by partition, distinct nodes of the topology, at most `copies`; what is missing is added. Not changed
+ * @returns in each row first who was there, in the same order, then who came
+ */
+export function spreadOut(rows: PlacementTable, init: SpreadInit): NodeId[][] {
+  const spread = new Spread(rows, init);
+  spread.fill();
+  spread.mend();
+  // First by copies that have to move anyway.
+  spread.even(0);
+  spread.even(1);
+  return spread.rows;
+}
+
+/** Nodes are told by their place in the list of nodes of the topology. */
+interface Exchange {
+  readonly partition: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+class Spread {
+  readonly #init: SpreadInit;
+  readonly #nodes: readonly NodeId[];
+  readonly #placeOf: ReadonlyMap<NodeId, number>;
+  /** By partition, as `home` and `settled`. */
+  readonly #rows: number[][];
+  readonly #home: readonly (readonly number[])[];
+  readonly #settled: readonly (readonly number[])[];
+  /** By place: how many copies a node has. */
+  readonly #held: number[];
+  /** Of two places: as the topology has it. */
+  readonly #closeness: readonly (readonly number[])[];
+
+  constructor(rows: PlacementTable, init: SpreadInit) {
+    this.#init = init;
+    const { topology, home, settled = [] } = init;
+    this.#nodes = topology.nodes;
+    this.#placeOf = new Map(this.#nodes.map((node, place) => [node, place]));
+    const placesOf = (row: readonly NodeId[]): number[] =>
+      row.flatMap((node) => this.#placeOf.get(node) ?? []);
+    this.#rows = rows.map(placesOf);
+    this.#home = home.map(placesOf);
+    this.#settled = settled.map(placesOf);
+    this.#held = this.#nodes.map(() => 0);
+    for (const place of this.#rows.flat()) this.#add(place, 1);
+    this.#closeness = this.#nodes.map((a) => this.#nodes.map((b) => topology.closeness(a, b)));
+  }
+
+  get rows(): NodeId[][] {
+    return this.#rows.map((row) => row.flatMap((place) => this.#nodes[place] ?? []));
+  }
+
+  /** Adds to each row what it lacks: who shares least with it, then who had it when all had moved last, then who holds least. */
+  fill(): void {
+    for (const [partition, row] of this.#rows.entries()) {
+      while (row.length < this.#init.copies) {
+        const heir = firstOfLeast(this.#others(partition), (place) => [
+          this.#cost(row, place),
+          this.#settled[partition]?.includes(place) === true ? 0 : 1,
+          this.#held[place] ?? 0,
+        ]);
+        if (heir === undefined) return;
+        row.push(heir);
+        this.#add(heir, 1);
+      }
+    }
+  }
+
+  /** Exchanges nodes in rows that get better by it, until there is no such row. */
+  mend(): void {
+    for (const partition of this.#rows.keys()) {
+      for (let best = this.#bestFor(partition); best !== undefined; best = this.#bestFor(partition))
+        this.#exchange(best);
+    }
+  }
+
+  #bestFor(partition: number): Exchange | undefined {
+    const others = this.#others(partition);
+    const better = (this.#rows[partition] ?? [])
+      .flatMap((from) => others.map((to) => ({ partition, from, to, gain: this.#gain(partition, from, to) })))
+      .filter(({ gain }) => gain < 0);
+    return firstOfLeast(better, (each) => [
+      each.gain,
+      this.#moves(each),
+      (this.#held[each.to] ?? 0) - (this.#held[each.from] ?? 0),
+    ]);
+  }
+
+  /** Who does not hold the partition, in the order in which it goes through the nodes. */
+  #others(partition: number): number[] {
+    const row = this.#rows[partition] ?? [];
+    return this.#init
+      .orderOf(partition)
+      .flatMap((node) => this.#placeOf.get(node) ?? [])
+      .filter((place) => !row.includes(place));
+  }
+
+  /**
+   * Hands copies on from nodes that hold more to nodes that hold at least two less, along the shortest paths, by exchanges after which
+   * rows share as little as before.
+   *
+   * @param movesMax how many more copies an exchange may move
+   */
+  even(movesMax: 0 | 1): void {
+    const ways = new Ways(this.#nodes.length);
+    for (const partition of this.#rows.keys()) this.#count(ways, partition, movesMax, 1);
+    const exchange = (each: Exchange): void => {
+      this.#count(ways, each.partition, movesMax, -1);
+      this.#exchange(each);
+      this.#count(ways, each.partition, movesMax, 1);
+    };
+    /** From whom there was a path that could not be gone. */
+    const stuck = new Set<number>();
+    for (;;) {
+      const path = ways.path(this.#held, stuck);
+      const [start] = path ?? [];
+      if (path === undefined || start === undefined) return;
+      if (this.#handOnAlong(path, movesMax, exchange)) stuck.clear();
+      else stuck.add(start);
+    }
+  }
+
+  /** Of a row: which exchanges there are. */
+  #count(ways: Ways, partition: number, movesMax: number, by: 1 | -1): void {
+    const row = this.#rows[partition] ?? [];
+    for (const from of row) {
+      for (let to = 0; to < this.#nodes.length; to += 1)
+        if (!row.includes(to) && this.#mayExchange({ partition, from, to }, movesMax))
+          ways.count(from, to, by);
+    }
+  }
+
+  #mayExchange(each: Exchange, movesMax: number): boolean {
+    return this.#gain(each.partition, each.from, each.to) === 0 && this.#moves(each) <= movesMax;
+  }
+
+  /** All of it or nothing, for an exchange may end what another one on the path needs. Says whether it did. */
+  #handOnAlong(path: readonly number[], movesMax: number, exchange: (each: Exchange) => void): boolean {
+    const done: Exchange[] = [];
+    for (let i = path.length - 1; i > 0; i -= 1) {
+      const next = this.#between(path[i - 1] ?? 0, path[i] ?? 0, movesMax);
+      if (next === undefined) {
+        for (const { partition, from, to } of done.toReversed()) exchange({ partition, from: to, to: from });
+        return false;
+      }
+      exchange(next);
+      done.push(next);
+    }
+    return true;
+  }
+
+  /** The first exchange that moves least. */
+  #between(from: number, to: number, movesMax: number): Exchange | undefined {
+    const all = [...this.#rows.keys()]
+      .filter((partition) => {
+        const row = this.#rows[partition] ?? [];
+        return row.includes(from) && !row.includes(to);
+      })
+      .map((partition) => ({ partition, from, to }))
+      .filter((each) => this.#mayExchange(each, movesMax));
+    return firstOfLeast(all, (each) => [this.#moves(each)]);
+  }
+
+  #exchange({ partition, from, to }: Exchange): void {
+    const row = this.#rows[partition] ?? [];
+    row.splice(row.indexOf(from), 1);
+    row.push(to);
+    this.#add(from, -1);
+    this.#add(to, 1);
+  }
+
+  /** How many more copies move with it than without. */
+  #moves({ partition, from, to }: Exchange): number {
+    const home = this.#home[partition] ?? [];
+    return (home.includes(from) ? 1 : 0) - (home.includes(to) ? 1 : 0);
+  }
+
+  /** What the row shares after the exchange, and did not before; negative: it gets better. */
+  #gain(partition: number, from: number, to: number): number {
+    let gain = 0;
+    for (const other of this.#rows[partition] ?? [])
+      if (other !== from) gain += this.#close(other, to) - this.#close(other, from);
+    return gain;
+  }
+
+  #cost(row: readonly number[], place: number): number {
+    return row.reduce((sum, other) => sum + this.#close(other, place), 0);
+  }
+
+  #close(a: number, b: number): number {
+    return this.#closeness[a]?.[b] ?? 0;
+  }
+
+  #add(place: number, count: number): void {
+    this.#held[place] = (this.#held[place] ?? 0) + count;
+  }
+}
+
+/** The first of those whose key is least, number by number. */
+function firstOfLeast<T>(values: readonly T[], keyOf: (value: T) => readonly number[]): T | undefined {
+  let [least, leastKey]: [T | undefined, readonly number[]] = [undefined, []];
+  for (const value of values) {
+    const key = keyOf(value);
+    const differing = key.findIndex((part, i) => part !== leastKey[i]);
+    if (least === undefined || (differing >= 0 && (key[differing] ?? 0) < (leastKey[differing] ?? 0)))
+      [least, leastKey] = [value, key];
+  }
+  return least;
+}

@@ -1,0 +1,78 @@
+/**
+ * Which nodes fail together: those on one host, and those in one zone, as their labels say. Pure: the same labels give the same
+ * everywhere.
+ *
+ * A node without a host label is alone on its host. A host is in one zone: that of its node with the lowest id that names one;
+ * without any it is in a zone of its own. So zones are made of whole hosts, and who has no label shares nothing with anybody.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { NodeLabels } from '../api/node-labels.ts';
+
+export interface LabelledNode extends NodeLabels {
+  readonly id: NodeId;
+}
+
+/** More than all pairs of copies of a partition can share of zones: no zones make up for a host. */
+const HOST_SHARED = 1_000;
+const ZONE_SHARED = 1;
+
+export class Topology {
+  /** By id. */
+  readonly nodes: readonly NodeId[];
+  readonly #hosts = new Map<NodeId, string>();
+  readonly #zones = new Map<NodeId, string>();
+
+  constructor(labelled: readonly LabelledNode[]) {
+    const byId = labelled.toSorted((a, b) => a.id - b.id);
+    this.nodes = byId.map(({ id }) => id);
+    const zoneOfHost = new Map<string, string>();
+    for (const node of byId) {
+      const host = hostOf(node);
+      this.#hosts.set(node.id, host);
+      if (node.zone !== undefined && !zoneOfHost.has(host)) zoneOfHost.set(host, `zone ${node.zone}`);
+    }
+    for (const [id, host] of this.#hosts) this.#zones.set(id, zoneOfHost.get(host) ?? host);
+  }
+
+  sharesHost(a: NodeId, b: NodeId): boolean {
+    return this.#hosts.get(a) === this.#hosts.get(b);
+  }
+
+  sharesZone(a: NodeId, b: NodeId): boolean {
+    return this.#zones.get(a) === this.#zones.get(b);
+  }
+
+  /** How much worse it is to have a copy on each of two nodes than on two that share nothing; 0 for those. */
+  closeness(a: NodeId, b: NodeId): number {
+    return (this.sharesHost(a, b) ? HOST_SHARED : 0) + (this.sharesZone(a, b) ? ZONE_SHARED : 0);
+  }
+
+  /** No choice of so many nodes is better than another: each host has one node, and zones are all one or all different. */
+  get isFlat(): boolean {
+    const zones = new Set(this.#zones.values()).size;
+    const hosts = new Set(this.#hosts.values()).size;
+    return hosts === this.nodes.length && (zones <= 1 || zones === this.nodes.length);
+  }
+
+  /** Whether the same nodes share the same, whatever it is called. */
+  isLike(other: Topology): boolean {
+    if (String(this.nodes) !== String(other.nodes)) return false;
+    return this.nodes.every((a) => this.nodes.every((b) => this.closeness(a, b) === other.closeness(a, b)));
+  }
+
+  /** So many nodes that share as little as that many can; those with the lowest ids where there is a choice. */
+  apart(count: number): NodeId[] {
+    const chosen: NodeId[] = [];
+    while (chosen.length < Math.min(count, this.nodes.length)) {
+      const left = this.nodes.filter((node) => !chosen.includes(node));
+      const costs = left.map((node) => chosen.reduce((sum, other) => sum + this.closeness(node, other), 0));
+      const next = left[costs.indexOf(Math.min(...costs))];
+      if (next !== undefined) chosen.push(next);
+    }
+    return chosen.sort((a, b) => a - b);
+  }
+}
+
+function hostOf({ id, host }: LabelledNode): string {
+  return host === undefined ? `node ${id}` : `host ${host}`;
+}
