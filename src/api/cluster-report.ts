@@ -2,6 +2,7 @@
  * What one node knows about the whole cluster, as `GET /v1/cluster` says it, and the check of such a report by whoever
  * reads one. For people, scripts and tests; nothing is decided by it.
  */
+import type { NodeLabels } from './node-labels.ts';
 import { RULE_CLOCKS, type Rule } from './rule.ts';
 
 /** How a clock runs against those of a majority; unless it is fit, its node leads nothing. */
@@ -29,7 +30,7 @@ export interface ReportedSelf {
 }
 
 /** Of a node that belongs to the cluster. Null: not known yet. */
-export interface ReportedNode {
+export interface ReportedNode extends NodeLabels {
   readonly id: number;
   readonly http: string | null;
   /** Where it speaks the Redis protocol; absent or null where it does not, or nothing of it is known. */
@@ -110,6 +111,8 @@ function isNode(value: unknown): boolean {
     isNullOr(value['clock'], (clock) => isOneOf(clock, CLOCK_STATES)) &&
     (value['incarnation'] === undefined || isString(value['incarnation'])) &&
     (value['draining'] === undefined || value['draining'] === true) &&
+    (value['zone'] === undefined || isString(value['zone'])) &&
+    (value['host'] === undefined || isString(value['host'])) &&
     (value['speaks'] === undefined || isNullOr(value['speaks'], isNumber)) &&
     (value['release'] === undefined || isNullOr(value['release'], isString))
   );

@@ -16,6 +16,7 @@ import type { DescribedAnswer, DescribedDone, DescribedRequest } from './describ
 import type { AllowRequest } from './request.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
 import type { AccessBehindDoor } from './token.ts';
+import type { LabelChange, LabelResult } from './label-change.ts';
 import type { UpgradeChange, UpgradeResult } from './upgrade.ts';
 import type { UsageQuery, UsageResult } from './usage.ts';
 import type { SheddingBehindDoor } from './shedding.ts';
@@ -72,6 +73,8 @@ export interface NodeBehindDoor {
   readonly usage: (query: UsageQuery, done: (result: UsageResult) => void) => void;
   readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
   readonly drain: (change: DrainChange, done: (result: DrainResult) => void) => void;
+  /** Says otherwise where a node stands. @param change as `validateLabelChange` gave it; `done` is told once */
+  readonly label: (change: LabelChange, done: (result: LabelResult) => void) => void;
   /** Raises the version of the cluster. @param change as `validateUpgrade` gave it; `done` is told once */
   readonly upgrade: (change: UpgradeChange, done: (result: UpgradeResult) => void) => void;
   /** Those in force, as far as this node knows; undefined while it knows none. */

@@ -1,5 +1,6 @@
-/** Where a node of a cluster is reached, and the check of such an address wherever one is given. */
+/** Where a node of a cluster is reached and stands, and the check of that wherever it is given. */
 import { integerAt, InvalidFieldError, objectAt } from './fields.ts';
+import { type NodeLabels, validateLabels } from './node-labels.ts';
 
 export const NODE_ID_MAX = 0x7fff_ffff;
 const PORT_MAX = 65_535;
@@ -11,7 +12,7 @@ export interface HostPort {
   readonly port: number;
 }
 
-export interface NodeAddress {
+export interface NodeAddress extends NodeLabels {
   readonly id: number;
   readonly http: HostPort;
   readonly peer: HostPort;
@@ -27,18 +28,19 @@ export function addressesOf({ http, peer, resp, grpc }: NodeAddress): Readonly<R
 }
 
 /**
- * Checks the id and the addresses of one node. Port 0 lets the system choose, where a node is told to listen.
+ * Checks the id, the addresses and the labels of one node. Port 0 lets the system choose, where a node is told to listen.
  *
  * @throws InvalidFieldError naming the field, below `path`
  */
 export function validateNode(value: unknown, path: string): NodeAddress {
-  const node = objectAt(value, path, ['id', 'http', 'peer', 'resp', 'grpc']);
+ const node = objectAt(value, path, ['id', 'http', 'peer', 'resp', 'grpc', 'zone', 'host']);
   return {
     id: integerAt(node['id'], `${path}.id`, 1, NODE_ID_MAX),
     http: hostPort(node['http'], `${path}.http`),
     peer: hostPort(node['peer'], `${path}.peer`),
     ...(node['resp'] !== undefined && { resp: hostPort(node['resp'], `${path}.resp`) }),
-    ...(node['grpc'] !== undefined && { grpc: hostPort(node['grpc'], `${path}.grpc`) }),
+ ...(node['grpc'] !== undefined && { grpc: hostPort(node['grpc'], `${path}.grpc`) }),
+ ...validateLabels(node, path),
   };
 }
 

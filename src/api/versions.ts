@@ -13,9 +13,11 @@ export interface VersionRange {
 /** A byte in the header of every frame. */
 export const VERSION_BOUND = 255;
 /** What this program speaks and reads. */
-export const VERSIONS: VersionRange = { min: 12, max: 13 };
+export const VERSIONS: VersionRange = { min: 12, max: 14 };
 /** The first that can say which versions it speaks, and with which a cluster can be told to go on. */
 export const VERSION_NEGOTIATED = 13;
+/** The first in which nodes have labels, and copies are placed by them. */
+export const VERSION_LABELLED = 14;
 /** Of who says nothing of versions: a node, or a cluster that was created by such. */
 export const VERSION_UNSAID = 12;
 export const UNSAID: VersionRange = { min: VERSION_UNSAID, max: VERSION_UNSAID };

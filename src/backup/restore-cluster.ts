@@ -12,8 +12,9 @@ import { factsOf } from '../config/cluster-facts.ts';
 import { type ClusterConfig, ConfigError, validateConfig } from '../config/config.ts';
 import { encodeHistoryLost } from '../limiter/log/command.ts';
 import type { RuleTable } from '../limiter/rules.ts';
-import { META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
+import { META_GROUP, metaMembers, unlabelled } from '../meta/cluster-placement.ts';
 import { encodeMeta } from '../meta/meta-form.ts';
+import { labelsOf } from '../api/node-labels.ts';
 import { VERSIONS } from '../api/versions.ts';
 import { applyMetaCommand, type MetaRecord } from '../meta/meta-state.ts';
 import { type Hash32, KEY_HASH, loadHash32 } from '../partition/hash.ts';
@@ -122,7 +123,8 @@ export async function restoreCluster(init: RestoreInit): Promise<Restored> {
 function membersOf(config: ClusterConfig, hash: Hash32): (group: number) => readonly NodeId[] {
   const founders = config.founders.map(({ id }) => id);
   const placement = ringPlacement(founders, config.partitions, config.replicas, hash);
-  return (group) => (group === META_GROUP ? metaMembers(founders).voters : placement.replicasOf(group - 1));
+  return (group) =>
+    group === META_GROUP ? metaMembers(unlabelled(founders)).voters : placement.replicasOf(group - 1);
 }
 
 /** What the new cluster is to know of itself: its own nodes, and the rules and tokens of the old one. */
@@ -132,8 +134,9 @@ function restoredRecord(
   hash: Hash32,
 ): MetaRecord {
   const nodes = config.founders.map((founder) => {
-    const { http, peer } = config.nodes.find(({ id }) => id === founder.id) ?? {};
-    return { ...(http !== undefined && { http }), ...(peer !== undefined && { peer }), ...founder };
+    const { http, peer, ...others } = config.nodes.find(({ id }) => id === founder.id) ?? {};
+    const addresses = { ...(http !== undefined && { http }), ...(peer !== undefined && { peer }) };
+    return { ...addresses, ...labelsOf(others), ...founder };
   });
   const { replicas, partitions } = config;
   const create = { type: 'create', nodes, replicas, partitions, clusterVersion: VERSIONS.max } as const;

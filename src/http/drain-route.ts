@@ -19,10 +19,10 @@ const FORBIDDEN = forbidden(
   'nodes are drained from the machine of the node that is asked, by no browser or proxy',
 );
 
-type OfNode = FastifyRequest<{ Params: { nodeId: string } }>;
+export type OfNode = FastifyRequest<{ Params: { nodeId: string } }>;
 
 /** @throws InvalidBodyError if it is no id of a node */
-function parseNode(text: string): number {
+export function parseNode(text: string): number {
   const node = Number(text);
   if (/^\d+$/.test(text) && node >= 1 && node <= NODE_ID_MAX) return node;
   throw new InvalidBodyError('id', `id must be that of a node, an integer from 1 to ${NODE_ID_MAX}`);

@@ -41,6 +41,7 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'POST /v1/cluster/nodes': ADMIN,
   'PUT /v1/cluster/nodes/:nodeId/drain': ADMIN,
   'DELETE /v1/cluster/nodes/:nodeId/drain': ADMIN,
+  'PUT /v1/cluster/nodes/:nodeId/labels': ADMIN,
   'PUT /v1/cluster/version': ADMIN,
   'GET /v1/tokens': ADMIN,
   'POST /v1/tokens': ADMIN,

@@ -14,6 +14,7 @@ import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
 import { addEventsRoute } from './events-route.ts';
 import { refusalOfCaller } from './callers.ts';
 import { addDrainRoutes, DRAIN } from './drain-route.ts';
+import { addLabelsRoute, LABELS } from './labels-route.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
 import { addForwardAuthRoute } from './forward-auth-route.ts';
 import { GRANT_ROUTES } from './grant-routes.ts';
@@ -56,6 +57,7 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/users\/[^/]+\/reset$/, RESET],
   [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
   [/^\/v1\/cluster\/nodes\/[^/]+\/drain$/, DRAIN],
+  [/^\/v1\/cluster\/nodes\/[^/]+\/labels$/, LABELS],
   [/^\/v1\/rules\/.+$/, ONE_RULE],
   [/^\/v1\/tokens\/[^/]+$/, ONE_TOKEN],
   [/^\/v1\/backup\/[^/]+$/, ONE_BACKUP],
@@ -105,6 +107,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addUsageRoute(app, init);
   addNodesRoute(app, init);
   addDrainRoutes(app, init);
+  addLabelsRoute(app, init);
   addUpgradeRoute(app, init);
   addRulesRoutes(app, init);
   addTokensRoutes(app, init);

@@ -1,11 +1,13 @@
 /**
  * Which nodes should hold which group: partitions as group 0 says, and by the ring until that is known; group 0 on the nodes
- * with the lowest ids, as learners on the others, for all of them need to know.
+ * with the lowest ids that share least of hosts and zones, as learners on the others, for all of them need to know.
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { type Placement, placementOf, ringPlacement } from '../partition/placement.ts';
 import type { MetaState } from './meta-state.ts';
+import { type LabelledNode, Topology } from '../partition/topology.ts';
+import { labelled } from './labels.ts';
 import { decodePlacement } from './placement-text.ts';
 
 export const META_GROUP: GroupId = 0;
@@ -18,11 +20,17 @@ export interface Members {
   readonly learners: readonly NodeId[];
 }
 
-export function metaMembers(nodes: readonly NodeId[]): Members {
-  const sorted = [...nodes].sort((a, b) => a - b);
+export function metaMembers(nodes: readonly LabelledNode[]): Members {
+  const topology = new Topology(nodes);
   // An even number of voters survives no more failures than one less.
-  const count = Math.min(META_VOTERS_MAX, sorted.length - ((sorted.length + 1) % 2));
-  return { voters: sorted.slice(0, count), learners: sorted.slice(count) };
+  const count = Math.min(META_VOTERS_MAX, nodes.length - ((nodes.length + 1) % 2));
+  const voters = topology.apart(count);
+  return { voters, learners: topology.nodes.filter((node) => !voters.includes(node)) };
+}
+
+/** Of nodes of which no more is known. */
+export function unlabelled(nodes: readonly NodeId[]): LabelledNode[] {
+  return nodes.map((id) => ({ id }));
 }
 
 export class ClusterPlacement implements Placement {
@@ -31,6 +39,7 @@ export class ClusterPlacement implements Placement {
   readonly founded: Placement;
   readonly #replicas: number;
   #nodes: readonly NodeId[];
+  #metaMembers: Members;
   #leaving: readonly NodeId[] = [];
   #wanted: Placement;
   /** What `#wanted` was read from: most updates only tell that groups have moved. */
@@ -42,6 +51,7 @@ export class ClusterPlacement implements Placement {
     this.partitionCount = partitionCount;
     this.#replicas = replicas;
     this.#nodes = founders;
+    this.#metaMembers = metaMembers(unlabelled(founders));
     this.founded = ringPlacement(founders, partitionCount, replicas, hash);
     this.#wanted = this.founded;
   }
@@ -56,6 +66,7 @@ export class ClusterPlacement implements Placement {
       this.#wanted = this.#read(state.placement, nodes);
     this.#wantedText = state.placement;
     this.#nodes = nodes;
+    this.#metaMembers = metaMembers(labelled(state.nodes));
     this.#leaving = state.leaving.map(({ id }) => id);
     const isSettled = state.settledVersion === state.version;
     this.#before = isSettled ? undefined : this.#read(state.settledPlacement, state.settledNodes);
@@ -83,7 +94,7 @@ export class ClusterPlacement implements Placement {
   /** The members that a group should have. */
   membersOf(group: GroupId): Members {
     if (group === META_GROUP) {
-      const { voters, learners } = metaMembers(this.#nodes);
+      const { voters, learners } = this.#metaMembers;
       // Who leaves must hear where its partitions are to go: it may be leading them.
       return { voters, learners: [...learners, ...this.#leaving] };
     }

@@ -4,6 +4,8 @@
  */
 import { InvalidFieldError } from '../api/fields.ts';
 import { validateDrain } from '../api/drain.ts';
+import { validateLabelChange } from '../api/label-change.ts';
+import { isLabel } from '../api/node-labels.ts';
 import { validateTokenEntry } from '../api/token.ts';
 import { validateUpgrade } from '../api/upgrade.ts';
 import { VERSIONS } from '../api/versions.ts';
@@ -108,7 +110,9 @@ const isMember: Check = (value) =>
   isAbsentOr(isHostPort)(value['http']) &&
   isAbsentOr(isHostPort)(value['peer']) &&
   // Records of before this could be said have it of no node.
-  isAbsentOr((draining) => draining === true)(value['draining']);
+  isAbsentOr((draining) => draining === true)(value['draining']) &&
+  isAbsentOr(isLabel)(value['zone']) &&
+  isAbsentOr(isLabel)(value['host']);
 const isIntroduction: Check = (value) => isMember(value) && isObject(value) && isText(value['incarnation']);
 const isAddress: Check = (value) =>
   isMember(value) && isObject(value) && isHostPort(value['http']) && isHostPort(value['peer']);
@@ -138,6 +142,10 @@ const isTokenChange: Check = (value) =>
 const isUpgrade = isSound((value) => validateUpgrade(isObject(value) ? value : {}), InvalidFieldError);
 /** One before the lowest that this program speaks may be where the cluster still is. */
 const isVersion: Check = (value) => isCount(value) && Number(value) >= 1;
+const isLabelChange = isSound(
+  (value) => validateLabelChange(isObject(value) ? value : {}),
+  InvalidFieldError,
+);
 const isDrain = isSound((value) => validateDrain(isObject(value) ? value : {}), InvalidFieldError);
 
 const isChange: Check = (value) =>
@@ -161,6 +169,8 @@ function isCommand(value: unknown): boolean {
       return isTokenChange(value['change']);
     case 'drain':
       return isDrain(value['change']);
+    case 'label':
+      return isLabelChange(value['change']);
     case 'upgrade':
       return isUpgrade(value['change']);
     case 'introduce':

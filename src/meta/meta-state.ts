@@ -8,19 +8,21 @@ import type { NodeChange, NodeChangeRefusal } from '../api/node-change.ts';
 import { NODES_MAX } from '../config/config.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Hash32 } from '../partition/hash.ts';
-import { nextPlacement } from '../partition/next-placement.ts';
 import { ringPlacement, tableOf } from '../partition/placement.ts';
-import { decodePlacement, encodePlacement } from './placement-text.ts';
+import { encodePlacement } from './placement-text.ts';
 import type { DrainRefusal } from '../api/drain.ts';
+import type { LabelRefusal } from '../api/label-change.ts';
+import type { NodeLabels } from '../api/node-labels.ts';
 import type { TokenRefusal } from '../api/token.ts';
 import type { UpgradeRefusal } from '../api/upgrade.ts';
 import type { ClusterChange } from '../wire/cluster-changes.ts';
 import { changedDraining } from './draining.ts';
+import { changedLabels, mayLabel, placementText } from './labels.ts';
 import { changedTokens, type TokenTable } from './token-table.ts';
 import { changedVersion } from './versions.ts';
 
-/** A node of the cluster. */
-export interface Member {
+/** A node of the cluster. Its labels are what operators said last, and say which copies go where. */
+export interface Member extends NodeLabels {
   readonly id: NodeId;
   /** Tells its database from any other; absent until a node that joins introduces itself. Never changes after that. */
   readonly incarnation?: string;
@@ -85,7 +87,13 @@ export interface MetaRecord {
 
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
-  readonly refusal?: NodeChangeRefusal | DrainRefusal | TokenRefusal | UpgradeRefusal | 'rulesChanged';
+  readonly refusal?:
+    | NodeChangeRefusal
+    | DrainRefusal
+    | LabelRefusal
+    | TokenRefusal
+    | UpgradeRefusal
+    | 'rulesChanged';
 }
 
 /** @param hash where the ring of placement has its nodes and partitions; fixed with the cluster */
@@ -117,6 +125,11 @@ export function applyMetaCommand(
       if (typeof state === 'string') return { record, refusal: state };
       return { record: state === record.state ? record : { ...record, state } };
     }
+    case 'label': {
+      if (record === undefined) return { record, refusal: 'unknownNode' };
+      const changed = changedLabels(record, command.change, hash);
+      return typeof changed === 'string' ? { record, refusal: changed } : { record: changed };
+    }
     case 'upgrade': {
       // Nobody proposes one before the cluster is created.
       if (record === undefined) return { record, refusal: 'lowerVersion' };
@@ -141,11 +154,16 @@ function created(
   const placement = encodePlacement(table, settledNodes);
   const settled = { settledVersion: 1, settledNodes, settledPlacement: placement };
   const versioned = clusterVersion === undefined ? {} : { clusterVersion };
-  return {
+  const founded = {
     state: { version: 1, ...settled, nodes: sorted, placement, leaving: [], retired: [], ...versioned },
     replicas,
     added: [],
   };
+  // The groups begin where the ring has them, whatever is known of the nodes. From there they go where labels want them.
+  const unlabelled = sorted.map(({ id }) => ({ id }));
+  const spread = placementText({ ...founded, state: { ...founded.state, nodes: unlabelled } }, sorted, hash);
+  if (spread === placement) return founded;
+  return { ...founded, state: { ...founded.state, version: 2, placement: spread } };
 }
 
 function changedNodes(
@@ -160,6 +178,7 @@ function changedNodes(
   const isAdded = add === undefined || [...state.nodes, ...added].some((node) => isSame(node, add));
   const isRemoved = remove === undefined || state.retired.includes(remove);
   if (isAdded && isRemoved) return record;
+  if (!isAdded && (add.zone ?? add.host) !== undefined && !mayLabel(state)) return 'labelsTooEarly';
   if (!isAdded && state.nodes.some((node) => node.id !== remove && clashes(node, add))) return 'nodeExists';
   const kept = state.nodes.filter(({ id }) => id !== remove);
   const leaving = state.nodes.filter(({ id }) => id === remove);
@@ -169,23 +188,12 @@ function changedNodes(
   if (nodes.length > NODES_MAX) return 'tooManyNodes';
   const retired = isRemoved ? state.retired : [...state.retired, remove];
   const version = state.version + 1;
-  const placement = nextPlacementText(record, nodes, hash);
+  const placement = placementText(record, nodes, hash);
   return {
     ...record,
     added: [...added, ...(isAdded ? [] : [add])].filter(({ id }) => id !== remove),
     state: { ...state, version, nodes, placement, leaving: [...state.leaving, ...leaving], retired },
   };
-}
-
-function nextPlacementText({ state, replicas }: MetaRecord, nodes: readonly Member[], hash: Hash32): string {
-  const before = idsOf(state.nodes);
-  const after = idsOf(nodes);
-  const joins = after.find((id) => !before.includes(id));
-  const leaves = before.find((id) => !after.includes(id));
-  const table = decodePlacement(state.placement, before, replicas);
-  const isSettled = state.settledVersion === state.version;
-  const settled = isSettled ? table : decodePlacement(state.settledPlacement, state.settledNodes, replicas);
-  return encodePlacement(nextPlacement(table, before, { joins, leaves, settled }, hash), after);
 }
 
 /** Whoever made them knew those before; and partitions take only what is newer. */

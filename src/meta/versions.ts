@@ -4,8 +4,8 @@
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeBehind, UpgradeChange, UpgradeRefusal } from '../api/upgrade.ts';
-import { VERSION_UNSAID } from '../api/versions.ts';
-import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
+import { VERSION_LABELLED, VERSION_UNSAID } from '../api/versions.ts';
+import { type ClusterChange, type ClusterChangeResult, namesLabels } from '../wire/cluster-changes.ts';
 import type { Hello } from '../wire/hello.ts';
 import type { MetaState } from './meta-state.ts';
 
@@ -72,6 +72,8 @@ export class SpokenVersions {
   /** What the leader of group 0 answers instead of proposing this; undefined: it may be proposed. */
   answerTo(change: ClusterChange, state: MetaState): ClusterChangeResult | undefined {
     const current = clusterVersionOf(state);
+    // A node of before must not meet it in the log.
+    if (namesLabels(change) && current < VERSION_LABELLED) return { ok: false, reason: 'labelsTooEarly' };
     if (change.type === 'change') {
       const { add } = change.change;
       const isNew = add !== undefined && !state.nodes.some(({ id }) => id === add.id);

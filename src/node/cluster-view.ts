@@ -8,6 +8,7 @@ import type { NodeId } from '../../raft/types.ts';
 import type { ClusterReport, ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import { VERSION_UNSAID, VERSIONS } from '../api/versions.ts';
 import type { HostPort } from '../api/node-address.ts';
+import { labelsOf } from '../api/node-labels.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Member } from '../meta/meta-state.ts';
 import type { NodeStanding } from '../meta/standing.ts';
@@ -126,7 +127,7 @@ export class ClusterView {
         ...why,
         refusedBy: [...self.refusals].map(([node, { code, text }]) => ({ node, code, text })),
       },
-      nodes: nodes.map(({ id, http, incarnation, draining }) => ({
+      nodes: nodes.map(({ id, http, incarnation, draining, ...others }) => ({
         id,
         http: told(http),
         resp: told(this.#reports.get(id)?.report.resp),
@@ -136,6 +137,7 @@ export class ClusterView {
         ...spokenBy(this.#reports.get(id)?.report),
         ...(incarnation !== undefined && { incarnation: incarnation.slice(0, INCARNATION_CHARACTERS) }),
         ...(draining !== undefined && { draining }),
+        ...labelsOf(others),
       })),
       version,
       settledVersion,

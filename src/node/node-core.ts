@@ -3,14 +3,13 @@
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
 import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
-import type { UpgradeChange, UpgradeResult } from '../api/upgrade.ts';
 import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { GroupApplication, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
 import type { DescribedRequests } from '../matching/described-requests.ts';
-import { ClusterPlacement, META_GROUP, metaMembers } from '../meta/cluster-placement.ts';
+import { ClusterPlacement, META_GROUP, metaMembers, unlabelled } from '../meta/cluster-placement.ts';
 import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
 import type { MetaState } from '../meta/meta-state.ts';
@@ -20,7 +19,7 @@ import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Forwarder } from '../router/forwarder.ts';
 import type { Router } from '../router/router.ts';
-import { nodeChangeResult, upgradeResult } from '../wire/cluster-changes.ts';
+import { type ClusterChange, type ClusterChangeResult, nodeChangeResult } from '../wire/cluster-changes.ts';
 import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 import { type Backups, backupsOf } from './backups.ts';
@@ -202,7 +201,7 @@ export class NodeCore {
     const { store, nodeId } = this.#init;
     const stored = await store.load(META_GROUP);
     if (stored !== undefined) await restoreGroup(store, META_GROUP, stored, this.meta);
-    const { voters } = metaMembers(this.#founders);
+    const { voters } = metaMembers(unlabelled(this.#founders));
     this.raft.addGroup({
       group: META_GROUP,
       voters: voters.includes(nodeId) ? voters : [],
@@ -224,7 +223,7 @@ export class NodeCore {
       if (leader !== undefined) this.raft.preferLeader(groupOfPartition(partition), leader);
       this.#replicas.revise(partition);
     }
-    const leader = metaMembers(state.nodes.map(({ id }) => id)).voters[0];
+    const leader = this.placement.membersOf(META_GROUP).voters[0];
     if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
     this.rules.handOn();
     this.#membership.stateChanged(state);
@@ -264,9 +263,9 @@ export class NodeCore {
     this.#membership.change({ type: 'change', change }, (result) => done(nodeChangeResult(result)));
   }
 
-  /** Raises the version of the cluster. @param done as above */
-  upgrade(change: UpgradeChange, done: (result: UpgradeResult) => void): void {
-    this.#membership.change({ type: 'upgrade', change }, (result) => done(upgradeResult(result)));
+  /** Any change of the cluster. @param done as above */
+  change(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
+    this.#membership.change(change, done);
   }
 
   /** Asks whoever leads the user's partition; see `Router.ask`. */

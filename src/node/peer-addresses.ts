@@ -4,6 +4,7 @@
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
+import { labelsOf } from '../api/node-labels.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Introduction, MetaState } from '../meta/meta-state.ts';
 
@@ -54,10 +55,11 @@ export function currentPeers(
   return peers;
 }
 
-/** The founders, and where they are as far as this node's configuration knows. */
+/** The founders, and where they are and stand as far as this node's configuration knows. */
 export function introductionsOf({ founders, nodes }: ClusterConfig): Introduction[] {
   return founders.map((founder) => {
-    const { http, peer } = nodes.find(({ id }) => id === founder.id) ?? {};
-    return { ...(http !== undefined && { http }), ...(peer !== undefined && { peer }), ...founder };
+    const { http, peer, ...others } = nodes.find(({ id }) => id === founder.id) ?? {};
+    const addresses = { ...(http !== undefined && { http }), ...(peer !== undefined && { peer }) };
+    return { ...addresses, ...labelsOf(others), ...founder };
   });
 }

@@ -8,6 +8,13 @@ import {
 } from '../api/drain.ts';
 import { InvalidFieldError } from '../api/fields.ts';
 import {
+  LABEL_FAILURES,
+  type LabelChange,
+  type LabelFailure,
+  type LabelResult,
+  validateLabelChange,
+} from '../api/label-change.ts';
+import {
   NODE_CHANGE_FAILURES,
   type NodeChange,
   type NodeChangeFailure,
@@ -23,7 +30,7 @@ import {
   type UpgradeResult,
   validateUpgrade,
 } from '../api/upgrade.ts';
-import { VERSION_NEGOTIATED, VERSIONS } from '../api/versions.ts';
+import { VERSION_LABELLED, VERSION_NEGOTIATED, VERSIONS } from '../api/versions.ts';
 import {
   TOKEN_REFUSALS,
   TOKEN_ID,
@@ -42,6 +49,7 @@ export type ClusterChange =
   | { readonly type: 'tokens'; readonly change: TokenChange }
   | { readonly type: 'drain'; readonly change: DrainChange }
   | { readonly type: 'upgrade'; readonly change: UpgradeChange }
+  | { readonly type: 'label'; readonly change: LabelChange }
   /** `base`: the version of the rules in group 0 that this replaces, 0 if there are none. */
   | {
       readonly type: 'rules';
@@ -56,8 +64,15 @@ export type ClusterChange =
  * and comes into no log while such a node is a member: it would stop there.
  */
 export function versionOfChange(asked: ClusterChange): number {
+  if (namesLabels(asked)) return VERSION_LABELLED;
   // Who is to raise the cluster to a version must speak it.
   return asked.type === 'upgrade' ? Math.max(VERSION_NEGOTIATED, asked.change.version) : VERSIONS.min;
+}
+
+/** Nodes of before would take no notice of the labels of a node that is added. */
+export function namesLabels(asked: ClusterChange): boolean {
+  if (asked.type === 'label') return true;
+  return asked.type === 'change' && (asked.change.add?.zone ?? asked.change.add?.host) !== undefined;
 }
 
 /** What became of it. `version`: of the list of nodes, of the rules, of the tokens, or of the cluster. */
@@ -73,6 +88,8 @@ export type ClusterChangeResult =
 export function nodeChangeResult(result: ClusterChangeResult): NodeChangeResult {
   if (result.ok || result.reason === 'notLeader') return result;
   const { reason } = result;
+  // The leader of group 0 knows no labels.
+  if (reason === 'nodesBehind') return { ok: false, reason: 'labelsTooEarly' };
   return { ok: false, reason: isOfNodes(reason) ? reason : 'unknownOutcome' };
 }
 
@@ -89,6 +106,18 @@ export function drainResult(result: ClusterChangeResult): DrainResult {
 
 function isOfDraining(reason: string): reason is DrainFailure {
   return reason in DRAIN_FAILURES;
+}
+
+/** Of labelling a node, as above. */
+export function labelResult(result: ClusterChangeResult): LabelResult {
+  if (result.ok) return { ok: true, version: result.version };
+  const { reason } = result;
+  if (reason === 'nodesBehind') return { ok: false, reason: 'labelsTooEarly' };
+  return { ok: false, reason: isOfLabels(reason) ? reason : 'unknownOutcome' };
+}
+
+function isOfLabels(reason: string): reason is LabelFailure {
+  return reason in LABEL_FAILURES;
 }
 
 /** Of raising the version, as above. */
@@ -121,6 +150,7 @@ const TYPES = [
   'tokens',
   'drain',
   'upgrade',
+  'label',
 ] as const satisfies readonly ClusterChange['type'][];
 
 const REASONS = [
@@ -140,6 +170,7 @@ const REASONS = [
   'nodesBehind',
   'lowerVersion',
   'olderNode',
+  'labelsTooEarly',
 ] as const satisfies readonly (ClusterChangeResult & { readonly ok: false })['reason'][];
 
 export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
@@ -150,9 +181,12 @@ export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
   if (change.type === 'tokens') return pack([id, type, ...tokenFields(change.change)]);
   if (change.type === 'drain') return pack([id, type, change.change.node, change.change.isDraining]);
   if (change.type === 'upgrade') return pack([id, type, change.change.version]);
+  if (change.type === 'label') return pack([id, type, ...labelFields(change.change)]);
   const { add, remove } = change.change;
   const { http, peer } = add ?? {};
-  return pack([id, type, remove ?? null, add?.id ?? null, http?.host, http?.port, peer?.host, peer?.port]);
+  const where = [http?.host, http?.port, peer?.host, peer?.port];
+  const labels = namesLabels(change) ? [add?.zone ?? null, add?.host ?? null] : [];
+  return pack([id, type, remove ?? null, add?.id ?? null, ...where, ...labels]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -164,6 +198,7 @@ export function decodeClusterChange(payload: Uint8Array): ForwardedChange {
   if (type === 'tokens') return { id, change: { type, change: readTokenChange(fields) } };
   if (type === 'drain') return { id, change: { type, change: readDrain(fields) } };
   if (type === 'upgrade') return { id, change: { type, change: readUpgrade(fields) } };
+  if (type === 'label') return { id, change: { type, change: readLabels(fields) } };
   const base = fields.integer('base');
   const table = readRules(fields.bytes('rules'));
   const definitions = fields.optionalString('definitions');
@@ -175,8 +210,16 @@ function readNodeChange(fields: Fields): NodeChange {
   const node = fields.optionalInteger('add');
   const http = { host: fields.optionalString('http.host'), port: fields.optionalInteger('http.port') };
   const peer = { host: fields.optionalString('peer.host'), port: fields.optionalInteger('peer.port') };
+  const [zone, host] = ['zone', 'host'].map((name) =>
+    // Absent where nobody needs them: nodes of before have them not.
+    fields.isAtEnd ? undefined : fields.optionalString(name),
+  );
+  const labels = { ...(zone !== undefined && { zone }), ...(host !== undefined && { host }) };
   try {
-    return validateNodeChange({ add: node === undefined ? node : { id: node, http, peer }, remove });
+    return validateNodeChange({
+      add: node === undefined ? node : { id: node, http, peer, ...labels },
+      remove,
+    });
   } catch (error) {
     if (error instanceof InvalidFieldError) throw new FrameError(`change of the nodes: ${error.message}`);
     throw error;
@@ -211,6 +254,25 @@ function readDrain(fields: Fields): DrainChange {
     return validateDrain({ node: fields.integer('node'), isDraining: fields.boolean('isDraining') });
   } catch (error) {
     if (error instanceof InvalidFieldError) throw new FrameError(`draining a node: ${error.message}`);
+    throw error;
+  }
+}
+
+/** A label that stays is null, one that is taken away is empty. */
+function labelFields({ node, zone, host }: LabelChange): readonly unknown[] {
+  return [node, ...[zone, host].map((label) => (label === undefined ? null : (label ?? '')))];
+}
+
+function readLabels(fields: Fields): LabelChange {
+  const node = fields.integer('node');
+  const [zone, host] = ['zone', 'host'].map((name) => {
+    const label = fields.optionalString(name);
+    return label === '' ? null : label;
+  });
+  try {
+    return validateLabelChange({ node, zone, host });
+  } catch (error) {
+    if (error instanceof InvalidFieldError) throw new FrameError(`labelling a node: ${error.message}`);
     throw error;
   }
 }

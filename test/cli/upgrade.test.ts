@@ -64,7 +64,7 @@ describe('a new cluster', () => {
     await eventually('the reports of all nodes have come', async () => {
       lines.length = 0;
       await showUpgrade({ via, json: true, print }).catch(() => undefined);
-      return (lines[0]?.match(/"up":true,"speaks":13/g) ?? []).length === 3 ? true : undefined;
+      return (lines[0]?.match(/"up":true,"speaks":14/g) ?? []).length === 3 ? true : undefined;
     });
   });
   afterAll(async () => cluster.stop());
@@ -72,22 +72,22 @@ describe('a new cluster', () => {
   it('is at the version of those that made it', async () => {
     lines.length = 0;
     expect(await showUpgrade({ via, json: true, print })).toBe('finished');
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ version: 13, target: 13, finished: true });
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ version: 14, target: 14, finished: true });
     lines.length = 0;
     await showUpgrade({ via, print });
     expect(lines).toHaveLength(5);
-    expect(lines.at(-1)).toBe('the cluster is at version 13, and no node speaks a higher one');
+    expect(lines.at(-1)).toBe('the cluster is at version 14, and no node speaks a higher one');
   });
 
   it('has nothing to finish, however often that is asked', async () => {
     for (let time = 0; time < 2; time += 1) {
       lines.length = 0;
       await finishUpgrade({ via, timeoutMillis: 10_000, print });
-      expect(lines).toEqual(['the cluster is at version 13 already: there is nothing to finish']);
+      expect(lines).toEqual(['the cluster is at version 14 already: there is nothing to finish']);
     }
     lines.length = 0;
     await finishUpgrade({ via, timeoutMillis: 10_000, json: true, print });
-    expect(lines).toEqual(['{"version":13,"before":13}']);
+    expect(lines).toEqual(['{"version":14,"before":14}']);
   });
 
   it('goes back to no version before', async () => {

@@ -9,6 +9,7 @@ import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
 import type { Fault, LiveFigures } from '../../src/api/live.ts';
 import type { DrainChange, DrainResult } from '../../src/api/drain.ts';
+import type { LabelChange, LabelResult } from '../../src/api/label-change.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
@@ -132,10 +133,16 @@ export class Door {
   };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
-  readonly changeNodes: NodeBehindDoor['changeNodes'] = (change, done) => {
-    this.changes.push(change);
-    done(this.changed);
-  };
+ readonly changeNodes: NodeBehindDoor['changeNodes'] = (change, done) => {
+ this.changes.push(change);
+ done(this.changed);
+ };
+ readonly labels: LabelChange[] = [];
+ labelled: LabelResult = { ok: true, version: 3 };
+ readonly label: NodeBehindDoor['label'] = (change, done) => {
+ this.labels.push(change);
+ done(this.labelled);
+ };
   readonly drains: DrainChange[] = [];
   drained: DrainResult = { ok: true };
   readonly drain: NodeBehindDoor['drain'] = (change, done) => {
@@ -222,13 +229,14 @@ export class Door {
   }
 
   /** What knows nothing of users. */
-  #untold(): Pick<
-    NodeBehindDoor,
-    'readiness' | 'wantsNoClients' | 'cluster' | 'backup' | 'drain' | 'upgrade'
-  > {
+ #untold(): Pick<
+ NodeBehindDoor,
+ 'readiness' | 'wantsNoClients' | 'cluster' | 'backup' | 'drain' | 'upgrade'
+  | 'label'> {
     return {
-      drain: this.drain,
-      upgrade: this.upgrade,
+ drain: this.drain,
+ upgrade: this.upgrade,
+ label: this.label,
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',
       cluster: () => REPORT,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedConfig, isJoint, leaveJoint, simpleConfig } from '../../raft/membership.ts';
 import type { GroupConfig } from '../../raft/types.ts';
-import { metaMembers, type Members } from '../../src/meta/cluster-placement.ts';
+import { metaMembers, type Members, unlabelled } from '../../src/meta/cluster-placement.ts';
 import { nextStep, type Ready } from '../../src/meta/group-mover.ts';
 
 const ALL: Ready = { mayEnter: () => true, mayLeave: () => true };
@@ -92,7 +92,7 @@ describe('group 0', () => {
     [9, 5],
   ])('of %d nodes, has %d voters with the lowest ids, and everybody else as learner', (count, voters) => {
     const nodes = Array.from({ length: count }, (_, i) => 10 * (count - i));
-    const members = metaMembers(nodes);
+    const members = metaMembers(unlabelled(nodes));
     expect(members.voters).toEqual(sorted(nodes).slice(0, voters));
     expect(members.learners).toEqual(sorted(nodes).slice(voters));
   });

@@ -15,10 +15,16 @@ import type { MetaGroup } from '../../src/meta/meta-group.ts';
 import { applyMetaCommand, type MetaCommand, type MetaRecord } from '../../src/meta/meta-state.ts';
 import { clusterVersionOf, SpokenVersions } from '../../src/meta/versions.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
-import type { ClusterChange, ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
+import {
+  type ClusterChange,
+  type ClusterChangeResult,
+  labelResult,
+  nodeChangeResult,
+} from '../../src/wire/cluster-changes.ts';
 import type { Hello } from '../../src/wire/hello.ts';
 
 const hash = await loadHash32();
+const NEWER = VERSIONS.max + 1;
 const UPGRADE = { type: 'upgrade', change: { version: 13 } } as const;
 
 /** By nodes that say nothing of versions, unless it says one. */
@@ -80,19 +86,19 @@ describe('the version of a cluster', () => {
   });
 
   it('above what this program reads stops it before it reads anything else, and says what to do', () => {
-    const strange = { state: { clusterVersion: 14, nodes: 'of another form' } };
+    const strange = { state: { clusterVersion: NEWER, nodes: 'of another form' } };
     const read = [
       () => decodeMetaRecord([new TextEncoder().encode(JSON.stringify(strange))]),
-      () => decodeMetaCommand(encodeMeta({ type: 'upgrade', change: { version: 14 } })),
+      () => decodeMetaCommand(encodeMeta({ type: 'upgrade', change: { version: NEWER } })),
       () =>
         decodeMetaCommand(
-          encodeMeta({ type: 'create', nodes: [], replicas: 1, partitions: 1, clusterVersion: 14 }),
+          encodeMeta({ type: 'create', nodes: [], replicas: 1, partitions: 1, clusterVersion: NEWER }),
         ),
     ];
     for (const each of read) {
       expect(each).toThrow(NewerClusterError);
       expect(each).toThrow(
-        'raised to version 14, and this program reads no version above 13: start this node with a newer',
+        `raised to version ${NEWER}, and this program reads no version above ${VERSIONS.max}: start this node with a newer`,
       );
     }
   });
@@ -108,7 +114,7 @@ describe('a higher version is proposed', () => {
   }
 
   it('if every other node is connected and speaks it', () => {
-    expect(answer([helloOf(2, VERSIONS), helloOf(3, { min: 13, max: 14 })])).toBeUndefined();
+    expect(answer([helloOf(2, VERSIONS), helloOf(3, { min: 13, max: NEWER })])).toBeUndefined();
   });
 
   it.each<[string, readonly Hello[], readonly NodeBehind[]]>([
@@ -252,19 +258,48 @@ describe('who speaks less than the version of the cluster', () => {
     expect(one.helloTo(2).speaks).toEqual(VERSIONS);
     one.update({ ...created().state, clusterVersion: 13 }, []);
     expect(one.refusalOf(helloOf(2, VERSIONS))).toBeUndefined();
-    expect(one.helloTo(2).speaks).toEqual({ min: 13, max: 13 });
+    expect(one.helloTo(2).speaks).toEqual({ min: 13, max: VERSIONS.max });
     expect(one.refusalOf(helloOf(2, UNSAID))).toEqual({
       code: 'otherVersion',
       text:
-        'node 2 speaks version 12, and node 1 of this cluster 13: start node 2 with a newer quorate, ' +
+        'node 2 speaks version 12, and node 1 of this cluster 13 to 14: start node 2 with a newer quorate, ' +
         'for after `quorate upgrade finish` there is no way back to a version of before',
     });
   });
 
   it('is the one to be replaced, whoever refuses', () => {
-    const { text } = admission().refusalOf(helloOf(2, { min: 14, max: 15 })) ?? {};
+    const { text } = admission().refusalOf(helloOf(2, { min: NEWER, max: NEWER + 1 })) ?? {};
     expect(text).toContain(
-      'node 1 speaks version 12 to 13, and node 2 of this cluster 14 to 15: start node 1 with',
+      `node 1 speaks version 12 to 14, and node 2 of this cluster ${NEWER} to ${NEWER + 1}: start node 1 with`,
     );
+  });
+});
+
+describe('labels', () => {
+  const label: ClusterChange = { type: 'label', change: { node: 3, zone: 'a' } };
+  const address = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
+  const add: ClusterChange = { type: 'change', change: { add: { ...address, host: 'h' } } };
+
+  it('come into no log that a node of before may read', () => {
+    const versions = new SpokenVersions(1);
+    const { state } = created(13);
+    const tooEarly = { ok: false, reason: 'labelsTooEarly' };
+    for (const change of [label, add]) {
+      expect(versions.answerTo(change, state)).toEqual(tooEarly);
+      expect(versions.answerTo(change, { ...state, clusterVersion: 14 })).toBeUndefined();
+    }
+    expect(versions.answerTo({ type: 'change', change: { add: address } }, state)).toBeUndefined();
+  });
+
+  it('are handed to no leader that would take no notice of them', () => {
+    const { forwarder, sent } = asking({ min: 12, max: 13 });
+    const told: unknown[] = [];
+    forwarder.change(label, (result) => told.push(labelResult(result)));
+    forwarder.change(add, (result) => told.push(nodeChangeResult(result)));
+    const tooEarly = { ok: false, reason: 'labelsTooEarly' };
+    expect([told, sent]).toEqual([[tooEarly, tooEarly], []]);
+    const { forwarder: other, sent: handedOn } = asking(VERSIONS);
+    for (const change of [label, add]) other.change(change, () => undefined);
+    expect(handedOn).toEqual(['change', 'change']);
   });
 });

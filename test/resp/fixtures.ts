@@ -117,6 +117,7 @@ export class PlayedDoor {
         cluster: () => this.report,
         changeNodes: () => {},
         drain: () => {},
+        label: () => {},
         upgrade: () => {},
         rules: () => this.rules,
         rule: () => undefined,

@@ -208,6 +208,7 @@ export class Operator {
       case 'tooFewNodes':
       case 'tooManyNodes':
       case 'olderNode':
+      case 'labelsTooEarly':
         check(false, () => `a sound change was refused: ${JSON.stringify(change)}, ${result.reason}`);
     }
   }

@@ -44,14 +44,17 @@ async function pair(one: VersionRange, two: VersionRange): Promise<readonly [Pee
   return [a, b];
 }
 
+const THIS_ALONE: VersionRange = { min: VERSIONS.max, max: VERSIONS.max };
+const NEWER: VersionRange = { min: VERSIONS.max, max: VERSIONS.max + 1 };
+
 describe('two nodes', () => {
   it.each<[string, VersionRange, VersionRange]>([
     ['of the version before', UNSAID, UNSAID],
     ['of which the first is of the version before', UNSAID, VERSIONS],
     ['of which the second is of the version before', VERSIONS, UNSAID],
     ['of this version', VERSIONS, VERSIONS],
-    ['of which one knows already that the cluster is at this version', { min: 13, max: 13 }, VERSIONS],
-    ['of which one is newer than this', VERSIONS, { min: 13, max: 14 }],
+    ['of which one knows already that the cluster is at this version', THIS_ALONE, VERSIONS],
+    ['of which one is newer than this', VERSIONS, NEWER],
   ])('%s hear each other', async (_, one, two) => {
     const [a, b] = await pair(one, two);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
@@ -61,8 +64,8 @@ describe('two nodes', () => {
   });
 
   it.each<[string, VersionRange, VersionRange]>([
-    ['the cluster is upgraded', { min: 13, max: 13 }, UNSAID],
-    ['one is two versions ahead', UNSAID, { min: 13, max: 14 }],
+    ['the cluster is upgraded', THIS_ALONE, UNSAID],
+    ['one is two versions ahead', UNSAID, NEWER],
   ])('without a common version refuse each other: %s', async (_, one, two) => {
     const [a, b] = await pair(one, two);
     // Who speaks 12 only knows no such code, and is told the text under another.
@@ -79,7 +82,7 @@ describe('two nodes', () => {
   it('part when one of them hears that the cluster is upgraded, and the other speaks less', async () => {
     const [a, b] = await pair(VERSIONS, UNSAID);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
-    a.gate.versions = { min: 13, max: 13 };
+    a.gate.versions = THIS_ALONE;
     a.transport.recheck();
     await until('both have lost the other', () => !a.transport.isConnected(2) && !b.transport.isConnected(1));
     await until('node 2 is told why', () => b.count('refused by 1: otherFacts') > 0);
@@ -89,7 +92,7 @@ describe('two nodes', () => {
   it('stay connected when one of them hears that the cluster is upgraded, and both speak that', async () => {
     const [a, b] = await pair(VERSIONS, VERSIONS);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
-    a.gate.versions = { min: 13, max: 13 };
+    a.gate.versions = THIS_ALONE;
     a.transport.recheck();
     await expectUnharmed(a, b, 'still here');
     expect(a.send(2, 'still there')).toBe(true);
@@ -100,8 +103,8 @@ describe('two nodes', () => {
 describe('the frames of a connection', () => {
   it.each<[VersionRange, number]>([
     [UNSAID, 12],
-    [VERSIONS, 13],
-    [{ min: 13, max: 200 }, 13],
+    [VERSIONS, VERSIONS.max],
+    [{ min: VERSIONS.max, max: 200 }, VERSIONS.max],
   ])(
     'bear the version of the handshake in it, and after it the one agreed on: with %j %i',
     async (speaks, agreed) => {
@@ -143,7 +146,7 @@ describe('the frames of a connection', () => {
       speaks: VERSIONS,
     };
     const right = new RawClient(cleanup, address);
-    right.write(framed(hello), encodeFrame('requests', Buffer.from('right'), TAG, 13));
+    right.write(framed(hello), encodeFrame('requests', Buffer.from('right'), TAG, VERSIONS.max));
     await until('it is heard', () => a.textsFrom(7).includes('right'));
     const wrong = new RawClient(cleanup, address);
     wrong.write(framed(hello), encodeFrame('requests', Buffer.from('wrong'), TAG, 12));

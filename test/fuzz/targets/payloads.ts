@@ -48,6 +48,7 @@ function kind<T>(
 }
 
 const millis = fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 });
+const label = fc.constantFrom('eu-1a', 'rack.7', null);
 const nodeId = fc.integer({ min: 1, max: 0x7fff_ffff });
 const keys = fc.record({
   othersMax: natural,
@@ -157,13 +158,29 @@ const KINDS: readonly Kind[] = [
         fc.record({
           type: fc.constant('change' as const),
           change: fc.record(
-            { add: fc.record({ id: nodeId, http: address, peer: address }), remove: nodeId },
+            {
+              add: fc.record(
+                {
+                  id: nodeId,
+                  http: address,
+                  peer: address,
+                  zone: fc.constant('eu-1a'),
+                  host: fc.constant('rack.7'),
+                },
+                { requiredKeys: ['id', 'http', 'peer'] },
+              ),
+              remove: nodeId,
+            },
             { requiredKeys: [] },
           ),
         }),
         fc.record({
           type: fc.constant('drain' as const),
           change: fc.record({ node: nodeId, isDraining: fc.boolean() }),
+        }),
+        fc.record({
+          type: fc.constant('label' as const),
+          change: fc.record({ node: nodeId, zone: label, host: label }, { requiredKeys: ['node', 'zone'] }),
         }),
         fc.record({
           type: fc.constant('upgrade' as const),

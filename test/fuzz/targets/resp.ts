@@ -101,6 +101,7 @@ const NODE: NodeBehindDoor = {
   cluster: () => REPORT,
   changeNodes: () => {},
   drain: () => {},
+  label: () => {},
   upgrade: () => {},
   rules: () => undefined,
   rule: () => undefined,

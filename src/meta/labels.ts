@@ -1,0 +1,69 @@
+/**
+ * The labels of nodes in the state of group 0, what changes them, and which placement follows from nodes with labels. Pure: the same on
+ * every node.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import type { LabelChange, LabelRefusal } from '../api/label-change.ts';
+import { type NodeLabels, labelsOf } from '../api/node-labels.ts';
+import { VERSION_LABELLED } from '../api/versions.ts';
+import type { Hash32 } from '../partition/hash.ts';
+import { placementAfter } from '../partition/labelled-placement.ts';
+import type { LabelledNode } from '../partition/topology.ts';
+import type { Member, MetaRecord, MetaState } from './meta-state.ts';
+import { decodePlacement, encodePlacement } from './placement-text.ts';
+import { clusterVersionOf } from './versions.ts';
+
+/** Nodes of before would place copies as if there were no labels, and otherwise than the others. */
+export function mayLabel(state: Pick<MetaState, 'clusterVersion'>): boolean {
+  return clusterVersionOf(state) >= VERSION_LABELLED;
+}
+
+/** The same record if there is nothing left to do: a repetition is harmless. */
+export function changedLabels(
+  record: MetaRecord,
+  change: LabelChange,
+  hash: Hash32,
+): MetaRecord | LabelRefusal {
+  const { state } = record;
+  if (!mayLabel(state)) return 'labelsTooEarly';
+  const member = state.nodes.find(({ id }) => id === change.node);
+  if (member === undefined) return 'unknownNode';
+  const { zone, host, ...others } = member;
+  const labels = labelsOf({ ...after('zone', zone, change.zone), ...after('host', host, change.host) });
+  if (labels.zone === zone && labels.host === host) return record;
+  const nodes = state.nodes.map((each) => (each === member ? { ...others, ...labels } : each));
+  // What nodes share decides where group 0 lies, too: another version, whether partitions move or not.
+  const version = state.version + 1;
+  return { ...record, state: { ...state, version, nodes, placement: placementText(record, nodes, hash) } };
+}
+
+function after(
+  name: keyof NodeLabels,
+  before: string | undefined,
+  wanted: string | null | undefined,
+): NodeLabels {
+  const label = wanted === undefined ? before : (wanted ?? undefined);
+  return label === undefined ? {} : { [name]: label };
+}
+
+/** Where the partitions should be once `nodes` are those of the cluster: at most one came, at most one went. */
+export function placementText(
+  { state, replicas }: MetaRecord,
+  nodes: readonly Member[],
+  hash: Hash32,
+): string {
+  const before = idsOf(state.nodes);
+  const table = decodePlacement(state.placement, before, replicas);
+  const isSettled = state.settledVersion === state.version;
+  const settled = isSettled ? table : decodePlacement(state.settledPlacement, state.settledNodes, replicas);
+  const change = { before: labelled(state.nodes), table, after: labelled(nodes), settled };
+  return encodePlacement(placementAfter(change, hash), idsOf(nodes));
+}
+
+export function labelled(nodes: readonly Member[]): LabelledNode[] {
+  return nodes.map(({ id, ...labels }) => ({ id, ...labelsOf(labels) }));
+}
+
+function idsOf(nodes: readonly Member[]): NodeId[] {
+  return nodes.map(({ id }) => id);
+}

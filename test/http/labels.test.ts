@@ -1,0 +1,84 @@
+/** `PUT /v1/cluster/nodes/{id}/labels`: what is handed on, and every refusal with its reason. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { LABEL_FAILURES, type LabelFailure } from '../../src/api/label-change.ts';
+import { Door } from './fixtures.ts';
+
+let door = new Door();
+afterEach(async () => {
+  await door.app.close();
+  door = new Door();
+});
+
+async function ask(
+  body: unknown,
+  {
+    id = '2',
+    method = 'PUT',
+    ...from
+  }: { id?: string; method?: 'PUT' | 'POST'; token?: string; remoteAddress?: string } = {},
+): Promise<{ status: number; body: unknown; headers: Readonly<Record<string, unknown>> }> {
+  const { remoteAddress = '127.0.0.1', token } = from;
+  const response = await door.app.inject({
+    method,
+    url: `/v1/cluster/nodes/${id}/labels`,
+    headers: {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
+    payload: JSON.stringify(body),
+    remoteAddress,
+  });
+  return { status: response.statusCode, body: response.json(), headers: response.headers };
+}
+
+describe('labelling a node over HTTP', () => {
+  it.each([{ zone: 'eu-1a' }, { host: 'm.7_x' }, { zone: null, host: 'm' }])(
+    'is handed on: %j',
+    async (labels) => {
+      expect(await ask(labels)).toMatchObject({ status: 200, body: { node: 2, version: 3 } });
+      expect(door.labels).toEqual([{ node: 2, ...labels }]);
+      expect(door.logged.join('')).toContain('"action":"nodes.label"');
+    },
+  );
+
+  it.each([
+    ['zone', {}],
+    ['zone', { zone: '' }],
+    ['zone', { zone: 'a b' }],
+    ['zone', { zone: '-a' }],
+    ['zone', { zone: 'a'.repeat(129) }],
+    ['host', { host: 7 }],
+    ['rack', { rack: 'a' }],
+    ['body', []],
+  ])('names what is wrong, and its bound: %s of %j', async (field, body) => {
+    const told = await ask(body);
+    expect(told).toMatchObject({ status: 400, body: { error: { field } } });
+    expect(door.labels).toEqual([]);
+  });
+
+  it.each(['0', '-1', '1.5', 'x', '99999999999'])('is of a node, not of %s', async (id) => {
+    expect((await ask({ zone: 'a' }, { id })).status).toBe(400);
+  });
+
+  it.each(Object.keys(LABEL_FAILURES) as LabelFailure[])('is refused with its reason: %s', async (reason) => {
+    door.labelled = { ok: false, reason };
+    const { status, body, headers } = await ask({ zone: 'a' });
+    expect(status).toBe(LABEL_FAILURES[reason].status);
+    expect(body).toMatchObject({ reason, message: LABEL_FAILURES[reason].text });
+    expect(headers['retry-after']).toBe(status === 503 ? '1' : undefined);
+  });
+
+  it('is refused from other machines while the cluster is open, and without a token of role admin after that', async () => {
+    expect((await ask({ zone: 'a' }, { remoteAddress: '10.0.0.7' })).status).toBe(403);
+    door.access.close();
+    expect((await ask({ zone: 'a' })).status).toBe(401);
+    expect((await ask({ zone: 'a' }, { token: 'read-token' })).status).toBe(403);
+    expect(door.labels).toEqual([]);
+    const admin = { token: 'admin-token', remoteAddress: '10.0.0.7' };
+    expect((await ask({ zone: 'a' }, admin)).status).toBe(200);
+  });
+
+  it('has one method', async () => {
+    expect(await ask({}, { method: 'POST' })).toMatchObject({ status: 405, headers: { allow: 'PUT' } });
+  });
+});
