@@ -1,5 +1,7 @@
 /** What is wrong with a cluster, from what its nodes say: sentences with what to do. Pure. */
 import type { ReportedPartition } from '../api/cluster-report.ts';
+import { listed } from './listed.ts';
+import { sharedPlaces } from './shared-places.ts';
 import type { Survey, SurveyedNode } from './survey.ts';
 import { bytesText } from './text-table.ts';
 import { upgradeProgress } from './upgrade-progress.ts';
@@ -58,6 +60,7 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
   if (versions.size > 1) notes.push(`nodes run several versions: ${[...versions].join(', ')}`);
   const upgrade = upgradeProgress(report);
   if (upgrade?.isFinished === false) notes.push(upgrade.text);
+  notes.push(...sharedPlaces(report));
   for (const { node } of nodes) {
     if (node.draining === true)
       notes.push(`node ${node.id} is drained; \`quorate drain --node ${node.id} --undo\` ends that`);
@@ -112,12 +115,6 @@ function partitionsHealth(
 /** Which version a node runs, as it tells. */
 export function versionOf(metrics: SurveyedNode['metrics']): string | undefined {
   return metrics?.series('quorate_build_info')[0]?.labels['version'];
-}
-
-const LISTED_MAX = 10;
-function listed(ids: readonly number[]): string {
-  const more = ids.length > LISTED_MAX ? ` and ${ids.length - LISTED_MAX} others` : '';
-  return `${ids.slice(0, LISTED_MAX).join(', ')}${more}`;
 }
 
 function text(value: unknown): string {

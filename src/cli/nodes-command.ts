@@ -4,13 +4,14 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
+import type { LabelChange } from '../api/label-change.ts';
 import type { NodeChange } from '../api/node-change.ts';
-import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
+import { askNode, ClusterCommandError, messageOf, type NodeResponse, type Sent } from './ask-node.ts';
 
 export interface NodesCommandInit {
   /** HTTP address of any node of the cluster, on this machine. */
   readonly via: string;
-  readonly change: NodeChange;
+  readonly change: NodeChange | { readonly label: LabelChange };
   readonly timeoutMillis: number;
   /** Nothing is said meanwhile, and what became of it as JSON. */
   readonly json?: true;
@@ -70,7 +71,7 @@ class Session {
    * remove, and says that it was.
    */
   async accepted(): Promise<number | 'done'> {
-    const { change } = this.#init;
+    const { path, sent } = changeSent(this.#init.change);
     const via = urlOf(this.#init.via);
     const first = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
     if (first.isUnreachable === true) {
@@ -82,7 +83,7 @@ class Session {
     // Whom to follow, should this node be gone before it is done.
     if (isClusterReport(first.body)) this.#follow(via, first.body);
     for (;;) {
-      const { status, body } = await this.#request('/v1/cluster/nodes', via, CHANGE_MILLIS_MAX, change);
+      const { status, body } = await this.#request(path, via, CHANGE_MILLIS_MAX, sent);
       if (status === 200 && typeof body['version'] === 'number') return body['version'];
       if (body['reason'] === 'notMember') return this.#outside(via);
       const message = messageOf(body) ?? `status ${status}`;
@@ -98,7 +99,7 @@ class Session {
   async #outside(via: string): Promise<'done'> {
     const { body } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
     const self = isClusterReport(body) ? body.self : undefined;
-    const { add, remove } = this.#init.change;
+    const { add, remove } = nodesOf(this.#init.change);
     if (add === undefined && self?.standing === 'removed' && self.id === remove) return 'done';
     const reason = self?.reason ?? 'this node does not belong to the cluster';
     throw new ClusterCommandError(`${via}: ${reason}; ${GIVE_ANOTHER}`);
@@ -131,7 +132,7 @@ class Session {
         continue;
       }
       const { self } = body;
-      if (self.standing === 'removed' && self.id === this.#init.change.remove) {
+      if (self.standing === 'removed' && self.id === nodesOf(this.#init.change).remove) {
         return { ...body, settledVersion: Number.POSITIVE_INFINITY };
       }
       if (self.standing === 'removed' || self.standing === 'refused') {
@@ -151,16 +152,10 @@ class Session {
     this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
   }
 
-  async #request(
-    path: string,
-    url: string,
-    timeoutMillis: number,
-    change?: NodeChange,
-  ): Promise<NodeResponse> {
+  async #request(path: string, url: string, timeoutMillis: number, sent?: Sent): Promise<NodeResponse> {
     this.#waitsFor = `waiting for an answer from ${url}`;
     const left = Math.max(1, this.#deadline - Date.now());
-    const post = change && { method: 'POST', contentType: 'application/json', body: JSON.stringify(change) };
-    const response = await askNode(new URL(path, url), Math.min(timeoutMillis, left), post);
+    const response = await askNode(new URL(path, url), Math.min(timeoutMillis, left), sent);
     this.#waitsFor = '';
     return response;
   }
@@ -183,6 +178,20 @@ class Session {
   #sayIfSilent(): void {
     if (this.#waitsFor !== '' && Date.now() - this.#saidAt >= SILENCE_MILLIS_MAX) this.#say(this.#waitsFor);
   }
+}
+
+function changeSent(change: NodesCommandInit['change']): { readonly path: string; readonly sent: Sent } {
+  const json = { contentType: 'application/json' };
+  if (!('label' in change))
+    return { path: '/v1/cluster/nodes', sent: { ...json, method: 'POST', body: JSON.stringify(change) } };
+  const { node, ...labels } = change.label;
+  const path = `/v1/cluster/nodes/${node}/labels`;
+  return { path, sent: { ...json, method: 'PUT', body: JSON.stringify(labels) } };
+}
+
+/** Which nodes come and go. */
+function nodesOf(change: NodesCommandInit['change']): NodeChange {
+  return 'label' in change ? {} : change;
 }
 
 function urlOf(via: string): string {

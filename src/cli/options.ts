@@ -4,6 +4,8 @@ import { dirname, resolve } from 'node:path';
 import type { HostPort } from '../api/node-address.ts';
 import { NODES_MAX } from '../config/config.ts';
 import { isBoundedText } from '../api/bounded.ts';
+import { InvalidFieldError } from '../api/fields.ts';
+import { labelAt } from '../api/node-labels.ts';
 import { TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
 import { InvalidArgumentError } from 'commander';
 
@@ -88,6 +90,18 @@ export function nodeOption(text: string): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** Of where a node stands. */
+export function labelOption(text: string): string {
+  try {
+    return labelAt(text, 'it');
+  } catch (error) {
+    if (error instanceof InvalidFieldError) throw new InvalidArgumentError(error.message);
+    throw error;
+  }
+}
+
+export const ZONE = ['--zone <name>', 'what fails together around it: a data centre, rack or zone'] as const;
+export const HOST = ['--host <name>', 'its machine, which never has two copies if others can'] as const;
 export const INSECURE = [
   '--insecure',
   'listen on addresses that other machines reach without TLS: anybody there can use it or pose as a node',

@@ -14,6 +14,8 @@ interface ShownNode {
   readonly http: string | null;
   readonly state: string;
   readonly draining: boolean;
+  readonly zone: string | null;
+  readonly host: string | null;
   readonly leads: number;
   readonly version: string | null;
   readonly incarnation: string | null;
@@ -46,7 +48,7 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
       `rules version ${report.rules?.version ?? 'none'}, as ${via} says`,
   );
   print('');
-  for (const line of textTable([HEAD, ...nodes.map(rowOf)])) print(line);
+  for (const line of textTable(rowsOf(nodes))) print(line);
   print('');
   for (const note of notes) print(`note: ${note}`);
   for (const problem of problems) print(`problem: ${problem}`);
@@ -67,6 +69,14 @@ const HEAD = [
   'lag',
 ];
 
+/** Labels only where there are any. */
+function rowsOf(nodes: readonly ShownNode[]): string[][] {
+  const rows = [HEAD, ...nodes.map(rowOf)];
+  if (nodes.every(({ zone, host }) => zone === null && host === null)) return rows;
+  const labels = [['zone', 'host'], ...nodes.map(({ zone, host }) => [zone ?? '-', host ?? '-'])];
+  return rows.map((row, i) => [...row, ...(labels[i] ?? [])]);
+}
+
 function rowOf(node: ShownNode): string[] {
   const { id, http, state, leads, version, incarnation, clock, diskFreeBytes, databaseBytes, lag } = node;
   const ppms = Object.values(node.clockPpm).map(Math.abs);
@@ -86,7 +96,7 @@ function rowOf(node: ShownNode): string[] {
 }
 
 function shown({ node, readiness, metrics }: SurveyedNode, { report }: Survey): ShownNode {
-  const { id, http, up, clock, incarnation = null, draining = false } = node;
+  const { id, http, up, clock, incarnation = null, draining = false, zone = null, host = null } = node;
   const said = readiness?.['status'];
   const lags = report.partitions.flatMap(({ commit, replicas }) =>
     replicas.filter((replica) => replica.node === id).map(({ applied }) => Math.max(0, commit - applied)),
@@ -97,6 +107,8 @@ function shown({ node, readiness, metrics }: SurveyedNode, { report }: Survey): 
     http,
     state: typeof said === 'string' ? said : up ? 'up, no answer' : 'down',
     draining,
+    zone,
+    host,
     leads: report.partitions.filter(({ leader }) => leader === id).length,
     version: versionOf(metrics) ?? null,
     incarnation,
