@@ -67,7 +67,8 @@ export function addJoinCommand(program: Command, print: (line: string) => void):
  peer,
  ...(resp !== undefined && { resp }),
  ...(grpc !== undefined && { grpc }),
-, ...labelsOf(others) };
+ ...labelsOf(others),
+ };
  const said = await joinCluster(data, node);
  if (json === true) print(JSON.stringify({ node: id, data, said }));
  else for (const line of said) print(line);
