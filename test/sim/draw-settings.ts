@@ -9,6 +9,7 @@ import type { QueueBounds } from '../../src/node/node-core-init.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { withMeters } from './draw-meters.ts';
 import { maybeWithDocuments } from './draw-documents.ts';
+import { maybeWithLabels } from './draw-labels.ts';
 import { maybeWithOperators } from './draw-operators.ts';
 import { DRIFT_PPM, drawTables } from './draw-rules.ts';
 import { drawFaults, drawKind, type FaultName, type Kind } from './kinds.ts';
@@ -92,7 +93,8 @@ function counted(random: Random, drawn: Settings): Settings {
   const bursts = drawn.kind === 'idle' ? drawBursts(random, drawn.timing) : undefined;
   const clients = { ...drawn.clients, joint, bursts };
   const whole = { ...drawn, tables, clients, config: { ...drawn.config, rules } };
-  return maybeWithBatches(random, maybeWithOperators(random, maybeWithDocuments(random, whole)));
+  const asked = maybeWithBatches(random, maybeWithOperators(random, maybeWithDocuments(random, whole)));
+  return maybeWithLabels(random, asked);
 }
 
 /** A batch has some ten items on average: so rarely that a run takes no longer for them. */

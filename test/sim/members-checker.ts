@@ -17,7 +17,9 @@ import type { MetaState } from '../../src/meta/meta-state.ts';
 import { type CommittedConfig, isMajority } from './configs.ts';
 import type { DiskMirror } from './mirror.ts';
 import type { SimNetwork } from './network.ts';
+import { bestSharing, type Labelled, sharingOf } from '../partition/all-placements.ts';
 import { PlacementChecker } from './placement-checker.ts';
+import { areLabelled } from './spread-checker.ts';
 import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
@@ -177,24 +179,20 @@ export class MembersChecker {
     if (settledVersion === this.#settledVersion || settledVersion !== version) return;
     this.#settledVersion = settledVersion;
     // The first version is settled where nothing ever moved.
-    if (version > 1)
-      this.#checkSettled(
-        version,
-        nodes.map(({ id }) => id),
-      );
+    if (version > 1) this.#checkSettled(version, nodes);
   }
 
-  #checkSettled(version: number, nodes: readonly NodeId[]): void {
+  #checkSettled(version: number, nodes: readonly Labelled[]): void {
     const { settings, configsOf } = this.#init;
     for (let group = 0; group <= settings.config.partitions; group += 1) {
       const config = configsOf(group).at(-1)?.config;
-      const wanted =
-        group === META_GROUP ? votersOfMeta(nodes) : this.#placements.replicasOf(version, group - 1);
       const isThere =
         config !== undefined &&
         config.epoch === version &&
         config.outgoing.length === 0 &&
-        sorted(config.voters) === sorted(wanted);
+        (group === META_GROUP
+          ? mayBeVotersOfMeta(config.voters, nodes)
+          : sorted(config.voters) === sorted(this.#placements.replicasOf(version, group - 1)));
       check(
         isThere,
         () =>
@@ -204,9 +202,13 @@ export class MembersChecker {
   }
 }
 
-/** Those with the lowest ids: five at most, and an odd number. */
-function votersOfMeta(nodes: readonly NodeId[]): readonly NodeId[] {
-  return nodes.toSorted((a, b) => a - b).slice(0, Math.min(5, nodes.length - ((nodes.length + 1) % 2)));
+/** Those with the lowest ids: five at most, and an odd number. Where nodes have labels, any that share as little as they can. */
+function mayBeVotersOfMeta(voters: readonly NodeId[], nodes: readonly Labelled[]): boolean {
+  const count = Math.min(5, nodes.length - ((nodes.length + 1) % 2));
+  if (areLabelled(nodes))
+    return voters.length === count && String(sharingOf(voters, nodes)) === String(bestSharing(nodes, count));
+  const lowest = nodes.map(({ id }) => id).toSorted((a, b) => a - b);
+  return sorted(voters) === sorted(lowest.slice(0, count));
 }
 
 function sorted(nodes: readonly NodeId[]): string {

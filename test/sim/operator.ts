@@ -6,7 +6,8 @@ import type { NodeId } from '../../raft/types.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
 import type { Random } from './random.ts';
-import { addressOf, type Settings } from './settings.ts';
+import { drawLabelChange, drawLabels } from './draw-labels.ts';
+import { addressOf, type LabelSettings, type Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check, type Story } from './story.ts';
 
@@ -35,6 +36,8 @@ const SLOW_FACTOR = 50;
 const SLOW_MILLIS = 3_000;
 /** Chance that before a change somebody asks for a node back that left. */
 const ASK_BACK = 0.2;
+/** Chance that somebody says otherwise where a node stands, instead of a change of the nodes. */
+const LABEL = 0.5;
 
 export class Operator {
   readonly #world: OperatorWorld;
@@ -79,6 +82,18 @@ export class Operator {
     });
   }
 
+  /** Asked once: whether that comes to anything is known when it is committed. */
+  #label({ nodes }: MetaState, labels: LabelSettings): void {
+    const up = this.#world.nodes.filter((node) => node.isRunning);
+    if (up.length === 0) return;
+    const change = drawLabelChange(this.#random, this.#random.pick(nodes).id, labels);
+    this.#world.story.fault('label', JSON.stringify(change));
+    this.#random.pick(up).label(change, (result) => {
+      const isEarly = !result.ok && result.reason === 'labelsTooEarly';
+      check(!isEarly, () => 'a cluster of this version takes no labels');
+    });
+  }
+
   /** A change of the nodes, unless one is under way. */
   begin(): void {
     const state = this.#world.meta();
@@ -86,6 +101,8 @@ export class Operator {
     if (state.settledVersion !== state.version && !this.#random.chance(HURRY)) return;
     if (state.retired.length > 0 && this.#random.chance(ASK_BACK))
       this.#askBack(this.#random.pick(state.retired));
+    const { labels } = this.#world.settings;
+    if (labels !== undefined && this.#random.chance(LABEL)) return this.#label(state, labels);
     const change = this.#draw(state);
     if (change === undefined) return;
     const kind =
@@ -157,7 +174,7 @@ export class Operator {
     const victim = lost ?? this.#random.pick(members);
     if (kind === 'remove') return mayRemove ? { remove: victim } : undefined;
     if (spare === undefined) return undefined;
-    const add = addressOf(spare.id);
+    const add = { ...addressOf(spare.id), ...(settings.labels && drawLabels(this.#random, settings.labels)) };
     return kind === 'add' && lost === undefined ? { add } : { add, remove: victim };
   }
 

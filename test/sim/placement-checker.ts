@@ -5,17 +5,20 @@
  * - each partition has as many distinct nodes as there are copies, all of that version;
  * - what moved since the version before is what the change of the nodes asks for: whoever joins gets its share, rounded up,
  *   and nobody else anything; what one held that leaves goes to one other node each; a replacement gets just that;
- * - nobody holds or leads much more than its part;
+ * - nobody holds or leads much more than its part; where nodes have labels, other laws take the place of these two (spread-checker.ts);
  * - every node that knows of it goes by it, however it came to know.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { Labelled } from '../partition/all-placements.ts';
 import type { SimNode } from './sim-node.ts';
+import { areLabelled, checkSpread, checkSpreadMoves } from './spread-checker.ts';
 import { check } from './story.ts';
 
 interface Version {
   readonly text: string;
   readonly nodes: readonly NodeId[];
+  readonly labelled: readonly Labelled[];
   /** By partition; the first one should lead it. */
   readonly rows: readonly (readonly NodeId[])[];
 }
@@ -41,7 +44,7 @@ export class PlacementChecker {
     const text = known?.text ?? placement;
     check(text === placement, () => `version ${version} was placed ${text}, and is ${placement} now`);
     if (known === undefined) {
-      const next = { text, nodes: ids, rows: this.#rowsOf(placement, ids) };
+      const next = { text, nodes: ids, labelled: nodes, rows: this.#rowsOf(placement, ids) };
       this.#checkSound(version, next);
       const before = this.#versions.get(version - 1);
       if (before !== undefined) checkMoves(version, before, next);
@@ -82,13 +85,14 @@ export class PlacementChecker {
     );
   }
 
-  #checkSound(version: number, { text, nodes, rows }: Version): void {
+  #checkSound(version: number, { text, nodes, labelled, rows }: Version): void {
     const copies = this.#partitions * this.#replicas;
     check(text.length === copies, () => `version ${version} places ${text.length} replicas of ${copies}`);
     for (const [partition, row] of rows.entries()) {
       const isSound = new Set(row).size === this.#replicas && row.every((node) => nodes.includes(node));
       check(isSound, () => `version ${version} places partition ${partition} on ${row.join(' ')}`);
     }
+    if (areLabelled(labelled)) return checkSpread(version, { nodes: labelled, rows });
     const heldMax = Math.ceil(copies / nodes.length) + ABOVE_PART_MAX;
     const ledMax = Math.ceil(this.#partitions / nodes.length) + ABOVE_PART_MAX;
     for (const node of nodes) {
@@ -104,6 +108,11 @@ export class PlacementChecker {
 }
 
 function checkMoves(version: number, before: Version, after: Version): void {
+  if (areLabelled([...before.labelled, ...after.labelled])) {
+    const [was, is] = [before, after].map(({ labelled, rows }) => ({ nodes: labelled, rows }));
+    if (was !== undefined && is !== undefined) checkSpreadMoves(version, was, is);
+    return;
+  }
   const joined = after.nodes.filter((node) => !before.nodes.includes(node));
   const left = before.nodes.filter((node) => !after.nodes.includes(node));
   const came = after.rows.map((row, i) => row.filter((node) => before.rows[i]?.includes(node) !== true));

@@ -72,6 +72,12 @@ export interface OperatorSettings {
   readonly customerRules: readonly string[];
 }
 
+/** Of how many zones and hosts nodes may say that they are there. */
+export interface LabelSettings {
+  readonly zones: number;
+  readonly hosts: number;
+}
+
 /** Nobody asks, and nothing new breaks, for a long time; then whoever leads is gone. */
 export interface Idleness {
   readonly atMillis: number;
@@ -101,6 +107,8 @@ export interface Settings {
   readonly operators?: OperatorSettings;
   /** Absent: there are none. */
   readonly batches?: BatchSettings;
+  /** Absent: no node has labels. */
+  readonly labels?: LabelSettings;
   readonly network: NetworkSettings;
   readonly disk: DiskSettings;
   readonly clients: ClientSettings;

@@ -1,0 +1,35 @@
+/** Where nodes stand in few zones and on few machines, as their labels say, and operators say otherwise now and then. */
+import type { NodeId } from '../../raft/types.ts';
+import type { NodeLabels } from '../../src/api/node-labels.ts';
+import type { Random } from './random.ts';
+import type { LabelSettings, Settings } from './settings.ts';
+
+/** Worlds with labels. */
+const SHARE = 0.3;
+
+/** One of these names, or none at all. */
+export function drawLabels(random: Random, { zones, hosts }: LabelSettings): NodeLabels {
+  const [zone, host] = [random.below(zones + 1), random.below(hosts + 1)];
+  return { ...(zone > 0 && { zone: `z${zone}` }), ...(host > 0 && { host: `h${host}` }) };
+}
+
+export function maybeWithLabels(random: Random, drawn: Settings): Settings {
+  if (!random.chance(SHARE)) return drawn;
+  const labels = { zones: random.pick([2, 3, 4]), hosts: random.pick([2, 4, 8]) };
+  const { nodes } = drawn.config;
+  // Else they are given while the cluster runs.
+  if (!random.chance(0.5)) return { ...drawn, labels };
+  const labelled = nodes.map((node) => ({ ...node, ...drawLabels(random, labels) }));
+  return { ...drawn, labels, config: { ...drawn.config, nodes: labelled } };
+}
+
+/** What somebody may say of a node next: one label or both, or that it has none. */
+export function drawLabelChange(
+  random: Random,
+  node: NodeId,
+  settings: LabelSettings,
+): { node: NodeId; zone?: string | null; host?: string | null } {
+  const { zone = null, host = null } = drawLabels(random, settings);
+  const which = random.pick(['zone', 'host', 'both'] as const);
+  return { node, ...(which !== 'host' && { zone }), ...(which !== 'zone' && { host }) };
+}

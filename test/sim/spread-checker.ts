@@ -1,0 +1,47 @@
+/**
+ * Which copies share a host or a zone, of every placement that is committed. By the labels alone, and by trying all rows that there
+ * could be:
+ *
+ * - no two copies of a partition are on one host where there are enough hosts, no row shares more hosts than it must, and of those
+ *   that share as few none shares more zones;
+ * - a change moves a copy of each partition that it makes worse than that, and no more than the part of one node beside them.
+ */
+import type { NodeId } from '../../raft/types.ts';
+import { bestSharing, type Labelled, movedBetween, sharingOf } from '../partition/all-placements.ts';
+import { check } from './story.ts';
+
+export interface LabelledVersion {
+  readonly nodes: readonly Labelled[];
+  /** By partition. */
+  readonly rows: readonly (readonly NodeId[])[];
+}
+
+export function areLabelled(nodes: readonly Labelled[]): boolean {
+  return nodes.some(({ zone, host }) => zone !== undefined || host !== undefined);
+}
+
+export function checkSpread(version: number, { nodes, rows }: LabelledVersion): void {
+  const best = String(bestSharing(nodes, rows[0]?.length ?? 0));
+  for (const [partition, row] of rows.entries()) {
+    const shares = String(sharingOf(row, nodes));
+    check(
+      shares === best,
+      () =>
+        `version ${version} has partition ${partition} on ${row.join(' ')}, of which pairs share hosts and zones ${shares}, and ${best} is possible`,
+    );
+  }
+}
+
+export function checkSpreadMoves(version: number, before: LabelledVersion, after: LabelledVersion): void {
+  const ids = after.nodes.map(({ id }) => id);
+  const best = String(bestSharing(after.nodes, after.rows[0]?.length ?? 0));
+  const mustMove = before.rows.filter(
+    (row) => row.some((node) => !ids.includes(node)) || String(sharingOf(row, after.nodes)) !== best,
+  ).length;
+  const part = Math.ceil(after.rows.flat().length / ids.length) + ids.length;
+  const moved = movedBetween(before.rows, after.rows);
+  check(
+    moved <= mustMove + part,
+    () => `version ${version} moves ${moved} copies, where ${mustMove} must and ${part} may for the loads`,
+  );
+}
