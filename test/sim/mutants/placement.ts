@@ -39,4 +39,28 @@ export const PLACEMENT: readonly Mutant[] = [
     law: 'a replacement gets what it replaces, and nothing else moves',
     edits: [{ in: 'nextPlacement', find: 'joins !== undefined && leaves !== undefined', replace: 'false' }],
   },
+  {
+    id: 'PL4',
+    bug: 'when a node leaves nobody looks at labels',
+    law: 'no copies share a host where there are enough, or more zones than they must',
+    edits: [
+      {
+        in: 'placementAfter',
+        find: 'if (isFlat) return nextPlacement(',
+        replace: 'if (isFlat || (leaves !== undefined && joins === undefined)) return nextPlacement(',
+      },
+    ],
+  },
+  {
+    id: 'PL5',
+    bug: 'a zone counts for a host',
+    law: 'no copies share a host where there are enough, or more zones than they must',
+    edits: [
+      {
+        in: 'Topology.closeness',
+        find: '(this.sharesHost(a, b) ? HOST_SHARED : 0)',
+        replace: '(this.sharesZone(a, b) ? HOST_SHARED : 0)',
+      },
+    ],
+  },
 ];
