@@ -1,0 +1,47 @@
+/** Copies of a real cluster go where the labels of its nodes want them, while what was granted still counts. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { LabelChange } from '../../src/api/label-change.ts';
+import { changeNodes } from '../../src/cli/nodes-command.ts';
+import { allowAt, TestCluster } from './harness.ts';
+
+describe('nodes of a running cluster that are on one machine', () => {
+  let cluster: TestCluster;
+
+  beforeAll(async () => {
+    const rules = [{ id: 'default', limit: 1, windowMillis: 3_600_000, clock: 'cluster' as const }];
+    cluster = await TestCluster.start({ nodes: 4, partitions: 6, rules });
+  });
+  afterAll(async () => cluster.stop());
+
+  async function label(change: LabelChange): Promise<string[]> {
+    const lines: string[] = [];
+    const via = `http://127.0.0.1:${cluster.port(3)}`;
+    const print = (line: string): void => void lines.push(line);
+    await changeNodes({ via, change: { label: change }, timeoutMillis: 120_000, print });
+    return lines;
+  }
+
+  it('hold no copies of the same partition once that is said, and no grant is forgotten', async () => {
+    const users = Array.from({ length: 12 }, (_, i) => `u${i}`);
+    for (const userId of users) expect((await cluster.allow(1, { userId })).status).toBe(200);
+    await label({ node: 1, host: 'm', zone: 'a' });
+    expect(await label({ node: 2, host: 'm' })).toContain('done: all partitions have moved');
+    const { nodes, partitions } = await cluster.status();
+    expect(nodes.map(({ id, zone, host }) => [id, zone, host])).toEqual([
+      [1, 'a', 'm'],
+      [2, undefined, 'm'],
+      [3, undefined, undefined],
+      [4, undefined, undefined],
+    ]);
+    for (const { placed, replicas } of partitions) {
+      const held = replicas.map(({ node }) => node);
+      expect([placed, held.length, held.includes(1) && held.includes(2)]).toEqual([true, 3, false]);
+    }
+    for (const userId of users) expect((await allowAt(cluster.port(4), { userId })).status).toBe(429);
+  });
+
+  it('are refused a label that is none, with its bound', async () => {
+    await expect(label({ node: 1, zone: 'a b' })).rejects.toThrow(/zone must be 1 to 128 letters/);
+    await expect(label({ node: 9, zone: 'a' })).rejects.toThrow(/no node of this id/);
+  });
+});
