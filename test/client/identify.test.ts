@@ -65,7 +65,7 @@ describe('the address of a client', () => {
   it('behind a trusted proxy is an address, whatever is in the header', () => {
     const part = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string(), fc.constant('10.0.0.7'));
     fc.assert(
-      fc.property(fc.array(part, { maxLength: 80 }), (parts) => {
+      fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
         const address = behind('10.0.0.1', parts.join(','), ['private']);
         expect(networkOf(address ?? '', 64)).toMatch(/^[\d.]+$|^[\da-f:]+\/64$/);
       }),
@@ -139,6 +139,7 @@ describe('an identifier', () => {
       fc.property(fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }), (id) => {
         expect(isBoundedText(keyOf(id), KEY_BYTES_MAX)).toBe(true);
       }),
+      { numRuns: 30 },
     );
     expect(keyOf('x'.repeat(257))).not.toBe(keyOf('x'.repeat(258)));
     expect(keyOf('\ud800')).not.toBe(keyOf('\ud801'));
