@@ -11,6 +11,7 @@ import { DRAIN } from './drain.ts';
 import { DRIVER } from './driver.ts';
 import { DURABILITY } from './durability.ts';
 import { FAIL_MODES } from './fail-modes.ts';
+import { GATEWAYS } from './gateways.ts';
 import { JOINT } from './joint.ts';
 import { LIMITER } from './limiter.ts';
 import { MATCHING } from './matching.ts';
@@ -38,6 +39,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   'fail-modes': FAIL_MODES,
   batches: BATCHES,
   matching: MATCHING,
+  gateways: GATEWAYS,
   meters: METERS,
   memory: MEMORY,
   'request-ids': REQUEST_IDS,

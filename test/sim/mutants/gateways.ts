@@ -1,0 +1,30 @@
+/** Bugs of requests of lists, as gateways ask. The simulator asks none: what is charged for them is charged as for all others. */
+import type { Mutant } from './mutant.ts';
+
+const unitTest = {
+  file: 'matching/listed-requests.test.ts',
+  why: 'the simulator asks by names, and lists become limits before anything is asked of a partition',
+};
+
+export const GATEWAYS: readonly Mutant[] = [
+  {
+    id: 'A30',
+    bug: 'lists that are counted under one key are charged once',
+    law: 'what a gateway asks for is charged, or nothing is granted',
+    edits: [{ in: 'addTo', find: 'else before.cost += limit.cost;', replace: '' }],
+    unitTest,
+  },
+  {
+    id: 'A31',
+    bug: 'a list of cost 0 that has nothing left denies nothing',
+    law: 'a list that is only looked at denies the request where nothing is left',
+    edits: [
+      {
+        in: 'askListed',
+        find: '[...looked.values()].some(({ isOver }) => isOver)',
+        replace: 'false',
+      },
+    ],
+    unitTest,
+  },
+];
