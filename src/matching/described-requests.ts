@@ -111,10 +111,10 @@ export class DescribedRequests {
     asking.rulesVersion = book.version;
     const customer = this.#cache.of(request);
     asking.customer = customer;
-    const { listed } = request;
-    const lists = listed && book.listsFor(listed);
+    const lists = request.listed && book.listsFor(request.listed);
     const matched = lists ?? book.limitsFor(asOf(request, customer));
-    if (lists?.kind === 'limits') Object.assign(asking, { lists, answered: [] });
+    asking.lists = lists?.kind === 'limits' ? lists : undefined;
+    asking.answered = [];
     if (matched.kind === 'invalid') {
       const refuse = (): void => done(matched, 0);
       // It may be wrong by the tier of before.

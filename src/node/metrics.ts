@@ -45,7 +45,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
     this.#requests = new Counter({
       name: 'quorate_http_requests_total',
-      help: 'Answers of POST /v1/allow by status: 200 allowed, 429 denied, 503 unavailable, 4xx bad input.',
+      help: 'Answers of POST /v1/allow and /json by status: 200 allowed, 429 denied, 503 unavailable, 4xx bad input.',
       labelNames: ['status'],
       registers,
     });
