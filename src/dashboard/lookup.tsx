@@ -5,10 +5,13 @@ import { useState } from 'preact/hooks';
 export function Lookup({
   label,
   example,
+  hint,
   found,
 }: {
   readonly label: string;
   readonly example: string;
+  /** What may be named, if the label does not say it. */
+  readonly hint?: string;
   readonly found: (id: string) => void;
 }): JSX.Element {
   const [id, setId] = useState('');
@@ -29,6 +32,7 @@ export function Lookup({
           autocomplete="off"
           spellcheck={false}
           placeholder={example}
+          aria-describedby={hint === undefined ? undefined : 'lookup-hint'}
           value={id}
           onInput={({ currentTarget }) => setId(currentTarget.value)}
         />
@@ -36,6 +40,11 @@ export function Lookup({
           Look
         </button>
       </div>
+      {hint !== undefined && (
+        <p class="quiet" id="lookup-hint">
+          {hint}
+        </p>
+      )}
     </form>
   );
 }

@@ -7,6 +7,7 @@ import { Timeline, type WindowStanding } from './timeline.tsx';
 import { clockTime } from './words.ts';
 
 const AGAIN_MILLIS = 2_000;
+const HINT = 'Under rules of a document: the key that a limit counts by, as user=ada or customer=acme.';
 
 interface Standing {
   readonly userId: string;
@@ -88,7 +89,7 @@ export function UsersView({ role }: { readonly role: Role }): JSX.Element {
   const standing = looked?.answer.status === 200 ? (looked.answer.body as Standing) : undefined;
   return (
     <>
-      <Lookup label="User id" example="ada" found={setUserId} />
+      <Lookup label="User id" example="ada" hint={HINT} found={setUserId} />
       {looked !== undefined && standing === undefined && (
         <p class="message bad" role="alert">
           {messageOf(looked.answer)}

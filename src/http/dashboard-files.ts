@@ -36,13 +36,18 @@ const compressed = promisify(gzip);
 
 let read: Promise<DashboardFiles> | undefined;
 
-/** Empty where it was not built. */
+/** Empty where it was not built. @throws the error of the system if a file cannot be read */
 export async function dashboardFiles(): Promise<DashboardFiles> {
-  read ??= readFirst(FOLDERS);
-  const files = await read;
-  // It may be built meanwhile.
-  if (files.size === 0) read = undefined;
-  return files;
+  const reading = (read ??= readFirst(FOLDERS));
+  let isRead = false;
+  try {
+    const files = await reading;
+    isRead = files.size > 0;
+    return files;
+  } finally {
+    // It may be built meanwhile, or readable.
+    if (!isRead && read === reading) read = undefined;
+  }
 }
 
 async function readFirst(folders: readonly string[]): Promise<DashboardFiles> {
