@@ -1,4 +1,4 @@
-/** The windows of one user, each from now to its length: how much is used, when something is free again, and when everything is. */
+/** The windows of one user, each from now to its length: how much is left, when a request fits again, and when everything is free. */
 import type { JSX } from 'preact';
 import { ScrollTable } from './cluster-tables.tsx';
 import { span, wholeNumber } from './words.ts';
@@ -18,32 +18,27 @@ const WIDTH = 1_000;
 const HEIGHT = 56;
 const TOP = 10;
 const BAR = 22;
+/** More than windows are widened by. */
+const WIDER = 1.01;
 
 function Row({ limit: standing }: { readonly limit: WindowStanding }): JSX.Element {
   const { rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = standing;
-  // Windows of the cluster's clock are a little wider than they are called.
-  const length = Math.max(windowMillis, resetMillis, 1);
+  // Windows of the cluster's clock are a little wider than they are called; buckets may take longer to be full.
+  const length = resetMillis > windowMillis * WIDER ? resetMillis : windowMillis;
   const x = (millis: number): number => (WIDTH * Math.min(millis, length)) / length;
-  const used = limit === 0 ? 1 : Math.min(1, (limit - remaining) / limit);
+  const left = limit === 0 ? 0 : Math.min(1, remaining / limit);
   return (
     <li>
       <p class="window-name">
         <strong>{rule}</strong>
         <span>
-          {wholeNumber(limit - remaining)} of {wholeNumber(limit)} used in {span(windowMillis)}
+          {wholeNumber(remaining)} left of {wholeNumber(limit)} in {span(windowMillis)}
         </span>
       </p>
-      <meter
-        class="visually-hidden"
-        min={0}
-        max={limit}
-        value={limit - remaining}
-        aria-label={`used of ${rule}`}
-      />
       <svg class="window" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         <rect class="track" x={0} y={TOP} width={WIDTH} height={BAR} />
         <rect class="counting" x={0} y={TOP} width={x(resetMillis)} height={BAR} />
-        <rect class="used" x={0} y={TOP + BAR + 6} width={WIDTH * used} height={6} />
+        <rect class="left" x={0} y={TOP + BAR + 6} width={WIDTH * left} height={6} />
         {retryAfterMillis !== undefined && (
           <rect class="denied-until" x={0} y={TOP} width={Math.max(2, x(retryAfterMillis))} height={BAR} />
         )}
@@ -77,7 +72,7 @@ export function Timeline({ limits }: { readonly limits: readonly WindowStanding[
           <span class="swatch counting" aria-hidden="true" /> grants still count until
         </li>
         <li>
-          <span class="swatch used" aria-hidden="true" /> part of the limit that is used
+          <span class="swatch left" aria-hidden="true" /> part of the limit that is left
         </li>
       </ul>
       <details>

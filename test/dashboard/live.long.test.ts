@@ -101,7 +101,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await page.getByLabel('User id').fill('user-1');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'user-1' }).waitFor();
-    await page.getByText(/of 20 used in 1 min/).waitFor();
+    await page.getByText(/left of 20 in 1 min/).waitFor();
     await goTo(page, 'Usage');
     const byRule = page.getByRole('region', { name: 'By rule', exact: true });
     await byRule.getByRole('rowheader', { name: 'default' }).waitFor();
