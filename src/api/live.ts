@@ -58,7 +58,8 @@ export interface LiveFigures {
 
 /**
  * - `nodeSilent`, `nodeHeard`: `node` says nothing any more, or again
- * - `leaderLost`: nobody leads `partitions`, as `node` did; `leaderElected`: `node` leads them, after nobody or another
+ * - `leaderLost`: `node` leads `partitions` no more, and nobody else did or it was silent; `leaderElected`: `node` leads them after that
+ * - `leaderMoved`: `node` leads `partitions` in place of another that goes on
  * - `clockUnfit`, `clockFit`: the clock of `node` runs too fast or slow to lead, or no more
  * - `drainBegun`, `drainEnded`: an operator drains `node`, or has ended that
  */
@@ -67,6 +68,7 @@ export const FAULT_KINDS = [
   'nodeHeard',
   'leaderLost',
   'leaderElected',
+  'leaderMoved',
   'clockUnfit',
   'clockFit',
   'drainBegun',

@@ -3,10 +3,15 @@ import type { JSX } from 'preact';
 import type { Fault } from '../api/live.ts';
 import { clockTime, faultInWords, type Gravity, gravityOf } from './words.ts';
 
-const MARKS: Readonly<Record<Gravity, string>> = { bad: 'fault', warning: 'notice', good: 'mended' };
+const MARKS: Readonly<Record<Gravity, string>> = {
+  bad: 'fault',
+  warning: 'notice',
+  good: 'mended',
+  usual: 'moved',
+};
 
 export function FaultList({ faults }: { readonly faults: readonly Fault[] }): JSX.Element {
-  if (faults.length === 0) return <p class="quiet">None since this node started.</p>;
+  if (faults.length === 0) return <p class="quiet">None since this node was ready.</p>;
   return (
     <ol class="faults">
       {faults.map((fault) => {

@@ -54,7 +54,7 @@ export function clockTime(atMillis: number): string {
 }
 
 /** How bad a fault is: told by a word beside its colour. */
-export type Gravity = 'bad' | 'warning' | 'good';
+export type Gravity = 'bad' | 'warning' | 'good' | 'usual';
 
 export function gravityOf({ kind }: Fault): Gravity {
   switch (kind) {
@@ -69,6 +69,8 @@ export function gravityOf({ kind }: Fault): Gravity {
     case 'clockFit':
     case 'drainEnded':
       return 'good';
+    case 'leaderMoved':
+      return 'usual';
   }
 }
 
@@ -84,6 +86,8 @@ export function faultInWords({ kind, node, count = 0, partitions = [] }: Fault):
       return `${which} lost the leader, node ${node}`;
     case 'leaderElected':
       return `node ${node} leads ${which} now`;
+    case 'leaderMoved':
+      return `node ${node} took over ${which}`;
     case 'clockUnfit':
       return `the clock of node ${node} runs too fast or too slow: it leads nothing`;
     case 'clockFit':

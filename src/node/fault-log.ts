@@ -50,16 +50,21 @@ export class FaultLog {
 
   #lookAtLeaders(before: ClusterReport, report: ClusterReport): void {
     const leaders = new Map(before.partitions.map(({ id, leader }) => [id, leader]));
-    const lost = new Map<number, number[]>();
-    const elected = new Map<number, number[]>();
+    const silent = new Set(report.nodes.filter(({ up }) => !up).map(({ id }) => id));
+    const lost = new PartitionsByNode();
+    const elected = new PartitionsByNode();
+    const moved = new PartitionsByNode();
     for (const { id, leader } of report.partitions) {
       const was = leaders.get(id);
       if (was === undefined || was === leader) continue;
-      const [list, node] = leader === 0 ? [lost, was] : [elected, leader];
-      list.set(node, [...(list.get(node) ?? []), id]);
+      // Others may have been faster than this look.
+      const isLost = was !== 0 && (leader === 0 || silent.has(was));
+      if (isLost) lost.add(was, id);
+      if (leader !== 0) (isLost || was === 0 ? elected : moved).add(leader, id);
     }
-    for (const [node, partitions] of lost) this.#add('leaderLost', node, partitions);
-    for (const [node, partitions] of elected) this.#add('leaderElected', node, partitions);
+    for (const [node, partitions] of lost.all) this.#add('leaderLost', node, partitions);
+    for (const [node, partitions] of elected.all) this.#add('leaderElected', node, partitions);
+    for (const [node, partitions] of moved.all) this.#add('leaderMoved', node, partitions);
   }
 
   #add(kind: FaultKind, node: number, partitions?: readonly number[]): void {
@@ -75,6 +80,16 @@ export class FaultLog {
       }),
     };
     this.#faults = [fault, ...this.#faults].slice(0, FAULTS_MAX);
+  }
+}
+
+class PartitionsByNode {
+  readonly all = new Map<number, number[]>();
+
+  add(node: number, partition: number): void {
+    const known = this.all.get(node);
+    if (known === undefined) this.all.set(node, [partition]);
+    else known.push(partition);
   }
 }
 

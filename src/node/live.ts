@@ -35,17 +35,20 @@ export class Live implements LiveBehindDoor {
   #rates: { readonly of: LiveRates | null; readonly atMillis: number } | undefined;
   #isAsking = false;
   #untilLook = 0;
+  /** How a cluster comes up is no fault. */
+  #wasReady = false;
 
   constructor(init: LiveInit) {
     this.#init = init;
     this.#faults = new FaultLog(init.clocks.wallMillis);
   }
 
-  /** Looks for faults; to be called once a second. */
+  /** Looks for faults since this node was ready first; to be called once a second. */
   look(): void {
     const { readiness, view } = this.#init;
+    this.#wasReady ||= readiness.current.status === 'ready';
     this.#untilLook -= 1;
-    if (this.#untilLook > 0 || readiness.current.status === 'starting') return;
+    if (this.#untilLook > 0 || !this.#wasReady) return;
     const report = view.report();
     this.#untilLook = Math.ceil(report.partitions.length / PARTITIONS_PER_SECOND);
     this.#faults.look(report);

@@ -46,6 +46,17 @@ describe('the log of faults', () => {
     ]);
   });
 
+  it('tells that a leader was lost also where another was elected meanwhile, and of one that was handed over', () => {
+    log.look(reportOf([nodeOf(1), nodeOf(2), nodeOf(3)], [2, 3]));
+    log.look(reportOf([nodeOf(1), nodeOf(2, { up: false }), nodeOf(3)], [1, 1]));
+    expect(log.faults.map(({ kind, node, partitions }) => [kind, node, partitions])).toEqual([
+      ['leaderMoved', 1, [1]],
+      ['leaderElected', 1, [0]],
+      ['leaderLost', 2, [0]],
+      ['nodeSilent', 2, undefined],
+    ]);
+  });
+
   it('tells of clocks and drains, and that they are over; who joins is no fault', () => {
     log.look(reportOf([nodeOf(1)], []));
     log.look(reportOf([nodeOf(1, { clock: 'fast', draining: true }), nodeOf(2)], []));

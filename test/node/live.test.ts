@@ -105,16 +105,17 @@ describe('the figures of a node', () => {
 });
 
 describe('the faults of a node', () => {
-  it('are looked for once the node has started', () => {
+  it('are looked for once the node was ready', () => {
     const played = new Played();
-    played.status = 'starting';
+    played.status = 'waiting for leaders';
     played.live.look();
     played.report = { ...REPORT, partitions: [{ ...REPORT.partitions[0]!, leader: 2 }] };
     played.status = 'ready';
     played.live.look();
     expect(played.live.faults()).toEqual([]);
+    played.status = 'waiting for leaders';
     played.report = REPORT;
     played.live.look();
-    expect(played.live.faults()).toMatchObject([{ kind: 'leaderElected', node: 1, partitions: [0] }]);
+    expect(played.live.faults()).toMatchObject([{ kind: 'leaderMoved', node: 1, partitions: [0] }]);
   });
 });
