@@ -1,6 +1,6 @@
 /**
  * Versions: one number for what nodes say to each other and for what they write into logs, snapshots and databases. A program
- * speaks and reads its own version and the one before, so that the nodes of a cluster can be replaced one after the other. What it
+ * speaks and reads its own version and at least the one before, so that the nodes of a cluster can be replaced one after the other. What it
  * writes goes by the version of the cluster, which group 0 keeps and only an operator raises.
  */
 

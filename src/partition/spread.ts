@@ -7,6 +7,7 @@
  * M-convex), and after one node came, went or got another label, one exchange in each row is enough. Loads are evened out only by
  * exchanges that make no row worse.
  */
+import { assert } from '../../raft/assert.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { PlacementTable } from './placement.ts';
 import type { Topology } from './topology.ts';
@@ -53,10 +54,11 @@ class Spread {
   readonly #rows: number[][];
   readonly #home: readonly (readonly number[])[];
   readonly #settled: readonly (readonly number[])[];
-  /** By place: how many copies a node has. */
+  /** By place: which partitions a node has, and how many. */
+  readonly #partitions: readonly Set<number>[];
   readonly #held: number[];
-  /** Of two places: as the topology has it. */
-  readonly #closeness: readonly (readonly number[])[];
+  /** Of two places, one after the other: as the topology has it. */
+  readonly #closeness: Int32Array;
 
   constructor(rows: PlacementTable, init: SpreadInit) {
     this.#init = init;
@@ -65,12 +67,16 @@ class Spread {
     this.#placeOf = new Map(this.#nodes.map((node, place) => [node, place]));
     const placesOf = (row: readonly NodeId[]): number[] =>
       row.flatMap((node) => this.#placeOf.get(node) ?? []);
-    this.#rows = rows.map(placesOf);
+    this.#rows = rows.map(() => []);
     this.#home = home.map(placesOf);
     this.#settled = settled.map(placesOf);
+    this.#partitions = this.#nodes.map(() => new Set());
     this.#held = this.#nodes.map(() => 0);
-    for (const place of this.#rows.flat()) this.#add(place, 1);
-    this.#closeness = this.#nodes.map((a) => this.#nodes.map((b) => topology.closeness(a, b)));
+    this.#closeness = Int32Array.from(
+      this.#nodes.flatMap((a) => this.#nodes.map((b) => topology.closeness(a, b))),
+    );
+    for (const [partition, row] of rows.entries())
+      for (const place of placesOf(row)) this.#enter(partition, place);
   }
 
   get rows(): NodeId[][] {
@@ -82,35 +88,35 @@ class Spread {
     for (const [partition, row] of this.#rows.entries()) {
       while (row.length < this.#init.copies) {
         const heir = firstOfLeast(this.#others(partition), (place) => [
-          this.#cost(row, place),
+          row.reduce((sum, other) => sum + this.#close(other, place), 0),
           this.#settled[partition]?.includes(place) === true ? 0 : 1,
           this.#held[place] ?? 0,
         ]);
         if (heir === undefined) return;
-        row.push(heir);
-        this.#add(heir, 1);
+        this.#enter(partition, heir);
       }
     }
   }
 
   /** Exchanges nodes in rows that get better by it, until there is no such row. */
   mend(): void {
-    for (const partition of this.#rows.keys()) {
-      for (let best = this.#bestFor(partition); best !== undefined; best = this.#bestFor(partition))
-        this.#exchange(best);
-    }
+    for (const partition of this.#rows.keys())
+      while (this.#some(partition, (gain) => gain < 0)) this.#exchange(this.#bestFor(partition));
   }
 
-  #bestFor(partition: number): Exchange | undefined {
+  /** Of a row that gets better by some. */
+  #bestFor(partition: number): Exchange {
     const others = this.#others(partition);
-    const better = (this.#rows[partition] ?? [])
-      .flatMap((from) => others.map((to) => ({ partition, from, to, gain: this.#gain(partition, from, to) })))
-      .filter(({ gain }) => gain < 0);
-    return firstOfLeast(better, (each) => [
-      each.gain,
+    const all = (this.#rows[partition] ?? []).flatMap((from) =>
+      others.map((to) => ({ partition, from, to })),
+    );
+    const best = firstOfLeast(all, (each) => [
+      this.#gain(each),
       this.#moves(each),
       (this.#held[each.to] ?? 0) - (this.#held[each.from] ?? 0),
     ]);
+    assert(best !== undefined, 'partition {} has nobody to exchange', partition);
+    return best;
   }
 
   /** Who does not hold the partition, in the order in which it goes through the nodes. */
@@ -126,15 +132,21 @@ class Spread {
    * Hands copies on from nodes that hold more to nodes that hold at least two less, along the shortest paths, by exchanges after which
    * rows share as little as before.
    *
-   * @param movesMax how many more copies an exchange may move
+   * @param movesMax how many more copies an exchange may move; none of a partition of which one moves already
    */
   even(movesMax: 0 | 1): void {
     const ways = new Ways(this.#nodes.length);
-    for (const partition of this.#rows.keys()) this.#count(ways, partition, movesMax, 1);
+    const count = (partition: number, by: 1 | -1): void => {
+      this.#some(partition, (gain, each) => {
+        if (gain === 0 && this.#mayMove(each, movesMax)) ways.count(each.from, each.to, by);
+        return false;
+      });
+    };
+    for (const partition of this.#rows.keys()) count(partition, 1);
     const exchange = (each: Exchange): void => {
-      this.#count(ways, each.partition, movesMax, -1);
+      count(each.partition, -1);
       this.#exchange(each);
-      this.#count(ways, each.partition, movesMax, 1);
+      count(each.partition, 1);
     };
     /** From whom there was a path that could not be gone. */
     const stuck = new Set<number>();
@@ -147,18 +159,17 @@ class Spread {
     }
   }
 
-  /** Of a row: which exchanges there are. */
-  #count(ways: Ways, partition: number, movesMax: number, by: 1 | -1): void {
+  /** Whether `is` says so of some exchange in this row. Asked of all until then. @param is told what the row gains */
+  #some(partition: number, is: (gain: number, each: Exchange) => boolean): boolean {
     const row = this.#rows[partition] ?? [];
     for (const from of row) {
-      for (let to = 0; to < this.#nodes.length; to += 1)
-        if (!row.includes(to) && this.#mayExchange({ partition, from, to }, movesMax))
-          ways.count(from, to, by);
+      for (let to = 0; to < this.#nodes.length; to += 1) {
+        if (row.includes(to)) continue;
+        const each = { partition, from, to };
+        if (is(this.#gain(each), each)) return true;
+      }
     }
-  }
-
-  #mayExchange(each: Exchange, movesMax: number): boolean {
-    return this.#gain(each.partition, each.from, each.to) === 0 && this.#moves(each) <= movesMax;
+    return false;
   }
 
   /** All of it or nothing, for an exchange may end what another one on the path needs. Says whether it did. */
@@ -176,24 +187,39 @@ class Spread {
     return true;
   }
 
-  /** The first exchange that moves least. */
+  /** The exchange that moves least; of those the one of the first partition. */
   #between(from: number, to: number, movesMax: number): Exchange | undefined {
-    const all = [...this.#rows.keys()]
-      .filter((partition) => {
-        const row = this.#rows[partition] ?? [];
-        return row.includes(from) && !row.includes(to);
-      })
-      .map((partition) => ({ partition, from, to }))
-      .filter((each) => this.#mayExchange(each, movesMax));
-    return firstOfLeast(all, (each) => [this.#moves(each)]);
+    let [best, bestMoves]: [Exchange | undefined, number] = [undefined, 0];
+    for (const partition of this.#partitions[from] ?? []) {
+      if (this.#partitions[to]?.has(partition) === true) continue;
+      const each = { partition, from, to };
+      if (this.#gain(each) !== 0 || !this.#mayMove(each, movesMax)) continue;
+      const moves = this.#moves(each);
+      const isLess = moves < bestMoves || (moves === bestMoves && partition < (best?.partition ?? 0));
+      if (best === undefined || isLess) [best, bestMoves] = [each, moves];
+    }
+    return best;
   }
 
   #exchange({ partition, from, to }: Exchange): void {
     const row = this.#rows[partition] ?? [];
     row.splice(row.indexOf(from), 1);
-    row.push(to);
-    this.#add(from, -1);
-    this.#add(to, 1);
+    this.#partitions[from]?.delete(partition);
+    this.#held[from] = (this.#held[from] ?? 0) - 1;
+    this.#enter(partition, to);
+  }
+
+  #enter(partition: number, place: number): void {
+    this.#rows[partition]?.push(place);
+    this.#partitions[place]?.add(partition);
+    this.#held[place] = (this.#held[place] ?? 0) + 1;
+  }
+
+  #mayMove(each: Exchange, movesMax: number): boolean {
+    const moves = this.#moves(each);
+    if (moves <= 0) return true;
+    const [row, home] = [this.#rows[each.partition] ?? [], this.#home[each.partition] ?? []];
+    return moves <= movesMax && row.every((place) => home.includes(place));
   }
 
   /** How many more copies move with it than without. */
@@ -203,23 +229,15 @@ class Spread {
   }
 
   /** What the row shares after the exchange, and did not before; negative: it gets better. */
-  #gain(partition: number, from: number, to: number): number {
+  #gain({ partition, from, to }: Exchange): number {
     let gain = 0;
     for (const other of this.#rows[partition] ?? [])
       if (other !== from) gain += this.#close(other, to) - this.#close(other, from);
     return gain;
   }
 
-  #cost(row: readonly number[], place: number): number {
-    return row.reduce((sum, other) => sum + this.#close(other, place), 0);
-  }
-
   #close(a: number, b: number): number {
-    return this.#closeness[a]?.[b] ?? 0;
-  }
-
-  #add(place: number, count: number): void {
-    this.#held[place] = (this.#held[place] ?? 0) + count;
+    return this.#closeness[a * this.#nodes.length + b] ?? 0;
   }
 }
 

@@ -27,23 +27,30 @@ export class Ways {
     const starts = [...loads.keys()]
       .filter((node) => !except.has(node) && (loads[node] ?? 0) >= least + 2)
       .sort((a, b) => (loads[b] ?? 0) - (loads[a] ?? 0) || a - b);
+    // Whoever was reached from one with more, in vain, leads to nobody with so little.
+    const cameFrom = new Map<number, number | undefined>();
     for (const start of starts) {
-      const path = this.#pathFrom(start, loads);
-      if (path !== undefined) return path;
+      if (cameFrom.has(start)) continue;
+      cameFrom.set(start, undefined);
+      const last = this.#search([start], (loads[start] ?? 0) - 2, loads, cameFrom);
+      if (last !== undefined) return pathTo(last, cameFrom);
     }
     return undefined;
   }
 
-  /** Breadth first. */
-  #pathFrom(start: number, loads: readonly number[]): number[] | undefined {
-    const few = (loads[start] ?? 0) - 2;
-    const cameFrom = new Map<number, number | undefined>([[start, undefined]]);
-    // Grows while it is gone through.
-    for (const from of cameFrom.keys()) {
+  /** Breadth first; `reached` grows while it is gone through. Returns the first with at most `few`. */
+  #search(
+    reached: number[],
+    few: number,
+    loads: readonly number[],
+    cameFrom: Map<number, number | undefined>,
+  ): number | undefined {
+    for (const from of reached) {
       for (let to = 0; to < this.#nodes; to += 1) {
         if (cameFrom.has(to) || this.#exchanges[from * this.#nodes + to] === 0) continue;
         cameFrom.set(to, from);
-        if ((loads[to] ?? 0) <= few) return pathTo(to, cameFrom);
+        if ((loads[to] ?? 0) <= few) return to;
+        reached.push(to);
       }
     }
     return undefined;

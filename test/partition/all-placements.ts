@@ -33,7 +33,7 @@ function hostOf(id: number, nodes: readonly Labelled[]): string | undefined {
 }
 
 /** A host stands in one zone: where its first node says. */
-function zoneOf(id: number, nodes: readonly Labelled[]): string | undefined {
+export function zoneOf(id: number, nodes: readonly Labelled[]): string | undefined {
   const self = nodes.find((node) => node.id === id);
   if (self?.host === undefined) return self?.zone;
   const there = nodes.filter(({ host, zone }) => host === self.host && zone !== undefined);

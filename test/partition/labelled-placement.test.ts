@@ -16,6 +16,7 @@ import {
   type Labelled,
   movedBetween,
   sharingOf,
+  zoneOf,
 } from './all-placements.ts';
 
 let hash: Hash32;
@@ -93,6 +94,17 @@ function replay({ nodes: drawn, copies: wanted, changes }: History, partitions: 
   return steps;
 }
 
+/** One node came, went or is labelled otherwise, and no other stands elsewhere for that. */
+function isOfOneNode(before: readonly Labelled[], after: readonly Labelled[]): boolean {
+  const ids = [...new Set([...before, ...after].map(({ id }) => id))];
+  return ids.filter((id) => standsAt(id, before) !== standsAt(id, after)).length <= 1;
+}
+
+function standsAt(id: number, nodes: readonly Labelled[]): string {
+  const node = nodes.find((each) => each.id === id);
+  return node === undefined ? 'nowhere' : `${node.host} in ${zoneOf(id, nodes)}`;
+}
+
 describe('copies on nodes with labels', () => {
   it('share as few hosts, then as few zones, as any choice of so many nodes, whatever came before', () => {
     fc.assert(
@@ -106,21 +118,22 @@ describe('copies on nodes with labels', () => {
           }
         }
       }),
-      { numRuns: 150 * ROUNDS },
+      { numRuns: 120 * ROUNDS },
     );
   });
 
   it('are held as evenly as rows that share so little can be', () => {
     fc.assert(
       fc.property(history, (drawn) => {
-        const steps = replay(drawn, 4).filter(({ before, after }) => before !== after);
-        for (const { after, next, copies } of steps) {
+        // All placements of more nodes would take minutes.
+        const steps = replay(drawn, 4).filter(({ before, after }) => before !== after && after.length <= 5);
+        for (const { after, next, copies } of steps.slice(-2)) {
           const most = Math.max(...loadsOf(next, after).values());
           // Loads of nodes without labels may differ by more: nothing moves for that alone.
           expect(most).toBeLessThanOrEqual(Math.max(...evenestLoads(after, copies, 4)) + 1);
         }
       }),
-      { numRuns: 60 * ROUNDS },
+      { numRuns: 80 * ROUNDS },
     );
   });
 
@@ -138,9 +151,12 @@ describe('copies on nodes with labels', () => {
           // One of each such row, and for the loads what one node holds, and one for each.
           const part = Math.ceil((table.length * copies) / after.length) + after.length;
           expect(movedBetween(table, next)).toBeLessThanOrEqual(mustMove + part);
+          if (!isOfOneNode(before, after)) continue;
+          const each = next.map((row, i) => movedBetween([table[i] ?? []], [row]));
+          expect(Math.max(...each)).toBeLessThanOrEqual(1);
         }
       }),
-      { numRuns: 150 * ROUNDS },
+      { numRuns: 120 * ROUNDS },
     );
   });
 

@@ -38,8 +38,11 @@ export class PlacementChecker {
   }
 
   /** So it is committed. */
-  metaChanged({ version, nodes, placement, settledVersion, settledPlacement }: MetaState): void {
+  metaChanged(state: MetaState): void {
+    const { version, nodes, placement, settledVersion, settledPlacement } = state;
     const ids = nodes.map(({ id }) => id);
+    // Of nodes with labels the first that is committed is the second: they go on from where groups are founded.
+    if (this.#versions.size === 0 && version === 2) this.#founded(state);
     const known = this.#versions.get(version);
     const text = known?.text ?? placement;
     check(text === placement, () => `version ${version} was placed ${text}, and is ${placement} now`);
@@ -55,6 +58,13 @@ export class PlacementChecker {
       settled === settledPlacement,
       () => `version ${settledVersion} was placed ${settled}, and ${settledPlacement} is remembered`,
     );
+  }
+
+  #founded({ settledNodes: nodes, settledPlacement: text }: MetaState): void {
+    const labelled = nodes.map((id) => ({ id }));
+    const first = { text, nodes, labelled, rows: this.#rowsOf(text, nodes) };
+    this.#checkSound(1, first);
+    this.#versions.set(1, first);
   }
 
   /** The nodes that should have partition `partition` under a version that is committed. */
