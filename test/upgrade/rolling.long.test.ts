@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';
 import { ClusterCommandError } from '../../src/cli/ask-node.ts';
+import { changeNodes } from '../../src/cli/nodes-command.ts';
 import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { PersistentClients } from '../cluster/persistent-clients.ts';
@@ -43,17 +44,24 @@ describe.skipIf(before === undefined)('a cluster that is upgraded node by node',
     await mixed?.cluster.stop();
   });
 
+  /** Of node 2, by node 2. */
+  async function label(): Promise<void> {
+    const change = { label: { node: 2, zone: 'a' } };
+    await changeNodes({ via: mixed.url(2), change, timeoutMillis: 60_000, print: () => undefined });
+  }
+
   it('runs both versions at once, and refuses to be finished while one node is of the one before', async () => {
     await mixed.replace(2, 'this', drawn(START_KILL_MILLIS_MAX, 'node 2 is killed'));
     await mixed.knows(2, 1, ({ speaks, up }) => up && speaks === VERSION_BEFORE);
     expect(await mixed.report(2)).toMatchObject({ clusterVersion: VERSION_BEFORE });
     expect((await mixed.report(1))?.nodes.map(({ up }) => up)).toEqual([true, true, true]);
-    expect(await mixed.status(2)).toMatch(/node 1 speaks 12, node 3 speaks 12.*\nunfinished$/);
+    expect(await mixed.status(2)).toMatch(/node 1 speaks 13, node 3 speaks 13.*\nunfinished$/);
     const refused = await mixed.finish(2);
     expect(refused).toBeInstanceOf(ClusterCommandError);
-    expect((refused as Error).message).toContain('node 1 speaks 12, node 3 speaks 12: ');
-    // Whoever is asked there knows no such question.
-    expect(await mixed.finish(1)).toMatchObject({ outcome: 'unfinished' });
+    expect((refused as Error).message).toContain('node 1 speaks 13, node 3 speaks 13: ');
+    // Who is asked there speaks no such version.
+    expect(await mixed.finish(1)).toBeInstanceOf(ClusterCommandError);
+    await expect(label()).rejects.toThrow(/labels need version 14 of the cluster/);
   });
 
   it('goes back and forth until it is finished, also with a node of either version killed', async () => {
@@ -67,7 +75,7 @@ describe.skipIf(before === undefined)('a cluster that is upgraded node by node',
     await mixed.knows(3, 2, ({ speaks, up }) => up && speaks === VERSIONS.max);
     const refused = await mixed.finish(3);
     expect((refused as Error).message).toMatch(
-      /: node 1 speaks 12: start it with a quorate that speaks version/,
+      /: node 1 speaks 13: start it with a quorate that speaks version/,
     );
     await mixed.replace(1, 'this', drawn(START_KILL_MILLIS_MAX, 'node 1 is killed'));
   });
@@ -91,21 +99,23 @@ describe.skipIf(before === undefined)('a cluster that is upgraded node by node',
         const told = await mixed.finish(2);
         return told instanceof Error ? undefined : told;
       }),
-    ).toMatch(/^(done: )?the cluster is at version 13/);
+    ).toMatch(/^(done: )?the cluster is at version 14/);
     for (const id of IDS) {
       await eventually(`node ${id} knows it`, async () =>
         (await mixed.report(id))?.clusterVersion === VERSIONS.max ? true : undefined,
       );
-      expect(await mixed.finish(id)).toBe('the cluster is at version 13 already: there is nothing to finish');
+      expect(await mixed.finish(id)).toBe('the cluster is at version 14 already: there is nothing to finish');
       expect(await mixed.status(id)).toMatch(/finished$/);
     }
+    await label();
+    expect((await mixed.report(3))?.nodes.map(({ zone }) => zone)).toEqual([undefined, 'a', undefined]);
   });
 
   it('refuses a node of the version before after that, and says what to do; the new version takes over again', async () => {
     await mixed.cluster.kill(1);
     mixed.run(1, 'before');
     const text =
-      /node 1 speaks version 12, and node [23] of this cluster 13: start node 1 with a newer quorate/;
+      /node 1 speaks version 12 to 13, and node [23] of this cluster 14: start node 1 with a newer quorate/;
     await eventually('node 1 is told why', async () => (text.test(await mixed.logOf(1)) ? true : undefined));
     await eventually('the others say it, too', async () => {
       const logs = await Promise.all([mixed.logOf(2), mixed.logOf(3)]);
@@ -137,7 +147,7 @@ describe.skipIf(before === undefined)('a cluster that is upgraded node by node',
         const all = IDS.map((id) => stateOf(here, id));
         return new Set(all).size === 1 ? all[0] : undefined;
       });
-      expect(hashes).toMatch(/"clusterVersion":13/);
+      expect(hashes).toMatch(/"clusterVersion":14/);
     } finally {
       for (const id of IDS) await here.stopNode(id);
     }

@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { CommandWrapper } from '../../cluster/processes.ts';
 
-/** The last commit that speaks version 12 alone. When `VERSIONS` is raised, the last one before that takes its place. */
-const COMMIT = 'b11a113cc063ce5eb419d08dc64ca3aa72473ba3';
-/** What it speaks. */
-export const VERSION_BEFORE = 12;
+/** One that speaks no version above 13. When `VERSIONS` is raised, the last one before that takes its place. */
+const COMMIT = '3db96d30a7081afc64b71a7e8b987c12409b2962';
+/** The highest that it speaks. */
+export const VERSION_BEFORE = 13;
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '..', '..');
