@@ -143,6 +143,7 @@ export class Dispatcher {
   }
 
   #flush(): void {
+    if (this.#isClosed) return;
     this.#watch?.maybeAsk();
     for (const queue of this.#queues.values()) {
       for (;;) {

@@ -10,12 +10,16 @@ export interface Queued {
   readonly isWaiting: boolean;
 }
 
+/** Those that were settled while they waited are let go when there are so many, and then when there are twice as many. */
+const LET_GO_AT = 1_024;
+
 export class NodeQueue<T extends Queued> {
   readonly origin: string;
   #waiting: T[] = [];
   /** Of `#waiting`: those before are taken. */
   #next = 0;
   #batches = 0;
+  #letGoAt = LET_GO_AT;
 
   constructor(origin: string) {
     this.origin = origin;
@@ -23,6 +27,9 @@ export class NodeQueue<T extends Queued> {
 
   push(request: T): void {
     this.#waiting.push(request);
+    if (this.#waiting.length < this.#letGoAt) return;
+    this.#waiting = this.takeAll();
+    this.#letGoAt = Math.max(LET_GO_AT, 2 * this.#waiting.length);
   }
 
   /** The next batch, at least one request, if there is room for it on the way; it counts as being there until `arrived`. */
@@ -59,6 +66,11 @@ export class NodeQueue<T extends Queued> {
     const all = this.#waiting.slice(this.#next).filter(({ isWaiting }) => isWaiting);
     this.#clear();
     return all;
+  }
+
+  /** Requests that it holds on to. */
+  get length(): number {
+    return this.#waiting.length;
   }
 
   get isIdle(): boolean {

@@ -76,6 +76,10 @@ describe('an error', () => {
       ['CLOSED', true],
       ['CLOSED', true],
     ]);
+    const { leadersAsked } = played;
+    played.last.fail(true);
+    await played.pass(10_000);
+    expect([played.sent.length, played.leadersAsked]).toEqual([1, leadersAsked]);
   });
 });
 
