@@ -2,8 +2,8 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import Fastify from 'fastify';
-import { Hono } from 'hono';
+import Fastify, { type FastifyRequest } from 'fastify';
+import { type Context, Hono } from 'hono';
 import { describe, expect, it } from 'vitest';
 import type { QuorateClient } from '../../src/client/client.ts';
 import {
@@ -17,7 +17,7 @@ import { rateLimit as fastifyLimit } from '../../src/client/fastify.ts';
 import { rateLimit as fetchLimit } from '../../src/client/fetch.ts';
 import { rateLimit as honoLimit } from '../../src/client/hono.ts';
 import type { RequestFacts } from '../../src/client/middleware/facts.ts';
-import { byApiKey, type Identifier } from '../../src/client/middleware/index.ts';
+import { byApiKey, byUser, type Identifier } from '../../src/client/middleware/index.ts';
 import { limitOf, type RateLimitOptions } from '../../src/client/middleware/limit.ts';
 import type { PermitAnswer, PermitRequest } from '../../src/client/permit.ts';
 
@@ -295,6 +295,28 @@ const FRAMEWORKS: Readonly<Record<string, (client: Answering) => Ask>> = {
     return seenOf(await app.request('/', { headers }));
   },
 };
+
+describe('an identifier', () => {
+  it('may use the request of its framework, with its types', async () => {
+    const client = new Answering();
+    const fastify = Fastify();
+    const ofFastify = byUser((request: FastifyRequest) => request.headers['x-user']?.toString());
+    fastify.get('/', { preHandler: fastifyLimit({ client, identify: ofFastify }) }, () => 'hello');
+    const ofExpress = byUser((request: express.Request) => request.get('x-user'));
+    const limitExpress = expressLimit({ client, identify: ofExpress, cost: (request) => request.url.length });
+    const ofHono = byUser((context: Context) => context.req.query('user'));
+    const hono = new Hono().use(honoLimit({ client, identify: ofHono, peerAddress: () => '1.2.3.4' }));
+    const ofFetch = byUser((request: Request) => request.headers.get('x-user') ?? undefined);
+    const peerAddress = (_: Request, info: { readonly remote: string }): string => info.remote;
+    const handler = fetchLimit({ client, identify: ofFetch, peerAddress }, () => new Response('hello'));
+    express().use(limitExpress);
+    await fastify.inject({ url: '/', headers: { 'x-user': 'cy' } });
+    await hono.request('/?user=ada');
+    await handler(new Request('http://here/', { headers: { 'x-user': 'bob' } }), { remote: '1.2.3.4' });
+    await fastify.close();
+    expect(client.asked.map(({ userId }) => userId)).toEqual(['user:cy', 'user:ada', 'user:bob']);
+  });
+});
 
 describe.each(Object.entries(FRAMEWORKS))('with %s', (_, of) => {
   const key = { 'x-api-key': 'secret' };
