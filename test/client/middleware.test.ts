@@ -1,60 +1,21 @@
-/** What middleware answers, in all frameworks alike: headers in every form, denials, fail modes, and what is let through. */
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import express from 'express';
-import Fastify, { type FastifyRequest } from 'fastify';
-import { type Context, Hono } from 'hono';
+/** What middleware answers, whatever the framework: headers in every form, denials, fail modes, and what is let through. */
 import { describe, expect, it } from 'vitest';
-import type { QuorateClient } from '../../src/client/client.ts';
 import {
   IndefiniteError,
   InvalidRequestError,
   RefusedError,
   UnavailableError,
 } from '../../src/client/errors.ts';
-import { rateLimit as expressLimit } from '../../src/client/express.ts';
-import { rateLimit as fastifyLimit } from '../../src/client/fastify.ts';
-import { rateLimit as fetchLimit } from '../../src/client/fetch.ts';
-import { rateLimit as honoLimit } from '../../src/client/hono.ts';
 import type { RequestFacts } from '../../src/client/middleware/facts.ts';
-import { byApiKey, byUser, type Identifier } from '../../src/client/middleware/index.ts';
+import type { Identifier } from '../../src/client/middleware/index.ts';
 import { limitOf, type RateLimitOptions } from '../../src/client/middleware/limit.ts';
-import type { PermitAnswer, PermitRequest } from '../../src/client/permit.ts';
+import type { PermitAnswer } from '../../src/client/permit.ts';
+import { Answering, DECIDED, DENIAL, GRANT } from './answering.ts';
 
-const DECIDED = { partition: 0, term: 1, index: 1, timeMillis: 1 };
-const LIMIT = {
-  rule: 'default',
-  limit: 100,
-  windowMillis: 60_000,
-  remaining: 42,
-  resetMillis: 59_001,
-  rulesVersion: 1,
-};
-const GRANT = { kind: 'granted', allowed: true, ...LIMIT, decided: DECIDED } as const satisfies PermitAnswer;
-const DENIAL: PermitAnswer = {
-  kind: 'denied',
-  allowed: false,
-  ...LIMIT,
-  remaining: 0,
-  retryAfterMillis: 12_345,
-  isCached: false,
-  decided: DECIDED,
-};
 const FACTS: RequestFacts = { method: 'GET', path: '/', peerAddress: '1.2.3.4', header: () => undefined };
 const WALL_MILLIS = 1_700_000_000_123;
 
 const nobody: Identifier<object> = () => undefined;
-
-class Answering implements Pick<QuorateClient, 'allow'> {
-  readonly asked: PermitRequest[] = [];
-  answer: PermitAnswer | Error = GRANT;
-
-  async allow(request: PermitRequest): Promise<PermitAnswer> {
-    this.asked.push(request);
-    if (this.answer instanceof Error) throw this.answer;
-    return this.answer;
-  }
-}
 
 interface Asking {
   readonly user?: string;
@@ -232,122 +193,5 @@ describe('what is asked', () => {
     [{ client: new Answering(), identify: () => 'a', headers: ['y'] }, 'headers'],
   ])('options %# are refused by their name', (options, field) => {
     expect(() => limitOf(options as never)).toThrow(expect.objectContaining({ field }));
-  });
-});
-
-interface Seen {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly text: string;
-}
-
-type Ask = (headers: Record<string, string>) => Promise<Seen>;
-
-async function seenOf(response: Response): Promise<Seen> {
-  return {
-    status: response.status,
-    headers: Object.fromEntries(response.headers),
-    text: await response.text(),
-  };
-}
-
-async function overHttp(listener: RequestListener, ask: (origin: string) => Promise<Seen>): Promise<Seen> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  try {
-    return await ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-}
-
-/** A route of each framework that says hello, limited by API keys. */
-const FRAMEWORKS: Readonly<Record<string, (client: Answering) => Ask>> = {
-  fastify: (client) => async (headers) => {
-    const app = Fastify();
-    app.get('/', { onRequest: fastifyLimit({ client, identify: byApiKey() }) }, () => 'hello');
-    const { statusCode, headers: answered, body } = await app.inject({ url: '/', headers });
-    await app.close();
-    return { status: statusCode, headers: answered, text: body };
-  },
-  express: (client) => async (headers) => {
-    const app = express();
-    app.get(
-      '/',
-      expressLimit({ client, identify: byApiKey() }),
-      (_, response) => void response.send('hello'),
-    );
-    app.use(
-      (_: unknown, __: unknown, response: express.Response, ___: unknown) =>
-        void response.status(500).end('failed'),
-    );
-    return overHttp(app, async (origin) => seenOf(await fetch(origin, { headers })));
-  },
-  fetch: (client) => async (headers) => {
-    const handler = fetchLimit({ client, identify: byApiKey() }, () => Response.json('hello'));
-    return seenOf(await handler(new Request('http://here/', { headers })));
-  },
-  hono: (client) => async (headers) => {
-    const app = new Hono();
-    app.use(honoLimit({ client, identify: byApiKey() }));
-    app.get('/', () => new Response('hello'));
-    return seenOf(await app.request('/', { headers }));
-  },
-};
-
-describe('an identifier', () => {
-  it('may use the request of its framework, with its types', async () => {
-    const client = new Answering();
-    const fastify = Fastify();
-    const ofFastify = byUser((request: FastifyRequest) => request.headers['x-user']?.toString());
-    fastify.get('/', { preHandler: fastifyLimit({ client, identify: ofFastify }) }, () => 'hello');
-    const ofExpress = byUser((request: express.Request) => request.get('x-user'));
-    const limitExpress = expressLimit({ client, identify: ofExpress, cost: (request) => request.url.length });
-    const ofHono = byUser((context: Context) => context.req.query('user'));
-    const hono = new Hono().use(honoLimit({ client, identify: ofHono, peerAddress: () => '1.2.3.4' }));
-    const ofFetch = byUser((request: Request) => request.headers.get('x-user') ?? undefined);
-    const peerAddress = (_: Request, info: { readonly remote: string }): string => info.remote;
-    const handler = fetchLimit({ client, identify: ofFetch, peerAddress }, () => new Response('hello'));
-    express().use(limitExpress);
-    await fastify.inject({ url: '/', headers: { 'x-user': 'cy' } });
-    await hono.request('/?user=ada');
-    await handler(new Request('http://here/', { headers: { 'x-user': 'bob' } }), { remote: '1.2.3.4' });
-    await fastify.close();
-    expect(client.asked.map(({ userId }) => userId)).toEqual(['user:cy', 'user:ada', 'user:bob']);
-  });
-});
-
-describe.each(Object.entries(FRAMEWORKS))('with %s', (_, of) => {
-  const key = { 'x-api-key': 'secret' };
-
-  it('a grant goes through, with headers', async () => {
-    const client = new Answering();
-    const seen = await of(client)(key);
-    expect(seen.status).toBe(200);
-    expect(seen.text).toContain('hello');
-    expect(seen.headers).toMatchObject({ 'x-ratelimit-remaining': '42', ratelimit: '"default";r=42;t=60' });
-    expect(client.asked).toHaveLength(1);
-  });
-
-  it('a denial does not, and says when to come back', async () => {
-    const client = new Answering();
-    client.answer = DENIAL;
-    const seen = await of(client)(key);
-    expect(seen.status).toBe(429);
-    expect(seen.headers).toMatchObject({ 'retry-after': '13', 'x-ratelimit-remaining': '0' });
-    expect(JSON.parse(seen.text)).toMatchObject({ error: { type: 'rate_limit_error' } });
-  });
-
-  it('what nobody decided does not', async () => {
-    const client = new Answering();
-    client.answer = new UnavailableError('no_leader');
-    const seen = await of(client)(key);
-    expect(seen.status).toBe(503);
-    expect(String(seen.headers['content-type'])).toContain('application/problem+json');
-  });
-
-  it('who shows no key is refused', async () => {
-    expect((await of(new Answering())({})).status).toBe(400);
   });
 });
