@@ -46,10 +46,15 @@ function runBytes(input: Buffer): Outcome {
 }
 
 function runJson(input: Buffer): Outcome {
-  const read = readOr([InvalidFieldError, SyntaxError], () =>
-    requestOfJson(JSON.parse(input.toString('utf8')) as unknown),
-  );
-  return 'refused' in read ? read.refused : look(read.value);
+  const json = readOr([SyntaxError], () => JSON.parse(input.toString('utf8')) as unknown);
+  if ('refused' in json) return 'refused: no JSON';
+  try {
+    return look(requestOfJson(json.value));
+  } catch (error) {
+    if (!(error instanceof InvalidFieldError)) throw error;
+    // The field may be one that the input made up.
+    return `refused: ${error.bound}`;
+  }
 }
 
 export const RLS: readonly Target[] = [
