@@ -17,7 +17,8 @@ const VIEWS = ['Overview', 'Rules', 'Users', 'Customers', 'Usage', 'Faults'];
 const PHONE = { width: 360, height: 740 };
 /** The node that is looked at; another one is killed. */
 const LOOKED_AT = 1;
-const USERS = 20;
+/** So many that none of them is denied much. */
+const USERS = 500;
 
 let cluster: TestCluster;
 let browser: Browser;
@@ -105,7 +106,9 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await goTo(page, 'Usage');
     const byRule = page.getByRole('region', { name: 'By rule', exact: true });
     await byRule.getByRole('rowheader', { name: 'default' }).waitFor();
-    expect(Number(await byRule.getByRole('cell').first().textContent())).toBeGreaterThan(0);
+    // Whatever became of them: its node has just been started.
+    const counts = await byRule.getByRole('cell').allTextContents();
+    expect(counts.map((count) => Number(count.replaceAll(',', ''))).some((count) => count > 0)).toBe(true);
   });
 
   it('shows what rules would change, and that no browser may change an open cluster', async () => {
