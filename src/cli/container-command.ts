@@ -28,10 +28,13 @@ export function addContainerCommand(program: Command, version: string): void {
     .action(async () => runContainer(await containerSettings(process.env), version));
 }
 
+/** As the first process of a container it would be deaf to a signal that it does not take. Before the node runs it has promised nothing. */
+function stop(): void {
+  process.exit(0);
+}
+
 async function runContainer(settings: ContainerSettings, version: string): Promise<void> {
   const { data, nodeId: id, logLevel, insecure, listen } = settings;
-  // As the first process of a container it would be deaf to it. Before the node runs it has promised nothing.
-  const stop = (): void => process.exit(0);
   process.on('SIGTERM', stop);
   await prepare(settings, (line) => console.error(`quorate: ${line}`));
   process.off('SIGTERM', stop);

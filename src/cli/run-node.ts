@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { type Logger, pino } from 'pino';
 import { recoveriesOf } from '../backup/recovered-record.ts';
-import { NODE_ID_MAX } from '../api/node-address.ts';
+import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { hasTokens } from '../node/access.ts';
@@ -43,23 +43,23 @@ async function warnOfRecoveries({ data, id }: RunOptions, logger: Logger): Promi
     );
 }
 
-export async function runNode(options: RunOptions): Promise<void> {
-  const logger = pino({ level: options.logLevel, base: { node: options.id } });
-  const config = await readCluster(options.data);
+async function configured({ data, id }: RunOptions): Promise<{ config: ClusterConfig; self: NodeAddress }> {
+  const config = await readCluster(data);
   if (config === undefined) {
     throw new ConfigError(
-      options.data,
+      data,
       'holds no cluster.json; create one with `npx quorate init` (in a clone: `npm start`)',
     );
   }
-  const self = config.nodes.find(({ id }) => id === options.id);
-  if (self === undefined) {
-    const known = config.nodes.map(({ id }) => id).join(', ');
-    throw new ConfigError(
-      '--id',
-      `${options.id} is none of the nodes in ${options.data}/cluster.json: ${known}`,
-    );
-  }
+  const self = config.nodes.find((node) => node.id === id);
+  if (self !== undefined) return { config, self };
+  const known = config.nodes.map((node) => node.id).join(', ');
+  throw new ConfigError('--id', `${id} is none of the nodes in ${data}/cluster.json: ${known}`);
+}
+
+export async function runNode(options: RunOptions): Promise<void> {
+  const logger = pino({ level: options.logLevel, base: { node: options.id } });
+  const { config, self } = await configured(options);
   const listening = options.listen === undefined ? self : listeningAt(self, options.listen);
   const exposure = exposureOf(listening, await safeguardsOf(options, config), options.insecure);
   if (exposure !== undefined) logger.warn(exposure);

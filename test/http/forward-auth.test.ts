@@ -22,6 +22,19 @@ function opened(settings: HttpSettings = SETTINGS): Door {
 
 afterEach(async () => door.app.close());
 
+function withDocument(): void {
+  opened();
+  door.rules = {
+    version: 1,
+    rules: [],
+    requestIdHorizonMillis: 1,
+    clockDriftPpm: 1,
+    partitionBytesMax: 1,
+    definitions: [{}],
+  };
+  door.describedAnswer = { kind: 'decision', decision: decisionOf() };
+}
+
 type Asked = Awaited<ReturnType<Door['app']['inject']>>;
 
 async function ask(headers: Record<string, string>, query = '', remoteAddress = '127.0.0.1'): Promise<Asked> {
@@ -129,19 +142,6 @@ describe('with a document of rules', () => {
     'x-forwarded-method': 'GET',
     'x-forwarded-uri': '/api/a?b=c',
   };
-
-  function withDocument(): void {
-    opened();
-    door.rules = {
-      version: 1,
-      rules: [],
-      requestIdHorizonMillis: 1,
-      clockDriftPpm: 1,
-      partitionBytesMax: 1,
-      definitions: [{}],
-    };
-    door.describedAnswer = { kind: 'decision', decision: decisionOf() };
-  }
 
   it('describes the request', async () => {
     withDocument();

@@ -38,13 +38,18 @@ function wrongIn(name: SchemaName, value: unknown): readonly string[] {
 const routes = new Set<string>();
 let door: Door;
 
+function listen(message: unknown): void {
+  const { fastify } = message as { readonly fastify: FastifyInstance };
+  fastify.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) routes.add(`${each} ${url}`);
+  });
+}
+
+function isApi(route: string): boolean {
+  return !route.startsWith('HEAD ') && /^\S+ \/(?:v1\/|\w+z$|metrics|openapi)/.test(route);
+}
+
 beforeAll(() => {
-  const listen = (message: unknown): void => {
-    const { fastify } = message as { readonly fastify: FastifyInstance };
-    fastify.addHook('onRoute', ({ method, url }) => {
-      for (const each of [method].flat()) routes.add(`${each} ${url}`);
-    });
-  };
   subscribe('fastify.initialization', listen);
   door = new Door();
   unsubscribe('fastify.initialization', listen);
@@ -62,8 +67,8 @@ describe('the document', () => {
 
   it('holds every route of the door, and no other', async () => {
     await door.app.ready();
-    const isApi = (route: string): boolean =>
-      !route.startsWith('HEAD ') && /^\S+ \/(?:v1\/|json$|\w+z$|metrics|openapi)/.test(route);
+ const isApi = (route: string): boolean =>
+ !route.startsWith('HEAD ') && /^\S+ \/(?:v1\/|json$|\w+z$|metrics|openapi)/.test(route);
     expect([...routes].filter(isApi).sort()).toEqual(Object.keys(OPERATIONS).sort());
     expect(routes.size).toBeGreaterThan(30);
   });

@@ -90,10 +90,8 @@ ${requestBody === undefined ? '' : `<h4>Body</h4>${contentHtml(requestBody.conte
 function contentHtml(content: Content): string {
   return Object.entries(content)
     .map(([type, { schema, example }]) => {
-      const name =
-        String(schema['$ref'] ?? '')
-          .split('/')
-          .at(-1) ?? '';
+      const to = schema['$ref'];
+      const name = typeof to === 'string' ? (to.split('/').at(-1) ?? '') : '';
       const link = name === '' ? '' : ` <a href="#${escaped(name)}">${escaped(name)}</a>`;
       return `<code>${escaped(type)}</code>${link}${example === undefined ? '' : jsonHtml(example)}`;
     })
