@@ -27,6 +27,8 @@ export class Pods {
   readonly #ports: Readonly<Record<'http' | 'peer' | 'resp' | 'founding', number>>;
   readonly #pods = new Map<number, Pod>();
   readonly #hosts = new Map<string, string>();
+  /** On purpose. */
+  readonly #stopped = new Set<number>();
   /** Beside those that all have. */
   environment: Readonly<Record<string, string>> = {};
 
@@ -88,6 +90,7 @@ export class Pods {
         .setEncoding('utf8')
         .on('data', (text: string) => (said = (said + text).slice(-SAID_CHARACTERS_MAX)));
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    this.#stopped.delete(ordinal);
     this.#pods.set(ordinal, { child, ended, said: () => said });
   }
 
@@ -98,6 +101,7 @@ export class Pods {
   }
 
   async stop(ordinal: number, signal: NodeJS.Signals): Promise<void> {
+    this.#stopped.add(ordinal);
     const { child, ended } = this.pod(ordinal);
     child.kill(signal);
     await ended;
@@ -105,6 +109,12 @@ export class Pods {
 
   /** Asks the node where its name leads now. Status 0: nobody answers. */
   async ask(ordinal: number, path: string, body?: unknown): Promise<Answer> {
+    for (const [each, { child, said }] of this.#pods) {
+      if (!this.#stopped.has(each) && (child.exitCode !== null || child.signalCode !== null))
+        throw new Error(
+          `pod ${each} ended by itself, ${child.exitCode ?? child.signalCode}: ${said().slice(-4_096)}`,
+        );
+    }
     const address = this.#hosts.get(this.nameOf(ordinal)) ?? '';
     try {
       const response = await fetch(`http://${address}:${this.#ports.http}${path}`, {
@@ -124,9 +134,6 @@ export class Pods {
   async ready(ordinals: readonly number[]): Promise<void> {
     for (const ordinal of ordinals) {
       await eventually(`pod ${ordinal} is ready`, async () => {
-        const { child, said } = this.pod(ordinal);
-        if (child.exitCode !== null)
-          throw new Error(`pod ${ordinal} ended with ${child.exitCode}: ${said()}`);
         return (await this.ask(ordinal, '/readyz')).status === 200 ? true : undefined;
       });
     }
