@@ -8,6 +8,18 @@ import { eventually, freePorts, temporaryDirectory } from '../cluster/harness.ts
 
 const ENTRY = join(ROOT, 'dist', 'src', 'cli', 'main.js');
 const HOSTS_FILE = join(ROOT, 'dist', 'test', 'config', 'injected', 'hosts-file.js');
+export const LIMIT = 100;
+/** Longer than the test may take. */
+const WINDOW_MILLIS = 86_400_000;
+const SETTINGS = {
+  rules: {
+    version: 1,
+    rules: [{ id: 'default', limit: LIMIT, windowMillis: WINDOW_MILLIS, clock: 'cluster' }],
+    requestIdHorizonMillis: 3_600_000,
+    clockDriftPpm: 500,
+    partitionBytesMax: 268_435_456,
+  },
+};
 const SAID_CHARACTERS_MAX = 65_536;
 
 export interface Answer {
@@ -59,6 +71,8 @@ export class Pods {
     this.#hosts.set(this.nameOf(ordinal), address);
     const hosts = join(this.directory, 'hosts.json');
     writeFileSync(hosts, JSON.stringify(Object.fromEntries(this.#hosts)));
+    const settings = join(this.directory, 'settings.json');
+    writeFileSync(settings, JSON.stringify(SETTINGS));
     await mkdir(this.volumeOf(ordinal), { recursive: true });
     const { http, peer, resp, founding } = this.#ports;
     const child = spawn(
@@ -79,6 +93,7 @@ export class Pods {
           QUORATE_PEER_PORT: String(peer),
           QUORATE_RESP_PORT: String(resp),
           QUORATE_FOUNDING_PORT: String(founding),
+          QUORATE_SETTINGS: settings,
           QUORATE_DATA: this.volumeOf(ordinal),
           ...this.environment,
         },
