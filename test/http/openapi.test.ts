@@ -231,7 +231,10 @@ describe('what the door takes', () => {
       seen[isTaken ? 'taken' : 'refused'] += 1;
       expect([JSON.stringify(body), validate(body)]).toEqual([JSON.stringify(body), isTaken]);
     };
-    await fc.assert(fc.asyncProperty(bodies, agree), { numRuns: 150 * ROUNDS });
+    // What the document shows is taken, so that both are seen.
+    const [example] = Object.values(OPERATIONS).filter(({ body }) => body?.is === name);
+    const all = fc.oneof({ weight: 4, arbitrary: bodies }, fc.constant(example?.body?.example));
+    await fc.assert(fc.asyncProperty(all, agree), { numRuns: 150 * ROUNDS });
     expect(Math.min(seen.taken, seen.refused)).toBeGreaterThan(5);
   });
 });
