@@ -33,14 +33,14 @@ export function addressesOf({ http, peer, resp, grpc }: NodeAddress): Readonly<R
  * @throws InvalidFieldError naming the field, below `path`
  */
 export function validateNode(value: unknown, path: string): NodeAddress {
- const node = objectAt(value, path, ['id', 'http', 'peer', 'resp', 'grpc', 'zone', 'host']);
+  const node = objectAt(value, path, ['id', 'http', 'peer', 'resp', 'grpc', 'zone', 'host']);
   return {
     id: integerAt(node['id'], `${path}.id`, 1, NODE_ID_MAX),
     http: hostPort(node['http'], `${path}.http`),
     peer: hostPort(node['peer'], `${path}.peer`),
     ...(node['resp'] !== undefined && { resp: hostPort(node['resp'], `${path}.resp`) }),
- ...(node['grpc'] !== undefined && { grpc: hostPort(node['grpc'], `${path}.grpc`) }),
- ...validateLabels(node, path),
+    ...(node['grpc'] !== undefined && { grpc: hostPort(node['grpc'], `${path}.grpc`) }),
+    ...validateLabels(node, path),
   };
 }
 

@@ -7,14 +7,15 @@ import { ClusterCommandError } from './ask-node.ts';
 import { CA } from './ca-option.ts';
 import { changeNodes, type NodesCommandInit } from './nodes-command.ts';
 import {
- addressOption,
- HOST,
- integerFrom,
- integerOption,
- labelOption,
- JSON_OPTION, urlOption,
- VIA_DEFAULT,
- ZONE,
+  addressOption,
+  HOST,
+  integerFrom,
+  integerOption,
+  labelOption,
+  JSON_OPTION,
+  urlOption,
+  VIA_DEFAULT,
+  ZONE,
 } from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
@@ -34,8 +35,11 @@ interface LabelOptions {
 }
 
 export function addNodesCommands(program: Command, print: (line: string) => void): void {
- const change = async ({ via, timeout, json }: NodesOptions, wanted: NodesCommandInit['change']): Promise<void> =>
- changeNodes({ via, change: wanted, timeoutMillis: timeout, ...(json && { json }), print });
+  const change = async (
+    { via, timeout, json }: NodesOptions,
+    wanted: NodesCommandInit['change'],
+  ): Promise<void> =>
+    changeNodes({ via, change: wanted, timeoutMillis: timeout, ...(json && { json }), print });
   const nodes = program
     .command('nodes')
     .description('add, remove, replace or label a node of a running cluster, on the machine of a node');

@@ -8,7 +8,15 @@ import { drawToken } from '../config/token-secret.ts';
 import { joinCluster } from './join-cluster.ts';
 import { makeAllCertificates } from './make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
-import { addressOption, directoryOption, HOST, integerFrom, JSON_OPTION, labelOption, ZONE } from './options.ts';
+import {
+  addressOption,
+  directoryOption,
+  HOST,
+  integerFrom,
+  JSON_OPTION,
+  labelOption,
+  ZONE,
+} from './options.ts';
 
 export function addInitCommand(program: Command, print: (line: string) => void): void {
   withNewClusterOptions(
@@ -54,24 +62,33 @@ export function addJoinCommand(program: Command, print: (line: string) => void):
     .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
     .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
     .option('--resp <host:port>', 'where it will speak the Redis protocol', addressOption)
- .option('--grpc <host:port>', "where it will speak Envoy's rate limit protocol", addressOption)
- .option(...ZONE, labelOption)
- .option(...HOST, labelOption)
+    .option('--grpc <host:port>', "where it will speak Envoy's rate limit protocol", addressOption)
+    .option(...ZONE, labelOption)
+    .option(...HOST, labelOption)
     .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
- .option(...JSON_OPTION)
- .action(
- async ({ data, id, http, peer, resp, grpc, json, ...others }: NodeAddress & { data: string; json?: true }) => {
- const node = {
- id,
- http,
- peer,
- ...(resp !== undefined && { resp }),
- ...(grpc !== undefined && { grpc }),
- ...labelsOf(others),
- };
- const said = await joinCluster(data, node);
- if (json === true) print(JSON.stringify({ node: id, data, said }));
- else for (const line of said) print(line);
- },
- );
+    .option(...JSON_OPTION)
+    .action(
+      async ({
+        data,
+        id,
+        http,
+        peer,
+        resp,
+        grpc,
+        json,
+        ...others
+      }: NodeAddress & { data: string; json?: true }) => {
+        const node = {
+          id,
+          http,
+          peer,
+          ...(resp !== undefined && { resp }),
+          ...(grpc !== undefined && { grpc }),
+          ...labelsOf(others),
+        };
+        const said = await joinCluster(data, node);
+        if (json === true) print(JSON.stringify({ node: id, data, said }));
+        else for (const line of said) print(line);
+      },
+    );
 }

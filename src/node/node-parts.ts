@@ -74,15 +74,8 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   if (config.tls !== undefined && tls === undefined)
     throw new ConfigError('tls', 'is set, and the node was started without its certificates');
   const at = init.listen === undefined ? self : listeningAt(self, init.listen);
-  const facts = factsOf(config);
-  const opened = await openStore(dataDirectory, { nodeId, facts });
-  const admission = new Admission({
-    nodeId,
-    incarnation: opened.identity.incarnation,
-    facts: factsDigest(facts),
-    founders: config.founders,
-    addresses: addressesToSay(self),
-  });
+  const opened = await openStore(dataDirectory, { nodeId, facts: factsOf(config) });
+  const admission = newAdmission(init, self, opened.identity);
   const { shedder, turn } = newShedding(logger, clocks);
   const transport = newTransport(init, { at, admission, turn });
   const readiness = new NodeReadiness({
@@ -135,6 +128,20 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     shedder,
     doors: [http, ...Object.values(further)],
   };
+}
+
+function newAdmission(
+  { config, nodeId }: NodeInit,
+  self: NodeAddress,
+  { incarnation }: { readonly incarnation: string },
+): Admission {
+  return new Admission({
+    nodeId,
+    incarnation,
+    facts: factsDigest(factsOf(config)),
+    founders: config.founders,
+    addresses: addressesToSay(self),
+  });
 }
 
 function newTransport(

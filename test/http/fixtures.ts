@@ -133,16 +133,16 @@ export class Door {
   };
   readonly changes: NodeChange[] = [];
   changed: NodeChangeResult = { ok: true, version: 2 };
- readonly changeNodes: NodeBehindDoor['changeNodes'] = (change, done) => {
- this.changes.push(change);
- done(this.changed);
- };
- readonly labels: LabelChange[] = [];
- labelled: LabelResult = { ok: true, version: 3 };
- readonly label: NodeBehindDoor['label'] = (change, done) => {
- this.labels.push(change);
- done(this.labelled);
- };
+  readonly changeNodes: NodeBehindDoor['changeNodes'] = (change, done) => {
+    this.changes.push(change);
+    done(this.changed);
+  };
+  readonly labels: LabelChange[] = [];
+  labelled: LabelResult = { ok: true, version: 3 };
+  readonly label: NodeBehindDoor['label'] = (change, done) => {
+    this.labels.push(change);
+    done(this.labelled);
+  };
   readonly drains: DrainChange[] = [];
   drained: DrainResult = { ok: true };
   readonly drain: NodeBehindDoor['drain'] = (change, done) => {
@@ -229,14 +229,14 @@ export class Door {
   }
 
   /** What knows nothing of users. */
- #untold(): Pick<
- NodeBehindDoor,
- 'readiness' | 'wantsNoClients' | 'cluster' | 'backup' | 'drain' | 'upgrade'
-  | 'label'> {
+  #untold(): Pick<
+    NodeBehindDoor,
+    'readiness' | 'wantsNoClients' | 'cluster' | 'backup' | 'drain' | 'upgrade' | 'label'
+  > {
     return {
- drain: this.drain,
- upgrade: this.upgrade,
- label: this.label,
+      drain: this.drain,
+      upgrade: this.upgrade,
+      label: this.label,
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',
       cluster: () => REPORT,

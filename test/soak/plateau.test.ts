@@ -22,6 +22,15 @@ function isReached(samples: readonly Sample[], measure: Measure): boolean | unde
   return plateausOf(samples, 0).find((each) => each.measure === measure)?.isReached;
 }
 
+/** A heap of which collections leave `growth` MiB more every minute. */
+function isHeapReached(seed: number, growth: number): boolean | undefined {
+  const below = seeded(seed);
+  return isReached(
+    run((minute) => 38 + growth * minute + below(90), 'heapMiB'),
+    'heapMiB',
+  );
+}
+
 describe('what a process holds on to', () => {
   it.each([
     ['heapMiB', 3],
@@ -47,13 +56,6 @@ describe('what a process holds on to', () => {
   });
 
   it('has one as a heap whose collections come when they come, and none if ever more is left by them', () => {
-    const isHeapReached = (seed: number, growth: number): boolean | undefined => {
-      const below = seeded(seed);
-      return isReached(
-        run((minute) => 38 + growth * minute + below(90), 'heapMiB'),
-        'heapMiB',
-      );
-    };
     forEachSeed(
       Array.from({ length: 40 }, (_, i) => i + 1),
       (seed) => {

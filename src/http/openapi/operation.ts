@@ -90,7 +90,8 @@ export function operationObject(route: string, operation: Operation): Schema {
 }
 
 function contentOf({ is, example, type }: Described): Schema {
-  if (typeof is !== 'string') return { [is.type]: { schema: is.type === JSON_TYPE ? {} : { type: 'string' } } };
+  if (typeof is !== 'string')
+    return { [is.type]: { schema: is.type === JSON_TYPE ? {} : { type: 'string' } } };
   const own = type ?? (is === 'Unavailable' ? PROBLEM_TYPE : JSON_TYPE);
   return { [own]: { schema: ref(is), ...(example !== undefined && { example }) } };
 }
