@@ -88,10 +88,12 @@ export class Operator {
     if (up.length === 0) return;
     const change = drawLabelChange(this.#random, this.#random.pick(nodes).id, labels);
     this.#world.story.fault('label', JSON.stringify(change));
-    this.#random.pick(up).label(change, (result) => {
-      const isEarly = !result.ok && result.reason === 'labelsTooEarly';
-      check(!isEarly, () => 'a cluster of this version takes no labels');
-    });
+    this.#random.pick(up).inProcess((core) =>
+      core.change({ type: 'label', change }, (result) => {
+        const isEarly = !result.ok && result.reason === 'labelsTooEarly';
+        check(!isEarly, () => 'a cluster of this version takes no labels');
+      }),
+    );
   }
 
   /** A change of the nodes, unless one is under way. */

@@ -5,11 +5,9 @@ import type { LookRequest } from '../../src/api/look.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
-import type { LabelChange, LabelResult } from '../../src/api/label-change.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
-import { labelResult } from '../../src/wire/cluster-changes.ts';
 import type { Hello, Refusal, Sender } from '../../src/wire/hello.ts';
 import type { Fate } from '../../storage/memory-store.ts';
 import type { DiskContent } from './database.ts';
@@ -173,16 +171,6 @@ export class SimNode implements Endpoint, Machine {
     this.inProcess((core) =>
       core.changeNodes(change, (result) => {
         if (this.life === life) done(result);
-      }),
-    );
-  }
-
-  /** The operator asks this node to say otherwise where one stands. */
-  label(change: LabelChange, done: (result: LabelResult) => void): void {
-    const { life } = this;
-    this.inProcess((core) =>
-      core.change({ type: 'label', change }, (result) => {
-        if (this.life === life) done(labelResult(result));
       }),
     );
   }
