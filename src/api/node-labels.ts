@@ -9,8 +9,8 @@ export interface NodeLabels {
   readonly host?: string;
 }
 
-const LABEL_CHARACTERS_MAX = 128;
-const LABEL = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+export const LABEL_CHARACTERS_MAX = 128;
+export const LABEL = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const LABEL_BOUND =
   `must be 1 to ${LABEL_CHARACTERS_MAX} letters, digits, dots, dashes and underscores, ` +
   'the first of them a letter or digit';

@@ -43,6 +43,17 @@ const CHANGING: Readonly<Record<string, Operation>> = {
     parameters: [NODE_ID],
     answers: { ...DRAINED, 200: { is: 'Draining', example: { node: 2, draining: false } } },
   },
+  'PUT /v1/cluster/nodes/:nodeId/labels': {
+    ...nodes,
+    summary: 'Say otherwise where a node stands: copies of a partition are spread by it',
+    parameters: [NODE_ID],
+    body: { is: 'LabelsRequest', example: { zone: 'a', host: null } },
+    answers: {
+      200: { is: 'Labelled', example: { node: 2, version: 6 } },
+      ...CHANGE_FAILURES,
+      404: { is: 'Failure' },
+    },
+  },
   'PUT /v1/cluster/version': {
     ...nodes,
     summary: 'Raise the version of the cluster, for good',

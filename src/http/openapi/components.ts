@@ -7,6 +7,7 @@ import {
   DESCRIPTORS_MAX,
 } from '../../api/described.ts';
 import { NODE_ID_MAX } from '../../api/node-address.ts';
+import { LABEL, LABEL_CHARACTERS_MAX } from '../../api/node-labels.ts';
 import { UNAVAILABLE_REASONS } from '../../api/refusals.ts';
 import {
   COST_MAX,
@@ -32,6 +33,7 @@ const TEXT: Schema = { type: 'string' };
 const FLAG: Schema = { type: 'boolean' };
 const COUNT = integer(0);
 const NODE = integer(1, NODE_ID_MAX);
+const ONE_LABEL = { type: 'string', minLength: 1, maxLength: LABEL_CHARACTERS_MAX, pattern: LABEL.source };
 const userId = text(KEY_BYTES_MAX, 'whose budget is asked for');
 /** @param minProperties none are needed where a user is named, who is one of them */
 const descriptors = (minProperties: 0 | 1): Schema => ({
@@ -142,9 +144,14 @@ const REQUESTS = {
     description: 'the rule as a document or a table has it; its id is that of the address',
   },
   NodesRequest: asked({
-    add: asked({ id: NODE, http: hostPort, peer: hostPort }, ['id', 'http', 'peer']),
+    add: asked({ id: NODE, http: hostPort, peer: hostPort, zone: ONE_LABEL, host: ONE_LABEL }, [
+      'id',
+      'http',
+      'peer',
+    ]),
     remove: integer(1),
   }),
+  LabelsRequest: { ...asked({ zone: orNull(ONE_LABEL), host: orNull(ONE_LABEL) }), minProperties: 1 },
   VersionRequest: asked({ version: integer(1) }, ['version']),
   TokenRequest: asked({ role: oneOf(ROLES), name: text(TOKEN_NAME_BYTES_MAX) }, ['role', 'name']),
 } satisfies Record<string, Schema>;
@@ -310,6 +317,7 @@ const ANSWERS = {
   }),
   Readiness: told({ status: TEXT }),
   Version: told({ version: COUNT }),
+  Labelled: told({ node: NODE, version: COUNT }),
   Draining: told({ node: NODE, draining: FLAG }),
   Token: told(
     { id: TEXT, role: oneOf(ROLES), name: TEXT, createdMillis: COUNT, configured: { const: true } },
