@@ -29,7 +29,7 @@ describe('raising the version of a cluster over HTTP', () => {
   it.each([
     {},
     { version: 11 },
-    { version: 14 },
+    { version: 15 },
     { version: '13' },
     { version: null },
     { version: 13, node: 1 },
@@ -40,8 +40,8 @@ describe('raising the version of a cluster over HTTP', () => {
   });
 
   it('names the field and its bound', async () => {
-    const { body } = await ask({ version: 14 });
-    expect(JSON.stringify(body)).toContain('version must be a version that this node speaks, from 12 to 13');
+    const { body } = await ask({ version: 15 });
+    expect(JSON.stringify(body)).toContain('version must be a version that this node speaks, from 12 to 14');
   });
 
   it.each(Object.keys(UPGRADE_FAILURES) as UpgradeFailure[])(
