@@ -1,6 +1,6 @@
 /** The id of a rule that has no name but its place among nested descriptors. Grants belong to it: it must never come out otherwise. */
 import { utf8Length } from '../api/bounded.ts';
-import { FNV_OFFSET_BASIS, fnv1a } from '../api/fnv1a.ts';
+import { FNV_OFFSET_BASIS, fnv1a } from '../api/text-hash.ts';
 import { DEFINITION_ID_BYTES_MAX, type PathStep } from './rule-definition.ts';
 
 const SEPARATING = /[%|=]/g;

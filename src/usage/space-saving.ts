@@ -11,7 +11,7 @@
  * Counters lie in the order of their counts, and those with equal counts are a block: so one more is a matter of a swap, however
  * many counters there are. A key is a text in a group, so that the same text in two groups is two keys without being joined to another.
  */
-import { FNV_OFFSET_BASIS, fnv1a } from '../api/fnv1a.ts';
+import { FNV_OFFSET_BASIS, fnv1a } from '../api/text-hash.ts';
 
 /** A key that is kept: added from `count - error` to `count` times. */
 export interface Kept {

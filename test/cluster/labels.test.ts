@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LabelChange } from '../../src/api/label-change.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';
-import { allowAt, TestCluster } from './harness.ts';
+import { allowAt, eventually, TestCluster } from './harness.ts';
 
 describe('nodes of a running cluster that are on one machine', () => {
   let cluster: TestCluster;
@@ -26,7 +26,14 @@ describe('nodes of a running cluster that are on one machine', () => {
     for (const userId of users) expect((await cluster.allow(1, { userId })).status).toBe(200);
     await label({ node: 1, host: 'm', zone: 'a' });
     expect(await label({ node: 2, host: 'm' })).toContain('done: all partitions have moved');
-    const { nodes, partitions } = await cluster.status();
+    // Another node may hear of it later than the one that was asked.
+    const { nodes, partitions } = await eventually('all nodes know it', async () => {
+      const report = await cluster.status();
+      const { version, settledVersion } = report;
+      const isLabelled = report.nodes.every(({ id, host }) => (host === 'm') === id <= 2);
+      const isPlaced = report.partitions.every(({ placed }) => placed);
+      return isLabelled && isPlaced && version === settledVersion ? report : undefined;
+    });
     expect(nodes.map(({ id, zone, host }) => [id, zone, host])).toEqual([
       [1, 'a', 'm'],
       [2, undefined, 'm'],

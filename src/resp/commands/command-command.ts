@@ -15,13 +15,13 @@ export const COMMAND = container(
     ),
     subcommand('INFO', -2, 'Describes some commands', ({ args, door }) =>
       args.count === 2
-        ? door.commands.all.map(description)
+        ? describedAll(door.commands.all)
         : named(args.count, (i) => door.commands.get(args, i)),
     ),
     subcommand('DOCS', -2, 'Says what commands are for', docs),
     subcommand('GETKEYS', -3, 'Which arguments of a command are keys', keysOf),
   ],
-  ({ door }) => door.commands.all.map(description),
+  ({ door }) => describedAll(door.commands.all),
 );
 
 function subcommand(name: string, arity: number, summary: string, run: (call: Call) => Reply): Command {
@@ -38,14 +38,16 @@ function named(count: number, get: (index: number) => Command | undefined): Repl
 }
 
 /** A few bytes ask for all of it, and for the same command many times: made once for each. */
-const description = oncePerCommand((command) => describe(command));
-const documentation = oncePerCommand((command) => document(command));
+const description = once((command: Command) => describe(command));
+const documentation = once((command: Command) => document(command));
+const describedAll = once((commands: readonly Command[]) => commands.map(description));
+const documentedAll = once((commands: readonly Command[]) => commands.map(documentation));
 
-function oncePerCommand<T>(make: (command: Command) => T): (command: Command) => T {
-  const made = new WeakMap<Command, T>();
-  return (command) => {
-    const known = made.get(command) ?? make(command);
-    made.set(command, known);
+function once<K extends object, T>(make: (key: K) => T): (key: K) => T {
+  const made = new WeakMap<K, T>();
+  return (key) => {
+    const known = made.get(key) ?? make(key);
+    made.set(key, known);
     return known;
   };
 }
@@ -61,7 +63,7 @@ function describe({ name, arity, flags, key, subcommands }: Command, container =
 }
 
 function docs({ args, door }: Call): Reply {
-  if (args.count === 2) return { kind: 'map', entries: door.commands.all.map(documentation) };
+  if (args.count === 2) return { kind: 'map', entries: documentedAll(door.commands.all) };
   const entries: Documented[] = [];
   for (let i = 2; i < args.count; i += 1) {
     const command = door.commands.get(args, i);
