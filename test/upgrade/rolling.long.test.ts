@@ -114,12 +114,13 @@ describe.skipIf(before === undefined)('a cluster that is upgraded node by node',
   it('refuses a node of the version before after that, and says what to do; the new version takes over again', async () => {
     await mixed.cluster.kill(1);
     mixed.run(1, 'before');
-    const text =
+    // Its own database tells it; one that had not heard is told so by the others, at the handshake.
+    const own = 'the cluster was raised to version 14, and this program reads no version above 13';
+    const others =
       /node 1 speaks version 12 to 13, and node [23] of this cluster 14: start node 1 with a newer quorate/;
-    await eventually('node 1 is told why', async () => (text.test(await mixed.logOf(1)) ? true : undefined));
-    await eventually('the others say it, too', async () => {
-      const logs = await Promise.all([mixed.logOf(2), mixed.logOf(3)]);
-      return logs.some((log) => text.test(log)) ? true : undefined;
+    await eventually('node 1 says why it does not run', async () => {
+      const log = await mixed.logOf(1);
+      return log.includes(own) || others.test(log) ? true : undefined;
     });
     expect((await mixed.report(2))?.nodes.find(({ id }) => id === 1)?.up).toBe(false);
     await mixed.kill(1, 'this');
