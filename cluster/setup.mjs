@@ -17,6 +17,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stampFile = join(root, 'node_modules', '.quorate-setup');
+/** npm writes it when all is there. */
+const installedFile = join(root, 'node_modules', '.package-lock.json');
 const dashboardStampFile = join(root, 'dist', '.dashboard');
 const lockDir = join(root, '.setup-lock');
 /** What the dashboard is made of: its own folder, and what it imports. */
@@ -38,7 +40,20 @@ function wantedStamp() {
 }
 
 function isInstalled() {
-  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wantedStamp();
+  if (existsSync(stampFile)) return readFileSync(stampFile, 'utf8') === wantedStamp();
+  return existsSync(installedFile) && holdsAll(packagesOf(installedFile));
+}
+
+function packagesOf(lockfile) {
+  return JSON.parse(readFileSync(lockfile, 'utf8')).packages;
+}
+
+/** Somebody ran `npm ci`: there is everything that the lockfile wants, in its version, but for what a system may do without. */
+function holdsAll(installed) {
+  return Object.entries(packagesOf(join(root, 'package-lock.json'))).every(
+    ([path, { version, optional, devOptional }]) =>
+      path === '' || optional || devOptional || installed[path]?.version === version,
+  );
 }
 
 function filesBelow(folder) {
@@ -136,8 +151,8 @@ function main() {
     if (!isInstalled()) {
       console.error('quorate: installing dependencies (npm ci)');
       run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
-      writeFileSync(stampFile, wantedStamp());
     }
+    writeFileSync(stampFile, wantedStamp());
     linkCommand();
     if (build) {
       run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root]);
