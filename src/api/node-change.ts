@@ -32,8 +32,11 @@ export const NODE_CHANGE_FAILURES = {
     status: 409,
     text: 'this id belonged to a node that was removed, or is to be; take a new one',
   },
-  /** The id or an address to add belongs to another node. */
-  nodeExists: { status: 409, text: 'the id or an address belongs to another node of the cluster' },
+  /** The id or an address to add belongs to another node, or to this one, which was added with other labels. */
+  nodeExists: {
+    status: 409,
+    text: 'the id or an address belongs to another node of the cluster, or the node was added with another zone or host: change those with `quorate nodes label`',
+  },
   /** The node to remove never belonged to the cluster. */
   unknownNode: { status: 409, text: 'the node to remove does not belong to the cluster' },
   /** Fewer would remain than each partition has copies. */

@@ -87,6 +87,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     .option(...VIA, urlOption, VIA_DEFAULT)
     .option(...CA)
     .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+    .option(...JSON_OPTION)
     .action(async (id: number, options: NodesOptions & LabelOptions) =>
       change(options, { label: labelChange(id, options) }),
     );

@@ -17,7 +17,8 @@ import type { TokenRefusal } from '../api/token.ts';
 import type { UpgradeRefusal } from '../api/upgrade.ts';
 import type { ClusterChange } from '../wire/cluster-changes.ts';
 import { changedDraining } from './draining.ts';
-import { changedLabels, mayLabel, placementText } from './labels.ts';
+import { placementAfter } from '../partition/labelled-placement.ts';
+import { changedLabels, labelled, mayLabel, placementText } from './labels.ts';
 import { changedTokens, type TokenTable } from './token-table.ts';
 import { changedVersion } from './versions.ts';
 
@@ -160,8 +161,9 @@ function created(
     added: [],
   };
   // The groups begin where the ring has them, whatever is known of the nodes. From there they go where labels want them.
-  const unlabelled = sorted.map(({ id }) => ({ id }));
-  const spread = placementText({ ...founded, state: { ...founded.state, nodes: unlabelled } }, sorted, hash);
+  const before = settledNodes.map((id) => ({ id }));
+  const change = { before, table, after: labelled(sorted), settled: table, isFounding: true } as const;
+  const spread = encodePlacement(placementAfter(change, hash), settledNodes);
   if (spread === placement) return founded;
   return { ...founded, state: { ...founded.state, version: 2, placement: spread } };
 }
@@ -175,7 +177,7 @@ function changedNodes(
   if (add === undefined && remove === undefined) return 'emptyChange';
   if (add !== undefined && (add.id === remove || state.retired.includes(add.id))) return 'retiredNode';
   // A repetition of a change that was made has nothing left to do.
-  const isAdded = add === undefined || [...state.nodes, ...added].some((node) => isSame(node, add));
+  const isAdded = add === undefined || [...state.nodes, ...added].some((node) => isAsAdded(node, add));
   const isRemoved = remove === undefined || state.retired.includes(remove);
   if (isAdded && isRemoved) return record;
   if (!isAdded && (add.zone ?? add.host) !== undefined && !mayLabel(state)) return 'labelsTooEarly';
@@ -249,6 +251,11 @@ function addressesOf({ http, peer }: Member): string[] {
 
 function isSame(a: Member, b: Member): boolean {
   return a.id === b.id && String(addressesOf(a)) === String(addressesOf(b));
+}
+
+/** Labels may be others since, but not those it was added with. */
+function isAsAdded(a: Member, b: Member): boolean {
+  return isSame(a, b) && a.zone === b.zone && a.host === b.host;
 }
 
 function clashes(a: Member, b: Member): boolean {

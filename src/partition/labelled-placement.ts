@@ -20,33 +20,37 @@ export interface PlacementChange {
   readonly after: readonly LabelledNode[];
   /** Where the copies were when all had moved last. */
   readonly settled?: PlacementTable | undefined;
+  /** Nobody has written anything yet: copies move wherever loads want them. */
+  readonly isFounding?: true;
 }
 
 export function placementAfter(change: PlacementChange, hash: Hash32): PlacementTable {
-  const { before, after, table, settled } = change;
+  const { before, after, table, settled, isFounding } = change;
   const [was, is] = [new Topology(before), new Topology(after)];
   const joins = is.nodes.find((node) => !was.nodes.includes(node));
   const leaves = was.nodes.find((node) => !is.nodes.includes(node));
   const isFlat = was.isFlat && is.isFlat;
   if (joins === undefined && leaves === undefined && (isFlat || is.isLike(was))) return table;
   if (isFlat) return nextPlacement(table, was.nodes, { joins, leaves, settled }, hash);
-  const isReplaced = joins !== undefined && leaves !== undefined;
-  const rows = table.map((row) =>
-    isReplaced ? row.map((node) => (node === leaves ? joins : node)) : row.filter((node) => node !== leaves),
-  );
-  if (isReplaced) {
-    const renamed = before.map((node) => (node.id === leaves ? { ...node, id: joins } : node));
-    if (new Topology(renamed).isLike(is)) return rows;
+  if (joins !== undefined && leaves !== undefined) {
+    if (is.isLike(was, (node) => (node === joins ? leaves : node)))
+      return table.map((row) => row.map((node) => (node === leaves ? joins : node)));
+    // It stands elsewhere: as if it came, and then the other went.
+    const both = [...before, ...after.filter(({ id }) => id === joins)];
+    const joined = placementAfter({ before, table, after: both, settled }, hash);
+    return placementAfter({ before: both, table: joined, after, settled }, hash);
   }
   const ring = new Ring(is.nodes, hash);
+  const rows = table.map((row) => row.filter((node) => node !== leaves));
   const spread = spreadOut(rows, {
     topology: is,
     copies: table[0]?.length ?? 0,
     home: table,
     orderOf: (partition) => ring.orderOf(partition),
     settled,
+    isFounding,
   });
-  return ledEvenly({ rows: spread, before: rows, settled, topology: is });
+  return ledEvenly({ rows: spread, before: table, settled, topology: is });
 }
 
 interface Leading {

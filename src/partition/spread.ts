@@ -23,6 +23,8 @@ export interface SpreadInit {
   readonly orderOf: (partition: number) => readonly NodeId[];
   /** Where the copies were when all had moved last, and may still be. */
   readonly settled?: PlacementTable | undefined;
+  /** As many copies of a partition may move as there are. */
+  readonly isFounding?: true | undefined;
 }
 
 /**
@@ -59,6 +61,8 @@ class Spread {
   readonly #held: number[];
   /** Of two places, one after the other: as the topology has it. */
   readonly #closeness: Int32Array;
+  /** By place: what a copy there would share with those of a row. Used anew for each. */
+  readonly #shared: Int32Array;
 
   constructor(rows: PlacementTable, init: SpreadInit) {
     this.#init = init;
@@ -75,6 +79,7 @@ class Spread {
     this.#closeness = Int32Array.from(
       this.#nodes.flatMap((a) => this.#nodes.map((b) => topology.closeness(a, b))),
     );
+    this.#shared = new Int32Array(this.#nodes.length);
     for (const [partition, row] of rows.entries())
       for (const place of placesOf(row)) this.#enter(partition, place);
   }
@@ -101,7 +106,7 @@ class Spread {
   /** Exchanges nodes in rows that get better by it, until there is no such row. */
   mend(): void {
     for (const partition of this.#rows.keys())
-      while (this.#some(partition, (gain) => gain < 0)) this.#exchange(this.#bestFor(partition));
+      while (this.#some(partition, isBetter)) this.#exchange(this.#bestFor(partition));
   }
 
   /** Of a row that gets better by some. */
@@ -132,13 +137,16 @@ class Spread {
    * Hands copies on from nodes that hold more to nodes that hold at least two less, along the shortest paths, by exchanges after which
    * rows share as little as before.
    *
-   * @param movesMax how many more copies an exchange may move; none of a partition of which one moves already
+   * @param movesMax how many more copies an exchange may move; none of a partition of which one moves already, unless it is founded
    */
   even(movesMax: 0 | 1): void {
+    // Nobody has two less than another: there is no way that anything could go.
+    if (Math.max(...this.#held) - Math.min(...this.#held) < 2) return;
     const ways = new Ways(this.#nodes.length);
     const count = (partition: number, by: 1 | -1): void => {
-      this.#some(partition, (gain, each) => {
-        if (gain === 0 && this.#mayMove(each, movesMax)) ways.count(each.from, each.to, by);
+      const isWhole = this.#isHome(partition);
+      this.#some(partition, (gain, from, to) => {
+        if (gain === 0 && this.#mayMove({ partition, from, to }, movesMax, isWhole)) ways.count(from, to, by);
         return false;
       });
     };
@@ -159,14 +167,22 @@ class Spread {
     }
   }
 
-  /** Whether `is` says so of some exchange in this row. Asked of all until then. @param is told what the row gains */
-  #some(partition: number, is: (gain: number, each: Exchange) => boolean): boolean {
+  /**
+   * Whether `is` says so of some exchange in this row. Asked of all until then.
+   *
+   * @param is told what the row gains, and of which nodes; may not call this again
+   */
+  #some(partition: number, is: (gain: number, from: number, to: number) => boolean): boolean {
     const row = this.#rows[partition] ?? [];
+    const [shared, count] = [this.#shared, this.#nodes.length];
+    shared.fill(0);
+    for (const other of row)
+      for (let to = 0; to < count; to += 1) shared[to] = (shared[to] ?? 0) + this.#close(other, to);
     for (const from of row) {
-      for (let to = 0; to < this.#nodes.length; to += 1) {
+      const before = (shared[from] ?? 0) - this.#close(from, from);
+      for (let to = 0; to < count; to += 1) {
         if (row.includes(to)) continue;
-        const each = { partition, from, to };
-        if (is(this.#gain(each), each)) return true;
+        if (is((shared[to] ?? 0) - this.#close(from, to) - before, from, to)) return true;
       }
     }
     return false;
@@ -191,12 +207,13 @@ class Spread {
   #between(from: number, to: number, movesMax: number): Exchange | undefined {
     let [best, bestMoves]: [Exchange | undefined, number] = [undefined, 0];
     for (const partition of this.#partitions[from] ?? []) {
-      if (this.#partitions[to]?.has(partition) === true) continue;
       const each = { partition, from, to };
-      if (this.#gain(each) !== 0 || !this.#mayMove(each, movesMax)) continue;
       const moves = this.#moves(each);
-      const isLess = moves < bestMoves || (moves === bestMoves && partition < (best?.partition ?? 0));
-      if (best === undefined || isLess) [best, bestMoves] = [each, moves];
+      // Most are no better than the best so far, which takes least to tell.
+      if (best !== undefined && (moves > bestMoves || (moves === bestMoves && partition > best.partition)))
+        continue;
+      if (this.#partitions[to]?.has(partition) === true || this.#gain(each) !== 0) continue;
+      if (this.#mayMove(each, movesMax, this.#isHome(partition))) [best, bestMoves] = [each, moves];
     }
     return best;
   }
@@ -215,11 +232,16 @@ class Spread {
     this.#held[place] = (this.#held[place] ?? 0) + 1;
   }
 
-  #mayMove(each: Exchange, movesMax: number): boolean {
+  /** @param isHome of the partition */
+  #mayMove(each: Exchange, movesMax: number, isHome: boolean): boolean {
     const moves = this.#moves(each);
-    if (moves <= 0) return true;
-    const [row, home] = [this.#rows[each.partition] ?? [], this.#home[each.partition] ?? []];
-    return moves <= movesMax && row.every((place) => home.includes(place));
+    return moves <= 0 || (moves <= movesMax && (isHome || this.#init.isFounding === true));
+  }
+
+  /** No copy of it moves as yet. */
+  #isHome(partition: number): boolean {
+    const home = this.#home[partition] ?? [];
+    return (this.#rows[partition] ?? []).every((place) => home.includes(place));
   }
 
   /** How many more copies move with it than without. */
@@ -239,6 +261,10 @@ class Spread {
   #close(a: number, b: number): number {
     return this.#closeness[a * this.#nodes.length + b] ?? 0;
   }
+}
+
+function isBetter(gain: number): boolean {
+  return gain < 0;
 }
 
 /** The first of those whose key is least, number by number. */

@@ -54,10 +54,18 @@ export class Topology {
     return hosts === this.nodes.length && (zones <= 1 || zones === this.nodes.length);
   }
 
-  /** Whether the same nodes share the same, whatever it is called. */
-  isLike(other: Topology): boolean {
-    if (String(this.nodes) !== String(other.nodes)) return false;
-    return this.nodes.every((a) => this.nodes.every((b) => this.closeness(a, b) === other.closeness(a, b)));
+  /**
+   * Whether nodes share what those of another topology share, whatever that is called.
+   *
+   * @param there which node of the other one stands where this one does
+   */
+  isLike(other: Topology, there: (node: NodeId) => NodeId = itself): boolean {
+    const stands = this.nodes.map((node) => [node, there(node)] as const);
+    if (this.nodes.length !== other.nodes.length || !stands.every(([, node]) => other.nodes.includes(node)))
+      return false;
+    return stands.every(([a, otherA]) =>
+      stands.every(([b, otherB]) => this.closeness(a, b) === other.closeness(otherA, otherB)),
+    );
   }
 
   /** So many nodes that share as little as that many can; those with the lowest ids where there is a choice. */
@@ -71,6 +79,10 @@ export class Topology {
     }
     return chosen.sort((a, b) => a - b);
   }
+}
+
+function itself(node: NodeId): NodeId {
+  return node;
 }
 
 function hostOf({ id, host }: LabelledNode): string {

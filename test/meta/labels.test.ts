@@ -53,6 +53,10 @@ function rowsOf({ state }: MetaRecord): PlacementTable {
   );
 }
 
+function adding(node: NodeAddress): MetaCommand {
+  return { type: 'change', change: { add: node } };
+}
+
 const none = (...ids: number[]): Labelled[] => ids.map((id) => ({ id }));
 
 function checkSpread(record: MetaRecord): void {
@@ -93,6 +97,18 @@ describe('a label', () => {
     const change: MetaCommand = { type: 'change', change: { add } };
     expect(applyMetaCommand(early, change, hash)).toEqual({ record: early, refusal: 'labelsTooEarly' });
     expect(applyMetaCommand(record, change, hash).record?.state.nodes[3]).toMatchObject({ id: 4, zone: 'a' });
+  });
+
+  it('is not changed by adding its node again', () => {
+    const add: NodeAddress = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 }, zone: 'a' };
+    const added = applyMetaCommand(created(none(1, 2, 3)), adding(add), hash).record;
+    expect(applyMetaCommand(added, adding(add), hash)).toEqual({ record: added });
+    const other = adding({ ...add, zone: 'b' });
+    expect(applyMetaCommand(added, other, hash)).toEqual({ record: added, refusal: 'nodeExists' });
+    if (added === undefined) throw new Error('node 4 is not there');
+    // A repetition, that comes after another label was given.
+    const moved = labelled(added, { node: 4, zone: 'b' });
+    expect(applyMetaCommand(moved, adding(add), hash)).toEqual({ record: moved });
   });
 
   it('stays when its node says where it is', () => {

@@ -63,4 +63,16 @@ export const PLACEMENT: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'PL6',
+    bug: 'a replacement is thought to stand where the node stood that it replaces',
+    law: 'no copies share a host where there are enough, or more zones than they must',
+    edits: [
+      {
+        in: 'placementAfter',
+        find: 'is.isLike(was, (node) => (node === joins ? leaves : node))',
+        replace: 'true',
+      },
+    ],
+  },
 ];
