@@ -56,6 +56,8 @@ export interface ReportedPartition {
   readonly commit: number;
   /** On the nodes that should hold it, and on no other. */
   readonly placed: boolean;
+  /** The nodes that should hold it; absent where it is `placed`. */
+  readonly wanted?: readonly number[];
   readonly replicas: readonly { readonly node: number; readonly match: number; readonly applied: number }[];
 }
 
@@ -137,6 +139,7 @@ function isPartition(value: unknown): boolean {
     isObject(value) &&
     ['id', 'leader', 'term', 'commit'].every((name) => isNumber(value[name])) &&
     typeof value['placed'] === 'boolean' &&
+    (value['wanted'] === undefined || isArrayOf(value['wanted'], isNumber)) &&
     isArrayOf(
       value['replicas'],
       (each) => isObject(each) && ['node', 'match', 'applied'].every((name) => isNumber(each[name])),

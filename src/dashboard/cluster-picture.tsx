@@ -5,31 +5,28 @@
 import type { JSX } from 'preact';
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/live.ts';
+import { isHeldBy, LAG_MIN, lagOf, movesOf } from './replicas.ts';
 import { counted } from './words.ts';
 
 /** Of one node; beyond it only those are drawn with which something is the matter. */
 const TILES_MAX = 256;
-/** Entries that a replica may be behind before that is shown: reports come twice a second. */
-export const LAG_MIN = 1_000;
-
-/** Entries that the replica has not got yet, as last told. */
-export function lagOf({ commit, replicas }: ReportedPartition, node: number): number {
-  const replica = replicas.find((each) => each.node === node);
-  return replica === undefined ? 0 : Math.max(0, commit - replica.match);
-}
 
 function tileClass(partition: ReportedPartition, node: number): string {
   const names = ['tile'];
   if (partition.leader === node) names.push('leader');
   if (partition.leader === 0) names.push('leaderless');
-  if (!partition.placed) names.push('moving');
+  const { to, from } = movesOf(partition);
+  if (to.includes(node)) names.push('arriving');
+  if (from.includes(node)) names.push('leaving');
   if (lagOf(partition, node) >= LAG_MIN) names.push('behind');
   return names.join(' ');
 }
 
 function markOf(partition: ReportedPartition, node: number): string {
   if (partition.leader === 0) return '!';
-  if (!partition.placed) return '⇄';
+  const { to, from } = movesOf(partition);
+  if (to.includes(node)) return '→';
+  if (from.includes(node)) return '←';
   return lagOf(partition, node) >= LAG_MIN ? '↓' : '';
 }
 
@@ -50,10 +47,13 @@ function NodeCard({
   readonly node: ReportedNode;
   readonly cluster: LiveCluster;
 }): JSX.Element {
-  const held = cluster.partitions.filter(({ replicas }) => replicas.some((each) => each.node === node.id));
+  const held = cluster.partitions.filter((partition) => isHeldBy(partition, node.id));
   const led = held.filter(({ leader }) => leader === node.id).length;
+  const here = cluster.partitions.filter(
+    (partition) => isHeldBy(partition, node.id) || movesOf(partition).to.includes(node.id),
+  );
   const drawn =
-    held.length <= TILES_MAX ? held : held.filter((each) => !isUsual(each, node.id)).slice(0, TILES_MAX);
+    here.length <= TILES_MAX ? here : here.filter((each) => !isUsual(each, node.id)).slice(0, TILES_MAX);
   const state = stateOf(node);
   return (
     <div class={`node ${node.up ? 'up' : 'down'}`} data-node={node.id} data-state={state}>
@@ -64,6 +64,7 @@ function NodeCard({
       <p class="quiet">
         leads {led} of {held.length}
         {node.http !== null && ` · ${node.http}`}
+        {node.zone !== undefined && ` · zone ${node.zone}`}
       </p>
       <div class="tiles">
         {drawn.map((partition) => (
@@ -73,9 +74,9 @@ function NodeCard({
           </span>
         ))}
       </div>
-      {drawn.length < held.length && (
+      {drawn.length < here.length && (
         <p class="quiet">
-          {counted(held.length - drawn.length, 'partition')} as they should be are not drawn
+          {counted(here.length - drawn.length, 'partition')} as they should be are not drawn
         </p>
       )}
     </div>
@@ -105,10 +106,16 @@ export function ClusterPicture({ cluster }: { readonly cluster: LiveCluster }): 
             {LAG_MIN} entries behind or more
           </li>
           <li>
-            <span class="tile moving">
-              0<sup>⇄</sup>
+            <span class="tile arriving">
+              0<sup>→</sup>
             </span>{' '}
-            on the way to other nodes
+            on its way to this node
+          </li>
+          <li>
+            <span class="tile leaving">
+              0<sup>←</sup>
+            </span>{' '}
+            going away from it
           </li>
           <li>
             <span class="tile leaderless">

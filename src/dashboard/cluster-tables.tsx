@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { ReportedPartition } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/live.ts';
-import { lagOf } from './cluster-picture.tsx';
+import { lagOf, placeInWords } from './replicas.ts';
 import { wholeNumber } from './words.ts';
 
 /** What is longer scrolls, and is worth a page of its own no more. */
@@ -37,17 +37,21 @@ export function NodeTable({ cluster }: { readonly cluster: LiveCluster }): JSX.E
             Leads
           </th>
           <th scope="col">Clock</th>
+          <th scope="col">Zone</th>
+          <th scope="col">Host</th>
           <th scope="col">HTTP</th>
           <th scope="col">Release</th>
         </tr>
       </thead>
       <tbody>
-        {cluster.nodes.map(({ id, up, draining, clock, http, release }) => (
+        {cluster.nodes.map(({ id, up, draining, clock, zone, host, http, release }) => (
           <tr key={id}>
             <th scope="row">{id}</th>
             <td>{up ? (draining === true ? 'drained' : 'up') : 'silent'}</td>
             <td class="number">{cluster.partitions.filter(({ leader }) => leader === id).length}</td>
             <td>{clock ?? 'unknown'}</td>
+            <td>{zone ?? '–'}</td>
+            <td>{host ?? '–'}</td>
             <td>{http ?? 'unknown'}</td>
             <td>{release ?? 'unknown'}</td>
           </tr>
@@ -93,7 +97,7 @@ export function PartitionTable({ cluster }: { readonly cluster: LiveCluster }): 
             <td class="number">{wholeNumber(partition.term)}</td>
             <td class="number">{wholeNumber(partition.commit)}</td>
             <td>{replicasOf(partition)}</td>
-            <td>{partition.placed ? 'as it should be' : 'on its way'}</td>
+            <td>{placeInWords(partition)}</td>
           </tr>
         ))}
       </tbody>

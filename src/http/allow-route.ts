@@ -23,6 +23,10 @@ export function askFor(
   else node.allow(wanted, done);
 }
 
+function asItIs(answer: HttpAnswer): HttpAnswer {
+  return answer;
+}
+
 /** One request for a grant, on its way. */
 export interface Asking {
   readonly request: FastifyRequest;
@@ -40,7 +44,7 @@ export interface Asking {
 export function askAndAnswer(
   init: HttpDoorInit,
   { request, reply, wanted, startedMillis }: Asking,
-  shown: (answer: HttpAnswer) => HttpAnswer = (answer) => answer,
+  shown: (answer: HttpAnswer) => HttpAnswer = asItIs,
 ): void {
   const { shedding } = init.node;
   const share = shedding.entered(clientOf(request), 1);

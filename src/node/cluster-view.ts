@@ -181,12 +181,14 @@ function partitionOf(
   const [leader] = claims.sort((a, b) => b.term - a.term);
   // Without a leader, who has applied most knows best who belongs to the group.
   const informed = leader ?? reports.toSorted((a, b) => b.applied - a.applied)[0];
+  const isPlaced = isSameSet(informed?.members ?? [], wanted);
   return {
     id,
     leader: leader?.node ?? 0,
     term: Math.max(0, ...reports.map(({ term }) => term)),
     commit: Math.max(0, ...reports.map(({ commit }) => commit)),
-    placed: isSameSet(informed?.members ?? [], wanted),
+    placed: isPlaced,
+    ...(!isPlaced && { wanted }),
     replicas: (informed?.members ?? []).map((node) => {
       const seen = reports.find((report) => report.node === node);
       return { node, match: seen?.lastIndex ?? 0, applied: seen?.applied ?? 0 };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LiveCluster, LiveFigures } from '../../src/api/live.ts';
 import { NO_SAMPLES, SAMPLES_MAX, withSample } from '../../src/dashboard/samples.ts';
+import { movesOf, placeInWords } from '../../src/dashboard/replicas.ts';
 import { clusterInWords, faultInWords, millis, rate, span } from '../../src/dashboard/words.ts';
 import { FIGURES, REPORT } from '../http/fixtures.ts';
 
@@ -26,6 +27,22 @@ describe('the cluster in words', () => {
     expect(clusterInWords({ ...WELL, partitions: leaderless }).gravity).toBe('bad');
     const moving = WELL.partitions.map((partition) => ({ ...partition, placed: false }));
     expect(clusterInWords({ ...WELL, partitions: moving }).gravity).toBe('warning');
+  });
+
+  it('says where a partition is on its way to, and from where', () => {
+    const replicas = [1, 2, 3].map((node) => ({ node, match: 5, applied: 5 }));
+    const settled = { id: 0, leader: 1, term: 1, commit: 5, placed: true, replicas };
+    const moving = { ...settled, placed: false };
+    expect(movesOf({ ...moving, wanted: [4, 2, 1] })).toEqual({ to: [4], from: [3] });
+    const words = [settled, moving, { ...moving, wanted: [4, 2, 1] }, { ...moving, wanted: [1, 2] }].map(
+      (partition) => placeInWords(partition),
+    );
+    expect(words).toEqual([
+      'as it should be',
+      'on its way',
+      'on its way to 4 away from 3',
+      'on its way away from 3',
+    ]);
   });
 
   it('says which partitions a fault is about, and how many more', () => {

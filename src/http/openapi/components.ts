@@ -306,7 +306,18 @@ const ANSWERS = {
       clusterVersion: COUNT,
       rules: { type: ['object', 'null'] },
       partitions: list(
-        told({ id: COUNT, leader: COUNT, term: COUNT, commit: COUNT, placed: FLAG, replicas: list(ANY) }),
+        told(
+          {
+            id: COUNT,
+            leader: COUNT,
+            term: COUNT,
+            commit: COUNT,
+            placed: FLAG,
+            wanted: list(NODE),
+            replicas: list(ANY),
+          },
+          ['wanted'],
+        ),
       ),
     },
     ['clusterVersion'],
