@@ -78,7 +78,10 @@ export class OperationMetrics {
     );
     // Both are there before the first.
     for (const what of ['elected', 'lost']) this.#leaderChanges.inc({ what }, 0);
-    for (const from of ['self', 'leader']) this.#snapshotBytes.inc({ from }, 0);
+    for (const from of ['self', 'leader']) {
+      this.#snapshotSeconds.zero({ from });
+      this.#snapshotBytes.inc({ from }, 0);
+    }
     addIdentity(sources, registers);
     addGroups(sources, registers);
     addSurroundings(sources, registers);
