@@ -8,7 +8,8 @@ import { ROOT } from '../cli/command.ts';
 /** Where a gateway listens, and whom it asks. Ports on loopback. */
 export interface Wiring {
   readonly listen: number;
-  readonly quorate: number;
+  /** Of nodes; those of the sample that are more are the last one, too. */
+  readonly quorate: readonly number[];
   readonly application: number;
 }
 
@@ -35,7 +36,10 @@ function isProgram(path: string): boolean {
 export async function sampleOf(name: string, { listen, quorate, application }: Wiring): Promise<string> {
   const text = await readFile(join(ROOT, 'cluster', 'gateways', name), 'utf8');
   const replaced = text
-    .replaceAll(/127\.0\.0\.1:810[123]/g, `127.0.0.1:${quorate}`)
+    .replaceAll(
+      /127\.0\.0\.1:810([123])/g,
+      (_, id) => `127.0.0.1:${quorate[Number(id) - 1] ?? quorate.at(-1)}`,
+    )
     .replaceAll('127.0.0.1:3000', `127.0.0.1:${application}`)
     .replace('listen 8080;', `listen 127.0.0.1:${listen};`)
     .replace(/^:8080 \{/m, `http://127.0.0.1:${listen} {`);

@@ -63,7 +63,11 @@ describe.each([
     await new Promise<void>((resolve) => void application.listen(behind, '127.0.0.1', resolve));
     port = listen;
     const quorate = cluster.config.nodes[0]?.http.port ?? 0;
-    gateway = await start(program, join(cluster.directory, name), { listen, quorate, application: behind });
+    gateway = await start(program, join(cluster.directory, name), {
+      listen,
+      quorate: [quorate],
+      application: behind,
+    });
     await eventually('the gateway answers', async () => {
       if (gateway.child.exitCode !== null) throw new Error(`${name} ended: ${gateway.said()}`);
       return ask('127.0.0.99').catch(() => undefined);
