@@ -15,6 +15,7 @@ import { resultsPage } from './report/page.ts';
 import { type BenchResults, resultsOf } from './report/results.ts';
 import { comparisonTable } from './report/table.ts';
 import { runRounds } from './rounds.ts';
+import { runProgram } from './run-program.ts';
 import { Running } from './running.ts';
 import { comparisonsOf } from './summary.ts';
 
@@ -31,7 +32,7 @@ interface BenchOptions {
 
 const QUICK = { rounds: 1, seconds: 2, warmUpMillis: 1_000, firstWarmUpMillis: 2_000 };
 const FULL = { rounds: 3, seconds: 4, warmUpMillis: 1_500, firstWarmUpMillis: 4_000 };
-const SIGINT_EXIT_CODE = 130;
+const running = new Running();
 /** Beyond it an answer that should not be is no matter of a slow start. */
 const UNEXPECTED_SHARE_MAX = 0.01;
 
@@ -86,14 +87,6 @@ function assertExpected({ summaries }: BenchResults): void {
 }
 
 async function main(options: BenchOptions): Promise<void> {
-  const running = new Running();
-  const endEarly = (): void => {
-    console.error('\nbench: ended early; nothing is left running');
-    running.endAll();
-    process.exit(SIGINT_EXIT_CODE);
-  };
-  process.once('SIGINT', endEarly);
-  process.once('SIGTERM', endEarly);
   const timing = timingOf(options);
   const { sweep } = options;
   const things = sweep === undefined ? thingsUnderLoad(running) : sweepOf(sweep, running);
@@ -134,7 +127,4 @@ const program = new Command('npm run bench --')
   .addOption(new Option('--sweep <what>', 'Quorate in several shapes, and nothing else').choices(SWEEP_IDS))
   .action(main);
 
-program.parseAsync().catch((error: unknown) => {
-  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});
+runProgram(program, running);

@@ -6,6 +6,7 @@
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
 import { QuorateCluster } from '../peers/quorate-cluster.ts';
+import { runProgram } from '../run-program.ts';
 import { Running } from '../running.ts';
 import { type Measured, measureClient, measureSinglePosts } from './callers.ts';
 
@@ -16,7 +17,6 @@ interface ClientBenchOptions {
   readonly callers: number;
 }
 
-const SIGINT_EXIT_CODE = 130;
 const running = new Running();
 const positive = integerFrom(1, 10_000);
 
@@ -67,12 +67,5 @@ const program = new Command('npm run bench:client --')
   .option('--warm-up <n>', 'seconds of each before', positive, 5)
   .option('--callers <n>', 'who each ask for one grant at a time', positive, 256)
   .action(run);
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
-    running.endAll();
-    process.exit(SIGINT_EXIT_CODE);
-  });
-program.parseAsync().catch((error: unknown) => {
-  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});
+
+runProgram(program, running);

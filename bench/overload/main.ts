@@ -7,6 +7,7 @@ import { integerFrom } from '../../src/cli/options.ts';
 import { measureFairness } from './fairness.ts';
 import { measureOverload } from './goodput.ts';
 import { QuorateCluster } from '../peers/quorate-cluster.ts';
+import { runProgram } from '../run-program.ts';
 import { Running } from '../running.ts';
 
 interface OverloadOptions {
@@ -16,7 +17,6 @@ interface OverloadOptions {
   readonly only?: readonly string[];
 }
 
-const SIGINT_EXIT_CODE = 130;
 const PARTS = ['resp', 'http', 'fairness'] as const;
 const running = new Running();
 const positive = integerFrom(1, 10_000);
@@ -47,12 +47,5 @@ const program = new Command('npm run bench:overload --')
   .option('--times <n...>', 'rates, in multiples of the best', ['1', '2', '5', '10'])
   .option('--only <part...>', `some of ${PARTS.join(', ')}`)
   .action(run);
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
-    running.endAll();
-    process.exit(SIGINT_EXIT_CODE);
-  });
-program.parseAsync().catch((error: unknown) => {
-  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});
+
+runProgram(program, running);

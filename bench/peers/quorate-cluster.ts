@@ -33,19 +33,22 @@ export interface QuorateShape {
   /** Default: as `npm start` has it. */
   readonly nodes?: number;
   readonly partitions?: number;
+  /** Of each partition. */
+  readonly copies?: number;
   /** With TLS everywhere. */
   readonly tls?: true;
 }
 
 function configOf(
   basePort: number,
-  { nodes, partitions, tls }: QuorateShape & Required<Omit<QuorateShape, 'tls'>>,
+  { nodes, partitions, copies, tls }: QuorateShape & { readonly nodes: number; readonly partitions: number },
 ): ClusterConfig {
   const local = localConfig({ ...LOAD_RULES.open, nodes, partitions, basePort });
   const rules = Object.entries(LOAD_RULES).map(([id, rule]) => ({ id, ...rule, clock: 'cluster' as const }));
   return {
     ...local,
     rules: { ...local.rules, rules },
+    ...(copies !== undefined && { replicas: copies }),
     ...(tls === true && { tls: OWN_TLS_SETTINGS }),
   };
 }

@@ -10,6 +10,8 @@ import type { RunningThing, ThingUnderLoad, WorkCounters } from './thing-under-l
 const SWEEPS = {
   partitions: [1, 3, 6, 16, 64, 256, 1_024].map((partitions) => ({ partitions })),
   nodes: [3, 5].map((nodes) => ({ nodes })),
+  // What more nodes make of the cores of one machine, where none of them has copies of another.
+  cores: [1, 2].map((nodes) => ({ nodes, copies: 1, partitions: 4 })),
 } as const satisfies Record<string, readonly QuorateShape[]>;
 export type SweepId = keyof typeof SWEEPS;
 export const SWEEP_IDS = Object.keys(SWEEPS) as readonly SweepId[];
@@ -81,15 +83,19 @@ export function quorate(running: Running): ThingUnderLoad {
   };
 }
 
-/** Of a shape that says one thing. */
 export function quorateOf(shape: QuorateShape, running: Running): ThingUnderLoad {
-  const [[what, size] = ['nodes', 0]] = Object.entries(shape);
+  const sizes = Object.entries(shape).map(([what, size]) => ({ what, size: Number(size) }));
   return {
-    id: `quorate-${size}-${what}`,
-    name: `Quorate, ${size} ${size === 1 ? what.slice(0, -1) : what}`,
-    promise: 'synced on the disks of two replicas of three before the answer',
+    id: ['quorate', ...sizes.map(({ what, size }) => `${size}-${what}`)].join('-'),
+    name: `Quorate, ${sizes.map(({ what, size }) => `${size} ${nameOf(what, size)}`).join(', ')}`,
+    promise: `synced on ${shape.copies === 1 ? 'one disk' : 'the disks of two replicas of three'} before the answer`,
     start: async () => start(running, shape),
   };
+}
+
+function nameOf(what: string, size: number): string {
+  if (size !== 1) return what;
+  return what === 'copies' ? 'copy' : what.slice(0, -1);
 }
 
 /** Quorate in several shapes, and nothing else. */

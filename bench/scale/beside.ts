@@ -14,6 +14,8 @@ const WARM_UP_MILLIS = 15_000;
 const CONNECTIONS = 64;
 const CHANGE_EVERY_MILLIS = 500;
 const FILL_BATCH = 1_000;
+/** Between two snapshots of all. */
+const SAVE_EVERY_MILLIS = 5_000;
 
 export interface BesideOptions {
   readonly requestsPerSecond: number;
@@ -71,22 +73,41 @@ async function fill({ http }: QuorateCluster, users: number): Promise<void> {
   await Promise.all(http.map((address, i) => write(address, i * FILL_BATCH)));
 }
 
-/** A backup of each partition after the other, which is a snapshot at its leader. Returns how many were read to their end. */
+/** Again and again a backup of one partition after the other, which is a snapshot at its leader. Returns how many were read to their end. */
 async function backUp(
   { http, config }: QuorateCluster,
   until: { readonly aborted: boolean },
 ): Promise<number> {
   let read = 0;
-  for (let i = 0; !until.aborted; i += 1) {
-    const group = 1 + (i % config.partitions);
-    for (const address of http) {
-      const response = await fetch(urlOf(address, `/v1/backup/${group}`));
-      // Who does not lead says so.
-      const bytes = await response.arrayBuffer().catch(() => undefined);
-      if (response.ok && bytes !== undefined) read += 1;
+  for (; !until.aborted; await sleep(SAVE_EVERY_MILLIS)) {
+    for (let group = 1; group <= config.partitions && !until.aborted; group += 1) {
+      for (const address of http) {
+        const response = await fetch(urlOf(address, `/v1/backup/${group}`));
+        // Who does not lead says so.
+        const bytes = await response.arrayBuffer().catch(() => undefined);
+        if (response.ok && bytes !== undefined) read += 1;
+      }
     }
   }
   return read;
+}
+
+/** By as many requests as it answers, so that nothing waits when the clock starts. */
+async function warmUp(cluster: QuorateCluster, running: Running): Promise<void> {
+  await measure(
+    {
+      kind: 'http',
+      batch: 1,
+      workload: 'grants',
+      seed: 1,
+      addresses: cluster.http,
+      connections: CONNECTIONS,
+      warmUpMillis: WARM_UP_MILLIS,
+      measuredMillis: 1_000,
+    },
+    { pids: cluster.pids, stop: async () => undefined },
+    running,
+  );
 }
 
 async function load(
@@ -119,6 +140,7 @@ function say(what: string, { decisionsPerSecond, errors, p50Millis, p99Millis, p
 
 export async function measureBeside(running: Running, options: BesideOptions): Promise<void> {
   const cluster = await QuorateCluster.start(running);
+  await warmUp(cluster, running);
   say('nothing else', await load(cluster, running, options));
   const until = { aborted: false };
   const changing = changeRules(cluster, until);

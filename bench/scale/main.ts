@@ -1,6 +1,7 @@
 /** `npm run bench:scale`: what does not show in a rate: idle partitions, failovers, latency beside other work, restarts, memory. */
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
+import { runProgram } from '../run-program.ts';
 import { Running } from '../running.ts';
 import { measureBeside } from './beside.ts';
 import { measureFailover } from './failover.ts';
@@ -8,7 +9,6 @@ import { measureIdle } from './idle.ts';
 import { measureMemory } from './memory.ts';
 import { measureRestart } from './restart.ts';
 
-const SIGINT_EXIT_CODE = 130;
 const running = new Running();
 const positive = integerFrom(1, 10_000_000);
 
@@ -62,12 +62,4 @@ program
   .option('--grants <n>', 'of each, at least 2', integerFrom(2, 1_000), 10)
   .action(({ users, grants }: { users: number; grants: number }) => measureMemory(users, grants));
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
-    running.endAll();
-    process.exit(SIGINT_EXIT_CODE);
-  });
-program.parseAsync().catch((error: unknown) => {
-  console.error(`bench: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});
+runProgram(program, running);
