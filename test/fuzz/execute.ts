@@ -4,7 +4,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { Outcome, Target } from './target.ts';
+import type { Judge, Outcome, Target } from './target.ts';
 
 /** Of the processor, for one input. */
 export const CPU_MILLIS_MAX = 50;
@@ -27,7 +27,7 @@ export class Finding extends Error {
   }
 }
 
-/** @throws Finding if anything but the parser's own error is thrown, or it takes too long or too much */
+/** @throws Finding if anything but the parser's own error is thrown, it takes too long or too much, or is judged as wrong */
 export async function execute(target: Target, input: Buffer): Promise<Outcome> {
   const allocatedMax = ALLOCATED_BYTES_FREE + target.bytesPerByteMax * input.length;
   const before = allocated();
@@ -36,13 +36,18 @@ export async function execute(target: Target, input: Buffer): Promise<Outcome> {
   const tookMillis = performance.now() - startedAt;
   const bytes = allocated() - before;
   if (tookMillis > CPU_MILLIS_MAX || bytes > allocatedMax) await lookAgain(target, input, allocatedMax);
-  return outcome;
+  return typeof outcome === 'string' ? outcome : found(target, input, outcome);
 }
 
-async function ran(target: Target, input: Buffer): Promise<Outcome> {
+async function ran(target: Target, input: Buffer): Promise<Outcome | Judge> {
+  return found(target, input, () => target.run(input));
+}
+
+/** What `of` says. Nothing waits for what is there at once. */
+async function found<T>(target: Target, input: Buffer, of: () => T | Promise<T>): Promise<T> {
   try {
-    const outcome = target.run(input);
-    return typeof outcome === 'string' ? outcome : await outcome;
+    const said = of();
+    return said instanceof Promise ? await said : said;
   } catch (error) {
     throw new Finding(
       target,

@@ -5,6 +5,9 @@ import type fc from 'fast-check';
 /** `read`, perhaps with what was read; or `refused: ` and the parser's own words. */
 export type Outcome = `read${string}` | `refused: ${string}`;
 
+/** Looks at what the parser made of an input, and may take what it wants for that. @throws whatever is a finding */
+export type Judge = () => Outcome;
+
 export interface Target {
   /** In small letters, with dashes. */
   readonly name: string;
@@ -18,14 +21,14 @@ export interface Target {
   readonly words?: readonly string[];
   /** The longest input. */
   readonly bytesMax: number;
-  /** What an input may allocate for each of its bytes, all that `run` does counted. */
+  /** What an input may allocate for each of its bytes, all that `run` does counted, but not what its judge does. */
   readonly bytesPerByteMax: number;
   /**
    * Parses the input, and looks at what was read.
    *
    * @throws whatever is a finding: an error that is not the parser's own, or a `BrokenPromise`
    */
-  readonly run: (input: Buffer) => Outcome | Promise<Outcome>;
+  readonly run: (input: Buffer) => Outcome | Judge | Promise<Outcome>;
 }
 
 /** Something was read that should not have been, or not so. */

@@ -18,7 +18,7 @@ import { Session } from '../../../src/resp/session.ts';
 import { decisionOf, standingOf } from '../../api/decision-of.ts';
 import { decodeReplies } from '../../resp/decode-replies.ts';
 import { encodeCommand, REPORT } from '../../resp/fixtures.ts';
-import { type Outcome, promise, promiseSame, type Target } from '../target.ts';
+import { type Judge, type Outcome, promise, promiseSame, type Target } from '../target.ts';
 
 /** Bytes kept for an unfinished command are so many times those that came, and what there is room for from the first. */
 const HELD_FACTOR = 4;
@@ -134,7 +134,7 @@ class PlayedSocket extends EventEmitter {
 }
 
 /** All that a client of its own is sent. The first byte says how the rest of the input is cut. */
-function runConnection(input: Buffer): Outcome {
+function runConnection(input: Buffer): Judge {
   const socket = new PlayedSocket();
   const passes: (() => void)[] = [];
   const failures: unknown[] = [];
@@ -181,7 +181,7 @@ function runConnection(input: Buffer): Outcome {
   promise(door.kept.unfinishedBytes === 0 && door.kept.unreadBytes === 0, 'nothing is kept for who is gone');
   // Whoever speaks HTTP here is closed without a word.
   const unanswered = socket.destroyed && /post|host:/i.test(stream.toString('latin1')) ? 1 : 0;
-  return outcomeOf(Buffer.concat(socket.sent), door.counts.commands, unanswered);
+  return () => outcomeOf(Buffer.concat(socket.sent), door.counts.commands, unanswered);
 }
 
 /** Written so that a reply without its end is one too few. */
