@@ -35,6 +35,11 @@ interface Status {
   readonly notes: readonly string[];
 }
 
+interface Sample {
+  readonly nodes: readonly { readonly state: string }[];
+  readonly perSecond: { readonly denied: number };
+}
+
 async function status(via = urlOf(1), data?: string): Promise<Status> {
   const lines: string[] = [];
   const print = (line: string): void => void lines.push(line);
@@ -122,12 +127,17 @@ describe('what a cluster does just now', () => {
     const asking = (async () => {
       const headers = { 'content-type': 'application/json' };
       const body = JSON.stringify({ userId: 'ada\u001B[2J' });
-      while (isAsking) await fetch(`${urlOf(1)}/v1/allow`, { method: 'POST', headers, body });
+      // Whoever shares the machine may keep it from an answer.
+      while (isAsking)
+        await fetch(`${urlOf(1)}/v1/allow`, { method: 'POST', headers, body }).catch(() => undefined);
     })();
-    const lines: string[] = [];
-    const print = (line: string): void => void lines.push(line);
-    await showTop({ via: urlOf(1), intervalMillis: 500, json: true, print });
-    const sample = JSON.parse(lines.join('')) as Record<string, unknown>;
+    const sample = await eventually('a sample of a node that is ready, and denies', async () => {
+      const lines: string[] = [];
+      const print = (line: string): void => void lines.push(line);
+      await showTop({ via: urlOf(1), intervalMillis: 500, json: true, print });
+      const taken = JSON.parse(lines.join('')) as Sample;
+      return taken.nodes[0]?.state === 'ready' && taken.perSecond.denied > 0 ? taken : undefined;
+    });
     expect(sample).toMatchObject({
       perSecond: { denied: expect.any(Number) as number },
       p50Millis: expect.any(Number) as number,
@@ -135,7 +145,6 @@ describe('what a cluster does just now', () => {
       nodes: [{ id: 1, state: 'ready' }, { id: 2 }, { id: 3 }],
       top: [{ rule: 'default', key: 'ada\u001B[2J' }],
     });
-    expect((sample['perSecond'] as { denied: number }).denied).toBeGreaterThan(0);
     const shown: string[] = [];
     await showTop({ via: urlOf(1), intervalMillis: 200, once: true, print: (line) => void shown.push(line) });
     expect(shown[0]).toMatch(/^decisions: .*denied \d+\/s.*; HTTP p50 <= [\d.]+ ms/);
