@@ -1,37 +1,41 @@
 /**
- * Stands before every call: refuses who may not call and what the node cannot take, before the request is read, and bounds how
- * many requests are not there whole and how long they may take. It reads no request.
+ * Stands before every call: refuses who may not call and what the node cannot take, before the library sees any of it, and bounds
+ * how many requests are not there whole, of whom, and how long they may take. It reads no request.
  */
 import {
-  type Metadata,
-  type ServerInterceptor,
-  ServerInterceptingCall,
-  type ServerInterceptingCallInterface,
-  status,
-} from '@grpc/grpc-js';
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { type Metadata, status } from '@grpc/grpc-js';
 import { UNAVAILABLE } from '../api/refusals.ts';
+import { AddressCounts } from '../shedding/address-counts.ts';
 import { callerOf, type Refusal } from './callers.ts';
 import type { Connections } from './connections.ts';
 import type { GrpcAnswers, GrpcDoorInit, GrpcLimits } from './door-init.ts';
 import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 
 /** Made once: refusing must cost far less than deciding. */
-const OVERLOADED: Refusal = {
+const OVERLOADED = answerOf({
   code: status.UNAVAILABLE,
   details: `overloaded: ${UNAVAILABLE.overloaded.text}`,
-};
+});
+/** What inflates to much is made of little. */
+const COMPRESSED = answerOf({
+  code: status.UNIMPLEMENTED,
+  details: 'a request must be sent as it is, without grpc-encoding',
+});
 
 /** A call whose request is not there whole. */
 interface Unfinished {
   readonly startedMillis: number;
-  readonly call: ServerInterceptingCallInterface;
+  readonly stream: ServerHttp2Stream;
 }
 
-/** Whose requests are counted together: those of a token, or of where they come from. By the metadata of their call. */
-const clients = new WeakMap<Metadata, string>();
-
-export function clientOf(metadata: Metadata): string {
-  return clients.get(metadata) ?? '?';
+/** Whose requests are counted together: those of a token, or of where they come from. The guard puts it where the token was. */
+export function clientOf({ metadata }: { readonly metadata: Metadata }): string {
+  return String(metadata.get('authorization')[0] ?? '?');
 }
 
 export interface CallGuardInit extends Pick<GrpcDoorInit, 'node' | 'monotonicMillis'> {
@@ -44,66 +48,91 @@ export class CallGuard {
   readonly #init: CallGuardInit;
   /** The oldest first. */
   readonly #unfinished = new Set<Unfinished>();
+  readonly #unfinishedOf: AddressCounts;
+  readonly #late: OutgoingHttpHeaders;
 
   constructor(init: CallGuardInit) {
     this.#init = init;
+    this.#unfinishedOf = new AddressCounts(init.limits.unfinishedPerClientMax);
+    this.#late = answerOf({
+      code: status.DEADLINE_EXCEEDED,
+      details: `the request must arrive within ${init.limits.requestMillis} ms`,
+    });
   }
 
-  readonly interceptor: ServerInterceptor = ({ path }, call) =>
-    new ServerInterceptingCall(call, {
-      start: (next) => {
-        const unfinished: Unfinished = { startedMillis: this.#init.monotonicMillis(), call };
-        const end = (): void => void this.#unfinished.delete(unfinished);
-        next({
-          onReceiveMetadata: (metadata, goOn) => {
-            const refusal = this.#refusalOf(path, metadata, call);
-            if (refusal !== undefined) return call.sendStatus(refusal);
-            this.#unfinished.add(unfinished);
-            goOn(metadata);
-          },
-          onReceiveHalfClose(goOn) {
-            end();
-            goOn();
-          },
-          onCancel: end,
-        });
-      },
-    });
+  /** False: it is refused, and nothing more may be done with it. */
+  maybePass(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
+    const refused = this.#refusedWith(stream, headers);
+    if (refused === undefined) return true;
+    stream.on('error', () => {});
+    end(stream, refused);
+    return false;
+  }
 
   /** To be called every now and then: ends the calls whose requests take too long. */
   look(): void {
     const { monotonicMillis, limits } = this.#init;
     const sinceMillis = monotonicMillis() - limits.requestMillis;
-    for (const unfinished of this.#unfinished) {
-      if (unfinished.startedMillis > sinceMillis) return;
-      this.#unfinished.delete(unfinished);
-      unfinished.call.sendStatus({
-        code: status.DEADLINE_EXCEEDED,
-        details: `the request must arrive within ${limits.requestMillis} ms`,
-      });
+    for (const { startedMillis, stream } of this.#unfinished) {
+      if (startedMillis > sinceMillis) return;
+      end(stream, this.#late);
     }
   }
 
-  #refusalOf(path: string, metadata: Metadata, call: ServerInterceptingCallInterface): Refusal | undefined {
-    const { node, limits, connections, answers } = this.#init;
-    const connection = call.getConnectionInfo();
-    const caller = callerOf(node.access, path, metadata);
+  #refusedWith(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): OutgoingHttpHeaders | undefined {
+    const { node, connections } = this.#init;
+    const path = String(headers[':path']);
+    const { remoteAddress, remotePort } = stream.session?.socket ?? {};
+    const caller = callerOf(node.access, path, headers.authorization);
     if (caller.refusal !== undefined) {
       if (caller.isWrongToken) {
         node.access.failed('grpc');
-        connections.failedOnce(connection);
+        connections.failedOnce({ remoteAddress, remotePort });
       }
-      return caller.refusal;
+      return answerOf(caller.refusal);
     }
-    const client = caller.tokenId ?? connection.remoteAddress ?? '?';
-    clients.set(metadata, client);
+    if ((headers['grpc-encoding'] ?? 'identity') !== 'identity') return COMPRESSED;
+    const client = caller.tokenId ?? remoteAddress ?? '?';
+    headers.authorization = client;
     const isDecision = path === SHOULD_RATE_LIMIT;
-    const isFull = this.#unfinished.size >= limits.unfinishedMax;
-    if (!isFull && !(isDecision && node.shedding.refuses(client))) return undefined;
+    if (!(isDecision && node.shedding.refuses(client)) && this.#maybeEnter(stream, client)) return undefined;
     if (isDecision) {
-      answers.unavailable += 1;
+      this.#init.answers.unavailable += 1;
       node.refusedUnread(1);
     }
     return OVERLOADED;
   }
+
+  /** Counts it until its request is there, or it is over; false: it would be one too many. */
+  #maybeEnter(stream: ServerHttp2Stream, client: string): boolean {
+    if (stream.endAfterHeaders) return true;
+    const { limits, monotonicMillis } = this.#init;
+    if (this.#unfinished.size >= limits.unfinishedMax || !this.#unfinishedOf.maybeEnter(client)) return false;
+    const unfinished: Unfinished = { startedMillis: monotonicMillis(), stream };
+    const left = (): void => {
+      if (this.#unfinished.delete(unfinished)) this.#unfinishedOf.left(client);
+    };
+    this.#unfinished.add(unfinished);
+    stream.once('end', left);
+    stream.once('close', left);
+    return true;
+  }
+}
+
+/** An answer that is nothing but a status. */
+function answerOf({ code, details }: Refusal): OutgoingHttpHeaders {
+  return {
+    ':status': 200,
+    'content-type': 'application/grpc+proto',
+    'grpc-status': code,
+    'grpc-message': encodeURI(details),
+    'grpc-accept-encoding': 'identity',
+  };
+}
+
+/** Whatever its client still sends. Who has an answer already, or the beginning of one, gets no other. */
+function end(stream: ServerHttp2Stream, answer: OutgoingHttpHeaders): void {
+  if (!stream.headersSent) stream.respond(answer, { endStream: true });
+  else if (!stream.writableFinished) return stream.close(constants.NGHTTP2_CANCEL);
+  stream.close(constants.NGHTTP2_NO_ERROR);
 }

@@ -1,5 +1,5 @@
 /** Who calls: reads the token of a call, and refuses those that may not call its method, before anything of the request is read. */
-import { type Metadata, status, type StatusObject } from '@grpc/grpc-js';
+import { status, type StatusObject } from '@grpc/grpc-js';
 import type { AccessBehindDoor, Role } from '../api/token.ts';
 import { ROLES } from '../api/token.ts';
 import { HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
@@ -25,13 +25,14 @@ export type Caller =
   | { readonly tokenId: string | undefined; readonly refusal?: undefined }
   | { readonly refusal: Refusal; readonly isWrongToken: boolean };
 
-export function callerOf(access: AccessBehindDoor, path: string, metadata: Metadata): Caller {
+/** @param authorization the header of the call */
+export function callerOf(access: AccessBehindDoor, path: string, authorization: string | undefined): Caller {
   const mode = access.mode();
   const roles = METHOD_ROLES[path] ?? OTHERS;
   if (mode === 'open' || roles === 'anybody') return { tokenId: undefined };
   if (mode === 'unknown')
     return refused(status.UNAVAILABLE, 'this node does not know yet which tokens are valid; ask again');
-  const [, token] = BEARER.exec(String(metadata.get('authorization')[0] ?? '')) ?? [];
+  const [, token] = BEARER.exec(authorization ?? '') ?? [];
   const caller = token === undefined ? undefined : access.callerOf(token);
   if (caller === undefined)
     return refused(

@@ -15,6 +15,8 @@ export interface GrpcLimits {
   readonly messageBytesMax: number;
   /** Requests of all clients that are not there whole yet: one more is refused. */
   readonly unfinishedMax: number;
+  /** Of one token or address: it cannot shut out all others. */
+  readonly unfinishedPerClientMax: number;
   /** From the beginning of a call until its request is there whole; a call of reflection ends by then. */
   readonly requestMillis: number;
   /** A connection without a call is closed after so long. */
@@ -29,6 +31,7 @@ export const GRPC_LIMITS: GrpcLimits = {
   callsPerConnectionMax: 1_024,
   messageBytesMax: 32_768,
   unfinishedMax: 2_048,
+  unfinishedPerClientMax: 512,
   requestMillis: 10_000,
   idleMillis: 300_000,
   watchersMax: 1_024,

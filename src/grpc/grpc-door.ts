@@ -1,7 +1,13 @@
 /** The gRPC door as its node knows it: opened, counted and closed. What goes through it is the calls' business. */
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createSecureServer } from 'node:tls';
-import { type ConnectionInjector, Server, ServerCredentials } from '@grpc/grpc-js';
+import {
+  type ConnectionInjector,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+} from '@grpc/grpc-js';
 import type { FrontDoor } from '../api/front-door.ts';
 import type { Handshakes } from '../tls/handshakes.ts';
 import { doorOptions, guardDoor } from '../tls/secure-door.ts';
@@ -11,6 +17,7 @@ import { GRPC_LIMITS, type GrpcAnswers, type GrpcDoorInit, type GrpcLimits } fro
 import { encodeHealth, Health, HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
 import { encodeResponse } from './rate-limit-messages.ts';
 import { encodeReflection, REFLECTION_VERSIONS, reflect, reflectionPath } from './reflection.ts';
+import { standBefore } from './sessions.ts';
 import { SHOULD_RATE_LIMIT, shouldRateLimit } from './should-rate-limit.ts';
 
 /** How often it is looked at what takes too long, and at what those who watch must be told. */
@@ -45,11 +52,13 @@ export class GrpcDoor implements FrontDoor {
     this.#init = init;
     this.#connections = new Connections(limits);
     const { answers } = this;
-    const guard = new CallGuard({ node, monotonicMillis, limits, answers, connections: this.#connections });
+    const connections = this.#connections;
+    const guard = new CallGuard({ node, monotonicMillis, limits, answers, connections });
     this.#health = new Health(node, limits.watchersMax);
-    this.#server = serverOf(limits, guard);
+    this.#server = serverOf(limits);
     this.#addMethods();
     this.#injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+    standBefore(this.#server, (stream, headers) => guard.maybePass(stream, headers));
     const accepted = (socket: Socket): void => this.#accepted(socket);
     if (tls === undefined) this.#listener = createServer({ noDelay: true }, accepted);
     else {
@@ -119,7 +128,7 @@ export class GrpcDoor implements FrontDoor {
       monotonicMillis,
       settings,
       answers: this.answers,
-      clientOf: ({ metadata }) => clientOf(metadata),
+      clientOf,
       answered: () => this.#answered(),
     });
     this.#server.register(SHOULD_RATE_LIMIT, rateLimit, encodeResponse, asIs, 'unary');
@@ -141,9 +150,18 @@ export class GrpcDoor implements FrontDoor {
   }
 }
 
-function serverOf(limits: GrpcLimits, guard: CallGuard): Server {
+/** What the library says by itself is that it would inflate. */
+const NEVER_INFLATES: ServerInterceptor = (_method, call) =>
+  new ServerInterceptingCall(call, {
+    sendMetadata(metadata, next) {
+      metadata.set('grpc-accept-encoding', 'identity');
+      next(metadata);
+    },
+  });
+
+function serverOf(limits: GrpcLimits): Server {
   return new Server({
-    interceptors: [guard.interceptor],
+    interceptors: [NEVER_INFLATES],
     'grpc.max_receive_message_length': limits.messageBytesMax,
     'grpc.max_concurrent_streams': limits.callsPerConnectionMax,
     'grpc.max_connection_idle_ms': limits.idleMillis,

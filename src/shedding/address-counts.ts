@@ -1,4 +1,4 @@
-/** How many connections each address has, so that one of them cannot take all places of a door. It closes none itself. */
+/** How many connections each address has, or calls each caller, so that one of them cannot take all places of a door. It closes none itself. */
 
 export class AddressCounts {
   readonly #most: number;
