@@ -14,6 +14,7 @@ import { AddressCounts } from '../shedding/address-counts.ts';
 import { callerOf, type Refusal } from './callers.ts';
 import type { Connections } from './connections.ts';
 import type { GrpcAnswers, GrpcDoorInit, GrpcLimits } from './door-init.ts';
+import type { Sessions } from './sessions.ts';
 import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 
 /** Made once: refusing must cost far less than deciding. */
@@ -41,6 +42,7 @@ export function clientOf({ metadata }: { readonly metadata: Metadata }): string 
 export interface CallGuardInit extends Pick<GrpcDoorInit, 'node' | 'monotonicMillis'> {
   readonly limits: GrpcLimits;
   readonly connections: Connections;
+  readonly sessions: Sessions;
   readonly answers: GrpcAnswers;
 }
 
@@ -62,6 +64,9 @@ export class CallGuard {
 
   /** False: it is refused, and nothing more may be done with it. */
   maybePass(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
+    const { node, sessions } = this.#init;
+    // Clients keep their connections for days.
+    if (node.wantsNoClients() && stream.session !== undefined) sessions.leave(stream.session);
     const refused = this.#refusedWith(stream, headers);
     if (refused === undefined) return true;
     stream.on('error', () => {});

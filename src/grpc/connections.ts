@@ -16,6 +16,8 @@ interface End {
 interface Connection {
   readonly socket: Socket;
   failures: number;
+  /** Since when this side says nothing more. */
+  endedMillis?: number;
 }
 
 export class Connections {
@@ -59,6 +61,16 @@ export class Connections {
     const { socket } = connection;
     const timer = setTimeout(() => socket.destroy(), LAST_WORD_MILLIS);
     socket.once('close', () => clearTimeout(timer));
+  }
+
+  /** To be called every now and then: whoever was told that it is over, and does not hang up, is cut off. */
+  look(nowMillis: number): void {
+    for (const connection of this.#open.values()) {
+      const { socket, endedMillis } = connection;
+      if (!socket.writableEnded) continue;
+      if (endedMillis === undefined) connection.endedMillis = nowMillis;
+      else if (nowMillis - endedMillis >= LAST_WORD_MILLIS) socket.destroy();
+    }
   }
 
   closeAll(): void {

@@ -21,6 +21,8 @@ export interface GrpcLimits {
   readonly requestMillis: number;
   /** A connection without a call is closed after so long. */
   readonly idleMillis: number;
+  /** What a client has open that was told to go elsewhere is cut off after so long. */
+  readonly leaveMillis: number;
   /** Clients that watch the health of this node: one more is refused. */
   readonly watchersMax: number;
 }
@@ -34,6 +36,8 @@ export const GRPC_LIMITS: GrpcLimits = {
   unfinishedPerClientMax: 512,
   requestMillis: 10_000,
   idleMillis: 300_000,
+  // Longer than the deadline of any request.
+  leaveMillis: 90_000,
   watchersMax: 1_024,
 };
 

@@ -17,15 +17,13 @@ import { GRPC_LIMITS, type GrpcAnswers, type GrpcDoorInit, type GrpcLimits } fro
 import { encodeHealth, Health, HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
 import { encodeResponse } from './rate-limit-messages.ts';
 import { encodeReflection, REFLECTION_VERSIONS, reflect, reflectionPath } from './reflection.ts';
-import { standBefore } from './sessions.ts';
+import { Sessions, standBefore } from './sessions.ts';
 import { SHOULD_RATE_LIMIT, shouldRateLimit } from './should-rate-limit.ts';
 
 /** How often it is looked at what takes too long, and at what those who watch must be told. */
 const LOOK_MILLIS = 500;
 /** A client that vanished without a word is found out after about so long. */
 const KEEP_ALIVE_MILLIS = 60_000;
-/** While no clients are wanted, they are told so again after as long; and so long may be open what they asked before. */
-const GO_AWAY_MILLIS = 10_000;
 /** Of one connection, in megabytes, as the library wants it: what Node has by itself. */
 const SESSION_MEGABYTES = 10;
 
@@ -44,7 +42,6 @@ export class GrpcDoor implements FrontDoor {
   readonly #connections: Connections;
   readonly #health: Health;
   readonly #looks: NodeJS.Timeout;
-  #toldToGoMillis = Number.NEGATIVE_INFINITY;
   #closed: Promise<void> | undefined;
 
   constructor(init: GrpcDoorInit) {
@@ -53,7 +50,8 @@ export class GrpcDoor implements FrontDoor {
     this.#connections = new Connections(limits);
     const { answers } = this;
     const connections = this.#connections;
-    const guard = new CallGuard({ node, monotonicMillis, limits, answers, connections });
+    const sessions = new Sessions(init, limits);
+    const guard = new CallGuard({ node, monotonicMillis, limits, answers, connections, sessions });
     this.#health = new Health(node, limits.watchersMax);
     this.#server = serverOf(limits);
     this.#addMethods();
@@ -71,6 +69,8 @@ export class GrpcDoor implements FrontDoor {
     }
     this.#looks = setInterval(() => {
       guard.look();
+      sessions.look();
+      connections.look(monotonicMillis());
       this.#health.look();
     }, LOOK_MILLIS);
     this.#looks.unref();
@@ -95,10 +95,12 @@ export class GrpcDoor implements FrontDoor {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      clearInterval(this.#looks);
       this.#health.close();
       // The error says that it does not listen, as when the address was taken.
-      this.#listener.close(() => resolve());
+      this.#listener.close(() => {
+        clearInterval(this.#looks);
+        resolve();
+      });
       // They have asked for nothing yet.
       this.#handshakes?.close();
       // Clients are told that no other call is taken, and what is open is answered.
@@ -129,7 +131,6 @@ export class GrpcDoor implements FrontDoor {
       settings,
       answers: this.answers,
       clientOf,
-      answered: () => this.#answered(),
     });
     this.#server.register(SHOULD_RATE_LIMIT, rateLimit, encodeResponse, asIs, 'unary');
     this.#server.register(HEALTH_CHECK, this.#health.check, encodeHealth, asIs, 'unary');
@@ -137,16 +138,6 @@ export class GrpcDoor implements FrontDoor {
     const reflection = reflect();
     for (const version of REFLECTION_VERSIONS)
       this.#server.register(reflectionPath(version), reflection, encodeReflection, asIs, 'bidi');
-  }
-
-  /** Clients keep their connections for days: while none are wanted, they must be told. */
-  #answered(): void {
-    const { node, monotonicMillis } = this.#init;
-    if (!node.wantsNoClients()) return;
-    const now = monotonicMillis();
-    if (now - this.#toldToGoMillis < GO_AWAY_MILLIS) return;
-    this.#toldToGoMillis = now;
-    this.#injector.drain(GO_AWAY_MILLIS);
   }
 }
 

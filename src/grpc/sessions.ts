@@ -1,8 +1,23 @@
-/** The HTTP/2 connections of the door: takes their calls from the library's server. */
-import { type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+/**
+ * The HTTP/2 connections of the door: takes their calls from the library's server, and tells a client to go elsewhere. A client that
+ * is told goes on until its calls are answered, and nobody else notices.
+ */
+import {
+  constants,
+  type Http2Server,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { Server } from '@grpc/grpc-js';
+import type { GrpcDoorInit, GrpcLimits } from './door-init.ts';
 
 type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+
+/** As GOAWAY says that all calls are still taken. */
+const ANY_STREAM = 2 ** 31 - 1;
+/** Calls that were on their way when a client was told to go are taken for so long. */
+const LAST_CALLS_MILLIS = 1_000;
 
 /**
  * The calls that `mayPass` lets through come to the library, which has one injector.
@@ -26,4 +41,36 @@ export function standBefore(
   server.on('stream', (stream, headers) => {
     if (mayPass(stream, headers)) onStream(stream, headers);
   });
+}
+
+export class Sessions {
+  readonly #monotonicMillis: () => number;
+  readonly #leaveMillis: number;
+  /** With the time when they were told to go. */
+  readonly #leaving = new Map<Http2Session, number>();
+
+  constructor(
+    { monotonicMillis }: Pick<GrpcDoorInit, 'monotonicMillis'>,
+    { leaveMillis }: Pick<GrpcLimits, 'leaveMillis'>,
+  ) {
+    this.#monotonicMillis = monotonicMillis;
+    this.#leaveMillis = leaveMillis;
+  }
+
+  /** Tells its client, once. */
+  leave(session: Http2Session): void {
+    if (this.#leaving.has(session) || session.closed || session.destroyed) return;
+    session.goaway(constants.NGHTTP2_NO_ERROR, ANY_STREAM);
+    this.#leaving.set(session, this.#monotonicMillis());
+    session.once('close', () => this.#leaving.delete(session));
+  }
+
+  /** To be called every now and then: ends those that were told, once their calls are answered, or take too long. */
+  look(): void {
+    const now = this.#monotonicMillis();
+    for (const [session, toldMillis] of this.#leaving) {
+      if (now - toldMillis >= this.#leaveMillis) session.destroy();
+      else if (now - toldMillis >= LAST_CALLS_MILLIS && !session.closed) session.close();
+    }
+  }
 }

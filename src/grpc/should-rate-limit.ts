@@ -20,12 +20,10 @@ export interface ShouldRateLimitInit {
   readonly answers: GrpcAnswers;
   /** Whose requests are counted together. */
   readonly clientOf: (call: Parameters<handleUnaryCall<Buffer, RateLimitResponse>>[0]) => string;
-  /** Told after every answer. */
-  readonly answered: () => void;
 }
 
 export function shouldRateLimit(init: ShouldRateLimitInit): handleUnaryCall<Buffer, RateLimitResponse> {
-  const { node, monotonicMillis, settings, answers, answered } = init;
+  const { node, monotonicMillis, settings, answers } = init;
   return (call, done) => {
     // Its caller has gone, or its deadline is over: nobody would hear of a grant.
     if (call.cancelled) return;
@@ -43,7 +41,6 @@ export function shouldRateLimit(init: ShouldRateLimitInit): handleUnaryCall<Buff
       answers[countedAs(answer)] += 1;
       if (answer.kind === 'listed') done(null, responseTo(answer, settings.responseHeaders));
       else done(statusOf(answer));
-      answered();
     });
   };
 }

@@ -1,14 +1,15 @@
 /** Clients that leave open what others need, say little that becomes much, and do not go when they are told. */
+import { connect as connectTcp } from 'node:net';
 import { constants } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GrpcLimits } from '../../src/grpc/door-init.ts';
-import { HEALTH_CHECK } from '../../src/grpc/health.ts';
+import { HEALTH_CHECK, HEALTH_WATCH } from '../../src/grpc/health.ts';
 import { messageType } from '../../src/grpc/message-types.ts';
 import { reflectionPath } from '../../src/grpc/reflection.ts';
 import { eventually } from '../cluster/harness.ts';
-import { ASKED, PlayedGrpc } from './fixtures.ts';
+import { ASKED, GRANTED, PlayedGrpc } from './fixtures.ts';
 import { framed, type RawCall, RawCalls } from './raw-calls.ts';
 
 const NOTHING = Buffer.alloc(0);
@@ -39,6 +40,12 @@ async function codeOf(call: RawCall): Promise<status> {
 
 function as(role: string): { readonly authorization: string } {
   return { authorization: `Bearer ${role}-token` };
+}
+
+async function noConnection(): Promise<boolean> {
+  return eventually('no connection', async () =>
+    (await played.door.connectionCount()) === 0 ? true : undefined,
+  );
 }
 
 describe('a compressed request', () => {
@@ -108,5 +115,64 @@ describe('a call that is never finished', () => {
     expect(await codeOf(tooLong)).toBe(status.RESOURCE_EXHAUSTED);
     await reflecting.answer;
     expect(await codeOf(raw.ask(REQUEST))).toBe(status.OK);
+  });
+});
+
+describe('a client that was told to go elsewhere', () => {
+  it('is answered what is open, and what was on its way', async () => {
+    await open();
+    played.answer = undefined;
+    const raw = calls();
+    const first = raw.ask(REQUEST);
+    await eventually('a request', () => played.open[0]);
+    played.wantsNoClients = true;
+    const late = [raw.ask(REQUEST), raw.ask(REQUEST)];
+    await new Promise((resolve) => {
+      raw.session.once('goaway', resolve);
+    });
+    await eventually('what was on its way', () => played.open[2]);
+    for (const done of played.open) done(GRANTED);
+    for (const call of [first, ...late]) expect(await codeOf(call)).toBe(status.OK);
+    expect(await noConnection()).toBe(true);
+  });
+
+  it('is cut off at last, and who came after it is not', async () => {
+    await open({ leaveMillis: 600 });
+    const leaving = calls();
+    const watching = leaving.ask(NOTHING, { ':path': HEALTH_WATCH });
+    played.wantsNoClients = true;
+    await leaving.ask(REQUEST).answer;
+    played.wantsNoClients = false;
+    const other = calls();
+    const staying = other.ask(NOTHING, { ':path': HEALTH_WATCH });
+    await watching.answer;
+    expect(await codeOf(other.ask(REQUEST))).toBe(status.OK);
+    expect(staying.isOver).toBe(false);
+  });
+});
+
+/** It hears everything, and says nothing more than that it speaks HTTP/2. */
+async function halfOpen(): Promise<void> {
+  const socket = connectTcp({ port: played.door.port, host: '127.0.0.1', allowHalfOpen: true });
+  closers.push(() => socket.destroy());
+  socket.on('error', () => {});
+  socket.resume();
+  socket.write(Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0'));
+  await eventually('a connection', async () =>
+    (await played.door.connectionCount()) === 1 ? true : undefined,
+  );
+}
+
+describe('a client that does not hang up', () => {
+  it('is cut off when it was idle for too long', async () => {
+    await open({ idleMillis: 50 });
+    await halfOpen();
+    expect(await noConnection()).toBe(true);
+  });
+
+  it('does not hold up a door that is closed', async () => {
+    await open();
+    await halfOpen();
+    await expect(played.door.close()).resolves.toBeUndefined();
   });
 });
