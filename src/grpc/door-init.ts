@@ -25,6 +25,8 @@ export interface GrpcLimits {
   readonly leaveMillis: number;
   /** Clients that watch the health of this node: one more is refused. */
   readonly watchersMax: number;
+  /** Of one address. */
+  readonly watchersPerClientMax: number;
 }
 
 export const GRPC_LIMITS: GrpcLimits = {
@@ -39,6 +41,7 @@ export const GRPC_LIMITS: GrpcLimits = {
   // Longer than the deadline of any request.
   leaveMillis: 90_000,
   watchersMax: 1_024,
+  watchersPerClientMax: 256,
 };
 
 /** What was answered to requests for a grant. */

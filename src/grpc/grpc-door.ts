@@ -52,7 +52,7 @@ export class GrpcDoor implements FrontDoor {
     const connections = this.#connections;
     const sessions = new Sessions(init, limits);
     const guard = new CallGuard({ node, monotonicMillis, limits, answers, connections, sessions });
-    this.#health = new Health(node, limits.watchersMax);
+    this.#health = new Health({ node, limits, clientOf });
     this.#server = serverOf(limits);
     this.#addMethods();
     this.#injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());

@@ -1,7 +1,8 @@
 /** The standard health service: `SERVING` while this node can decide and wants clients. Anybody may ask. */
 import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
-import type { NodeBehindGrpc } from './door-init.ts';
+import { AddressCounts } from '../shedding/address-counts.ts';
+import type { GrpcLimits, NodeBehindGrpc } from './door-init.ts';
 import { messageType } from './message-types.ts';
 import { RATE_LIMIT_SERVICE } from './should-rate-limit.ts';
 
@@ -24,15 +25,26 @@ export function encodeHealth(serving: ServingStatus): Buffer {
 
 type Watcher = ServerWritableStream<Buffer, ServingStatus>;
 
+export interface HealthInit {
+  readonly node: NodeBehindGrpc;
+  readonly limits: Pick<GrpcLimits, 'watchersMax' | 'watchersPerClientMax'>;
+  /** Who has the call open. */
+  readonly clientOf: (call: Watcher) => string;
+}
+
 export class Health {
   readonly #node: NodeBehindGrpc;
   readonly #watchersMax: number;
+  readonly #watchersOf: AddressCounts;
+  readonly #clientOf: HealthInit['clientOf'];
   /** And what each of them was told last. */
   readonly #watchers = new Map<Watcher, ServingStatus>();
 
-  constructor(node: NodeBehindGrpc, watchersMax: number) {
+  constructor({ node, limits, clientOf }: HealthInit) {
     this.#node = node;
-    this.#watchersMax = watchersMax;
+    this.#watchersMax = limits.watchersMax;
+    this.#watchersOf = new AddressCounts(limits.watchersPerClientMax);
+    this.#clientOf = clientOf;
   }
 
   readonly check: handleUnaryCall<Buffer, ServingStatus> = (call, done) => {
@@ -43,19 +55,23 @@ export class Health {
   };
 
   readonly watch: handleServerStreamingCall<Buffer, ServingStatus> = (call) => {
+    // Nobody would say that it is over.
+    if (call.cancelled) return;
     const service = serviceIn(call.request);
-    if (this.#watchers.size >= this.#watchersMax || service === undefined) {
-      const isFull = service !== undefined;
-      call.emit('error', {
-        code: isFull ? status.RESOURCE_EXHAUSTED : status.INVALID_ARGUMENT,
-        details: isFull ? `at most ${this.#watchersMax} may watch` : 'no HealthCheckRequest',
+    const client = this.#clientOf(call);
+    if (service === undefined)
+      call.emit('error', { code: status.INVALID_ARGUMENT, details: 'no HealthCheckRequest' });
+    else if (this.#watchers.size >= this.#watchersMax || !this.#watchersOf.maybeEnter(client))
+      call.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'no more may watch; ask with Check' });
+    else {
+      const now = isKnown(service) ? this.#now() : SERVICE_UNKNOWN;
+      this.#watchers.set(call, now);
+      call.once('cancelled', () => {
+        this.#watchers.delete(call);
+        this.#watchersOf.left(client);
       });
-      return;
+      call.write(now);
     }
-    const now = isKnown(service) ? this.#now() : SERVICE_UNKNOWN;
-    this.#watchers.set(call, now);
-    call.once('cancelled', () => this.#watchers.delete(call));
-    call.write(now);
   };
 
   /** To be called every now and then: tells those who watch what has changed. */

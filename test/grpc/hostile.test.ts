@@ -118,6 +118,29 @@ describe('a call that is never finished', () => {
   });
 });
 
+describe('who watches health', () => {
+  it('takes no more than the share of an address', async () => {
+    await open({ watchersMax: 3, watchersPerClientMax: 2 });
+    const watch = { ':path': HEALTH_WATCH };
+    const greedy = calls();
+    for (let i = 0; i < 2; i += 1) greedy.ask(NOTHING, watch);
+    expect(await codeOf(greedy.ask(NOTHING, watch))).toBe(status.RESOURCE_EXHAUSTED);
+    const other = calls('127.0.0.2').ask(NOTHING, watch);
+    await new Promise((resolve) => {
+      other.stream.once('data', resolve);
+    });
+    greedy.close();
+    await eventually('its places', async () => {
+      const next = calls().ask(NOTHING, watch);
+      const first = new Promise((resolve) => {
+        next.stream.once('data', () => resolve(true));
+      });
+      return (await Promise.race([first, next.answer])) === true ? true : undefined;
+    });
+    expect(other.isOver).toBe(false);
+  });
+});
+
 describe('a client that was told to go elsewhere', () => {
   it('is answered what is open, and what was on its way', async () => {
     await open();
