@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 /** Of one node; one more is refused. */
 export const LISTENERS_MAX = 16;
 export const EVENT_MILLIS = 1_000;
-/** One that read nothing for so many turns is gone. */
+/** One that read nothing for so many turns is gone, be it told that it is over or not. */
 const STUCK_TURNS_MAX = 30;
 
 export interface Listener {
@@ -40,8 +40,12 @@ export class EventStreams {
   /** Unless `isFull`. @param first what is told to it alone, at once */
   add(listener: Listener, first: string): void {
     const { response } = listener;
-    // Its client left before it could be told anything.
-    if (response.destroyed) return;
+    const { socket } = response;
+    // Its client left before it could be told anything; or another answer goes before it, and nobody would say that it is over.
+    if (response.destroyed || socket === null) {
+      response.destroy();
+      return;
+    }
     response.once('close', () => this.#remove(listener));
     this.#listeners.set(listener, 0);
     response.write(first);
@@ -50,18 +54,19 @@ export class EventStreams {
 
   /** Tells all of them what is next. */
   turn(): void {
-    if (this.#init.isOver()) return this.end();
-    const text = this.#init.next();
+    const isOver = this.#init.isOver();
+    const text = isOver ? '' : this.#init.next();
     for (const [listener, stuckTurns] of this.#listeners) {
       const { response, mayListen } = listener;
+      if (!response.writableEnded && (isOver || !mayListen())) response.end();
       // What was told last is on its way still.
-      if (response.writableEnded) continue;
-      if (!mayListen()) response.end();
-      else if (!response.writableNeedDrain) {
+      if (response.writableEnded || response.writableNeedDrain) {
+        if (stuckTurns >= STUCK_TURNS_MAX) response.destroy();
+        else this.#listeners.set(listener, stuckTurns + 1);
+      } else {
         response.write(text);
         this.#listeners.set(listener, 0);
-      } else if (stuckTurns >= STUCK_TURNS_MAX) response.destroy();
-      else this.#listeners.set(listener, stuckTurns + 1);
+      }
     }
   }
 

@@ -1,0 +1,93 @@
+/** Who listens to events, and does not read, comes twice or leaves half: what is kept for such a client, and for how long. */
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { EventStreams, LISTENERS_MAX } from '../../src/http/event-streams.ts';
+import { until } from '../transport/wait.ts';
+
+/** More than what the system keeps for a connection. */
+const EVENTS = 'x'.repeat(16_777_216);
+/** More than a client that reads nothing is given. */
+const TURNS = 40;
+
+let server: Server;
+let streams: EventStreams;
+let listening: ServerResponse[];
+let mayListen: boolean;
+let isOver: boolean;
+const sockets: Socket[] = [];
+
+beforeEach(async () => {
+  [listening, mayListen, isOver] = [[], true, false];
+  streams = new EventStreams({ next: () => EVENTS, isOver: () => isOver });
+  server = createServer((_request, response) => {
+    listening.push(response);
+    streams.add({ response, mayListen: () => mayListen }, 'first');
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  server.closeAllConnections();
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+});
+
+/** Asks so often, on one connection, and reads nothing. */
+async function ask(times: number): Promise<Socket> {
+  const before = listening.length;
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  sockets.push(socket);
+  socket.on('error', () => {});
+  socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(times));
+  await until('it is asked', () => listening.length === before + times);
+  return socket;
+}
+
+describe('a client that reads nothing', () => {
+  it('is told nothing more until it reads, and is cut off at last', async () => {
+    await ask(1);
+    streams.turn();
+    const [response] = listening;
+    const kept = response?.writableLength ?? 0;
+    expect(kept).toBeGreaterThan(0);
+    for (let i = 0; i < 10; i += 1) streams.turn();
+    expect(response?.writableLength).toBeLessThanOrEqual(kept);
+    for (let i = 0; i < TURNS; i += 1) streams.turn();
+    expect(response?.destroyed).toBe(true);
+  });
+
+  it.each(['may listen no more', 'should go elsewhere'])('is cut off also when it %s', async (why) => {
+    await ask(1);
+    streams.turn();
+    mayListen = why !== 'may listen no more';
+    isOver = why === 'should go elsewhere';
+    for (let i = 0; i < TURNS; i += 1) streams.turn();
+    expect(listening[0]?.destroyed).toBe(true);
+  });
+});
+
+describe('the place of a client', () => {
+  it('is one for each connection, and is free when it is gone', async () => {
+    const socket = await ask(LISTENERS_MAX + 1);
+    expect(streams.isFull).toBe(false);
+    socket.destroy();
+    await until('it is gone', () => listening[0]?.destroyed ?? false);
+    for (let i = 0; i < LISTENERS_MAX; i += 1) {
+      expect(streams.isFull).toBe(false);
+      await ask(1);
+    }
+    expect(streams.isFull).toBe(true);
+  });
+
+  it('is free when its client says that it is done', async () => {
+    for (let i = 0; i < LISTENERS_MAX; i += 1) (await ask(1)).end();
+    await until('there is room', () => !streams.isFull);
+    expect(listening).toHaveLength(LISTENERS_MAX);
+  });
+});
