@@ -23,6 +23,7 @@ export class HttpTransport implements Transport {
   readonly #plain: Agent;
   readonly #secure: TlsAgent;
   readonly #authorization: Readonly<Record<string, string>>;
+  readonly #open = new Set<ClientRequest>();
 
   constructor({ token, tls, batchesPerNodeMax }: HttpTransportInit) {
     const pool = { keepAlive: true, maxSockets: batchesPerNodeMax + SPARE_SOCKETS };
@@ -49,11 +50,15 @@ export class HttpTransport implements Transport {
     };
     const url = new URL(path, origin);
     const request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);
+    this.#open.add(request);
+    request.on('close', () => this.#open.delete(request));
     follow(request, { isSecure, timeoutMillis }, done);
     request.end(body);
   }
 
   close(): void {
+    // An agent makes a new connection for whoever waits for one that it breaks.
+    for (const request of this.#open) request.destroy(new Error('the client was closed'));
     this.#plain.destroy();
     this.#secure.destroy();
   }
@@ -80,8 +85,9 @@ function follow(
     request.destroy(error);
   }, timeoutMillis);
   request.on('socket', (socket: Socket) => {
-    if (request.reusedSocket) isSent = true;
-    else socket.once(isSecure ? 'secureConnect' : 'connect', () => (isSent = true));
+    // `reusedSocket` is false of a connection that is handed on from one request to the next that waits for it.
+    if (socket.connecting) socket.once(isSecure ? 'secureConnect' : 'connect', () => (isSent = true));
+    else isSent = true;
   });
   request.on('error', fail);
   request.on('response', (response) => {

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Exchange, ExchangeResult } from '../../src/client/environment.ts';
 import { HttpTransport } from '../../src/client/http-transport.ts';
 import { issueAuthority, issueNodeCertificate } from '../../src/tls/issue.ts';
-import { freePorts } from '../cluster/harness.ts';
+import { eventually, freePorts } from '../cluster/harness.ts';
 
 const servers: Server[] = [];
 const transports: HttpTransport[] = [];
@@ -100,6 +100,40 @@ describe('an exchange', () => {
       results.push(await new Promise((resolve) => transport.send(asked, resolve)));
     }
     expect(results).toMatchObject([{ kind: 'response' }, { kind: 'failed', isSent: true }]);
+  });
+
+  it('may have been sent where a connection breaks that another request handed on', async () => {
+    const seen: (string | undefined)[] = [];
+    const origin = await serve((request, response) => {
+      seen.push(request.url);
+      if (seen.length <= 2) request.resume().on('end', () => response.end('{}'));
+      else request.socket.destroy();
+    });
+    const transport = new HttpTransport({ ...PLAIN, batchesPerNodeMax: 1 });
+    transports.push(transport);
+    const results = await Promise.all(
+      ['/1', '/2', '/3'].map(async (path) => {
+        const asked = { origin, method: 'POST', path, body: '{}', timeoutMillis: 60_000 } as const;
+        return new Promise((resolve) => transport.send(asked, resolve));
+      }),
+    );
+    expect(seen).toHaveLength(3);
+    expect(results[2]).toMatchObject({ kind: 'failed', isSent: true });
+  });
+
+  it('that waits for a connection is not sent when the transport is closed, and all are told', async () => {
+    let requests = 0;
+    const origin = await serve(() => (requests += 1));
+    const transport = new HttpTransport({ ...PLAIN, batchesPerNodeMax: 1 });
+    const asked = { origin, method: 'POST', path: '/', body: '{}', timeoutMillis: 60_000 } as const;
+    const results = Promise.all(
+      [1, 2, 3].map(async () => new Promise((resolve) => transport.send(asked, resolve))),
+    );
+    await eventually('two are there', async () => (requests === 2 ? true : undefined));
+    transport.close();
+    expect(await results).toMatchObject([{ isSent: true }, { isSent: true }, { isSent: false }]);
+    expect(await exchange(origin, PLAIN, { timeoutMillis: 100 })).toMatchObject({ isSent: true });
+    expect(requests).toBe(3);
   });
 
   it('has no answer where that breaks in the middle', async () => {
