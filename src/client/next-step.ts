@@ -56,14 +56,11 @@ export function nextStep(heard: Heard, asked: Asked, random: number): NextStep {
     case 'answer':
       return { kind: 'answer', answer: heard.answer };
     case 'invalid':
-      return { kind: 'error', error: new InvalidRequestError(heard.field, heard.message) };
+      return failed(asked, new InvalidRequestError(heard.field, heard.message));
     case 'conflict':
-      return { kind: 'error', error: new RequestIdConflictError(heard.field, heard.message) };
-    case 'refused': {
-      const { status, message } = heard;
-      const error = asked.mayHaveCounted ? new IndefiniteError(message) : new RefusedError(status, message);
-      return { kind: 'error', error };
-    }
+      return failed(asked, new RequestIdConflictError(heard.field, heard.message));
+    case 'refused':
+      return failed(asked, new RefusedError(heard.status, heard.message));
     case 'unavailable':
       return maybeRetry(asked, { reason: heard.reason, mayHaveCounted: heard.isProposed }, random);
     case 'silent': {
@@ -71,6 +68,11 @@ export function nextStep(heard: Heard, asked: Asked, random: number): NextStep {
       return maybeRetry(asked, { reason, mayHaveCounted: heard.isSent, cause: heard.error }, random);
     }
   }
+}
+
+/** What is certain of this attempt says nothing of one before, which other rules or another token may have let through. */
+function failed({ mayHaveCounted }: Asked, error: QuorateError): NextStep {
+  return { kind: 'error', error: mayHaveCounted ? new IndefiniteError(error.message, error) : error };
 }
 
 interface Undecided {

@@ -1,0 +1,103 @@
+/** What the response to a batch says of its requests: certain is only what a node says in a form that is known. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { heardOf } from '../../src/client/batch.ts';
+import { nextStep } from '../../src/client/next-step.ts';
+import { denialOf, grantOf, unavailableOf } from './played.ts';
+
+const ERROR = { type: 'x', message: 'why' };
+const INDEFINITE = { code: 'INDEFINITE', isDefinite: false };
+
+/** What a request without an id is told, whose only attempt was answered so. */
+function toldOf(status: number, body: unknown): unknown {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const [heard] = heardOf({ kind: 'response', status, body: text }, 1);
+  if (heard === undefined) throw new Error('nothing was heard of the request');
+  const asked = { isRepeatable: false, mayHaveCounted: false, attempts: 1, leftMillis: 0 };
+  const step = nextStep(heard, asked, 0);
+  return step.kind === 'error' ? step.error : step;
+}
+
+describe('a response that is no answer of a node', () => {
+  it.each([
+    ['truncated', 200, JSON.stringify({ answers: [grantOf()] }).slice(0, -1)],
+    ['none', 204, ''],
+    ['an answer too many', 200, { answers: [grantOf(), grantOf()] }],
+    ['answers that are no list', 200, { answers: { 0: grantOf(), length: 1 } }],
+    ['a refusal of status 200', 200, { allowed: false, error: ERROR }],
+    ['without a word of whether it was proposed', 503, { allowed: false, reason: 'deadline' }],
+    ['proposed as text', 503, { allowed: false, reason: 'deadline', proposed: 'false' }],
+    ['a reason that is none', 503, { allowed: false, reason: 5, proposed: false, error: ERROR }],
+    ['503 of nobody', 503, { allowed: false }],
+    ['a refusal without its reason', 403, { allowed: false }],
+    ['a reason without words', 403, { allowed: false, error: { type: 'x', message: 7 } }],
+    ['a proxy that cannot reach anybody', 502, { allowed: false, error: ERROR }],
+    ['a proxy that waited', 504, { allowed: false, error: ERROR }],
+    ['a redirection', 307, { allowed: false, error: ERROR }],
+    ['a failure', 500, { allowed: false, error: ERROR }],
+    ['taken', 202, { allowed: false, error: ERROR }],
+  ])('(%s) may come from somebody who passed the request on', (_, status, body) => {
+    expect(toldOf(status, body)).toMatchObject(INDEFINITE);
+  });
+
+  it.each([
+    ['a limit as text', grantOf({ limit: '100' })],
+    ['a remainder below nothing', grantOf({ remaining: -1 })],
+    ['no version of rules', grantOf({ rulesVersion: undefined })],
+    ['a receipt of no place', grantOf({ decided: { partition: 0, term: 1, index: 1.5, timeMillis: 1 } })],
+    ['a denial without a wait', denialOf({ retryAfterMillis: undefined })],
+    ['a denial with a wait as text', denialOf({ retryAfterMillis: '5' })],
+    ['a denial that is allowed', denialOf({ allowed: true })],
+    ['a denial without a receipt', denialOf({ decided: null })],
+    ['a block without a receipt', denialOf({ status: 403, decided: undefined })],
+    ['nobody knows whether proposed', { status: 503, allowed: false, reason: 'no_leader' }],
+    ['a fault without a field', { status: 400, allowed: false, error: { message: 'm' } }],
+    ['a status of nothing', denialOf({ status: 418 })],
+    ['a list', [grantOf()]],
+  ])('of one request (%s) is neither a grant nor a denial', (_, answer) => {
+    expect(toldOf(200, { answers: [answer] })).toMatchObject(INDEFINITE);
+  });
+
+  it.each([
+    [401, { allowed: false, error: ERROR }, 'REFUSED'],
+    [408, { allowed: false, error: ERROR }, 'UNAVAILABLE'],
+    [503, { allowed: false, error: { type: 'starting', message: 'm' } }, 'UNAVAILABLE'],
+    [503, unavailableOf('draining', false), 'UNAVAILABLE'],
+    [503, unavailableOf('deadline', true), 'INDEFINITE'],
+  ])('of status %i and %j is as certain as the node that says it', (status, body, code) => {
+    expect(toldOf(status, body)).toMatchObject({ code, isDefinite: code !== 'INDEFINITE' });
+  });
+
+  it('breaks nothing, whatever it is', () => {
+    const error = fc.oneof(
+      fc.jsonValue(),
+      fc.record({ type: fc.jsonValue(), message: fc.jsonValue(), field: fc.jsonValue() }),
+      fc.constant({ ...ERROR, field: { toString: 1, valueOf: 1 } }),
+    );
+    const body = fc.record({ allowed: fc.boolean(), reason: fc.jsonValue(), error, answers: fc.jsonValue() });
+    const status = fc.constantFrom(200, 400, 401, 403, 408, 422, 429, 500, 503);
+    fc.assert(
+      fc.property(status, fc.oneof(body, fc.jsonValue()), (code, value) => {
+        const heard = heardOf({ kind: 'response', status: code, body: JSON.stringify(value) }, 3);
+        expect(heard).toHaveLength(3);
+        expect(heard.some(({ kind }) => kind === 'answer')).toBe(false);
+      }),
+    );
+  });
+});
+
+describe('what is certain of an attempt', () => {
+  it.each([
+    { kind: 'invalid', field: 'rule', message: 'no such rule' },
+    { kind: 'conflict', field: 'cost', message: 'of another' },
+    { kind: 'refused', status: 401, message: 'no token' },
+    { kind: 'unavailable', reason: 'no_leader', isProposed: false },
+    { kind: 'silent', isSent: false, error: new Error('ECONNREFUSED') },
+  ] as const)('is not so of the one before: %j', (heard) => {
+    const asked = { isRepeatable: true, mayHaveCounted: true, attempts: 2, leftMillis: 0 };
+    expect(nextStep(heard, asked, 0)).toMatchObject({ kind: 'error', error: INDEFINITE });
+    expect(nextStep(heard, { ...asked, mayHaveCounted: false }, 0)).toMatchObject({
+      error: { isDefinite: true },
+    });
+  });
+});
