@@ -3,13 +3,13 @@ import { isBoundedInteger } from '../api/bounded.ts';
 import { Denials } from './denials.ts';
 import { Dispatcher, type Outcome } from './dispatcher.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
-import { ClosedError, InvalidOptionError, InvalidRequestError, QuorateError } from './errors.ts';
+import { CostAboveLimitError, InvalidOptionError, QuorateError } from './errors.ts';
 import type { ClientEvent } from './events.ts';
 import { HttpTransport } from './http-transport.ts';
 import { LocalShares } from './local-share.ts';
 import { checkFailMode, type ClientOptions, type Settings, settingsOf } from './options.ts';
-import { encodeRequest, type PermitAnswer, type PermitRequest, subjectOf } from './permit.ts';
-import { type AbortSignalLike, type PermitGranted, PermitLines } from './permit-lines.ts';
+import { copyOf, encodeRequest, type PermitAnswer, type PermitRequest, subjectOf } from './permit.ts';
+import { type AbortSignalLike, type PermitGranted, PermitLines, type Question } from './permit-lines.ts';
 
 export interface WaitOptions {
   /** How long to wait in line, before the last question: 0 to 86,400,000, default 60,000. */
@@ -47,7 +47,7 @@ export class QuorateClient {
     this.#environment = environment ?? systemEnvironment(new HttpTransport(this.#settings));
     this.#dispatcher = new Dispatcher(this.#environment, this.#settings, (event) => this.#tell(event));
     this.#denials = new Denials(this.#settings);
-    this.#lines = new PermitLines(this.#environment, this.#settings.waitersMax);
+    this.#lines = new PermitLines(this.#environment, this.#settings);
   }
 
   /**
@@ -67,7 +67,7 @@ export class QuorateClient {
   /**
    * Asks for a grant until there is one: who is denied waits for `retryAfterMillis`, in line with all who wait for the same here.
    *
-   * @throws PermitTimeoutError, BlockedError, AbortedError, OverloadedError, and what `allow` throws
+   * @throws PermitTimeoutError, CostAboveLimitError, BlockedError, AbortedError, OverloadedError, and what `allow` throws
    * @example
    * await client.waitForPermit({ userId: 'nightly-export' }, { maxWaitMillis: 10_000 });
    */
@@ -75,40 +75,49 @@ export class QuorateClient {
     const { maxWaitMillis = WAIT_MILLIS, signal } = options;
     if (!isBoundedInteger(maxWaitMillis, 0, DAY_MILLIS))
       throw new InvalidOptionError('maxWaitMillis', `must be an integer from 0 to ${DAY_MILLIS}`);
-    const own = request.requestId;
+    const own = request?.requestId;
     const draw = (): string | undefined =>
       this.#settings.requestIds ? this.#environment.drawRequestId() : undefined;
     let id = own ?? draw();
     encodeRequest(request, id);
+    const asked = copyOf(request);
+    const { cost = 1, descriptors } = asked;
     return this.#lines.wait({
-      subject: subjectOf(request),
+      subject: subjectOf(asked),
+      cost,
       maxWaitMillis,
       signal,
       isRepeatable: id !== undefined,
-      ask: async (isRepeat) => {
+      ask: async ({ isRepeat, doubt }) => {
         // A denial ends an id: a grant under it that nobody heard of is not used so late.
         if (!isRepeat) id = own ?? draw();
-        return this.#allow(request, id);
+        const answer = await this.#allow(asked, id, { isRepeat, doubt });
+        // Rules that find limits may count another cost than that of the request.
+        if (answer.kind === 'denied' && descriptors === undefined && cost > answer.limit)
+          throw new CostAboveLimitError(cost, answer.limit);
+        return answer;
       },
     });
   }
 
   /** Whoever still waits gets a `ClosedError`; connections are closed. A client that is not closed does not keep its process alive. */
   close(): void {
-    this.#lines.close((isDefinite) => new ClosedError(isDefinite));
+    this.#lines.close();
     this.#dispatcher.close();
   }
 
-  async #allow(request: PermitRequest, requestId: string | undefined): Promise<PermitAnswer> {
-    if (typeof request !== 'object' || request === null)
-      throw new InvalidRequestError('request', 'the request must be an object');
+  async #allow(
+    request: PermitRequest,
+    requestId: string | undefined,
+    { isRepeat = false, doubt }: Partial<Question> = {},
+  ): Promise<PermitAnswer> {
+    const body = encodeRequest(request, requestId);
     const { cost = 1, timestampMillis, failMode = this.#settings.failMode } = request;
     checkFailMode(failMode);
-    const body = encodeRequest(request, requestId);
     const subject = subjectOf(request);
     const startedMillis = this.#environment.nowMillis();
-    // An id of the caller may have a grant already, and a time of the caller is another question each time.
-    const mayBeCached = request.requestId === undefined && timestampMillis === undefined;
+    // An id that is repeated or the caller's may have a grant already, and a time of the caller is another question each time.
+    const mayBeCached = !isRepeat && request.requestId === undefined && timestampMillis === undefined;
     const cached = mayBeCached ? this.#denials.find(subject, cost, startedMillis) : undefined;
     if (cached !== undefined) {
       this.#tell({ type: 'answered', outcome: 'denied', isCached: true, attempts: 0, tookMillis: 0 });
@@ -118,6 +127,7 @@ export class QuorateClient {
     const outcome = await this.#ask({ body, key, subject, isRepeatable: requestId !== undefined });
     this.#tellAnswered(outcome, startedMillis);
     const { answer, error, sentMillis } = outcome;
+    if (outcome.mayHaveCounted || error?.isDefinite === false) doubt?.();
     if (answer === undefined) return this.#undecided(error, { subject, cost, failMode });
     if (mayBeCached) this.#denials.note(answer, { subject, cost, sentMillis });
     return answer;
@@ -129,7 +139,8 @@ export class QuorateClient {
         this.#dispatcher.dispatch({ ...asked, done: resolve });
       } catch (error) {
         if (!(error instanceof QuorateError)) throw error;
-        resolve({ error, attempts: 0, node: undefined, sentMillis: this.#environment.nowMillis() });
+        const sentMillis = this.#environment.nowMillis();
+        resolve({ error, mayHaveCounted: false, attempts: 0, node: undefined, sentMillis });
       }
     });
   }

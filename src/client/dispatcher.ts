@@ -35,6 +35,8 @@ export interface DispatchedRequest {
 
 /** `node` and `sentMillis` are those of the last attempt. */
 export type Outcome = {
+  /** Under its id: an attempt that nothing was heard of, whatever the others were told. */
+  readonly mayHaveCounted: boolean;
   readonly attempts: number;
   readonly node: string | undefined;
   readonly sentMillis: number;
@@ -156,10 +158,14 @@ export class Dispatcher {
     }
   }
 
-  #send(queue: NodeQueue<Open>, batch: readonly Open[]): void {
+  #send(queue: NodeQueue<Open>, taken: readonly Open[]): void {
     const { origin } = queue;
     const { transport, nowMillis } = this.#environment;
     const sentMillis = nowMillis();
+    // A process that stood still comes here before its timers: the ids may be forgotten meanwhile.
+    for (const open of taken) if (open.deadlineAtMillis <= sentMillis) this.#expired(open);
+    const batch = taken.filter(({ isSettled }) => !isSettled);
+    if (batch.length === 0) return queue.arrived();
     let straight = 0;
     let leftMillis = 0;
     for (const open of batch) {
@@ -213,13 +219,16 @@ export class Dispatcher {
     open.isSent = false;
     this.#learnFrom(open, heard);
     const { nowMillis, random, after } = this.#environment;
-    const asked = { ...open, leftMillis: open.deadlineAtMillis - nowMillis() };
+    const leftMillis = open.deadlineAtMillis - nowMillis();
+    // A process that stood still hears of a grant long after it was made: used now, it would be one too many.
+    if (heard.kind === 'answer' && heard.answer.allowed && leftMillis <= 0) return this.#expired(open, true);
+    const asked = { ...open, leftMillis };
     const step = nextStep(heard, asked, random());
     if (step.kind !== 'retry') return this.#settle(open, step);
     const { waitMillis, reason, mayHaveCounted, cause } = step;
     Object.assign(open, { reason, mayHaveCounted, cause });
-    this.#tell({ type: 'retry', reason, attempt: open.attempts, waitMillis });
     open.cancelPause = after(waitMillis, () => this.#enqueue(open));
+    this.#tell({ type: 'retry', reason, attempt: open.attempts, waitMillis });
   }
 
   #learnFrom(open: Open, heard: Heard): void {
@@ -233,10 +242,11 @@ export class Dispatcher {
     if (open.key === undefined) this.#hints.set(open.subject, partition);
   }
 
-  #expired(open: Open): void {
-    const mayHaveCounted = open.mayHaveCounted || open.isSent;
-    const reason = open.isSent ? 'no_answer' : open.reason;
-    if (open.isSent) this.#watch?.want();
+  #expired(open: Open, isSent = open.isSent): void {
+    const mayHaveCounted = open.mayHaveCounted || isSent;
+    const reason = isSent ? 'no_answer' : open.reason;
+    if (isSent) this.#watch?.want();
+    open.mayHaveCounted = mayHaveCounted;
     this.#settle(open, { kind: 'error', error: undecidedError(mayHaveCounted, reason, open.cause) });
   }
 
@@ -248,7 +258,7 @@ export class Dispatcher {
     open.cancelPause?.();
     this.#open.delete(open);
     const { attempts, node, sentMillis } = open;
-    const last = { attempts, node, sentMillis };
+    const last = { mayHaveCounted: open.mayHaveCounted, attempts, node, sentMillis };
     open.done(step.kind === 'answer' ? { ...last, answer: step.answer } : { ...last, error: step.error });
   }
 }

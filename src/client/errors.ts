@@ -123,8 +123,21 @@ export class PermitTimeoutError extends QuorateError {
 export class BlockedError extends QuorateError {
   override readonly name = 'BlockedError';
 
-  constructor() {
-    super('BLOCKED', 'blocked by an operator; waiting does not help', { isDefinite: true });
+  constructor(isDefinite: boolean) {
+    super('BLOCKED', 'blocked by an operator; waiting does not help', { isDefinite });
+  }
+}
+
+/** More was asked for at once than the limit ever lets through: no wait helps. */
+export class CostAboveLimitError extends QuorateError {
+  override readonly name = 'CostAboveLimitError';
+  readonly cost: number;
+  readonly limit: number;
+
+  constructor(cost: number, limit: number) {
+    super('COST_ABOVE_LIMIT', `a cost of ${cost} never fits a limit of ${limit}`, { isDefinite: true });
+    this.cost = cost;
+    this.limit = limit;
   }
 }
 

@@ -11,6 +11,7 @@ export {
   AbortedError,
   BlockedError,
   ClosedError,
+  CostAboveLimitError,
   IndefiniteError,
   InvalidOptionError,
   InvalidRequestError,

@@ -37,8 +37,13 @@ export interface ClientOptions {
   /** Of role `decide`, where the cluster is closed. It is shown to every node that the cluster names. */
   readonly token?: string;
   readonly tls?: ClientTls;
-  /** Until a request is answered, with all its retries: 10 to 60,000, default 3,000. Less than half of `requestIdHorizonMillis`. */
+  /** Until a request is answered, with all its retries: 10 to 60,000, default 3,000. At most half of `requestIdHorizonMillis`. */
   readonly deadlineMillis?: number;
+  /**
+   * That of the cluster's rules, where it is another: 20 to 86,400,000, default 120,000. For half of it a request is repeated under its
+   * id, as later it might count twice.
+   */
+  readonly requestIdHorizonMillis?: number;
   /** Until one node has answered: 10 to 60,000, default 1,500, which is more than a node takes itself. */
   readonly attemptMillis?: number;
   /** Draw an id for each request that has none, so that it may be repeated: default true. */
@@ -73,6 +78,7 @@ const KEYS: readonly (keyof ClientOptions)[] = [
   'token',
   'tls',
   'deadlineMillis',
+  'requestIdHorizonMillis',
   'attemptMillis',
   'requestIds',
   'direct',
@@ -88,6 +94,7 @@ const KEYS: readonly (keyof ClientOptions)[] = [
 const NODES_MAX = 64;
 const LOCAL_LIMIT_MAX = 10_000;
 const WINDOW_MILLIS_MAX = 2_678_400_000;
+const MINUTE_MILLIS = 60_000;
 const DAY_MILLIS = 86_400_000;
 const MILLION = 1_000_000;
 
@@ -110,6 +117,10 @@ export function settingsOf(options: ClientOptions): Settings {
       'token',
       'must be text without spaces, as `quorate tokens create` prints it',
     );
+  const deadlineMillis = integer('deadlineMillis', 3_000, 10, 60_000);
+  const requestIdHorizonMillis = integer('requestIdHorizonMillis', 2 * MINUTE_MILLIS, 20, DAY_MILLIS);
+  if (2 * deadlineMillis > requestIdHorizonMillis)
+    throw new InvalidOptionError('deadlineMillis', 'must be at most half of requestIdHorizonMillis');
   return {
     nodes: originsOf(options.nodes),
     token,
@@ -118,7 +129,8 @@ export function settingsOf(options: ClientOptions): Settings {
     requestIds,
     direct,
     failMode: checkFailMode(failMode),
-    deadlineMillis: integer('deadlineMillis', 3_000, 10, 60_000),
+    deadlineMillis,
+    requestIdHorizonMillis,
     attemptMillis: integer('attemptMillis', 1_500, 10, 60_000),
     openRequestsMax: integer('openRequestsMax', 10_000, 1, MILLION),
     waitersMax: integer('waitersMax', 10_000, 1, MILLION),

@@ -4,7 +4,17 @@
  */
 import { backoffMillis } from './next-step.ts';
 import type { Cancel, Environment } from './environment.ts';
-import { AbortedError, BlockedError, OverloadedError, PermitTimeoutError, QuorateError } from './errors.ts';
+import {
+  AbortedError,
+  BlockedError,
+  ClosedError,
+  IndefiniteError,
+  OverloadedError,
+  PermitTimeoutError,
+  QuorateError,
+} from './errors.ts';
+import type { Settings } from './options.ts';
+import { Ordered } from './ordered.ts';
 import type { PermitAnswer } from './permit.ts';
 
 export type PermitGranted = Extract<PermitAnswer, { readonly allowed: true }> | DegradedGrant;
@@ -18,10 +28,18 @@ export interface AbortSignalLike {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
+/** Asks once. */
+export interface Question {
+  /** The last one may have been counted: the same is asked again. */
+  readonly isRepeat: boolean;
+  /** To be told if this one may have been counted, and is not told as a grant. */
+  readonly doubt: () => void;
+}
+
 export interface WaitInit {
   readonly subject: string;
-  /** Asks once. @param isRepeat the last one may have been counted: the same is asked again */
-  readonly ask: (isRepeat: boolean) => Promise<PermitAnswer>;
+  readonly cost: number;
+  readonly ask: (question: Question) => Promise<PermitAnswer>;
   readonly maxWaitMillis: number;
   readonly signal: AbortSignalLike | undefined;
   /** What was asked has an id, so that it can be asked again where it may have been counted. */
@@ -29,11 +47,15 @@ export interface WaitInit {
 }
 
 interface Waiter extends WaitInit {
+  /** Lower ones come first. */
+  readonly turn: number;
   readonly untilMillis: number;
   readonly settle: (result: PermitGranted | QuorateError) => void;
   isAsking: boolean;
   isSettled: boolean;
-  /** Since the first question that may have been counted and was not answered. */
+  /** Something that was asked may have been counted, and was not told as a grant. */
+  mayHaveCounted: boolean;
+  /** Since the first question under the id that is asked still, if that may have been counted. */
   doubtfulSinceMillis: number | undefined;
   failures: number;
 }
@@ -41,15 +63,20 @@ interface Waiter extends WaitInit {
 interface Line {
   readonly subject: string;
   readonly waiters: Set<Waiter>;
-  /** Nobody is asked for before. */
+  /** Those of them that are not being asked for, as their turn comes. */
+  readonly byTurn: Ordered<Waiter>;
+  /** The same, as they give up. */
+  readonly byTime: Ordered<Waiter>;
+  /** Nobody of `heldCost` or more is asked for before. */
   openAtMillis: number;
+  heldCost: number;
   /** So many may be asked for now. */
   places: number;
+  /** So many are being asked for, those included who are not waiting any more. */
+  asking: number;
   cancelTimer: Cancel | undefined;
 }
 
-/** What may have been counted is not repeated after this: its id might be forgotten, and it would count twice. */
-const REPEAT_MILLIS_MAX = 60_000;
 /** After a denial that does not say how long to wait. */
 const UNTOLD_MILLIS = 1_000;
 const JITTER_MILLIS_MAX = 100;
@@ -57,27 +84,40 @@ const JITTER_MILLIS_MAX = 100;
 export class PermitLines {
   readonly #environment: Pick<Environment, 'nowMillis' | 'random' | 'after'>;
   readonly #waitersMax: number;
+  /** The last question under an id is asked no later than this after the first: until it is answered the id is known. */
+  readonly #repeatMillisMax: number;
   readonly #lines = new Map<string, Line>();
   #count = 0;
+  #turns = 0;
+  #isClosed = false;
 
-  constructor(environment: Pick<Environment, 'nowMillis' | 'random' | 'after'>, waitersMax: number) {
+  constructor(
+    environment: Pick<Environment, 'nowMillis' | 'random' | 'after'>,
+    settings: Pick<Settings, 'waitersMax' | 'deadlineMillis' | 'requestIdHorizonMillis'>,
+  ) {
+    const { waitersMax, deadlineMillis, requestIdHorizonMillis } = settings;
     this.#environment = environment;
     this.#waitersMax = waitersMax;
+    this.#repeatMillisMax = requestIdHorizonMillis / 2 - deadlineMillis;
   }
 
-  /** @throws OverloadedError, AbortedError, PermitTimeoutError, BlockedError, and what asking throws */
+  /** @throws OverloadedError, AbortedError, ClosedError, PermitTimeoutError, BlockedError, and what asking throws */
   async wait(init: WaitInit): Promise<PermitGranted> {
+    if (this.#isClosed) throw new ClosedError(true);
     if (this.#count >= this.#waitersMax) throw new OverloadedError('waitersMax', this.#waitersMax);
     const { signal, subject } = init;
     if (signal?.aborted === true) throw new AbortedError(signal.reason, true);
-    const line = this.#lines.get(subject) ?? newLine(subject);
+    const line = this.#lines.get(subject) ?? this.#newLine(subject);
     this.#lines.set(subject, line);
     this.#count += 1;
     return new Promise((resolve, reject) => {
-      const abort = (): void =>
-        this.#settle(line, waiter, new AbortedError(signal?.reason, !isDoubtful(waiter)));
+      const abort = (): void => {
+        this.#settle(line, waiter, new AbortedError(signal?.reason, isDefinite(waiter)));
+        this.#advance(line);
+      };
       const waiter: Waiter = {
         ...init,
+        turn: (this.#turns += 1),
         untilMillis: this.#environment.nowMillis() + init.maxWaitMillis,
         settle: (result) => {
           signal?.removeEventListener('abort', abort);
@@ -86,113 +126,168 @@ export class PermitLines {
         },
         isAsking: false,
         isSettled: false,
+        mayHaveCounted: false,
         doubtfulSinceMillis: undefined,
         failures: 0,
       };
       signal?.addEventListener('abort', abort);
       line.waiters.add(waiter);
+      line.byTurn.add(waiter);
+      line.byTime.add(waiter);
       this.#advance(line);
     });
   }
 
   /** Everybody who waits is told so. */
-  close(errorOf: (isDefinite: boolean) => QuorateError): void {
+  close(): void {
+    this.#isClosed = true;
     for (const line of this.#lines.values())
-      for (const waiter of line.waiters) this.#settle(line, waiter, errorOf(!isDoubtful(waiter)));
+      for (const waiter of line.waiters) this.#settle(line, waiter, new ClosedError(isDefinite(waiter)));
   }
 
+  #newLine(subject: string): Line {
+    return {
+      subject,
+      waiters: new Set(),
+      byTurn: new Ordered((a, b) => a.turn < b.turn),
+      byTime: new Ordered((a, b) => this.#lastAskMillis(a) < this.#lastAskMillis(b)),
+      openAtMillis: 0,
+      heldCost: 0,
+      // Before the first denial nobody needs to wait for another.
+      places: Infinity,
+      asking: 0,
+      cancelTimer: undefined,
+    };
+  }
+
+  /** After this it is not asked for. */
+  #lastAskMillis({ untilMillis, doubtfulSinceMillis = Infinity }: Waiter): number {
+    return Math.min(untilMillis, doubtfulSinceMillis + this.#repeatMillisMax);
+  }
+
+  /** Asks for those whose turn it is. While nobody is asked for there is a timer, or nobody waits. */
   #advance(line: Line): void {
-    const waitMillis = line.openAtMillis - this.#environment.nowMillis();
-    if (waitMillis > 0) return this.#pause(line, waitMillis);
-    for (const waiter of line.waiters) {
-      if (line.places <= 0) return;
-      if (waiter.isAsking) continue;
-      line.places -= 1;
-      waiter.isAsking = true;
-      void this.#ask(line, waiter);
-    }
-  }
-
-  #pause(line: Line, waitMillis: number): void {
-    for (const waiter of line.waiters) {
-      const isHopeless = !waiter.isAsking && line.openAtMillis > waiter.untilMillis;
-      if (isHopeless) this.#settle(line, waiter, new PermitTimeoutError(waitMillis, !isDoubtful(waiter)));
-    }
+    const now = this.#environment.nowMillis();
     line.cancelTimer?.();
     line.cancelTimer = undefined;
-    if (line.waiters.size === 0) return;
+    for (let next = line.byTurn.first; next !== undefined; next = line.byTurn.first) {
+      if (now < line.openAtMillis && next.cost >= line.heldCost) {
+        if (this.#lastAskMillis(next) >= line.openAtMillis) return this.#pause(line, now);
+        this.#settle(line, next, this.#tooLate(next, line.openAtMillis - now));
+      } else if (now - (next.doubtfulSinceMillis ?? now) > this.#repeatMillisMax) {
+        this.#settle(line, next, this.#tooLate(next, 0));
+      } else {
+        if (line.places <= 0 && line.asking > 0) return;
+        line.places -= 1;
+        void this.#ask(line, next);
+      }
+    }
+  }
+
+  /** Until that who is next may be asked for. Nobody overtakes it, so who cannot wait that long is told so now. */
+  #pause(line: Line, now: number): void {
+    const waitMillis = line.openAtMillis - now;
+    for (;;) {
+      const first = line.byTime.first;
+      if (first === undefined || this.#lastAskMillis(first) >= line.openAtMillis) break;
+      this.#settle(line, first, this.#tooLate(first, waitMillis));
+    }
     line.cancelTimer = this.#environment.after(Math.ceil(waitMillis), () => {
-      line.cancelTimer = undefined;
-      line.places = Math.max(line.places, 1);
+      handOn(line);
       this.#advance(line);
     });
   }
 
+  #tooLate(waiter: Waiter, waitMillis: number): QuorateError {
+    // Under its id it cannot be asked for any more, and under another it may count twice.
+    if (this.#lastAskMillis(waiter) < waiter.untilMillis) return new IndefiniteError('no_answer');
+    return new PermitTimeoutError(waitMillis, isDefinite(waiter));
+  }
+
   async #ask(line: Line, waiter: Waiter): Promise<void> {
     const startedMillis = this.#environment.nowMillis();
+    let isDoubtful = false;
+    line.byTurn.delete(waiter);
+    line.byTime.delete(waiter);
+    line.asking += 1;
+    waiter.isAsking = true;
     try {
-      const answer = await waiter.ask(waiter.doubtfulSinceMillis !== undefined);
+      const isRepeat = waiter.doubtfulSinceMillis !== undefined;
+      const answer = await waiter.ask({ isRepeat, doubt: () => (isDoubtful = true) });
+      this.#doubt(waiter, isDoubtful, startedMillis);
       this.#answered(line, waiter, answer);
     } catch (error) {
-      this.#failed(line, waiter, { error, startedMillis });
+      this.#doubt(waiter, isDoubtful, startedMillis);
+      this.#failed(line, waiter, error);
+    }
+    line.asking -= 1;
+    if (!waiter.isSettled) {
+      line.byTurn.add(waiter);
+      line.byTime.add(waiter);
     }
     this.#advance(line);
   }
 
-  #answered(line: Line, waiter: Waiter, answer: PermitAnswer): void {
+  #doubt(waiter: Waiter, isDoubtful: boolean, sinceMillis: number): void {
     waiter.isAsking = false;
+    if (!isDoubtful) return;
+    waiter.mayHaveCounted = true;
+    waiter.doubtfulSinceMillis ??= sinceMillis;
+  }
+
+  #answered(line: Line, waiter: Waiter, answer: PermitAnswer): void {
     if (answer.allowed) {
       const { remaining = Infinity } = 'remaining' in answer ? answer : {};
+      line.places = Math.max(line.places, remaining);
       // One more finds out how long to wait, where nothing remains.
-      line.places = Math.max(line.places, 1, remaining);
+      handOn(line);
       return this.#settle(line, waiter, answer as PermitGranted);
     }
     if (answer.kind === 'blocked') {
-      line.places = Math.max(line.places, 1);
-      return this.#settle(line, waiter, new BlockedError());
+      handOn(line);
+      return this.#settle(line, waiter, new BlockedError(isDefinite(waiter)));
     }
-    waiter.doubtfulSinceMillis = undefined;
+    // Only a decision ends an id.
+    if (answer.kind === 'denied') waiter.doubtfulSinceMillis = undefined;
+    else if (waiter.mayHaveCounted && !waiter.isRepeatable)
+      return this.#failed(line, waiter, new IndefiniteError('no_answer'));
     waiter.failures = 0;
     const { retryAfterMillis = UNTOLD_MILLIS } = answer;
     // Other processes were told the same time.
     const jitterMillis = this.#environment.random() * Math.min(JITTER_MILLIS_MAX, retryAfterMillis / 10);
-    this.#holdBack(line, retryAfterMillis + jitterMillis);
+    this.#holdBack(line, Math.max(1, retryAfterMillis) + jitterMillis, waiter.cost);
   }
 
-  #failed(
-    line: Line,
-    waiter: Waiter,
-    asked: { readonly error: unknown; readonly startedMillis: number },
-  ): void {
-    const { error, startedMillis } = asked;
-    waiter.isAsking = false;
+  #failed(line: Line, waiter: Waiter, error: unknown): void {
     const wrong = error instanceof QuorateError ? error : internal(error);
-    const now = this.#environment.nowMillis();
-    if (wrong.code === 'INDEFINITE') waiter.doubtfulSinceMillis ??= startedMillis;
-    const { doubtfulSinceMillis } = waiter;
-    const isTooLate = doubtfulSinceMillis !== undefined && now - doubtfulSinceMillis > REPEAT_MILLIS_MAX;
     const mayRepeat =
       wrong.code === 'UNAVAILABLE' ||
       wrong.code === 'OVERLOADED' ||
       (wrong.code === 'INDEFINITE' && waiter.isRepeatable);
     waiter.failures += 1;
     const waitMillis = 10 + backoffMillis(waiter.failures + 2, this.#environment.random());
-    if (!mayRepeat || isTooLate || now + waitMillis > waiter.untilMillis) {
-      line.places = Math.max(line.places, 1);
-      return this.#settle(line, waiter, wrong);
-    }
-    this.#holdBack(line, waitMillis);
+    const isLate = this.#environment.nowMillis() + waitMillis > this.#lastAskMillis(waiter);
+    if (mayRepeat && !isLate) return this.#holdBack(line, waitMillis, 0);
+    handOn(line);
+    const isLie = wrong.isDefinite && waiter.mayHaveCounted;
+    this.#settle(line, waiter, isLie ? new IndefiniteError(wrong.message, wrong) : wrong);
   }
 
-  #holdBack(line: Line, millis: number): void {
+  /** @param cost nobody of less is held back */
+  #holdBack(line: Line, millis: number, cost: number): void {
+    const openAtMillis = this.#environment.nowMillis() + millis;
     line.places = 0;
-    line.openAtMillis = Math.max(line.openAtMillis, this.#environment.nowMillis() + millis);
+    if (line.openAtMillis >= openAtMillis && line.heldCost <= cost) return;
+    line.openAtMillis = openAtMillis;
+    line.heldCost = cost;
   }
 
   #settle(line: Line, waiter: Waiter, result: PermitGranted | QuorateError): void {
     if (waiter.isSettled) return;
     waiter.isSettled = true;
     line.waiters.delete(waiter);
+    line.byTurn.delete(waiter);
+    line.byTime.delete(waiter);
     this.#count -= 1;
     if (line.waiters.size === 0) {
       line.cancelTimer?.();
@@ -202,15 +297,15 @@ export class PermitLines {
   }
 }
 
+/** Whoever is next may be asked for. */
+function handOn(line: Line): void {
+  line.places = Math.max(line.places, 1);
+}
+
 function internal(cause: unknown): QuorateError {
   return new QuorateError('INTERNAL', String(cause), { isDefinite: false, cause });
 }
 
-function newLine(subject: string): Line {
-  // Before the first denial nobody needs to wait for another.
-  return { subject, waiters: new Set(), openAtMillis: 0, places: Infinity, cancelTimer: undefined };
-}
-
-function isDoubtful({ isAsking, doubtfulSinceMillis }: Waiter): boolean {
-  return isAsking || doubtfulSinceMillis !== undefined;
+function isDefinite({ isAsking, mayHaveCounted }: Waiter): boolean {
+  return !isAsking && !mayHaveCounted;
 }

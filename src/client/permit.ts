@@ -90,12 +90,20 @@ export type Reading =
   | { readonly kind: 'invalid' | 'conflict'; readonly field: string; readonly message: string }
   | { readonly kind: 'unavailable'; readonly reason: string; readonly isProposed: boolean };
 
+/** The same, whatever becomes of the caller's object while it waits. @param request one that was encoded */
+export function copyOf(request: PermitRequest): PermitRequest {
+  const { descriptors } = request;
+  return descriptors === undefined ? { ...request } : { ...request, descriptors: { ...descriptors } };
+}
+
 /**
  * What is asked, as JSON of the cluster.
  *
  * @throws InvalidRequestError for the first field that is out of its bounds: one such would refuse a whole batch
  */
 export function encodeRequest(request: PermitRequest, requestId: string | undefined): string {
+  if (typeof request !== 'object' || request === null)
+    throw new InvalidRequestError('request', 'the request must be an object');
   const { userId, rule, descriptors, cost, timestampMillis } = request;
   const rest = { cost, timestampMillis, requestId };
   const user = userId === undefined ? {} : { user: userId };

@@ -90,6 +90,8 @@ describe('an option', () => {
     [{ nodes: ['http://a/path'] }, 'nodes[0]'],
     [{ nodes: ['http://a:1', 'https://b:1'] }, 'nodes'],
     [{ nodes: [A], deadlineMillis: 0 }, 'deadlineMillis'],
+    [{ nodes: [A], requestIdHorizonMillis: 19 }, 'requestIdHorizonMillis'],
+    [{ nodes: [A], requestIdHorizonMillis: 5_999 }, 'deadlineMillis'],
     [{ nodes: [A], batchMax: 1_001 }, 'batchMax'],
     [{ nodes: [A], openRequestsMax: 1.5 }, 'openRequestsMax'],
     [{ nodes: [A], token: 'a b' }, 'token'],
