@@ -44,6 +44,7 @@ describe('the address of a client', () => {
       ['10.0.0.1'],
       '1.1.1.1',
     ],
+    ['is of IPv4 in whichever clothes', '::ffff:0a00:1', '0:0::ffff:101:101', ['10.0.0.1'], '1.1.1.1'],
     ['has no zone', 'fe80::1%eth0', '', ['loopback'], 'fe80::1'],
   ])('%s', (_, peer, forwarded, trusted, expected) => {
     expect(behind(peer, forwarded, trusted)).toBe(expected);
@@ -118,6 +119,32 @@ describe('an identifier', () => {
     expect(firstOf(user)({ user: '' }, facts)).toBeUndefined();
     expect(allOf(user, byIp())({ user: 'ada' }, facts)).toBe('user:ada&ip:1.2.3.4');
     expect(allOf(user, byIp())({}, facts)).toBeUndefined();
+  });
+
+  it.each([[undefined], [null], ['']])('that is %j is nobody, alone and with others', (nothing) => {
+    const none = byUser(() => nothing);
+    expect(none({}, facts)).toBeUndefined();
+    expect(firstOf(none, byIp())({}, facts)).toBe('ip:1.2.3.4');
+    expect(firstOf(() => nothing, byIp())({}, facts)).toBe('ip:1.2.3.4');
+    expect(allOf(none, byIp())({}, facts)).toBeUndefined();
+    expect(allOf(() => nothing, byIp())({}, facts)).toBeUndefined();
+    expect(allOf()({}, facts)).toBeUndefined();
+  });
+
+  it.each([[{}], [Number.NaN], [true], [Promise.resolve('ada')]])(
+    'that is %j is a mistake, and not one budget for all such',
+    (id) => {
+      for (const wrong of [byUser(() => id as never), firstOf(() => id as never), allOf(() => id as never)])
+        expect(() => wrong({}, facts)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }));
+    },
+  );
+
+  it('may be an integer', () => {
+    expect(byUser(() => 7 as never)({}, facts)).toBe('user:7');
+  });
+
+  it.each([['Bearer'], ['Bearer '], ['  '], ['']])('of authorization %j is nobody', (authorization) => {
+    expect(byApiKey('authorization')({}, factsOf('1.2.3.4', { authorization }))).toBeUndefined();
   });
 
   it('of all of them is another for other parts, whatever they hold', () => {

@@ -122,6 +122,12 @@ describe('an answer', () => {
     expect(client.asked).toEqual([]);
   });
 
+  it.each([[undefined], [null], ['']])('to who is %j by an identifier of its own is 400', async (nothing) => {
+    const client = new Answering();
+    expect(await limitOf({ client, identify: () => nothing })({}, FACTS)).toMatchObject({ status: 400 });
+    expect(client.asked).toEqual([]);
+  });
+
   it('to a mistake of the service is for its framework', async () => {
     const error = new InvalidRequestError('cost', 'cost must be an integer from 1 to 100');
     await expect(verdictOf(error)).rejects.toBe(error);
@@ -161,10 +167,13 @@ describe('what is asked', () => {
       failMode: 'open',
     } as const;
     await limitOf(options)({}, FACTS);
-    await limitOf({ client, descriptors: { ip: () => '1.2.3.4', user: () => undefined } })({}, FACTS);
+    await limitOf({
+      client,
+      descriptors: { ip: () => '1.2.3.4', user: () => undefined, team: () => null, query: () => '' },
+    })({}, FACTS);
     expect(client.asked).toEqual([
       { userId: 'ada', cost: 5, rule: 'reports', failMode: 'open' },
-      { descriptors: { ip: '1.2.3.4' }, cost: undefined, failMode: undefined },
+      { descriptors: { ip: '1.2.3.4', query: '' }, cost: undefined, failMode: undefined },
     ]);
   });
 

@@ -20,7 +20,6 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
 };
 /** Proxies one behind the other; who says more is not followed any further. */
 const HOPS_MAX = 64;
-const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
 /**
  * @returns the first address from the right that is no trusted proxy's; undefined if the connection has none
@@ -81,9 +80,15 @@ function isIn(list: BlockList, address: string): boolean {
 /** Without a zone, and of IPv4 where it is one in the clothes of IPv6; undefined if it is none. */
 function plainAddress(text: string): string | undefined {
   const [address = ''] = text.split('%');
-  const [, mapped] = MAPPED.exec(address) ?? [];
-  const plain = mapped ?? address;
-  return isIP(plain) === 0 ? undefined : plain;
+  const family = isIP(address);
+  if (family === 0) return undefined;
+  return family === 6 ? (mappedIn(ipv6Groups(address)) ?? address) : address;
+}
+
+/** The address of IPv4 that is in one of IPv6, however that is written. */
+function mappedIn([a, b, c, d, e, f, high = 0, low = 0]: readonly number[]): string | undefined {
+  if ([a, b, c, d, e].some((group) => group !== 0) || f !== 0xffff) return undefined;
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
 
 function withoutPort(text: string): string {

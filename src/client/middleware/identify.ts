@@ -5,33 +5,36 @@
 import { createHash } from 'node:crypto';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
 import { KEY_BYTES_MAX } from '../../api/request.ts';
-import { InvalidOptionError } from '../errors.ts';
+import { InvalidOptionError, InvalidRequestError } from '../errors.ts';
 import { type AddressOptions, clientAddress, networkOf } from './address.ts';
 import type { RequestFacts } from './facts.ts';
 
-/** Undefined: it says nothing of this request. `R` is the request of the framework. */
-export type Identifier<R> = (request: R, facts: RequestFacts) => string | undefined;
+/** Undefined, null or no text: it says nothing of this request. `R` is the request of the framework. */
+export type Identifier<R> = (request: R, facts: RequestFacts) => string | null | undefined;
 
 /** 128 bits: nobody finds two keys of one digest. */
 const DIGEST_CHARACTERS = 32;
 const IPV6_BITS = 64;
 
 /** By who is logged in, as your service knows. @example byUser((request) => request.user?.id) */
-export function byUser<R>(userOf: (request: R) => string | undefined): Identifier<R> {
-  return (request) => prefixed('user', userOf(request));
+export function byUser<R>(userOf: (request: R) => string | null | undefined): Identifier<R> {
+  return (request) => {
+    const user = knownId(userOf(request));
+    return user === undefined ? undefined : `user:${user}`;
+  };
 }
 
 /**
  * By a key in a header, of which the cluster only gets a digest. The header must be checked before: who may invent keys has as many
  * budgets as he likes.
  *
- * @param header default `x-api-key`; of `authorization` what follows the scheme
+ * @param header default `x-api-key`; of `authorization` what follows the scheme, and nothing if nothing does
  */
 export function byApiKey(header = 'x-api-key'): Identifier<unknown> {
   const name = header.toLowerCase();
   return (_, facts) => {
     const value = facts.header(name)?.trim();
-    const key = name === 'authorization' ? value?.replace(/^\S+\s+/, '') : value;
+    const key = name === 'authorization' ? /^\S+\s+(.*)$/s.exec(value ?? '')?.[1] : value;
     return key === undefined || key === '' ? undefined : `key:${digestOf(key)}`;
   };
 }
@@ -56,8 +59,8 @@ export function byIp({ ipv6Bits = IPV6_BITS, ...options }: ByIpOptions = {}): Id
 export function firstOf<R>(...identifiers: readonly Identifier<R>[]): Identifier<R> {
   return (request, facts) => {
     for (const each of identifiers) {
-      const id = each(request, facts);
-      if (id !== undefined && id !== '') return id;
+      const id = knownId(each(request, facts));
+      if (id !== undefined) return id;
     }
     return undefined;
   };
@@ -66,8 +69,8 @@ export function firstOf<R>(...identifiers: readonly Identifier<R>[]): Identifier
 /** All of them together are one budget: `allOf(byUser(...), byIp())`. If one says nothing, they all do. */
 export function allOf<R>(...identifiers: readonly Identifier<R>[]): Identifier<R> {
   return (request, facts) => {
-    const ids = identifiers.map((each) => each(request, facts));
-    if (ids.some((id) => id === undefined || id === '')) return undefined;
+    const ids = identifiers.map((each) => knownId(each(request, facts)));
+    if (ids.length === 0 || ids.includes(undefined)) return undefined;
     return ids.map((id) => id?.replace(/[%&]/g, encodeURIComponent)).join('&');
   };
 }
@@ -77,8 +80,19 @@ export function keyOf(id: string): string {
   return isBoundedText(id, KEY_BYTES_MAX) ? id : `digest:${digestOf(id)}`;
 }
 
-function prefixed(kind: string, id: string | undefined): string | undefined {
-  return id === undefined || id === '' ? undefined : `${kind}:${id}`;
+/**
+ * What an identifier said, or undefined for nobody. Text that stands for nothing would be one budget for all who have none.
+ *
+ * @throws InvalidRequestError for what is no text: all objects would have the same
+ */
+export function knownId(id: unknown): string | undefined {
+  if (id === undefined || id === null || id === '') return undefined;
+  if (typeof id === 'string') return id;
+  if (typeof id === 'bigint' || (typeof id === 'number' && Number.isSafeInteger(id))) return String(id);
+  throw new InvalidRequestError(
+    'identify',
+    `identify must return text or an integer, and not a ${typeof id}`,
+  );
 }
 
 function digestOf(text: string): string {

@@ -10,7 +10,7 @@ import { InvalidOptionError, QuorateError } from '../errors.ts';
 import type { FailMode } from '../options.ts';
 import type { PermitAnswer, PermitLimit, PermitRequest } from '../permit.ts';
 import type { RequestFacts } from './facts.ts';
-import { type Identifier, keyOf } from './identify.ts';
+import { type Identifier, keyOf, knownId } from './identify.ts';
 
 /** `R` is the request of the framework. */
 export interface RateLimitOptions<R> {
@@ -18,7 +18,7 @@ export interface RateLimitOptions<R> {
   readonly client: { allow(request: PermitRequest): Promise<PermitAnswer> };
   /** Whose budget. One of this and `descriptors`. Who cannot be identified is refused with 400. */
   readonly identify?: Identifier<R>;
-  /** What the request is, for rules that find their limits themselves. What is undefined is left out; all of it: 400. */
+  /** What the request is, for rules that find their limits themselves. What is undefined or null is left out; all of it: 400. */
   readonly descriptors?: Readonly<Record<string, Identifier<R>>>;
   /** With `identify`. Default: the first rule of the cluster. */
   readonly rule?: string | ((request: R) => string | undefined);
@@ -124,13 +124,15 @@ function permitRequest<R>(
   const { identify, descriptors, rule, cost, failMode } = options;
   const rest = { cost: typeof cost === 'function' ? cost(request) : cost, failMode };
   if (identify !== undefined) {
-    const id = identify(request, facts);
-    if (id === undefined || id === '') return undefined;
+    const id = knownId(identify(request, facts));
+    if (id === undefined) return undefined;
     return { userId: keyOf(id), rule: typeof rule === 'function' ? rule(request) : rule, ...rest };
   }
   const told: Record<string, string> = {};
   for (const [name, of] of Object.entries(descriptors ?? {})) {
-    const value = of(request, facts);
+    const said = of(request, facts);
+    // Of what a request is, nothing is a value like others.
+    const value = said === '' ? said : knownId(said);
     if (value !== undefined) told[name] = value;
   }
   return Object.keys(told).length === 0 ? undefined : { descriptors: told, ...rest };
