@@ -123,13 +123,14 @@ export class QuorateClient {
       this.#tell({ type: 'answered', outcome: 'denied', isCached: true, attempts: 0, tookMillis: 0 });
       return cached;
     }
-    const key = request.descriptors === undefined ? request.userId : undefined;
+    const isDescribed = request.descriptors !== undefined;
+    const key = isDescribed ? undefined : request.userId;
     const outcome = await this.#ask({ body, key, subject, isRepeatable: requestId !== undefined });
     this.#tellAnswered(outcome, startedMillis);
     const { answer, error, sentMillis } = outcome;
     if (outcome.mayHaveCounted || error?.isDefinite === false) doubt?.();
     if (answer === undefined) return this.#undecided(error, { subject, cost, failMode });
-    if (mayBeCached) this.#denials.note(answer, { subject, cost, sentMillis });
+    this.#denials.note(answer, mayBeCached ? { subject, cost, isDescribed, sentMillis } : undefined);
     return answer;
   }
 

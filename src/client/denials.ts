@@ -1,10 +1,23 @@
 /**
  * Denials that are still so: nobody needs to be asked again before there is room. What was granted never disappears before its time,
  * so a denial holds until then, unless an operator changes something: new rules drop all of them, and a refund or a reset is
- * noticed after the longest time to remember one.
+ * noticed after the longest time to remember one. It never outlives the time to wait that it came with.
  */
 import type { PermitAnswer, PermitDenied } from './permit.ts';
 import { RecentMap } from './recent-map.ts';
+
+/** Of a request that rules find limits for: any of several may change, and what its customer may do. */
+const DESCRIBED_MILLIS_MAX = 1_000;
+
+/** What was asked. */
+export interface Denied {
+  readonly subject: string;
+  readonly cost: number;
+  /** Its limits were found by rules. */
+  readonly isDescribed: boolean;
+  /** When it was asked for: the time to wait is counted from before the decision, so that it ends early rather than late. */
+  readonly sentMillis: number;
+}
 
 interface Remembered {
   readonly denied: PermitDenied;
@@ -47,22 +60,17 @@ export class Denials {
     };
   }
 
-  /**
-   * To be told of every answer.
-   *
-   * @param sentMillis when it was asked for: the time to wait is counted from before the decision, so that it ends early rather than late
-   */
-  note(
-    answer: PermitAnswer,
-    { subject, cost, sentMillis }: { subject: string; cost: number; sentMillis: number },
-  ): void {
+  /** To be told of every answer. @param asked undefined: it is not remembered, and only says by which rules it was made */
+  note(answer: PermitAnswer, asked: Denied | undefined): void {
     if (!('rulesVersion' in answer)) return;
     if (answer.rulesVersion > this.#rulesVersion) {
       this.#rulesVersion = answer.rulesVersion;
       this.#bySubject.clear();
     }
-    if (answer.kind !== 'denied' || answer.rulesVersion < this.#rulesVersion) return;
-    const untilMillis = sentMillis + Math.min(answer.retryAfterMillis, this.#millisMax);
+    if (answer.kind !== 'denied' || asked === undefined || answer.rulesVersion < this.#rulesVersion) return;
+    const { subject, cost, isDescribed, sentMillis } = asked;
+    const millisMax = isDescribed ? Math.min(DESCRIBED_MILLIS_MAX, this.#millisMax) : this.#millisMax;
+    const untilMillis = sentMillis + Math.min(answer.retryAfterMillis, millisMax);
     this.#bySubject.set(subject, { denied: answer, cost, atMillis: sentMillis, untilMillis });
   }
 }

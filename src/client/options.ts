@@ -62,7 +62,10 @@ export interface ClientOptions {
   readonly batchMax?: number;
   /** Denials to remember until `retryAfterMillis`, 0 to 1,000,000, default 10,000. The oldest is dropped for one more. */
   readonly deniedMax?: number;
-  /** The longest time to remember one, since a refund or a reset may end it earlier: 0 to 86,400,000, default 60,000. */
+  /**
+   * The longest time to remember one, since a refund or a reset may end it earlier: 0 to 86,400,000, default 60,000. Of a request with
+   * `descriptors` never more than a second.
+   */
   readonly deniedMillisMax?: number;
   /** Told of what happens, for metrics. What it throws is thrown as an uncaught exception. */
   readonly onEvent?: (event: ClientEvent) => void;

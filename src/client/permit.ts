@@ -1,8 +1,11 @@
 /** What is asked for a grant and what is answered, as users of the client see it; and one as the JSON of the cluster has the other. */
+import { createHash } from 'node:crypto';
 import { invalidInDescribed } from '../api/described.ts';
 import { invalidIn } from '../api/request.ts';
 import { InvalidRequestError } from './errors.ts';
 import type { FailMode } from './options.ts';
+
+const SUBJECT_LENGTH_MAX = 512;
 
 interface Asked {
   /** 1 to 1,000,000, default 1. */
@@ -126,11 +129,17 @@ export function encodeRequest(request: PermitRequest, requestId: string | undefi
   return JSON.stringify({ userId, rule, descriptors, ...rest });
 }
 
-/** The same text for whatever is decided alike, but for its cost. */
+/** The same text for whatever is decided alike, but for its cost, and another for all else. Of a long one the digest: many are remembered. */
 export function subjectOf({ userId, rule, descriptors }: PermitRequest): string {
-  if (descriptors === undefined) return JSON.stringify([userId, rule]);
+  if (descriptors === undefined) return brief(JSON.stringify([userId, rule]));
   const named = Object.entries(descriptors).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([userId, rule, named]);
+  return brief(JSON.stringify([userId, rule, named]));
+}
+
+function brief(subject: string): string {
+  return subject.length <= SUBJECT_LENGTH_MAX
+    ? subject
+    : createHash('sha256').update(subject).digest('base64');
 }
 
 /** One of the answers of a batch; undefined if it is none. Only status 200 with `allowed: true` becomes a grant. */

@@ -89,6 +89,38 @@ describe('a denial', () => {
     expect(await isAsked(none, ADA)).toBe(true);
   });
 
+  it('of a description is remembered for a second at most, and never for longer than it says', async () => {
+    const described = { descriptors: { user: 'ada', endpoint: '/' } };
+    for (const [retryAfterMillis, heldMillis] of [
+      [5_000, 1_000],
+      [300, 300],
+    ] as const) {
+      const played = new Played();
+      watched(played.client.allow(described));
+      await played.settle();
+      played.last.answer(denialOf({ retryAfterMillis }));
+      await played.pass(heldMillis - 1);
+      expect(await isAsked(played, described)).toBe(false);
+      await played.pass(1);
+      expect(await isAsked(played, described)).toBe(true);
+    }
+  });
+
+  it('is forgotten with its rules by whatever answer says so first', async () => {
+    const described = { descriptors: { user: 'bob' } };
+    const played = new Played();
+    watched(played.client.allow(described));
+    await played.settle();
+    played.last.answer(denialOf());
+    await denied(played);
+    watched(played.client.allow({ ...ADA, requestId: 'mine' }));
+    await played.settle();
+    played.last.answer(grantOf({ rulesVersion: 2 }));
+    await played.settle();
+    expect(await isAsked(played, described)).toBe(true);
+    expect(await isAsked(played, ADA)).toBe(true);
+  });
+
   it('by a fail mode of the rules, or a block, is not remembered', async () => {
     const played = new Played();
     await denied(played, { degraded: true, rules: ['r'] });

@@ -1,0 +1,51 @@
+/** What is decided alike is remembered under one text, and nothing else under the same. */
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type PermitRequest, subjectOf } from '../../src/client/permit.ts';
+
+const unit = fc.constantFrom('a', '"', ',', ':', '[', ']', '\\', '\u0000', '|', '=', '/', 'null', 'é');
+const text = fc.string({ unit, maxLength: 4 });
+const named = fc.uniqueArray(fc.tuple(text, text), { selector: ([name]) => name, maxLength: 4 });
+const request: fc.Arbitrary<PermitRequest> = fc.oneof(
+  fc.record({ userId: text, rule: fc.option(text, { nil: undefined }) }),
+  fc.record({ userId: fc.option(text, { nil: undefined }), descriptors: named.map(Object.fromEntries) }),
+);
+
+/** All that is asked but for its cost, in an order of its own. */
+function plain({ userId, rule, descriptors }: PermitRequest): unknown {
+  const entries = descriptors === undefined ? undefined : new Map(Object.entries(descriptors));
+  return { userId, rule, entries };
+}
+
+function long(last: string): PermitRequest {
+  const values = Array.from({ length: 16 }, (_, i) => [`d${i}`, 'x'.repeat(1_000) + last]);
+  return { descriptors: Object.fromEntries(values) };
+}
+
+describe('a subject', () => {
+  it('is the same for the same descriptors in another order, and at another cost', () => {
+    fc.assert(
+      fc.property(named, fc.integer(), (entries, cost) => {
+        const one = subjectOf({ descriptors: Object.fromEntries(entries) });
+        expect(subjectOf({ descriptors: Object.fromEntries(entries.toReversed()), cost })).toBe(one);
+      }),
+    );
+  });
+
+  it('is another for another request, whatever its texts hold', () => {
+    fc.assert(
+      fc.property(request, request, (a, b) => {
+        const isSame = isDeepStrictEqual(plain(a), plain(b));
+        expect(subjectOf(a) === subjectOf(b)).toBe(isSame);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('of a long description is short, and another for another one', () => {
+    expect(subjectOf(long('a')).length).toBeLessThan(100);
+    expect(subjectOf(long('a'))).toBe(subjectOf(long('a')));
+    expect(subjectOf(long('a'))).not.toBe(subjectOf(long('b')));
+  });
+});
