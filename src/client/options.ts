@@ -2,8 +2,9 @@
 import { isBoundedInteger } from '../api/bounded.ts';
 import { InvalidOptionError } from './errors.ts';
 import type { ClientEvent } from './events.ts';
+import { checkTls } from './tls-options.ts';
 
-/** As `tls.connect` of Node takes them. */
+/** As `tls.connect` of Node takes them; only where nodes are `https://`. */
 export interface ClientTls {
   /** Authorities in PEM that may have signed the nodes' certificates, instead of the usual ones. */
   readonly ca?: string | readonly string[];
@@ -124,10 +125,11 @@ export function settingsOf(options: ClientOptions): Settings {
   const requestIdHorizonMillis = integer('requestIdHorizonMillis', 2 * MINUTE_MILLIS, 20, DAY_MILLIS);
   if (2 * deadlineMillis > requestIdHorizonMillis)
     throw new InvalidOptionError('deadlineMillis', 'must be at most half of requestIdHorizonMillis');
+  const nodes = originsOf(options.nodes);
   return {
-    nodes: originsOf(options.nodes),
+    nodes,
     token,
-    tls,
+    tls: checkTls(tls, nodes),
     onEvent,
     requestIds,
     direct,

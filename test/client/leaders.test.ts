@@ -165,6 +165,13 @@ describe('a client', () => {
     expect(played.last.origin).toBe('http://[::1]:8101');
   });
 
+  it('keeps TLS on the way to leaders that the cluster names', async () => {
+    const played = await knowing(led([2, 2, 2]), { nodes: ['https://a:1'], token: 'qt_secret' });
+    watched(played.client.allow({ userId: 'ada' }));
+    await played.settle();
+    expect(played.last.origin).toBe('https://b:1');
+  });
+
   it('goes by no report that cannot be read', async () => {
     const played = new Played({ nodes: [A] }, { nodes: NODES, partitions: [] });
     watched(played.client.allow({ userId: 'ada' }));
