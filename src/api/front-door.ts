@@ -49,6 +49,10 @@ export interface NodeBehindDoor {
   ) => void;
   /** So many requests that may have been for `allow` were refused for load, before anybody read what they are. */
   readonly refusedUnread: (requests: number) => void;
+  /** Requests that name no rule are under the limits that rules find, as far as this node knows. */
+  readonly hasDocument: () => boolean;
+  /** By the default rule, or 503 where a document is in force after all. @param request as for `allow`, and names no rule; `done` as above */
+  readonly allowByDefault: (request: AllowRequest, done: AllowDone) => void;
   /** Under all limits that the rules find. @param request well-formed, see `invalidInDescribed`; `done` as above */
   readonly allowDescribed: (request: DescribedRequest, done: DescribedDone) => void;
   /** The same of lists of descriptors, each of which is told what became of it. @param request well-formed, see `invalidInListed` */

@@ -36,19 +36,21 @@ export interface Asking {
   readonly startedMillis: number;
 }
 
-/**
- * Asks, counts what came of it, and answers.
- *
- * @param shown the answer as its route shows it; it is counted as it was
- */
+/** How a route asks, and shows the answer: it is counted as it was. */
+interface Way {
+  readonly ask?: (node: NodeBehindDoor, wanted: AllowRequest | DescribedRequest, done: DescribedDone) => void;
+  readonly shown?: (answer: HttpAnswer) => HttpAnswer;
+}
+
+/** Asks, counts what came of it, and answers. */
 export function askAndAnswer(
   init: HttpDoorInit,
   { request, reply, wanted, startedMillis }: Asking,
-  shown: (answer: HttpAnswer) => HttpAnswer = asItIs,
+  { ask = askFor, shown = asItIs }: Way = {},
 ): void {
   const { shedding } = init.node;
   const share = shedding.entered(clientOf(request), 1);
-  askFor(init.node, wanted, (answer, partition) => {
+  ask(init.node, wanted, (answer, partition) => {
     shedding.left(share, 1);
     const limitHeaders =
       answer.kind === 'decision' && answer.decision.isBlocked !== true

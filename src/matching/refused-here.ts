@@ -12,7 +12,7 @@ export const NO_DOCUMENT: Invalid = {
 };
 export const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', proposed: false };
 export const TOO_LATE: Unavailable = { kind: 'unavailable', reason: 'deadline', proposed: false };
-const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
+export const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
 const CUSTOMER_CHANGED: Unavailable = { kind: 'unavailable', reason: 'customer_changed', proposed: false };
 
 /** By its deadline this node and a partition did not agree by what it is decided. */

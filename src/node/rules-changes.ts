@@ -9,6 +9,7 @@ import {
   type RulesChangeResult,
   type RulesInForce,
 } from '../api/rules-change.ts';
+import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaState } from '../meta/meta-state.ts';
@@ -29,10 +30,12 @@ export interface RulesChangesInit {
   readonly core: {
     /** The replicas of partitions on this node, by partition. */
     readonly partitions: ReadonlyMap<number, Replica>;
-    readonly meta: { readonly state: MetaState | undefined };
+    readonly meta: { readonly state: MetaState | undefined; readonly leader: NodeId };
   };
   readonly partitionCount: number;
   readonly timing: Timing;
+  /** Of the rules in the file of this node. */
+  readonly fileVersion: number;
   readonly change: (change: ClusterChange, done: (result: ClusterChangeResult) => void) => void;
 }
 
@@ -64,8 +67,9 @@ export class RulesChanges {
   readonly #init: RulesChangesInit;
   /** By partition: the newest that a replica on another node has applied, from whatever file they came. */
   readonly #heard = new Map<number, Applied>();
-  /** For so many looks partitions here had newer rules than group 0. */
+  /** For so many looks partitions here had these rules, newer than those of group 0. */
   #newerLooks = 0;
+  #newerVersion = 0;
   #waiting: Waiting[] = [];
   #ticks = 0;
   /** The table that was told last with the document it was made of. */
@@ -113,21 +117,41 @@ export class RulesChanges {
    */
   get known(): MetaState | undefined {
     const { state } = this.#init.core.meta;
-    if (state?.definitions === undefined || this.#newerLooks < NEWER_LOOKS_MAX) return state;
-    // It may have heard since it looked.
-    if (!this.#isNewerApplied) return state;
+    if (state?.definitions === undefined || this.#versionOfOtherFile === 0) return state;
     const { definitions: _, ...rest } = state;
     return rest;
   }
 
-  #lookWhoIsNewer(): void {
-    this.#newerLooks = this.#isNewerApplied ? this.#newerLooks + 1 : 0;
+  /**
+   * Of the rules by which the default one decides requests that name none, as no document says what these are under. A version that this
+   * node has not heard of long enough may be that of one. Undefined: a document is in force, or this node knows of nothing yet.
+   */
+  get versionWithoutDocument(): number | undefined {
+    const { known } = this;
+    if (known === undefined || known.definitions !== undefined) return undefined;
+    return Math.max(known.rules?.version ?? 0, this.#init.fileVersion, this.#versionOfOtherFile);
   }
 
-  /** A partition here has rules that group 0, as far as it is known here, does not ask for. */
-  get #isNewerApplied(): boolean {
+  #lookWhoIsNewer(): void {
+    const version = this.#newerApplied;
+    // Who hears of no leader hears of no change.
+    const isHeard = this.#init.core.meta.leader !== NO_NODE;
+    const isSame = version !== 0 && version === this.#newerVersion;
+    this.#newerLooks = isSame && isHeard ? this.#newerLooks + 1 : 0;
+    this.#newerVersion = version;
+  }
+
+  /** Of the rules that a file of another node brought; 0: of none. */
+  get #versionOfOtherFile(): number {
+    // It may have heard since it looked.
+    const isLong = this.#newerLooks >= NEWER_LOOKS_MAX && this.#newerApplied === this.#newerVersion;
+    return isLong ? this.#newerVersion : 0;
+  }
+
+  /** Of the rules of a partition here that group 0, as far as it is known here, does not ask for; 0: of none. */
+  get #newerApplied(): number {
     const applied = rulesInForce(this.#init.core.partitions.values())?.version ?? 0;
-    return applied > (this.#asked?.version ?? 0);
+    return applied > (this.#asked?.version ?? 0) ? applied : 0;
   }
 
   /** What group 0 wants the partitions to decide by. */

@@ -7,7 +7,16 @@ import type { NodeReadiness } from './readiness.ts';
 
 type Requests = Pick<
   NodeBehindDoor,
-  'allow' | 'allowDescribed' | 'allowListed' | 'look' | 'refund' | 'operate' | 'customer' | 'refundDescribed'
+  | 'allow'
+  | 'hasDocument'
+  | 'allowByDefault'
+  | 'allowDescribed'
+  | 'allowListed'
+  | 'look'
+  | 'refund'
+  | 'operate'
+  | 'customer'
+  | 'refundDescribed'
 >;
 
 const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
@@ -24,6 +33,12 @@ export function takenRequests(readiness: NodeReadiness): Requests {
   };
   return {
     allow: ask,
+    hasDocument: () => readiness.core?.rules.known?.definitions !== undefined,
+    allowByDefault(request, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.byDefault.ask(request, done);
+    },
     allowDescribed(request, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);

@@ -2,6 +2,7 @@
 import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
+import { expect } from 'vitest';
 import type { AllowAnswer, AllowDone, Decision } from '../../src/api/answer.ts';
 import type { BackupStarted } from '../../src/api/backup.ts';
 import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
@@ -79,6 +80,12 @@ export class Door {
   readonly shedding = new PlayedShedding();
   refusedUnread = 0;
   readonly asked: AllowRequest[] = [];
+  /** Of those that name no rule, and whose door was told that there is no document. */
+  readonly byDefault: AllowRequest[] = [];
+  readonly allowByDefault: NodeBehindDoor['allowByDefault'] = (request, done) => {
+    this.byDefault.push(request);
+    done(this.answer ?? expect.fail('nobody keeps these open'), PARTITION);
+  };
   readonly open: AllowDone[] = [];
   readonly told: {
     readonly request: AllowRequest | DescribedRequest;
@@ -171,6 +178,8 @@ export class Door {
         if (this.answer === undefined) this.open.push(done);
         else done(this.answer, PARTITION);
       },
+      hasDocument: () => this.rules?.definitions !== undefined,
+      allowByDefault: this.allowByDefault,
       refusedUnread: (requests) => void (this.refusedUnread += requests),
       answered: (request, answer, startedMillis) => this.told.push({ request, answer, startedMillis }),
       usage: (query, done) => {

@@ -58,7 +58,7 @@ describe('who it is', () => {
   ])('is %s', async (_what, headers, userId) => {
     opened();
     expect((await ask(headers)).statusCode).toBe(200);
-    expect(door.asked).toEqual([{ userId }]);
+    expect(door.byDefault).toEqual([{ userId }]);
   });
 
   it.each<[string, Record<string, string>, string, string]>([
@@ -77,7 +77,7 @@ describe('who it is', () => {
     const response = await ask(headers, '', remoteAddress);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ allowed: false, error: { field } });
-    expect(door.asked).toEqual([]);
+    expect([...door.asked, ...door.byDefault]).toEqual([]);
     expect(door.observed.map(({ status }) => status)).toEqual([400]);
   });
 
@@ -123,7 +123,14 @@ describe('what is asked', () => {
       400,
       field,
     ]);
-    expect(door.asked).toEqual([]);
+    expect([...door.asked, ...door.byDefault]).toEqual([]);
+  });
+
+  it('is by the default rule where none is named, unless other rules are in force than this node knows', async () => {
+    opened();
+    door.answer = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
+    expect((await ask(ADA, '?deny_status=403')).statusCode).toBe(503);
+    expect([door.asked, door.byDefault]).toEqual([[], [{ userId: 'ada' }]]);
   });
 
   it('is no other method', async () => {
@@ -132,7 +139,7 @@ describe('what is asked', () => {
       const response = await door.app.inject({ method, url: URL, headers: ADA });
       expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET']);
     }
-    expect(door.asked).toEqual([]);
+    expect([...door.asked, ...door.byDefault]).toEqual([]);
   });
 });
 
@@ -203,7 +210,7 @@ describe('what it is told', () => {
     ]);
     expect(headers['ratelimit']).toContain('"default";r=');
     expect(door.observed).toEqual([{ status: 200, startedMillis: 777 }]);
-    expect(door.told.map(({ request }) => request)).toEqual(door.asked);
+    expect(door.told.map(({ request }) => request)).toEqual(door.byDefault);
   });
 
   it.each([
@@ -250,6 +257,6 @@ describe('in a closed cluster', () => {
     opened();
     door.access.close();
     expect((await ask({ 'x-user-id': 'ada', ...headers })).statusCode).toBe(status);
-    expect(door.asked).toHaveLength(status === 200 ? 1 : 0);
+    expect(door.byDefault).toHaveLength(status === 200 ? 1 : 0);
   });
 });

@@ -43,13 +43,14 @@ class Node {
     [0, new Replica(5)],
     [2, new Replica(4)],
   ]);
-  readonly meta = { state: STATE };
+  readonly meta = { state: STATE, leader: 2 };
   readonly asked: { readonly change: ClusterChange; readonly done: (result: ClusterChangeResult) => void }[] =
     [];
   readonly told: RulesChangeResult[] = [];
   readonly changes = new RulesChanges({
     core: { partitions: this.replicas, meta: this.meta },
     partitionCount: 4,
+    fileVersion: 5,
     timing: TIMING_DEFAULTS,
     change: (change, done) => this.asked.push({ change, done }),
   });
@@ -222,7 +223,7 @@ describe('a document of rules', () => {
     for (let tick = 0; tick < 2_000; tick += 1) node.changes.tick();
     expect(node.changes.known).toBe(state);
     node.apply(0, 7);
-    for (let tick = 0; tick < 5_900; tick += 1) node.changes.tick();
+    for (let tick = 0; tick < 6_000; tick += 1) node.changes.tick();
     expect(node.changes.known).toBe(state);
     for (let tick = 0; tick < 100; tick += 1) node.changes.tick();
     expect(node.changes.known).toMatchObject({ rules: rulesOfDocument });
@@ -232,5 +233,51 @@ describe('a document of rules', () => {
     expect(node.changes.known).toHaveProperty('definitions');
     for (let tick = 0; tick < 100; tick += 1) node.changes.tick();
     expect(node.changes.known).toHaveProperty('definitions');
+  });
+});
+
+describe('the rules of which the default one decides', () => {
+  const LOOKS_OF_A_MINUTE = 6_100;
+  let node = new Node();
+  beforeEach(() => {
+    node = new Node();
+  });
+
+  it('are not known before group 0 is', () => {
+    const { state } = node.meta;
+    Object.assign(node.meta, { state: undefined });
+    expect(node.changes.versionWithoutDocument).toBeUndefined();
+    node.meta.state = state;
+    expect(node.changes.versionWithoutDocument).toBe(5);
+  });
+
+  it('are of the file, or the last that group 0 was told', () => {
+    node.meta.state = { ...STATE, rules: table(4) };
+    expect(node.changes.versionWithoutDocument).toBe(5);
+    node.meta.state = { ...STATE, rules: table(8) };
+    expect(node.changes.versionWithoutDocument).toBe(8);
+  });
+
+  it('are none while a document is in force, whatever a partition has', () => {
+    node.meta.state = { ...STATE, rules: table(6), definitions: '[]' };
+    node.apply(0, 7);
+    expect(node.changes.versionWithoutDocument).toBeUndefined();
+  });
+
+  it('are not those that a partition has before this node may have heard of their document', () => {
+    const wait = (): void => {
+      for (let tick = 0; tick < LOOKS_OF_A_MINUTE; tick += 1) node.changes.tick();
+    };
+    node.apply(0, 6);
+    node.meta.leader = 0;
+    wait();
+    expect(node.changes.versionWithoutDocument).toBe(5);
+    node.meta.leader = 2;
+    wait();
+    expect(node.changes.versionWithoutDocument).toBe(6);
+    node.apply(0, 7);
+    expect(node.changes.versionWithoutDocument).toBe(5);
+    wait();
+    expect(node.changes.versionWithoutDocument).toBe(7);
   });
 });

@@ -88,6 +88,9 @@ export class PlayedDoor {
           if (this.answer === undefined) this.open.push(done);
           else done(this.answer, 0);
         },
+        hasDocument: () => false,
+        allowByDefault: (_request, done) =>
+          done({ kind: 'unavailable', reason: 'starting', proposed: false }, 0),
         refusedUnread: (requests) => void (this.refusedUnread += requests),
         answered: (request, answer) => this.told.push({ request, answer }),
         usage: (_query, done) => done({ ok: false, reason: 'starting' }),

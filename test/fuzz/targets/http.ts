@@ -116,8 +116,9 @@ function isReadable(body: string): boolean {
 }
 
 /** Whatever came to the node is within its bounds. */
-function checkAsked({ asked, described, listed, looks, refunds, ...more }: Door): void {
-  for (const request of asked) promise(invalidIn(request) === undefined, 'a request within bounds');
+function checkAsked({ asked, byDefault, described, listed, looks, refunds, ...more }: Door): void {
+  for (const request of [...asked, ...byDefault])
+    promise(invalidIn(request) === undefined, 'a request within bounds');
   for (const request of described)
     promise(invalidInDescribed(request) === undefined, 'descriptors within bounds');
   for (const request of listed) promise(invalidInListed(request) === undefined, 'lists within bounds');
@@ -128,6 +129,7 @@ function checkAsked({ asked, described, listed, looks, refunds, ...more }: Door)
   const { told, observed, usageAsked, changes, rulesChanges } = more;
   for (const list of [
     asked,
+    byDefault,
     described,
     listed,
     looks,

@@ -73,6 +73,8 @@ const NODE: NodeBehindDoor = {
     promise(invalidIn(request) === undefined, `a request: ${JSON.stringify(request)}`);
     done({ kind: 'decision', decision: decisionOf() }, 0);
   },
+  hasDocument: () => false,
+  allowByDefault: () => promise(false, 'a rule that is named, or the default one of its partition'),
   answered: () => {},
   refusedUnread: () => {},
   usage: (_query, done) => done({ ok: false, reason: 'starting' }),

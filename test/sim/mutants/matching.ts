@@ -206,4 +206,14 @@ export const MATCHING: readonly Mutant[] = [
       why: 'the simulator holds grants against the rules, and a denial too many is legal while they change',
     },
   },
+  {
+    id: 'A22',
+    bug: 'a request that names no rule is by the default one of whatever rules its partition has',
+    law: 'the default rule decides nothing that a document has limits for',
+    edits: [{ in: 'DefaultRequests.#ask', find: '{ ...request, matchedBy }', replace: 'request' }],
+    unitTest: {
+      file: 'matching/default-requests.test.ts',
+      why: 'the simulator has no gateways, and users that name no rule mean the default one',
+    },
+  },
 ];
