@@ -6,7 +6,7 @@ import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { openStore } from '../../storage/open-store.ts';
-import { askNode, ClusterCommandError } from './ask-node.ts';
+import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
 
 export interface RecoverOptions {
   readonly data: string;
@@ -60,10 +60,15 @@ export async function recover(
   );
 }
 
-/** Whoever has a leader has a quorum. */
+/** Whoever has a leader has a quorum. Who does not say may well know of one. */
 async function refuseIfLed(via: string, groups: readonly number[]): Promise<void> {
   const { status, body } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
-  if (status !== 200 || !isClusterReport(body)) return;
+  if (status !== 200 || !isClusterReport(body))
+    throw new ClusterCommandError(
+      `${via} does not tell who leads (${messageOf(body) ?? `status ${status}`}): give a node with --via that does, ` +
+        'or leave it out if none runs',
+      status === 0 ? 'unreachable' : 'refused',
+    );
   const led = body.partitions.find(
     (partition) => partition.leader !== 0 && groups.includes(partition.id + 1),
   );

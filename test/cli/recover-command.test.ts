@@ -1,5 +1,7 @@
 /** `quorate recover`: says what it costs before it does anything, leaves its mark, and can be repeated. */
 import { readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recover } from '../../src/cli/recover-command.ts';
@@ -43,8 +45,23 @@ describe('quorate recover', () => {
     await expect(run({ iAcceptOverGrants: true, all: true })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
   });
 
-  it('recovers what the survivor holds, and says so in its directory, also when repeated', async () => {
+  it('does nothing while the node that it is to ask does not say who leads', async () => {
     for (const id of [3, 2, 1]) await cluster.stopNode(id);
+    const via = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
+    await expect(run({ iAcceptOverGrants: true, all: true, via })).rejects.toMatchObject({
+      outcome: 'unreachable',
+      message: expect.stringContaining('does not tell who leads (ECONNREFUSED)'),
+    });
+    const stranger = createServer((_, response) => response.writeHead(401).end('{}'));
+    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
+    const { port } = stranger.address() as AddressInfo;
+    const asked = run({ iAcceptOverGrants: true, all: true, via: `http://127.0.0.1:${port}` });
+    await expect(asked).rejects.toMatchObject({ outcome: 'refused' });
+    stranger.close();
+    expect(said).toEqual([]);
+  });
+
+  it('recovers what the survivor holds, and says so in its directory, also when repeated', async () => {
     await run({ iAcceptOverGrants: true, all: true });
     await run({ iAcceptOverGrants: true, group: 1, json: true });
     const told = JSON.parse(said.at(-1) ?? '') as { recovered: { votersBefore: number[] }[] };
