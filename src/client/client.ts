@@ -5,6 +5,7 @@ import { Dispatcher, type Outcome } from './dispatcher.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
 import { CostAboveLimitError, InvalidOptionError, QuorateError } from './errors.ts';
 import type { ClientEvent } from './events.ts';
+import { guarded } from './guarded.ts';
 import { HttpTransport } from './http-transport.ts';
 import { LocalShares } from './local-share.ts';
 import { checkFailMode, type ClientOptions, type Settings, settingsOf } from './options.ts';
@@ -37,6 +38,7 @@ export class QuorateClient {
   readonly #denials: Denials;
   readonly #shares = new LocalShares();
   readonly #lines: PermitLines;
+  readonly #tell: (event: ClientEvent) => void;
 
   /**
    * @param environment what tests play: time, chance and the way to nodes
@@ -44,8 +46,9 @@ export class QuorateClient {
    */
   constructor(options: ClientOptions, environment?: Environment) {
     this.#settings = settingsOf(options);
+    this.#tell = guarded('onEvent', this.#settings.onEvent);
     this.#environment = environment ?? systemEnvironment(new HttpTransport(this.#settings));
-    this.#dispatcher = new Dispatcher(this.#environment, this.#settings, (event) => this.#tell(event));
+    this.#dispatcher = new Dispatcher(this.#environment, this.#settings, this.#tell);
     this.#denials = new Denials(this.#settings);
     this.#lines = new PermitLines(this.#environment, this.#settings);
   }
@@ -173,18 +176,5 @@ export class QuorateClient {
       ...(answer !== undefined && 'decided' in answer && { partition: answer.decided.partition }),
       ...(error !== undefined && { code: error.code }),
     });
-  }
-
-  /** What a listener throws must not come between us and what is open. */
-  #tell(event: ClientEvent): void {
-    const { onEvent } = this.#settings;
-    if (onEvent === undefined) return;
-    try {
-      onEvent(event);
-    } catch (error) {
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
   }
 }

@@ -179,7 +179,6 @@ export class Dispatcher {
       if (this.#table.isLeader(origin, this.#partitionOf(open))) straight += 1;
       leftMillis = Math.max(leftMillis, open.deadlineAtMillis - sentMillis);
     }
-    this.#tell({ type: 'sent', node: origin, requests: batch.length, straight });
     const timeoutMillis = Math.max(1, Math.min(this.#settings.attemptMillis, leftMillis));
     const body = batchBody(batch.map((open) => open.body));
     transport.send({ origin, method: 'POST', path: ALLOW_BATCH, body, timeoutMillis }, (result) => {
@@ -187,6 +186,7 @@ export class Dispatcher {
       this.#received(queue, batch, result);
       this.#flush();
     });
+    this.#tell({ type: 'sent', node: origin, requests: batch.length, straight });
   }
 
   #received(queue: NodeQueue<Open>, batch: readonly Open[], result: ExchangeResult): void {

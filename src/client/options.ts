@@ -68,7 +68,7 @@ export interface ClientOptions {
    * `descriptors` never more than a second.
    */
   readonly deniedMillisMax?: number;
-  /** Told of what happens, for metrics. What it throws is thrown as an uncaught exception. */
+  /** Told of what happens, for metrics. What it throws changes nothing, and is a warning of the process once. */
   readonly onEvent?: (event: ClientEvent) => void;
 }
 
@@ -115,6 +115,8 @@ export function settingsOf(options: ClientOptions): Settings {
     return value;
   };
   if (typeof requestIds !== 'boolean') throw new InvalidOptionError('requestIds', 'must be true or false');
+  if (onEvent !== undefined && typeof onEvent !== 'function')
+    throw new InvalidOptionError('onEvent', 'must be a function');
   if (typeof direct !== 'boolean') throw new InvalidOptionError('direct', 'must be true or false');
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw new InvalidOptionError(

@@ -7,6 +7,7 @@ import {
 } from '../../api/rate-limit-headers.ts';
 import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
 import { InvalidOptionError, QuorateError } from '../errors.ts';
+import { guarded } from '../guarded.ts';
 import type { FailMode } from '../options.ts';
 import type { PermitAnswer, PermitLimit, PermitRequest } from '../permit.ts';
 import type { RequestFacts } from './facts.ts';
@@ -34,7 +35,7 @@ export interface RateLimitOptions<R> {
   readonly headers?: readonly RateLimitHeaders[];
   /** The body of a denial (429): text, or what becomes JSON. Default: that of the cluster. */
   readonly body?: (answer: PermitAnswer, request: R) => unknown;
-  /** Told of every denial. */
+  /** Told of every denial. What it or `onError` throws changes no answer, and is a warning of the process once. */
   readonly onDenied?: (answer: PermitAnswer, request: R) => void;
   /** Told of every error of the client, whatever is answered then. */
   readonly onError?: (error: QuorateError, request: R) => void;
@@ -81,14 +82,16 @@ export function limitOf<R>(
   wallMillis: () => number = Date.now,
 ): (request: R, facts: RequestFacts) => Promise<Verdict> {
   checkOptions(options);
-  const { client, skip, shadow = false, headers: forms = ['x', 'draft'], onDenied, onError } = options;
+  const { client, skip, shadow = false, headers: forms = ['x', 'draft'] } = options;
+  const onDenied = guarded('onDenied', options.onDenied);
+  const onError = guarded('onError', options.onError);
   return async (request, facts) => {
     if (skip !== undefined && (await skip(request))) return PASSES;
     try {
       const asked = permitRequest(options, request, facts);
       if (asked === undefined) return shadow ? PASSES : UNIDENTIFIED;
       const answer = await client.allow(asked);
-      if (!answer.allowed) onDenied?.(answer, request);
+      if (!answer.allowed) onDenied(answer, request);
       if (shadow) return PASSES;
       const headers = headersOf(answer, forms, wallMillis());
       if (!answer.allowed) return deniedBy(answer, headers, options.body?.(answer, request));
@@ -96,7 +99,7 @@ export function limitOf<R>(
       return { passes: true, headers, waitMillis };
     } catch (error) {
       if (!(error instanceof QuorateError)) throw error;
-      onError?.(error, request);
+      onError(error, request);
       if (shadow) return PASSES;
       if (MISTAKES.has(error.code)) throw error;
       return UNAVAILABLE;
