@@ -78,6 +78,8 @@ export class QuorateClient {
     const { maxWaitMillis = WAIT_MILLIS, signal } = options;
     if (!isBoundedInteger(maxWaitMillis, 0, DAY_MILLIS))
       throw new InvalidOptionError('maxWaitMillis', `must be an integer from 0 to ${DAY_MILLIS}`);
+    if (signal !== undefined && typeof signal?.addEventListener !== 'function')
+      throw new InvalidOptionError('signal', 'must be an AbortSignal');
     const own = request?.requestId;
     const draw = (): string | undefined =>
       this.#settings.requestIds ? this.#environment.drawRequestId() : undefined;

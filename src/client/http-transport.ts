@@ -49,7 +49,14 @@ export class HttpTransport implements Transport {
       headers: { ...this.#authorization, ...content },
     };
     const url = new URL(path, origin);
-    const request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);
+    let request: ClientRequest;
+    try {
+      request = isSecure ? httpsRequest(url, options) : httpRequest(url, options);
+    } catch (error) {
+      // What TLS cannot be made with is thrown here.
+      setImmediate(done, { kind: 'failed', isSent: false, error: error as Error });
+      return;
+    }
     this.#open.add(request);
     request.on('close', () => this.#open.delete(request));
     follow(request, { isSecure, timeoutMillis }, done);

@@ -95,8 +95,10 @@ export type Reading =
 
 /** The same, whatever becomes of the caller's object while it waits. @param request one that was encoded */
 export function copyOf(request: PermitRequest): PermitRequest {
-  const { descriptors } = request;
-  return descriptors === undefined ? { ...request } : { ...request, descriptors: { ...descriptors } };
+  const { userId, rule, descriptors, cost, timestampMillis, requestId, failMode } = request;
+  const named = descriptors === undefined ? undefined : { ...descriptors };
+  const copy = { userId, rule, descriptors: named, cost, timestampMillis, requestId, failMode };
+  return copy as PermitRequest;
 }
 
 /**

@@ -181,6 +181,14 @@ describe('over TLS', () => {
     });
   });
 
+  it('nothing is sent with options that cannot be used', async () => {
+    const { origin, ca } = await secure();
+    expect(await exchange(origin, { ...PLAIN, tls: { cert: ca, key: ca } })).toMatchObject({
+      kind: 'failed',
+      isSent: false,
+    });
+  });
+
   it('nothing is sent to whom no authority vouches for', async () => {
     const { origin } = await secure();
     const token = 'qt_secret';

@@ -105,6 +105,31 @@ describe('a line', () => {
     expect(late.error).toMatchObject({ code: 'CLOSED', isDefinite: true });
   });
 
+  it('keeps no place for a signal that is none', async () => {
+    const played = new Played({ waitersMax: 1 });
+    const signal = new AbortController() as unknown as AbortSignal;
+    const wrong = watched(played.client.waitForPermit(ADA, { signal }));
+    await played.settle();
+    expect(wrong.error).toMatchObject({ code: 'INVALID_OPTION', field: 'signal' });
+    const permit = watched(played.client.waitForPermit(ADA));
+    await played.settle();
+    played.last.answer(grantOf());
+    await played.settle();
+    expect(permit.value).toMatchObject({ allowed: true });
+  });
+
+  it('asks for what an object says that has it from its class', async () => {
+    class Request {
+      get userId(): string {
+        return 'ada';
+      }
+    }
+    const played = new Played();
+    watched(played.client.waitForPermit(new Request()));
+    await played.settle();
+    expect(played.last.requests).toMatchObject([{ userId: 'ada' }]);
+  });
+
   it('asks for what was asked first, whatever becomes of the object', async () => {
     const played = new Played();
     const request = { descriptors: { user: 'ada' } };
