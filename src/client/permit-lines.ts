@@ -2,6 +2,7 @@
  * `waitForPermit`: who was denied waits in line until there is room again, and is asked for anew. Those who wait for the same come one
  * after the other, in order, so that a denial wakes one of them and not all.
  */
+import { Aborts } from './aborts.ts';
 import { backoffMillis } from './next-step.ts';
 import type { Cancel, Environment } from './environment.ts';
 import {
@@ -87,6 +88,7 @@ export class PermitLines {
   /** The last question under an id is asked no later than this after the first: until it is answered the id is known. */
   readonly #repeatMillisMax: number;
   readonly #lines = new Map<string, Line>();
+  readonly #aborts = new Aborts();
   #count = 0;
   #turns = 0;
   #isClosed = false;
@@ -120,7 +122,7 @@ export class PermitLines {
         turn: (this.#turns += 1),
         untilMillis: this.#environment.nowMillis() + init.maxWaitMillis,
         settle: (result) => {
-          signal?.removeEventListener('abort', abort);
+          if (signal !== undefined) this.#aborts.delete(signal, abort);
           if (result instanceof QuorateError) reject(result);
           else resolve(result);
         },
@@ -130,7 +132,7 @@ export class PermitLines {
         doubtfulSinceMillis: undefined,
         failures: 0,
       };
-      signal?.addEventListener('abort', abort);
+      if (signal !== undefined) this.#aborts.add(signal, abort);
       line.waiters.add(waiter);
       line.byTurn.add(waiter);
       line.byTime.add(waiter);

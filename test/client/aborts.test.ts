@@ -1,0 +1,25 @@
+/** Who waits by a signal is told of it, and many who wait by one are one listener. */
+import { getEventListeners } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { Played, watched } from './played.ts';
+
+describe('those who wait by one signal', () => {
+  it('are one listener of it, are all told, and leave none behind', async () => {
+    const played = new Played();
+    const { signal } = new AbortController();
+    const controller = new AbortController();
+    const permits = ['ada', 'bob', 'bob'].map((userId) =>
+      watched(played.client.waitForPermit({ userId }, { signal: controller.signal })),
+    );
+    const other = watched(played.client.waitForPermit({ userId: 'cy' }, { signal }));
+    await played.settle();
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
+    controller.abort();
+    await played.settle();
+    expect(permits.map(({ error }) => error?.code)).toEqual(['ABORTED', 'ABORTED', 'ABORTED']);
+    expect(other).toEqual({});
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+    played.client.close();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+});
