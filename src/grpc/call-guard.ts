@@ -65,9 +65,13 @@ export class CallGuard {
   /** False: it is refused, and nothing more may be done with it. */
   maybePass(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
     const { node, sessions } = this.#init;
+    const { session } = stream;
+    if (session === undefined) return false;
     // Clients keep their connections for days.
-    if (node.wantsNoClients() && stream.session !== undefined) sessions.leave(stream.session);
+    if (node.wantsNoClients()) sessions.leave(session);
     const refused = this.#refusedWith(stream, headers);
+    const isForService = headers[':path'] === SHOULD_RATE_LIMIT && (refused ?? OVERLOADED) === OVERLOADED;
+    if (!sessions.maybeCall(session, isForService)) return false;
     if (refused === undefined) return true;
     stream.on('error', () => {});
     end(stream, refused);

@@ -3,6 +3,7 @@ import { status, type StatusObject } from '@grpc/grpc-js';
 import type { AccessBehindDoor, Role } from '../api/token.ts';
 import { ROLES } from '../api/token.ts';
 import { HEALTH_CHECK, HEALTH_WATCH } from './health.ts';
+import { REFLECTION_VERSIONS, reflectionPath } from './reflection.ts';
 import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
@@ -12,13 +13,13 @@ export type Refusal = Pick<StatusObject, 'code' | 'details'>;
 
 type Roles = 'anybody' | readonly Role[];
 
-const METHOD_ROLES: Readonly<Record<string, Roles>> = {
-  [SHOULD_RATE_LIMIT]: ['decide', 'admin'],
-  [HEALTH_CHECK]: 'anybody',
-  [HEALTH_WATCH]: 'anybody',
-};
-/** Of reflection: whoever shows a token may know what there is. */
-const OTHERS: Roles = ROLES;
+const METHOD_ROLES: ReadonlyMap<string, Roles> = new Map<string, Roles>([
+  [SHOULD_RATE_LIMIT, ['decide', 'admin']],
+  [HEALTH_CHECK, 'anybody'],
+  [HEALTH_WATCH, 'anybody'],
+  // Whoever shows a token may know what there is.
+  ...REFLECTION_VERSIONS.map((version) => [reflectionPath(version), ROLES] as const),
+]);
 
 /** Who called, or why that is refused. `isWrongToken`: a token was shown, and it is none. */
 export type Caller =
@@ -27,8 +28,9 @@ export type Caller =
 
 /** @param authorization the header of the call */
 export function callerOf(access: AccessBehindDoor, path: string, authorization: string | undefined): Caller {
+  const roles = METHOD_ROLES.get(path);
+  if (roles === undefined) return refused(status.UNIMPLEMENTED, 'no such method is served here');
   const mode = access.mode();
-  const roles = METHOD_ROLES[path] ?? OTHERS;
   if (mode === 'open' || roles === 'anybody') return { tokenId: undefined };
   if (mode === 'unknown')
     return refused(status.UNAVAILABLE, 'this node does not know yet which tokens are valid; ask again');

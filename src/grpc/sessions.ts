@@ -18,6 +18,12 @@ type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => voi
 const ANY_STREAM = 2 ** 31 - 1;
 /** Calls that were on their way when a client was told to go are taken for so long. */
 const LAST_CALLS_MILLIS = 1_000;
+/**
+ * Calls of one client in one turn of the event loop, in which few can be asked because of an answer: a socket is read until it is
+ * empty, and meanwhile nothing else of the node goes on. Whoever asks for decisions may have many.
+ */
+const DECISIONS_PER_TURN_MAX = 4_096;
+const OTHERS_PER_TURN_MAX = 256;
 
 /**
  * The calls that `mayPass` lets through come to the library, which has one injector.
@@ -48,6 +54,8 @@ export class Sessions {
   readonly #leaveMillis: number;
   /** With the time when they were told to go. */
   readonly #leaving = new Map<Http2Session, number>();
+  /** Of this turn of the event loop; one that asks for no decision counts for as many as cost the same. */
+  readonly #calls = new Map<Http2Session, number>();
 
   constructor(
     { monotonicMillis }: Pick<GrpcDoorInit, 'monotonicMillis'>,
@@ -55,6 +63,15 @@ export class Sessions {
   ) {
     this.#monotonicMillis = monotonicMillis;
     this.#leaveMillis = leaveMillis;
+  }
+
+  /** Counts a call; false: its client asks without waiting for answers, and is cut off. */
+  maybeCall(session: Http2Session, isDecision: boolean): boolean {
+    const calls = this.#calls.get(session) ?? 0;
+    if (this.#calls.size === 0) setImmediate(() => this.#calls.clear());
+    this.#calls.set(session, calls + (isDecision ? 1 : DECISIONS_PER_TURN_MAX / OTHERS_PER_TURN_MAX));
+    if (calls >= DECISIONS_PER_TURN_MAX) session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    return !session.destroyed;
   }
 
   /** Tells its client, once. */

@@ -10,7 +10,7 @@ import { messageType } from '../../src/grpc/message-types.ts';
 import { reflectionPath } from '../../src/grpc/reflection.ts';
 import { eventually } from '../cluster/harness.ts';
 import { ASKED, GRANTED, PlayedGrpc } from './fixtures.ts';
-import { framed, type RawCall, RawCalls } from './raw-calls.ts';
+import { framed, PREFACE, type RawCall, RawCalls } from './raw-calls.ts';
 
 const NOTHING = Buffer.alloc(0);
 const REQUEST = messageType('envoy.service.ratelimit.v3.RateLimitRequest').encode(ASKED);
@@ -180,7 +180,7 @@ async function halfOpen(): Promise<void> {
   closers.push(() => socket.destroy());
   socket.on('error', () => {});
   socket.resume();
-  socket.write(Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0'));
+  socket.write(PREFACE);
   await eventually('a connection', async () =>
     (await played.door.connectionCount()) === 1 ? true : undefined,
   );

@@ -73,3 +73,18 @@ export function framed(message: Uint8Array, isCompressed = false): Buffer {
   head.writeUInt32BE(message.length, 1);
   return Buffer.concat([head, message]);
 }
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** What a client says first. */
+export const PREFACE = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  frame(4, 0, 0, Buffer.alloc(0)),
+]);
