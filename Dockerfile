@@ -24,8 +24,8 @@ WORKDIR /data
 VOLUME /data
 # Two threads are what a node has work for: one for its disk, one for names and files.
 ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps UV_THREADPOOL_SIZE=2 QUORATE_DATA=/data
-# HTTP, peers, the Redis protocol, and how nodes found a cluster.
-EXPOSE 8100 9100 10100 7100
+# HTTP, peers, the Redis protocol, gRPC, and how nodes found a cluster.
+EXPOSE 8100 9100 10100 11100 7100
 # It ends within ten seconds: others lead first, and what it was asked is answered.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["node", "/app/dist/src/cli/main.js"]

@@ -45,6 +45,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
     http: read.integer('QUORATE_HTTP_PORT', 1, 65_535, 8_100),
     peer: read.integer('QUORATE_PEER_PORT', 1, 65_535, 9_100),
     resp: read.integer('QUORATE_RESP_PORT', 1, 65_535, 10_100),
+    grpc: read.integer('QUORATE_GRPC_PORT', 1, 65_535, 11_100),
   };
   const pattern = read.text('QUORATE_HOST');
   if (!pattern.includes('{ordinal}') && founders > 1)
@@ -52,7 +53,8 @@ export async function containerSettings(environment: Environment): Promise<Conta
   const addressOf = (each: number): NodeAddress => {
     const host = pattern.replaceAll('{ordinal}', String(each));
     const at = (port: number): object => ({ host, port });
-    const node = { id: nodeIdOf(each), http: at(ports.http), peer: at(ports.peer), resp: at(ports.resp) };
+    const doors = { http: at(ports.http), peer: at(ports.peer), resp: at(ports.resp), grpc: at(ports.grpc) };
+    const node = { id: nodeIdOf(each), ...doors };
     try {
       return validateNode(node, 'QUORATE_HOST');
     } catch (error) {

@@ -17,12 +17,13 @@ export function sayable(address: HostPort): boolean {
 }
 
 /** Where a node listens that is told to do so at `host`: the ports are those where others find it. */
-export function listeningAt({ id, http, peer, resp }: NodeAddress, host: string): NodeAddress {
+export function listeningAt({ id, http, peer, resp, grpc }: NodeAddress, host: string): NodeAddress {
   return {
     id,
     http: { ...http, host },
     peer: { ...peer, host },
     ...(resp !== undefined && { resp: { ...resp, host } }),
+    ...(grpc !== undefined && { grpc: { ...grpc, host } }),
   };
 }
 

@@ -119,6 +119,7 @@ describe('the environment of a container', () => {
       http: { host, port: 8_100 },
       peer: { host, port: 9_100 },
       resp: { host, port: 10_100 },
+      grpc: { host, port: 11_100 },
     });
   });
 

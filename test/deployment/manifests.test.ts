@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { containerSettings } from '../../src/cli/container-settings.ts';
+import { listeningAt } from '../../src/node/peer-addresses.ts';
 import { ROOT } from '../cli/command.ts';
 import { temporaryDirectory } from '../cluster/harness.ts';
 
@@ -99,16 +100,31 @@ describe('the manifests of Kubernetes', () => {
     );
     const settings = { ...data, ...stated, QUORATE_SETTINGS: '', HOSTNAME: 'quorate-2' };
     const { nodeId, addressOf, clusterId, foundingPort } = await containerSettings(settings);
-    const { http, peer, resp } = addressOf(1);
+    const { http, peer, resp, grpc } = addressOf(1);
     const services = all.filter(({ kind }) => kind === 'Service') as unknown as Service[];
     const [headless] = services.filter(({ spec }) => spec.clusterIP === 'None');
     expect([nodeId, clusterId]).toEqual([3, data['QUORATE_CLUSTER_ID']]);
     expect(http.host).toBe(`quorate-1.${headless?.metadata.name}.ns.svc.cluster.local`);
-    const ports = [http.port, peer.port, resp?.port, foundingPort];
+    // At its own address, all that it says of itself.
+    const { http: ownHttp, peer: ownPeer, resp: ownResp, grpc: ownGrpc } = listeningAt(addressOf(1), 'own');
+    const own = [http, peer, resp, grpc].map((address) => ({ host: 'own', port: address?.port }));
+    expect([ownHttp, ownPeer, ownResp, ownGrpc]).toEqual(own);
+    const ports = [http.port, peer.port, resp?.port, grpc?.port, foundingPort];
     expect(container?.ports.map(({ containerPort }) => containerPort)).toEqual(ports);
     expect(headless?.spec.ports.map(({ port }) => port)).toEqual(ports);
     expect(headless?.spec.publishNotReadyAddresses).toBe(true);
     for (const { spec } of services) expect(spec.selector).toEqual(pod.labels);
+    const forClients = [http.port, resp?.port, grpc?.port];
+    const [forAll] = services.filter(({ spec }) => spec.clusterIP !== 'None');
+    expect(forAll?.spec.ports.map(({ port }) => port)).toEqual(forClients);
+    const { ingress } = (
+      all.find(({ kind }) => kind === 'NetworkPolicy') as unknown as {
+        readonly spec: { readonly ingress: readonly { readonly ports?: unknown }[] };
+      }
+    ).spec;
+    expect(ingress.find(({ ports: open }) => open !== undefined)?.ports).toEqual(
+      forClients.map((port) => ({ port })),
+    );
   });
 
   it('let a node do no more than it must', async () => {
@@ -159,6 +175,7 @@ interface Compose {
       string,
       {
         readonly environment?: Record<string, string>;
+        readonly ports: readonly string[];
         readonly volumes: readonly string[];
         readonly read_only?: boolean;
       }
@@ -180,6 +197,9 @@ describe('the compose file', () => {
         { host: name, port: 8_100 },
         true,
       ]);
+      const { http, resp, grpc } = settings.addressOf(i);
+      const inside = [http, resp, grpc].map((address) => address?.port);
+      expect(node.ports.map((published) => Number(published.split(':').at(-1)))).toEqual(inside);
     }
     expect(nodes).toHaveLength(3);
     const sources = Object.values(services).flatMap(({ volumes: mounted }) =>
@@ -222,7 +242,7 @@ describe('the image', () => {
       expect(line).toMatch(/^FROM node:20\.\d+-/);
     const port = (text: string): boolean =>
       lines.some((line) => line.startsWith('EXPOSE') && line.includes(text));
-    expect(['8100', '9100', '10100', '7100'].every(port)).toBe(true);
+    expect(['8100', '9100', '10100', '11100', '7100'].every(port)).toBe(true);
   });
 });
 

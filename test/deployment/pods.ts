@@ -36,7 +36,7 @@ interface Pod {
 
 export class Pods {
   readonly directory: string;
-  readonly #ports: Readonly<Record<'http' | 'peer' | 'resp' | 'founding', number>>;
+  readonly #ports: Readonly<Record<'http' | 'peer' | 'resp' | 'grpc' | 'founding', number>>;
   readonly #pods = new Map<number, Pod>();
   readonly #hosts = new Map<string, string>();
   /** On purpose. */
@@ -46,15 +46,15 @@ export class Pods {
 
   private constructor(directory: string, ports: readonly number[]) {
     this.directory = directory;
-    const [http = 0, peer = 0, resp = 0, founding = 0] = ports;
-    this.#ports = { http, peer, resp, founding };
+    const [http = 0, peer = 0, resp = 0, grpc = 0, founding = 0] = ports;
+    this.#ports = { http, peer, resp, grpc, founding };
   }
 
   static async create(): Promise<Pods> {
-    return new Pods(await temporaryDirectory(), await freePorts(4));
+    return new Pods(await temporaryDirectory(), await freePorts(5));
   }
 
-  get ports(): Readonly<Record<'http' | 'peer' | 'resp' | 'founding', number>> {
+  get ports(): Readonly<Record<'http' | 'peer' | 'resp' | 'grpc' | 'founding', number>> {
     return this.#ports;
   }
 
@@ -74,7 +74,7 @@ export class Pods {
     const settings = join(this.directory, 'settings.json');
     writeFileSync(settings, JSON.stringify(SETTINGS));
     await mkdir(this.volumeOf(ordinal), { recursive: true });
-    const { http, peer, resp, founding } = this.#ports;
+    const { http, peer, resp, grpc, founding } = this.#ports;
     const child = spawn(
       process.execPath,
       ['--enable-source-maps', '--import', HOSTS_FILE, ENTRY, 'container'],
@@ -92,6 +92,7 @@ export class Pods {
           QUORATE_HTTP_PORT: String(http),
           QUORATE_PEER_PORT: String(peer),
           QUORATE_RESP_PORT: String(resp),
+          QUORATE_GRPC_PORT: String(grpc),
           QUORATE_FOUNDING_PORT: String(founding),
           QUORATE_SETTINGS: settings,
           QUORATE_DATA: this.volumeOf(ordinal),
