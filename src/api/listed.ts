@@ -17,6 +17,8 @@ import type { StatedRule } from './stated-rule.ts';
 export const LISTS_MAX = 50;
 /** The most descriptors of one list: no rule is for longer ones. */
 export const LIST_ENTRIES_MAX = 16;
+/** The largest cost of a list: no limit has room for it, nor for any other above `COST_MAX`. */
+export const LIST_COST_MAX = COST_MAX + 1;
 /** The longest domain, in UTF-8 bytes. */
 export const LISTED_DOMAIN_BYTES_MAX = 128;
 
@@ -30,7 +32,7 @@ export interface ListEntry {
 export interface DescriptorList {
   /** 1 to `LIST_ENTRIES_MAX`. */
   readonly entries: readonly ListEntry[];
-  /** 0 to `COST_MAX`. 0: it is only looked whether anything is left, and nothing is charged. */
+  /** 0 to `LIST_COST_MAX`. 0: it is only looked whether anything is left, and nothing is charged. */
   readonly cost: number;
   /** To be decided by instead of what the rules say of these entries. */
   readonly limit?: StatedRule;
@@ -96,8 +98,8 @@ function invalidInList({ entries, cost }: DescriptorList, path: string): Invalid
     if (value !== '' && !isBoundedText(value, DESCRIPTOR_VALUE_BYTES_MAX))
       return wrong(`${path}.entries[${i}].value`, `must be text of 0 to ${DESCRIPTOR_VALUE_BYTES_MAX} bytes`);
   }
-  if (!isBoundedInteger(cost, 0, COST_MAX))
-    return wrong(`${path}.hits_addend`, `must be an integer from 0 to ${COST_MAX}`);
+  if (!isBoundedInteger(cost, 0, LIST_COST_MAX))
+    return wrong(`${path}.hits_addend`, `must be an integer from 0 to ${LIST_COST_MAX}`);
   return undefined;
 }
 

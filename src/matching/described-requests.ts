@@ -111,11 +111,11 @@ export class DescribedRequests {
     asking.rulesVersion = book.version;
     const customer = this.#cache.of(request);
     asking.customer = customer;
-    const lists = request.listed && book.listsFor(request.listed);
+    const lists = request.listed && book.chargeableListsFor(request.listed);
     const matched = lists ?? book.limitsFor(asOf(request, customer));
     asking.lists = lists?.kind === 'limits' ? lists : undefined;
     asking.answered = [];
-    if (matched.kind === 'invalid') {
+    if (matched.kind !== 'limits') {
       const refuse = (): void => done(matched, 0);
       // It may be wrong by the tier of before.
       if (customer !== undefined) this.#askRecord(customer, [], { asking, book, goOn: refuse });

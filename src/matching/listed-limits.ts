@@ -18,6 +18,8 @@ export interface MatchedLists extends MatchedLimits {
   readonly lists: readonly MatchedList[];
   /** Limits that are looked at and not charged: their cost is 0. */
   readonly checks: readonly MatchedLimit[];
+  /** Of those to be charged: at costs that no limit has room for, so that nobody need be asked. */
+  readonly tooDear: readonly MatchedLimit[];
 }
 
 /** A key under a rule. No text of a rule's id has a line in it. */
@@ -39,8 +41,8 @@ export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequ
     if (applied === 'unkeyed') return unkeyed('the limit of a descriptor');
     if (applied === undefined || applied.rule.shadow || applied.rule.unlimited) {
       matched.push({ kind: applied?.rule.unlimited === true ? 'unlimited' : 'free' });
-      if (applied?.rule.shadow === true && !applied.rule.unlimited && list.cost > 0)
-        onTrial.push(windowsOf(applied, list.cost));
+      const isTried = applied?.rule.shadow === true && !applied.rule.unlimited;
+      if (isTried && list.cost > 0 && list.cost <= COST_MAX) onTrial.push(windowsOf(applied, list.cost));
       continue;
     }
     const known = list.cost === 0 ? checks : charged;
@@ -51,12 +53,8 @@ export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequ
   const count = enforced.length + checks.size;
   if (count > LIMITS_PER_REQUEST_MAX)
     return invalid('descriptors', `${count} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
-  if (enforced.some(({ cost }) => cost > COST_MAX))
-    return invalid(
-      'hits_addend',
-      `hits_addend of descriptors that are counted together must be at most ${COST_MAX}`,
-    );
-  return { kind: 'limits', enforced, onTrial, lists: matched, checks: [...checks.values()] };
+  const tooDear = enforced.filter(({ cost }) => cost > COST_MAX);
+  return { kind: 'limits', enforced, onTrial, lists: matched, checks: [...checks.values()], tooDear };
 }
 
 /** What is counted under one key by one rule is one limit, at the sum of the costs. */

@@ -43,13 +43,12 @@ export function askListed(init: ListedInit, request: ListedRequest, done: Listed
   const lists = book instanceof Object ? book.listsFor(request) : undefined;
   const checks = lists?.kind === 'limits' ? lists.checks : [];
   lookAll(checks, init.look, (looked) => {
-    if (
-      looked instanceof Map &&
-      lists?.kind === 'limits' &&
-      [...looked.values()].some(({ isOver }) => isOver)
-    )
-      return done({ kind: 'listed', allowed: false, lists: outcomesOf(lists, looked, false) });
     if (!(looked instanceof Map)) return done(looked);
+    if (lists?.kind === 'limits') {
+      for (const limit of lists.tooDear) looked.set(limitId(limit), neverFits(limit));
+      if ([...looked.values()].some(({ isOver }) => isOver))
+        return done({ kind: 'listed', allowed: false, lists: outcomesOf(lists, looked, false) });
+    }
     const described = { ask: 'described', descriptors: UNNAMED, listed: request } as const;
     const asking = newAsking(described, init.deadlineMillis, (answer) =>
       done(answerOf(asking, answer, looked)),
@@ -86,9 +85,22 @@ function toldBy({ standing }: Extract<LookAnswer, { kind: 'standing' }>): Told {
   return { isOver: limit.retryAfterMillis > 0, standing: limit };
 }
 
+/** Of a cost above the limit: no wait helps. */
+function neverFits({ ruleId, window: { limit, windowMillis } }: MatchedLimit): Told {
+  const times = { retryAfterMillis: windowMillis, resetMillis: windowMillis };
+  return { isOver: true, standing: { ruleId, limit, windowMillis, remaining: 0, ...times } };
+}
+
 function answerOf({ lists, answered }: Asking, answer: DescribedAnswer, looked: AllTold): ListedAnswer {
   switch (answer.kind) {
     case 'invalid':
+      // A limit is smaller than what was asked for: over it, as all that does not fit.
+      if (answer.field !== 'cost' || lists === undefined) return answer;
+      return {
+        kind: 'listed',
+        allowed: false,
+        lists: outcomesOf(lists, toldOfAll(answered, looked, false), false),
+      };
     case 'conflict':
     case 'unavailable':
       return answer;
@@ -99,7 +111,7 @@ function answerOf({ lists, answered }: Asking, answer: DescribedAnswer, looked: 
       if (lists === undefined || !lists.checks.every((check) => looked.has(limitId(check))))
         return { ...RULES_CHANGED, proposed: true };
       const allowed = isAllowed(answer);
-      const told = new Map([...looked, ...answered.flatMap((share) => toldOf(share, allowed))]);
+      const told = toldOfAll(answered, looked, allowed);
       return { kind: 'listed', allowed, lists: outcomesOf(lists, told, allowed), decided: answer };
     }
   }
@@ -112,8 +124,16 @@ function isAllowed(
   return answer.kind === 'degraded' ? answer.allowed : answer.decision.allowed;
 }
 
-/** @param wasGranted the whole request: else what this share granted was given back */
+/** @param wasGranted the whole request: else what a share granted was given back */
+function toldOfAll(answered: readonly AnsweredShare[], looked: AllTold, wasGranted: boolean): AllTold {
+  return new Map([...looked, ...answered.flatMap((share) => toldOf(share, wasGranted))]);
+}
+
 function toldOf({ share, answer }: AnsweredShare, wasGranted: boolean): [string, Told][] {
+  if (answer?.kind === 'invalid') {
+    const tooDear = share.limits.filter(({ cost, window }) => cost > window.limit);
+    return tooDear.map((limit) => [limitId(limit), neverFits(limit)]);
+  }
   if (answer?.kind !== 'decision') return [];
   const { decision } = answer;
   const { allowed } = decision;

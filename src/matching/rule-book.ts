@@ -1,5 +1,5 @@
 /** The rules of one version, made ready to find the limits that a request is under. It asks nobody, and decides nothing. */
-import type { Invalid } from '../api/answer.ts';
+import type { Invalid, Unavailable } from '../api/answer.ts';
 import type { DescribedRequest } from '../api/described.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
@@ -9,6 +9,7 @@ import { RuleMatcher } from '../rules/match.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
 import { type MatchedLimits, windowsOf } from './matched-limit.ts';
+import { RULES_CHANGED } from './refused-here.ts';
 
 export class RuleBook {
   readonly version: number;
@@ -55,6 +56,12 @@ export class RuleBook {
 
   listsFor(request: ListedRequest): MatchedLists | Invalid {
     return listedLimits(this.#matcher, request);
+  }
+
+  /** What is too dear is denied before anybody is asked for a grant: only other rules can have found that by now. */
+  chargeableListsFor(request: ListedRequest): MatchedLists | Invalid | Unavailable {
+    const lists = this.listsFor(request);
+    return lists.kind === 'limits' && lists.tooDear.length > 0 ? RULES_CHANGED : lists;
   }
 }
 

@@ -1,7 +1,13 @@
 /** What a gateway asks by `RateLimitRequest` of Envoy's rate limit service, as a request for lists of descriptors. Pure. */
 import type { Invalid } from '../api/answer.ts';
 import { isBoundedInteger } from '../api/bounded.ts';
-import { type DescriptorList, invalidInListed, type ListedRequest, type ListEntry } from '../api/listed.ts';
+import {
+  type DescriptorList,
+  invalidInListed,
+  LIST_COST_MAX,
+  type ListedRequest,
+  type ListEntry,
+} from '../api/listed.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import type { StatedRule } from '../api/stated-rule.ts';
 import { requestUnit } from './units.ts';
@@ -39,7 +45,7 @@ export function askedBy({ domain, descriptors, hitsAddend }: RateLimitRequest): 
     const limit = descriptor.limit && statedLimit(descriptor.limit, `${path}.limit`);
     if (limit !== undefined && 'kind' in limit) return limit;
     const { entries, hitsAddend: cost = otherwise } = descriptor;
-    lists.push({ entries, cost, ...(limit !== undefined && { limit }) });
+    lists.push({ entries, cost: Math.min(cost, LIST_COST_MAX), ...(limit !== undefined && { limit }) });
   }
   const request = { domain, lists };
   return invalidInListed(request) ?? request;

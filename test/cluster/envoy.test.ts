@@ -87,6 +87,24 @@ describe('a cluster behind a gateway', () => {
     return 'unavailable';
   }
 
+  it('is over the limit at a cost that does not fit, also into one of several, and nothing is charged', async () => {
+    const descriptors = [entriesOf({ tenant: 'beta' }), entriesOf({ tenant: 'beta', user: 'joe' })];
+    const ask = async (hitsAddend: number): Promise<Answered> =>
+      eventually('an answer', async () => {
+        const answered = await clients.get(1)!.ask({ domain: 'edge', descriptors, hitsAddend });
+        return answered.code === status.UNAVAILABLE ? undefined : answered;
+      });
+    for (const hits of [USER_LIMIT + 1, TENANT_LIMIT + 1, 1_000_000, 1_000_001, 0xffff_ffff]) {
+      const { overallCode, statuses } = await ask(hits);
+      expect([hits, overallCode, (await ask(hits)).details]).toEqual([hits, 'OVER_LIMIT', undefined]);
+      expect(statuses?.map(({ code }) => code)).toContain('OVER_LIMIT');
+    }
+    expect(await ask(USER_LIMIT)).toMatchObject({
+      overallCode: 'OK',
+      statuses: [{ limitRemaining: TENANT_LIMIT - USER_LIMIT }, { limitRemaining: 0 }],
+    });
+  });
+
   it('grants nobody too much while the leader of a limit is killed, and goes on denying after it', async () => {
     const granted = new Map(USERS.map((user) => [user, 0]));
     let denied = 0;

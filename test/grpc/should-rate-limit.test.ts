@@ -60,8 +60,9 @@ describe('what is asked', () => {
     const descriptors = [entriesOf({ b: '1', a: '2' }), entriesOf({ c: '' })];
     await client.ask({ domain: 'edge', descriptors, hitsAddend: 7 });
     await client.ask({ domain: 'edge', descriptors, hitsAddend: 0 });
+    await client.ask({ domain: 'edge', descriptors, hitsAddend: 0xffff_ffff });
     expect(played.asked).toEqual(
-      [7, 1].map((cost) => ({
+      [7, 1, 1_000_001].map((cost) => ({
         domain: 'edge',
         lists: [
           {
@@ -163,7 +164,6 @@ describe('a request beyond its bounds', () => {
       'descriptors[0].entries[0].value',
       { descriptors: [{ entries: [{ key: 'a', value: 'x'.repeat(1_025) }] }] },
     ],
-    ['descriptors[0].hits_addend', { hitsAddend: 1_000_001 }],
     [
       'descriptors[0].limit.unit',
       { descriptors: [{ entries, limit: { requestsPerUnit: 1, unit: 'YEAR' } }] },

@@ -133,8 +133,6 @@ describe('a request of lists', () => {
     const bench = new ListedBench();
     bench.askLists([USER, USER]);
     expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'user=ada', cost: 2 }]);
-    bench.askLists([listOf({ user: 'a' }, { cost: 600_000 }), listOf({ user: 'a' }, { cost: 600_000 })]);
-    expect(bench.listed).toMatchObject([{ kind: 'invalid', field: 'hits_addend' }]);
   });
 
   it('goes by the rule of all its descriptors in their order, and no shorter one', () => {
@@ -188,7 +186,75 @@ describe('a request of lists', () => {
     bench.askLists([USER]);
     bench.book = undefined;
     bench.askLists([USER]);
-    expect(bench.listed).toMatchObject([{ kind: 'unavailable', reason: 'starting' }, { kind: 'invalid' }]);
+    // A limit that is stated holds beside those of rules, and is never left out.
+    bench.askLists([listOf({ user: 'ada' }, { limit: { limit: 3, windowMillis: 60_000 } })]);
+    expect(bench.listed).toMatchObject([
+      { kind: 'unavailable', reason: 'starting' },
+      { kind: 'invalid', field: 'descriptors' },
+      { kind: 'invalid', field: 'descriptors' },
+    ]);
+  });
+});
+
+describe('a cost that no limit has room for', () => {
+  const DEAR = listOf({ ip: '10.0.0.1' }, { cost: 1_000_001 });
+
+  const OVER = { isOver: true, standing: { limit: 5, remaining: 0, retryAfterMillis: 1_000 } };
+
+  it.each([
+    ['alone', [DEAR]],
+    ['as a sum', [600_000, 600_000].map((cost) => listOf({ ip: '10.0.0.1' }, { cost }))],
+  ])('is over it, and nobody is asked: %s', (_, lists) => {
+    const bench = new ListedBench();
+    bench.askLists([USER, ...lists]);
+    expect(bench.listed).toMatchObject([
+      { kind: 'listed', allowed: false, lists: [{ isOver: false }, ...lists.map(() => OVER)] },
+    ]);
+    expect([bench.asked, bench.looks]).toEqual([[], []]);
+  });
+
+  it('is over it where only who leads can say so, and what others granted is given back', () => {
+    const bench = new ListedBench();
+    bench.askLists([USER, listOf({ ip: '10.0.0.1' }, { cost: 6 })]);
+    bench.of('ip').answer({ kind: 'invalid', field: 'cost', message: 'too much' });
+    expect(bench.listed).toMatchObject([{ allowed: false, lists: [{ isOver: false }, OVER] }]);
+    bench.askLists([listOf({ user: 'ada' }, { cost: 11 }), IP]);
+    bench.of('ip').answer(decision({ ruleId: IP_RULE, limit: 5, remaining: 4 }));
+    bench.of('user').answer({ kind: 'invalid', field: 'cost', message: 'too much' });
+    expect(bench.listed[1]).toMatchObject({ allowed: false, lists: [{ isOver: true }, { isOver: false }] });
+    expect(bench.refunds()).toMatchObject([{ userId: 'ip=10.0.0.1' }]);
+  });
+
+  it('is over all of them where the limit is a smaller one of its key', () => {
+    const bench = new ListedBench();
+    bench.askLists([listOf({ user: 'ada' }, { cost: 9 })]);
+    bench.of('user').answer({ kind: 'invalid', field: 'cost', message: 'too much' });
+    expect(bench.listed).toMatchObject([{ allowed: false, lists: [{ isOver: true }] }]);
+  });
+
+  it('is none where nothing limits, or only on trial', () => {
+    const bench = new ListedBench();
+    bench.askLists([
+      listOf({ other: 'x' }, { cost: 1_000_001 }),
+      listOf({ trial: 'x' }, { cost: 1_000_001 }),
+    ]);
+    expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }, { kind: 'free' }] }]);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('is charged nowhere where only the rules that came meanwhile limit it', () => {
+    const bench = new ListedBench();
+    const free = listOf({ other: 'x' }, { cost: 1_000_001 });
+    bench.askLists([free, listOf({ ip: '10.0.0.1' }, { cost: 0 }), USER]);
+    bench.book = bookOf(
+      8,
+      `${DOCUMENT}  - { key: other, rate_limit: { unit: second, requests_per_unit: 1 } }\n`,
+    );
+    bench.stand(0);
+    expect([bench.listed, bench.asked]).toMatchObject([
+      [{ kind: 'unavailable', reason: 'rules_changed' }],
+      [],
+    ]);
   });
 });
 

@@ -48,6 +48,13 @@ describe('a request in JSON', () => {
       });
   });
 
+  it('costs more than any limit has room for, however much more it says', () => {
+    const descriptors = [{ entries: ENTRIES, hitsAddend: '18446744073709551615' }, { entries: ENTRIES }];
+    expect(askedBy(requestOfJson({ domain: 'd', descriptors, hitsAddend: 4_294_967_295 }))).toMatchObject({
+      lists: [{ cost: 1_000_001 }, { cost: 1_000_001 }],
+    });
+  });
+
   it.each<[string, unknown]>([
     ['request', []],
     ['request.domian', { domian: 'd' }],
@@ -68,7 +75,6 @@ describe('a request in JSON', () => {
     ['descriptors', { descriptors: [] }],
     ['descriptors[0].entries', { descriptors: [{ entries: [] }] }],
     ['descriptors[0].entries[0].key', { descriptors: [{ entries: [{ key: '', value: 'v' }] }] }],
-    ['descriptors[0].hits_addend', { hitsAddend: 1_000_001 }],
     ['descriptors[0].is_negative_hits', { descriptors: [{ entries: ENTRIES, isNegativeHits: true }] }],
     [
       'descriptors[0].limit.unit',

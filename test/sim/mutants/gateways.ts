@@ -27,4 +27,11 @@ export const GATEWAYS: readonly Mutant[] = [
     ],
     unitTest,
   },
+  {
+    id: 'A32',
+    bug: 'a cost that no limit has room for is found by nobody',
+    law: 'what a gateway asks for is charged, or nothing is granted',
+    edits: [{ in: 'listedLimits', find: '({ cost }) => cost > COST_MAX', replace: '() => false' }],
+    unitTest,
+  },
 ];
