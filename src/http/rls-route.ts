@@ -14,17 +14,28 @@ import { responseTo } from '../rls/response.ts';
 import { RLS_SETTINGS_DEFAULTS, type RlsSettings } from '../rls/rls-settings.ts';
 import { clientOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
-import { JSON_TYPE } from './http-answer.ts';
+import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
 export const RLS_JSON = '/json';
 /** As much as over gRPC. */
 const BODY_BYTES_MAX = 32_768;
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
-interface Written {
+export interface Written {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
+}
+
+/** What is refused before it comes to the route has a body in JSON everywhere else: here its words alone, as the protocol has errors. */
+export function refusedInText({ status, headers, body }: HttpAnswer): Written {
+  const { error } = body as { readonly error?: { readonly message?: string } };
+  return { ...textOf(status, error?.message ?? ''), headers: { ...headers, 'content-type': TEXT_TYPE } };
+}
+
+/** Of one that is not read. */
+export function shedInText(): Written {
+  return writtenOf({ kind: 'unavailable', reason: 'overloaded', proposed: false }, RLS_SETTINGS_DEFAULTS);
 }
 
 export function addRlsRoute(app: FastifyInstance, init: HttpDoorInit): void {

@@ -32,7 +32,7 @@ import {
   refusalOf,
   refuseConnection,
 } from './refusals.ts';
-import { addRlsRoute } from './rls-route.ts';
+import { addRlsRoute, refusedInText, RLS_JSON } from './rls-route.ts';
 import { addOpenApiRoutes } from './openapi/openapi-routes.ts';
 import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { maybeShed } from './shedding.ts';
@@ -77,7 +77,9 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   const refuse = (request: FastifyRequest, reply: FastifyReply, answer: HttpAnswer): void => {
     if (GRANT_ROUTES.has(request.routeOptions.url))
       init.observe(answer.status, init.monotonicMillis() - reply.elapsedTime);
-    sendAnswer(reply, answer);
+    if (request.routeOptions.url !== RLS_JSON) return sendAnswer(reply, answer);
+    const { status, headers, text } = refusedInText(answer);
+    void reply.code(status).headers(headers).send(text);
   };
   boundConnections(app, init);
   refuseExpectations(app, init);

@@ -8,6 +8,7 @@ import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
 import { GRANT_ROUTES } from './grant-routes.ts';
 import { REFUNDS as DESCRIBED_REFUNDS } from './refunds-route.ts';
+import { RLS_JSON, shedInText, type Written } from './rls-route.ts';
 import { REFUNDS, USER } from './users-route.ts';
 
 /** What users' services ask for. Operators, and whoever looks how things are, are never refused for load. */
@@ -18,10 +19,22 @@ const SHED_ROUTES: ReadonlySet<string | undefined> = new Set([
   USER,
 ]);
 
+interface Refusal {
+  readonly status: number;
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly lastHeaders: Readonly<Record<string, string>>;
+}
+
 const SHED = formatAnswer({ kind: 'unavailable', reason: 'overloaded', proposed: false }, 0);
-const BODY = Buffer.from(JSON.stringify(SHED.body));
-const HEADERS = { ...SHED.headers, 'content-length': String(BODY.length) };
-const LAST_HEADERS = { ...HEADERS, connection: 'close' };
+const REFUSAL = refusalOf({ ...SHED, text: JSON.stringify(SHED.body) });
+const REFUSAL_IN_TEXT = refusalOf(shedInText());
+
+function refusalOf({ status, headers, text }: Written): Refusal {
+  const body = Buffer.from(text);
+  const told = { ...headers, 'content-length': String(body.length) };
+  return { status, body, headers: told, lastHeaders: { ...told, connection: 'close' } };
+}
 
 /** Answers and says true if this request is refused for load; nothing more may be done with it then. */
 export function maybeShed(
@@ -32,11 +45,12 @@ export function maybeShed(
   const { url } = request.routeOptions;
   if (!SHED_ROUTES.has(url) || !node.shedding.refuses(clientOf(request))) return false;
   reply.hijack();
-  reply.raw.writeHead(SHED.status, node.wantsNoClients() ? LAST_HEADERS : HEADERS);
-  reply.raw.end(BODY);
+  const { status, body, headers, lastHeaders } = url === RLS_JSON ? REFUSAL_IN_TEXT : REFUSAL;
+  reply.raw.writeHead(status, node.wantsNoClients() ? lastHeaders : headers);
+  reply.raw.end(body);
   if (GRANT_ROUTES.has(url)) {
     node.refusedUnread(1);
-    observe(SHED.status, monotonicMillis());
+    observe(status, monotonicMillis());
   }
   return true;
 }

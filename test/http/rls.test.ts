@@ -68,9 +68,29 @@ describe('a request of a gateway in JSON', () => {
     ['a field that is not known', { ...ASKED, domian: 'edge' }],
     ['a domain of no letters', { ...ASKED, domain: '' }],
     ['no descriptors', { domain: 'edge' }],
-  ])('is 400 with %s, and nobody is asked', async (_, body) => {
-    expect((await post(body)).status).toBe(400);
+  ])('is 400 in plain text with %s, and nobody is asked', async (_, body) => {
+    const { status, headers, text } = await post(body);
+    expect([status, headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
+    expect(text).toMatch(/^\w[^{"]*$/);
     expect(door.listed).toEqual([]);
+  });
+
+  it('is in plain text whatever it is refused for before it is read', async () => {
+    const refused = [
+      await post(ASKED, { 'content-type': 'text/yaml' }),
+      await post(JSON.stringify({ ...ASKED, domain: 'd'.repeat(40_000) })),
+    ];
+    door.shedding.refused = true;
+    refused.push(await post(ASKED));
+    door.access.close();
+    refused.push(await post(ASKED), await post(ASKED, { authorization: 'Bearer read-token' }));
+    expect(refused.map(({ status }) => status)).toEqual([415, 413, 503, 401, 403]);
+    for (const { headers, text } of refused) {
+      expect(headers['content-type']).toBe('text/plain; charset=utf-8');
+      expect(text).toMatch(/^\w[^{"]*$/);
+    }
+    expect(refused[2]?.headers['retry-after']).toBe('1');
+    expect(refused[3]?.headers['www-authenticate']).toBeDefined();
   });
 
   it('is refused unread for load, and without a token of the role', async () => {

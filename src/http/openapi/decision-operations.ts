@@ -132,6 +132,8 @@ export const DECISION_OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: {
       200: { is: { type: 'application/json' } },
       400: { is: { type: 'text/plain' } },
+      401: { is: { type: 'text/plain' } },
+      403: { is: { type: 'text/plain' } },
       429: { is: { type: 'application/json' } },
       503: { is: { type: 'text/plain' } },
     },
