@@ -2,6 +2,7 @@
 import type { RateLimitRequest, RequestDescriptor } from '../rls/request.ts';
 import type { DescriptorStatus, RateLimitResponse } from '../rls/response.ts';
 import { messageType } from './message-types.ts';
+import { tooManyParts } from './part-bounds.ts';
 
 const REQUEST = messageType('envoy.service.ratelimit.v3.RateLimitRequest');
 const RESPONSE = messageType('envoy.service.ratelimit.v3.RateLimitResponse');
@@ -38,11 +39,14 @@ export function decodeRequest(bytes: Uint8Array): RateLimitRequest {
 }
 
 function decoded(bytes: Uint8Array): DecodedRequest {
+  let tooMany: string | undefined;
   try {
-    return REQUEST.decode(bytes) as unknown as DecodedRequest;
+    tooMany = tooManyParts(bytes);
+    if (tooMany === undefined) return REQUEST.decode(bytes) as unknown as DecodedRequest;
   } catch {
     throw new MalformedRequestError('the bytes are no RateLimitRequest');
   }
+  throw new MalformedRequestError(tooMany);
 }
 
 function descriptorOf(

@@ -149,6 +149,15 @@ describe('a request that nobody can decide', () => {
   });
 });
 
+function repeated(part: readonly number[], count: number): Buffer {
+  return Buffer.from(Array.from({ length: count }, () => part).flat());
+}
+
+/** @param tag of a field that holds a message of less than 128 bytes */
+function inOne(tag: number, message: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([tag, message.length]), message]);
+}
+
 describe('a request beyond its bounds', () => {
   const entries = [{ key: 'a', value: 'b' }];
 
@@ -188,6 +197,49 @@ describe('a request beyond its bounds', () => {
     await open();
     expect(await client.bytes(SHOULD_RATE_LIMIT, bytes)).toMatchObject({ code: status.INVALID_ARGUMENT });
     expect(played.asked).toEqual([]);
+  });
+
+  it.each([
+    ['descriptors', repeated([0x12, 0x00], 51), 'descriptors must be at most 50'],
+    ['entries', inOne(0x12, repeated([0x0a, 0x00], 17)), 'descriptors[0].entries must be at most 16'],
+    ['limits', inOne(0x12, repeated([0x12, 0x00], 2)), 'descriptors[0].limit must be at most 1'],
+    ['fields that nobody knows', repeated([0x78, 0x00], 9), 'fields must be at most 8'],
+    [
+      'texts of an entry',
+      inOne(0x12, inOne(0x0a, repeated([0x0a, 0x00], 9))),
+      'descriptors[0].entries[0].fields must be at most 8',
+    ],
+  ])('is refused at the first of too many %s, before anything is read', async (_, parts, details) => {
+    await open();
+    // What comes after them is no message.
+    const bytes = Buffer.concat([parts, Buffer.from([0xff])]);
+    expect(await client.bytes(SHOULD_RATE_LIMIT, bytes)).toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details,
+    });
+    expect(played.asked).toEqual([]);
+  });
+
+  it.each([
+    ['a domain as a number', [0x08, 0x04, 0x7a, 0x02]],
+    ['descriptors as numbers', [0x10, 0x00]],
+    ['an override that is longer than it says', [0x12, 0x03, 0x12, 0x01, 0x08]],
+  ])('is refused with %s, which hides what follows', async (_, bytes) => {
+    await open();
+    const descriptors = REQUEST.encode({ domain: 'edge', descriptors: [{ entries }] });
+    const answered = await client.bytes(SHOULD_RATE_LIMIT, Buffer.concat([Buffer.from(bytes), descriptors]));
+    expect(answered).toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: 'the bytes are no RateLimitRequest',
+    });
+  });
+
+  it('has as many parts as there may be', async () => {
+    await open();
+    const full = { entries: Array.from({ length: 16 }, (_, i) => ({ key: `k${i}`, value: 'v' })) };
+    const bytes = REQUEST.encode({ domain: 'edge', descriptors: Array.from({ length: 50 }, () => full) });
+    expect((await client.bytes(SHOULD_RATE_LIMIT, bytes)).code).toBeUndefined();
+    expect(played.asked.map(({ lists }) => lists.length)).toEqual([50]);
   });
 
   it('is not even read where it is too long', async () => {
