@@ -46,7 +46,7 @@ export interface ListedRequest {
 }
 
 /**
- * What a list is told. `free`: no rule is for it, or only one in shadow. `unlimited`: a rule says that it has no limit. Of a list
+ * What a list is told. `free`: no rule is for it, or one without a word of a limit, or only one in shadow. `unlimited`: a rule says that it has no limit. Of a list
  * that has one, `standing` is absent where nobody had to be asked, as another list denied the request.
  */
 export type ListOutcome =

@@ -40,7 +40,8 @@ export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequ
     const applied = list.limit === undefined ? matching.applied[i] : statedBy(domain, list);
     if (applied === 'unkeyed') return unkeyed('the limit of a descriptor');
     if (applied === undefined || applied.rule.shadow || applied.rule.unlimited) {
-      matched.push({ kind: applied?.rule.unlimited === true ? 'unlimited' : 'free' });
+      const isUnlimited = applied?.rule.unlimited === true && applied.rule.whitelisted !== true;
+      matched.push({ kind: isUnlimited ? 'unlimited' : 'free' });
       const isTried = applied?.rule.shadow === true && !applied.rule.unlimited;
       if (isTried && list.cost > 0 && list.cost <= COST_MAX) onTrial.push(windowsOf(applied, list.cost));
       continue;

@@ -52,9 +52,10 @@ interface RateLimit {
   readonly name: string;
   readonly windows: readonly LimitWindow[];
   readonly unlimited: boolean;
+  readonly whitelisted?: true;
   readonly replaces: readonly TextAt[];
 }
-const NO_LIMIT: RateLimit = { name: '', windows: [], unlimited: true, replaces: [] };
+const NO_LIMIT: RateLimit = { name: '', windows: [], unlimited: true, whitelisted: true, replaces: [] };
 
 export function readEnvoyRules(map: MapTree, findings: Findings): readonly Located[] {
   const fields = new Fields(map, ENVOY_FIELDS, findings);
@@ -200,7 +201,7 @@ function readReplaces(fields: Fields, findings: Findings): readonly TextAt[] {
 function ruleOf(
   domain: string,
   steps: readonly PathStep[],
-  { name, windows, unlimited, replaces }: RateLimit,
+  { name, windows, unlimited, whitelisted, replaces }: RateLimit,
   shadow: boolean,
 ): Located['definition'] {
   const id = shortId(domain, steps);
@@ -219,6 +220,7 @@ function ruleOf(
     enabled: true,
     shadow,
     unlimited,
+    ...(whitelisted === true && { whitelisted }),
     replaces: replaces.map(({ text }) => text),
   };
 }

@@ -141,6 +141,8 @@ export interface RuleDefinition {
   readonly shadow: boolean;
   /** Whoever it applies to has no limit. */
   readonly unlimited: boolean;
+  /** It is there to have none, and says so nowhere: who asks is told the same as where no rule is. Beside `unlimited`. */
+  readonly whitelisted?: true;
   /** The names of rules that do not apply where this one does. */
   readonly replaces: readonly string[];
   readonly comment?: string;

@@ -20,6 +20,10 @@ descriptors:
   - key: trial
     shadow_mode: true
     rate_limit: { unit: second, requests_per_unit: 1 }
+  - key: probe
+    descriptors:
+      - { key: path, rate_limit: { unit: hour, requests_per_unit: 2 } }
+      - { key: path, value: /health }
 `;
 const USER_RULE = 'edge|user';
 const IP_RULE = 'edge|ip';
@@ -155,6 +159,15 @@ describe('a request of lists', () => {
     bench.askLists([USER, listOf({ vip: 'yes' })]);
     expect(bench.asked).toEqual([]);
     expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }, { kind: 'unlimited' }] }]);
+  });
+
+  it('is free where its path ends without a limit, and told no limit', () => {
+    const bench = new ListedBench();
+    bench.askLists([listOf({ probe: 'x', path: '/health' })]);
+    expect(bench.asked).toEqual([]);
+    expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }] }]);
+    bench.askLists([listOf({ probe: 'x', path: '/other' })]);
+    expect(bench.asked).toHaveLength(1);
   });
 
   it('has what is in shadow decided, and waits for none of it', () => {
