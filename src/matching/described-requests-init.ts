@@ -1,7 +1,7 @@
 /** Whom requests under the limits of rules are asked of, and with which bounds. Types only. */
 import type { Decision } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
-import type { DoneWith, LoggedRequest } from '../api/user-request.ts';
+import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import type { DegradedDecisions } from './degraded-decisions.ts';
 import type { RuleBook } from './rule-book.ts';
 
@@ -10,7 +10,7 @@ export interface DescribedRequestsInit {
   readonly book: () => RuleBook | 'starting' | undefined;
   readonly partitionOf: (userId: string) => number;
   /** Asks whoever leads; `done` is told once, at the latest a tick after the deadline. */
-  readonly ask: <R extends LoggedRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;
+  readonly ask: <R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;
   /**
    * The denial that this node would tell now without any log, if it leads the partition of the request; undefined: it must be
    * asked. Nothing is charged, and nobody is told.

@@ -9,12 +9,12 @@
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
 import type { AllowAnswer } from '../api/answer.ts';
-import type { CustomerGuard, CustomerRecord } from '../api/customer.ts';
+import type { CustomerRecord } from '../api/customer.ts';
 import type { DescribedDone, DescribedRequest } from '../api/described.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
 import type { DescribedRefund, DescribedRefundDone } from '../api/refund.ts';
-import type { AllowRequest } from '../api/request.ts';
 import { type Asking, newAsking, type Once } from './asking.ts';
+import { ConfirmedRules } from './confirmed-rules.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
 import { refundDescribed } from './described-refunds.ts';
@@ -37,7 +37,7 @@ import {
   wantsOtherRules,
   worstOf,
 } from './share-outcome.ts';
-import { requestFor } from './share-request.ts';
+import { guardOf, ownRequestFor, requestFor } from './share-request.ts';
 
 /** It is asked again at once where a record was another one; so often, and then with the next tick. */
 const RECORDS_PER_TICK_MAX = 4;
@@ -50,6 +50,7 @@ export class DescribedRequests {
   /** To be asked again with the next tick: rules were changing. */
   #waiting: Asking[] = [];
   readonly #reservations: Reservations;
+  readonly #confirmed: ConfirmedRules;
 
   constructor(init: DescribedRequestsInit) {
     this.#init = init;
@@ -60,6 +61,7 @@ export class DescribedRequests {
       ask: (request, done) => ask(request, done, doorMillis() + deadlineMillis),
     });
     this.#reservations = new Reservations(init);
+    this.#confirmed = new ConfirmedRules(init);
   }
 
   /** What became of those that were given back. */
@@ -134,12 +136,19 @@ export class DescribedRequests {
 
   #askShares(shares: readonly Share[], asking: Asking, book: RuleBook): void {
     const [first, ...others] = shares;
-    if (first === undefined) return asking.done({ kind: 'unlimited', rulesVersion: book.version }, 0);
+    if (first === undefined) return this.#tellUnlimited(asking, book);
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
     const denied = this.#deniedHere(shares, asking, book);
     if (denied === undefined) return this.#reserve(first, others, asking, book);
     asking.answered = [denied];
     this.#recall(first, asking, book, () => asking.done(denied.answer, denied.share.partition));
+  }
+
+  #tellUnlimited(asking: Asking, book: RuleBook): void {
+    this.#confirmed.tellUnlimited(book, asking.deadlineMillis, (answer, partition) => {
+      if (wantsOtherRules(answer)) this.#again(asking, partition);
+      else asking.done(answer, partition);
+    });
   }
 
   /**
@@ -183,10 +192,11 @@ export class DescribedRequests {
     if (this.#init.monotonicMillis() >= asking.deadlineMillis) return undefined;
     // What it is matched with may be of before, which only the partition of its customer can say.
     const sure = shares.filter(
-      (share) => asking.customer === undefined || this.#guardOf(share, asking) !== undefined,
+      (share) =>
+        asking.customer === undefined || guardOf(share, asking, this.#init.partitionOf) !== undefined,
     );
     const denials = sure.flatMap((share): RefusedShare[] => {
-      const decision = this.#init.deniedHere(this.#ownRequestFor(share, asking, book));
+      const decision = this.#init.deniedHere(ownRequestFor(share, asking, book, this.#init.partitionOf));
       return decision === undefined ? [] : [{ share, answer: { kind: 'decision', decision } }];
     });
     return worstOf(denials);
@@ -264,8 +274,8 @@ export class DescribedRequests {
     const { customer } = asking;
     const refuse = (): void =>
       this.#recall(first, asking, book, () => this.#conclude(answer, share.partition, asking, reserved));
-    if (customer === undefined || answer.kind !== 'decision' || this.#guardOf(first, asking) === undefined)
-      refuse();
+    const guard = guardOf(first, asking, this.#init.partitionOf);
+    if (customer === undefined || answer.kind !== 'decision' || guard === undefined) refuse();
     else this.#askRecord(customer, [first], { asking, book, goOn: refuse });
   }
 
@@ -296,23 +306,10 @@ export class DescribedRequests {
   /** Under the request's own id: what is answered now is the answer. */
   #askFirst(share: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
     this.#init.ask(
-      this.#ownRequestFor(share, asking, book),
+      ownRequestFor(share, asking, book, this.#init.partitionOf),
       (answer, partition) => this.#firstAnswered({ share, answer }, partition, reserved, asking),
       asking.deadlineMillis,
     );
-  }
-
-  /** Under its own id, and bound to what is known of its customer where that lies. */
-  #ownRequestFor(share: Share, asking: Asking, book: RuleBook): AllowRequest {
-    const { request } = asking;
-    const wanted = requestFor(share, request, request.requestId, book);
-    const guard = this.#guardOf(share, asking);
-    return guard === undefined ? wanted : { ...wanted, guard };
-  }
-
-  #guardOf({ partition }: Share, { customer }: Asking): CustomerGuard | undefined {
-    if (customer === undefined || this.#init.partitionOf(customer.key) !== partition) return undefined;
-    return { userId: customer.key, version: customer.version };
   }
 
   #firstAnswered(

@@ -13,6 +13,8 @@ import { RULES_CHANGED } from './refused-here.ts';
 
 export class RuleBook {
   readonly version: number;
+  /** A rule refuses what nobody can decide. */
+  readonly isClosed: boolean;
   readonly #matcher: RuleMatcher;
   /** By the ids that the limiter keeps them under, of the rules that count by customer alone. */
   readonly #byCustomer: ReadonlyMap<string, RuleDefinition>;
@@ -20,6 +22,9 @@ export class RuleBook {
   /** @param version of the rule table that was made of the definitions */
   constructor(version: number, definitions: readonly RuleDefinition[]) {
     this.version = version;
+    this.isClosed = definitions.some(
+      ({ enabled, unlimited, failMode }) => enabled && !unlimited && failMode === 'closed',
+    );
     this.#matcher = new RuleMatcher(definitions);
     this.#byCustomer = new Map(
       definitions

@@ -3,6 +3,7 @@ import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer.ts';
 import type { DescribedAnswer } from '../api/described.ts';
 import { jointGrant, limitsOf } from '../api/joint-answer.ts';
+import type { LookAnswer } from '../api/look.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 
@@ -80,8 +81,13 @@ export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
 
 export type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
 
+/** Nobody could decide, and what fail modes say is done. */
+export function isLeftToFailModes(answer: DescribedAnswer | LookAnswer): boolean {
+  return answer.kind === 'unavailable' && FOLLOWS_FAIL_MODES[answer.reason];
+}
+
 export function followsFailModes({ share, answer }: RefusedShare): boolean {
-  if (answer.kind !== 'unavailable' || !FOLLOWS_FAIL_MODES[answer.reason]) return false;
+  if (!isLeftToFailModes(answer)) return false;
   return share.limits.every(({ rule }) => rule.failMode !== 'closed');
 }
 
@@ -124,7 +130,7 @@ export function recordIn(answer: AllowAnswer): CustomerRecord | undefined {
 }
 
 /** A rule that is not there: this node knows of others than the partition has. */
-export function wantsOtherRules(answer: AllowAnswer): boolean {
+export function wantsOtherRules(answer: DescribedAnswer): boolean {
   return (
     (answer.kind === 'invalid' && answer.field === 'rule') ||
     (answer.kind === 'unavailable' && answer.reason === 'rules_changed' && !answer.proposed)

@@ -1,7 +1,9 @@
 /** What a partition is asked for a request whose limits it shares. Pure. */
+import type { CustomerGuard } from '../api/customer.ts';
 import type { DescribedRequest } from '../api/described.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { askedDigest } from './asked-digest.ts';
+import type { Asking } from './asking.ts';
 import type { RuleBook } from './rule-book.ts';
 import type { Share } from './share-outcome.ts';
 
@@ -20,4 +22,29 @@ export function requestFor(
   const digest = requestId === undefined ? 1 : askedDigest(request);
   const others = further.map((limit) => ({ userId: limit.userId, ruleId: limit.ruleId, cost: limit.cost }));
   return { ...one, askedDigest: digest, further: others.length === 0 ? undefined : others };
+}
+
+type PartitionOf = (userId: string) => number;
+
+/** Under its own id, and bound to what is known of its customer where that lies. */
+export function ownRequestFor(
+  share: Share,
+  asking: Asking,
+  book: RuleBook,
+  partitionOf: PartitionOf,
+): AllowRequest {
+  const { request } = asking;
+  const wanted = requestFor(share, request, request.requestId, book);
+  const guard = guardOf(share, asking, partitionOf);
+  return guard === undefined ? wanted : { ...wanted, guard };
+}
+
+/** Undefined where the customer of the request does not lie. */
+export function guardOf(
+  { partition }: Share,
+  { customer }: Asking,
+  partitionOf: PartitionOf,
+): CustomerGuard | undefined {
+  if (customer === undefined || partitionOf(customer.key) !== partition) return undefined;
+  return { userId: customer.key, version: customer.version };
 }

@@ -4,9 +4,11 @@ import { eventually, TestCluster } from './harness.ts';
 
 const BEFORE = { id: 'default', limit: 1_000_000, windowMillis: 3_600_000, clock: 'cluster' } as const;
 const LIMIT = 3;
-const DOCUMENT = `
+const WITHOUT_LIMIT = `
 rules:
   - { id: generous, match: { tier: gold }, key: tier, windows: { limit: 1000000, per: hour } }
+`;
+const DOCUMENT = `${WITHOUT_LIMIT}
   - { id: user, key: user, windows: { limit: ${LIMIT}, per: hour } }
 `;
 const HEADERS = {
@@ -24,12 +26,20 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
+/** How the same is asked, by the path of each. */
+const ASKED: Readonly<Record<string, RequestInit>> = {
+  '/v1/forward-auth': { headers: HEADERS },
+  '/v1/allow': {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ descriptors: { user: 'ada', ip: '203.0.113.9' } }),
+  },
+};
+
 /** Undefined: nobody listens. */
-async function statusAt(id: number): Promise<number | undefined> {
+async function statusAt(id: number, path = '/v1/forward-auth'): Promise<number | undefined> {
   try {
-    const response = await fetch(`http://127.0.0.1:${cluster.port(id)}/v1/forward-auth`, {
-      headers: HEADERS,
-    });
+    const response = await fetch(`http://127.0.0.1:${cluster.port(id)}${path}`, ASKED[path]);
     await response.arrayBuffer();
     return response.status;
   } catch {
@@ -53,22 +63,37 @@ async function put(document: string): Promise<void> {
 /** Asks at every moment until `id` denies as it should. */
 async function expectNoneWhileStarting(id: number): Promise<void> {
   const seen = new Set<number | undefined>();
-  await eventually(`node ${id} denies`, async () => {
-    const status = await statusAt(id);
-    seen.add(status);
-    return status === 429 ? true : undefined;
-  });
-  expect([...seen].filter((status) => status !== undefined && status !== 429 && status !== 503)).toEqual([]);
+  for (const path of Object.keys(ASKED))
+    await eventually(`node ${id} denies at ${path}`, async () => {
+      for (const each of Object.keys(ASKED)) seen.add(await statusAt(id, each));
+      return (await statusAt(id, path)) === 429 ? true : undefined;
+    });
+  // A request that describes itself is invalid where no document is known.
+  const refused = [undefined, 400, 429, 503];
+  expect([...seen].filter((status) => !refused.includes(status))).toEqual([]);
 }
 
-it('a node that was away when a document came decides by nothing else when it comes back', async () => {
-  await expect.poll(async () => statusAt(3)).toBe(200);
+/** Node 3 hears of these rules when it comes back, and a window of them is full by then. */
+async function changeWhileAway(): Promise<void> {
   await cluster.kill(3);
   await put(DOCUMENT);
   await eventually('all of the window is taken', async () =>
     (await statusAt(1)) === 429 ? true : undefined,
   );
   cluster.startNode(3);
+}
+
+it('a node that was away when a document came decides by nothing else when it comes back', async () => {
+  await expect.poll(async () => statusAt(3)).toBe(200);
+  await changeWhileAway();
+  await expectNoneWhileStarting(3);
+});
+
+it('nor does one that knows a document without that limit', async () => {
+  await cluster.ready();
+  await put(WITHOUT_LIMIT);
+  await expect.poll(async () => statusAt(3)).toBe(200);
+  await changeWhileAway();
   await expectNoneWhileStarting(3);
 });
 

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
 import type { CustomerAnswer } from '../../src/api/customer.ts';
 import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { LookAnswer } from '../../src/api/look.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
@@ -32,6 +33,11 @@ export function bookOf(version: number, document = DOCUMENT): RuleBook {
   return new RuleBook(version, read.definitions);
 }
 
+export function standingBy(rulesVersion: number): LookAnswer {
+  const decided = { term: 1, index: 5, timeMillis: 8 };
+  return { kind: 'standing', standing: { limits: [], decided, rulesVersion } };
+}
+
 /** Keys of each descriptor have a partition of their own. */
 const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3, customer: 4 };
 
@@ -40,13 +46,17 @@ export class Bench {
   readonly told: { readonly answer: DescribedAnswer; readonly partition: number }[] = [];
   book: RuleBook | 'starting' | undefined = bookOf(7);
   now = 1_000;
+  /** What the leader of any partition says of the rules. */
+  inForce: LookAnswer = standingBy(7);
   /** What this node leads and denies at once, by how its key begins. */
   readonly denied = new Map<string, Decision>();
   readonly requests = new DescribedRequests({
     book: () => this.book,
     partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
-    ask: (request, done, deadlineMillis) =>
-      this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) }),
+    ask: (request, done, deadlineMillis) => {
+      if (request.ask === 'look') done(this.inForce as never, 0);
+      else this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) });
+    },
     deniedHere: ({ userId }) => this.denied.get(userId.split('=')[0] ?? ''),
     newId: () => `id${this.asked.length}`,
     monotonicMillis: () => this.now,

@@ -5,6 +5,7 @@
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
 import type { DescribedDone, DescribedRequest } from '../../src/api/described.ts';
+import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -13,21 +14,12 @@ import type { ClientWorld } from './client-world.ts';
 import { CustomerWatch } from './customer-watch.ts';
 import type { DescribedChecker } from './described-checker.ts';
 import { customerKeyOf } from './described-limits.ts';
+import { isCurrent, type Question, wordOf } from './described-questions.ts';
 import { type Asking, mayBegin } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
-
-/** One question of a node. */
-interface Question {
-  readonly node: SimNode;
-  readonly request: AllowRequest | RefundRequest;
-  /** For whom; undefined: what is given back, and nobody waits for. */
-  readonly asking: Asking | undefined;
-  readonly askedAt: number;
-  answered(answer: AllowAnswer | RefundAnswer, partition: number): void;
-}
 
 export class DescribedWatch {
   readonly #world: ClientWorld;
@@ -104,7 +96,7 @@ export class DescribedWatch {
     const { life } = node;
     const ask = core.ask.bind(core);
     core.ask = (request, done, deadlineMillis) => {
-      if (deadlineMillis === undefined || request.ask === 'look') {
+      if (deadlineMillis === undefined) {
         ask(request, done, deadlineMillis);
         return;
       }
@@ -126,12 +118,14 @@ export class DescribedWatch {
       const question =
         request.ask === 'refund'
           ? this.#giveBack(node, request)
-          : request.ifRemembered === true
-            ? this.#recall(node, request, deadlineMillis)
-            : this.#question(node, request, deadlineMillis);
+          : request.ask === 'look'
+            ? this.#look(node, request)
+            : request.ifRemembered === true
+              ? this.#recall(node, request, deadlineMillis)
+              : this.#question(node, request, deadlineMillis);
       this.#open.add(question);
       this.#world.asks.asked(node.id, request);
-      const told = (answer: AllowAnswer | RefundAnswer, partition: number): void => {
+      const told = (answer: AllowAnswer | RefundAnswer | LookAnswer, partition: number): void => {
         if (isCurrent(node, life)) this.#answered(question, answer, partition);
         this.#goOn(question.asking, () => done(answer as never, partition));
       };
@@ -164,7 +158,7 @@ export class DescribedWatch {
     return asking;
   }
 
-  #answered(question: Question, answer: AllowAnswer | RefundAnswer, partition: number): void {
+  #answered(question: Question, answer: AllowAnswer | RefundAnswer | LookAnswer, partition: number): void {
     const { node, request } = question;
     check(this.#open.delete(question), () => `${JSON.stringify(request)} was answered twice`);
     this.#world.asks.answered(node.id, request);
@@ -189,6 +183,18 @@ export class DescribedWatch {
         const { limits } = this.#world;
         limits.refunded(group, request, answer.refund, this.#world.committedIndex(group));
       },
+    };
+  }
+
+  /** Which rules are in force, where those of the node find no limit? */
+  #look(node: SimNode, request: LookRequest): Question {
+    check(request.ruleId === '0/1ms', () => `node ${node.id} looks at ${JSON.stringify(request)}`);
+    return {
+      node,
+      request,
+      asking: undefined,
+      askedAt: this.#world.now(),
+      answered: ({ kind }) => this.#world.story.seen(`rules in force ${kind}`),
     };
   }
 
@@ -333,15 +339,4 @@ export class DescribedWatch {
       check(!isLate, () => `node ${node.id} never answered ${JSON.stringify(request)}`);
     }
   }
-}
-
-/** What a process says after its end reaches nobody. */
-function isCurrent(node: SimNode, life: number): boolean {
-  return node.life === life && node.isUp;
-}
-
-function wordOf(answer: AllowAnswer): string {
-  if (answer.kind === 'unavailable') return answer.reason;
-  if (answer.kind !== 'decision') return answer.kind;
-  return answer.isRepeat === true ? 'repeated' : answer.decision.allowed ? 'granted' : 'denied';
 }

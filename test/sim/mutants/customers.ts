@@ -73,7 +73,7 @@ export const CUSTOMERS: readonly Mutant[] = [
     bug: 'a node does not say with which record it matched a request',
     edits: [
       {
-        in: 'DescribedRequests.#guardOf',
+        in: 'guardOf',
         find: 'return { userId: customer.key, version: customer.version };',
         replace: 'return undefined;',
       },

@@ -216,4 +216,20 @@ export const MATCHING: readonly Mutant[] = [
       why: 'the simulator has no gateways, and users that name no rule mean the default one',
     },
   },
+  {
+    id: 'A23',
+    bug: 'what no rule of its node limits is let through, whatever rules are in force',
+    law: 'the rules in force are those that decide',
+    edits: [
+      {
+        in: 'refusalIn',
+        find: 'answer.standing.rulesVersion <= rulesVersion',
+        replace: 'answer.standing.rulesVersion > 0',
+      },
+    ],
+    unitTest: {
+      file: 'matching/confirmed-rules.test.ts',
+      why: 'nothing of such a request enters a log, and its answer names the rules that it is by',
+    },
+  },
 ];

@@ -1,0 +1,69 @@
+/** A request without a limit is let through by rules that are in force, and by no others. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CONFIRMED_MILLIS } from '../../src/matching/confirmed-rules.ts';
+import { Bench, bookOf, GONE, standingBy } from './bench.ts';
+
+const FREE = { tenant: 'acme' };
+const UNLIMITED = { kind: 'unlimited', rulesVersion: 7 };
+const CHANGED = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
+const DOCUMENT = 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]';
+const OPEN = 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute }, failMode: open }]';
+
+let bench: Bench;
+
+function told(): unknown[] {
+  return bench.told.map(({ answer }) => answer);
+}
+
+beforeEach(() => {
+  bench = new Bench();
+  bench.book = bookOf(7, DOCUMENT);
+});
+
+describe('a request that no rule of this node limits', () => {
+  it.each([6, 7])('is let through where a leader has the rules of version %i', (version) => {
+    bench.inForce = standingBy(version);
+    bench.ask(FREE);
+    expect(told()).toEqual([UNLIMITED]);
+  });
+
+  it('waits for the rules in force where those are newer, and is decided by them', () => {
+    bench.inForce = standingBy(8);
+    bench.ask(FREE);
+    bench.requests.tick();
+    expect(told()).toEqual([]);
+    bench.book = bookOf(8, 'rules: [{ id: tenant, key: tenant, windows: { limit: 2, per: minute } }]');
+    bench.requests.tick();
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([
+      { userId: 'tenant=acme', ruleId: 'tenant', matchedBy: 8 },
+    ]);
+  });
+
+  it('is refused where this node does not hear of them in time', () => {
+    bench.inForce = standingBy(8);
+    bench.ask(FREE);
+    bench.now += 500;
+    bench.requests.tick();
+    expect(told()).toEqual([CHANGED]);
+  });
+
+  it('is unavailable where nobody can say, unless all rules let through what nobody can decide', () => {
+    bench.inForce = GONE;
+    bench.ask(FREE);
+    bench.book = bookOf(7, OPEN);
+    bench.ask(FREE);
+    bench.inForce = { ...GONE, reason: 'not_member' };
+    bench.ask(FREE);
+    expect(told()).toEqual([GONE, UNLIMITED, { ...GONE, reason: 'not_member' }]);
+  });
+
+  it('is let through for a while by what was said once, counted from when it was asked', () => {
+    bench.ask(FREE);
+    bench.inForce = GONE;
+    bench.now += CONFIRMED_MILLIS - 1;
+    bench.ask(FREE);
+    bench.now += 1;
+    bench.ask(FREE);
+    expect(told()).toEqual([UNLIMITED, UNLIMITED, GONE]);
+  });
+});

@@ -1,0 +1,28 @@
+/** What nodes ask for described requests, as it is heard: data, and words for it. */
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { Asking } from './described-rounds.ts';
+import type { SimNode } from './sim-node.ts';
+
+/** One question of a node. */
+export interface Question {
+  readonly node: SimNode;
+  readonly request: AllowRequest | RefundRequest | LookRequest;
+  /** For whom; undefined: what is given back, and nobody waits for; and who looks which rules are in force. */
+  readonly asking: Asking | undefined;
+  readonly askedAt: number;
+  answered(answer: AllowAnswer | RefundAnswer | LookAnswer, partition: number): void;
+}
+
+/** What a process says after its end reaches nobody. */
+export function isCurrent(node: SimNode, life: number): boolean {
+  return node.life === life && node.isUp;
+}
+
+export function wordOf(answer: AllowAnswer): string {
+  if (answer.kind === 'unavailable') return answer.reason;
+  if (answer.kind !== 'decision') return answer.kind;
+  return answer.isRepeat === true ? 'repeated' : answer.decision.allowed ? 'granted' : 'denied';
+}
