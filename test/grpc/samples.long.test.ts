@@ -20,6 +20,12 @@ const PUBLISHED = [
   'envoy/extensions/transport_sockets/tls/v3/tls.proto',
 ];
 
+interface Described {
+  readonly key?: string;
+  readonly rate_limit?: unknown;
+  readonly descriptors?: readonly Described[];
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
 let types: protobuf.Root;
@@ -81,6 +87,30 @@ describe('the sample gateway', () => {
     expect(allNamed(sample, 'failure_mode_deny')).toEqual([true]);
     const ports = [1, 2, 3].map((id) => localAddress(id, LOCAL_DEFAULTS.basePort).grpc?.port);
     expect(allNamed(sample, 'port_value')).toEqual(expect.arrayContaining(ports));
+  });
+
+  it('does not believe its clients where they are', () => {
+    expect(allNamed(sample, 'use_remote_address')).toEqual([true]);
+    expect(allNamed(sample, 'xff_num_trusted_hops')).toEqual([0]);
+  });
+
+  it('has a limit for each list of descriptors that it sends', async () => {
+    const { descriptors } = parse(await readFile(join(SAMPLES, 'ratelimit.yaml'), 'utf8')) as Described;
+    const keyOf = (action: Fields): string => {
+      const { descriptor_key: key } = (action['request_headers'] ?? {}) as Fields;
+      return typeof key === 'string' ? key : (Object.keys(action)[0] ?? '');
+    };
+    const lists = allNamed(sample, 'actions') as Fields[][];
+    const sent = lists.map((actions) => actions.map(keyOf));
+    expect(sent).toHaveLength(3);
+    for (const keys of sent) {
+      const found = keys.reduce<readonly Described[]>(
+        (level, key) =>
+          level.flatMap((each) => (each.descriptors ?? []).filter((inner) => inner.key === key)),
+        [{ descriptors: descriptors ?? [] }],
+      );
+      expect(found.some(({ rate_limit: limit }) => limit !== undefined)).toBe(true);
+    }
   });
 
   it('has limits that can be put in force, for the domain that it asks', async () => {
