@@ -26,14 +26,17 @@ export function disagreement(world: World, members: readonly SimNode[]): string 
   return behind(world, members) ?? unaware(world);
 }
 
-/** Members hold what is placed on them, all of it, and nothing else. */
+/** Members hold what is placed on them, all of it, and nothing else: but who waits to be replaced by one that never comes keeps its copy. */
 function behind({ placement, raft }: World, members: readonly SimNode[]): string | undefined {
   for (let partition = 0; partition < placement.partitionCount; partition += 1) {
     const group = groupOfPartition(partition);
+    const placed = placement.replicasOf(partition);
+    const mayEnd = placed.every((id) => members.some((node) => node.id === id));
     for (const node of members) {
       const status = node.core?.raft.status(group);
-      if (!placement.replicasOf(partition).includes(node.id)) {
-        if (status !== undefined) return `node ${node.id} has not deleted its replica of group ${group}`;
+      if (!placed.includes(node.id)) {
+        if (status !== undefined && mayEnd)
+          return `node ${node.id} has not deleted its replica of group ${group}`;
         continue;
       }
       if (status?.applied !== raft.committedIndex(group))

@@ -17,8 +17,10 @@ import {
   isOver,
   isRepeat,
   limitsAsked,
-  mayBegin,
+  mayFollow,
   mustStay,
+  recordOf,
+  RESERVED,
   type Reservation,
   type Round,
   wordsOfAsking,
@@ -37,9 +39,6 @@ export interface DescribedCheckerInit {
   readonly partitionOf: (userId: string) => number;
   readonly customers: CustomerLedger;
 }
-
-/** Of every reservation, and of no client's request. */
-const RESERVED = '~';
 
 interface Charge {
   isTakenBack: boolean;
@@ -83,7 +82,7 @@ export class DescribedChecker {
 
   /** Of several requests with one deadline: is this one asked for by `request`, as far as the rules and its rounds tell? */
   mayAsk(asking: Asking, request: AllowRequest): boolean {
-    const { matchedBy: version = 0, requestId = '' } = request;
+    const { matchedBy: version = 0 } = request;
     if (!this.#init.documents.some((one) => one.version === version)) return false;
     const isTrial = this.isTrial(request);
     const records = this.#customers.recordsOf(asking);
@@ -94,15 +93,7 @@ export class DescribedChecker {
       );
     });
     if (!isMeant || isTrial) return isMeant;
-    const last = asking.rounds.at(-1);
-    const isIn = last !== undefined && !isOver(last);
-    if (!requestId.startsWith(RESERVED))
-      return (
-        requestId === (asking.request.requestId ?? '') && (isIn ? last.first === undefined : mayBegin(asking))
-      );
-    const words = wordsOfLimits(limitsAsked(request));
-    if (!isIn) return mayBegin(asking);
-    return last.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== words);
+    return mayFollow(asking, request, () => this.#limits.sharesOf(asking, version, recordOf(asking)));
   }
 
   /** A node asks for limits of `asking`. The answer belongs into what is returned. */
@@ -123,6 +114,7 @@ export class DescribedChecker {
       check(!this.#reservations.has(id), () => `two reservations have the id ${id}`);
       const own: Reservation = { request, answer: undefined, isReleased: false, release: undefined };
       round.reservations.push(own);
+      asking.digest ??= request.askedDigest;
       this.#reservations.set(id, { asking, round, own });
       return own;
     }
@@ -313,7 +305,7 @@ export class DescribedChecker {
       return last;
     }
     if (last !== undefined) this.#checkReleased(asking, last);
-    const record = asking.customer && (asking.confirmed ?? asking.customer.known());
+    const record = recordOf(asking);
     asking.confirmed = undefined;
     const round: Round = {
       version,

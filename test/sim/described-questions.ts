@@ -3,8 +3,10 @@ import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
+import type { ClientWorld } from './client-world.ts';
 import type { Asking } from './described-rounds.ts';
 import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
 
 /** One question of a node. */
 export interface Question {
@@ -25,4 +27,16 @@ export function wordOf(answer: AllowAnswer): string {
   if (answer.kind === 'unavailable') return answer.reason;
   if (answer.kind !== 'decision') return answer.kind;
   return answer.isRepeat === true ? 'repeated' : answer.decision.allowed ? 'granted' : 'denied';
+}
+
+/** Which rules are in force, where those of the node find no limit? */
+export function questionOfRules(world: ClientWorld, node: SimNode, request: LookRequest): Question {
+  check(request.ruleId === '0/1ms', () => `node ${node.id} looks at ${JSON.stringify(request)}`);
+  return {
+    node,
+    request,
+    asking: undefined,
+    askedAt: world.now(),
+    answered: ({ kind }) => world.story.seen(`rules in force ${kind}`),
+  };
 }

@@ -10,6 +10,9 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { ExpectedLimit } from './documents.ts';
 import type { SimNode } from './sim-node.ts';
 
+/** Of every reservation, and of no client's request. */
+export const RESERVED = '~';
+
 export interface Reservation {
   readonly request: AllowRequest;
   answer: AllowAnswer | undefined;
@@ -41,6 +44,8 @@ export interface Asking {
   /** That its node has just read that this is so; and that this is so, and a block. */
   confirmed: CustomerRecord | undefined;
   isBlocked: boolean;
+  /** Of what was asked, as its reservations have it; others of the same deadline have theirs. */
+  digest: number | undefined;
   /** What its node went by when it asked for an earlier grant. */
   recalledBy: CustomerRecord | undefined;
   /** What is remembered under its id, if that was asked for: a round was refused. */
@@ -72,6 +77,11 @@ export function mustStay({ first }: Round): boolean {
   return first !== undefined && !isCertainlyNone(first.answer) && !isRepeat(first.answer);
 }
 
+/** What its node goes by of its customer if it asks anew. */
+export function recordOf({ customer, confirmed }: Asking): CustomerRecord | undefined {
+  return customer && (confirmed ?? customer.known());
+}
+
 /** Its node waits for nothing, and may ask anew. */
 export function mayBegin({ isAnswered, busy, rounds }: Asking): boolean {
   const last = rounds.at(-1);
@@ -101,4 +111,30 @@ export function wordsOfLimits(limits: readonly ExpectedLimit[]): string {
 
 export function wordsOfAsking({ request: { descriptors, cost, requestId }, node }: Asking): string {
   return `${JSON.stringify({ ...Object.fromEntries(descriptors), cost, requestId })} at node ${node.id}`;
+}
+
+/**
+ * Whether this may be what its node asks next for `asking`, and not for another one of the same deadline and limits.
+ *
+ * @param sharesOf those of a round that would begin with it
+ */
+export function mayFollow(
+  asking: Asking,
+  request: AllowRequest,
+  sharesOf: () => readonly (readonly ExpectedLimit[])[],
+): boolean {
+  const last = asking.rounds.at(-1);
+  const open = last === undefined || isOver(last) ? undefined : last;
+  if (open === undefined ? !mayBegin(asking) : open.version !== request.matchedBy) return false;
+  const [first = [], ...others] = open?.shares ?? sharesOf();
+  const { requestId = '' } = request;
+  const words = wordsOfLimits(limitsAsked(request));
+  if (!requestId.startsWith(RESERVED)) {
+    const isOwn = requestId === (asking.request.requestId ?? '') && wordsOfLimits(first) === words;
+    const held = open?.reservations.filter(({ answer }) => isGrant(answer)) ?? [];
+    return isOwn && open?.first === undefined && held.length === others.length;
+  }
+  if (asking.digest !== undefined && asking.digest !== request.askedDigest) return false;
+  const isFree = open?.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== words);
+  return isFree !== false && others.some((share) => wordsOfLimits(share) === words);
 }

@@ -5,7 +5,7 @@
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
 import type { DescribedDone, DescribedRequest } from '../../src/api/described.ts';
-import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
+import type { LookAnswer } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -14,7 +14,7 @@ import type { ClientWorld } from './client-world.ts';
 import { CustomerWatch } from './customer-watch.ts';
 import type { DescribedChecker } from './described-checker.ts';
 import { customerKeyOf } from './described-limits.ts';
-import { isCurrent, type Question, wordOf } from './described-questions.ts';
+import { isCurrent, type Question, questionOfRules, wordOf } from './described-questions.ts';
 import { type Asking, mayBegin } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
@@ -52,6 +52,7 @@ export class DescribedWatch {
       customer: key === undefined ? undefined : { key, known: () => this.#customers.known(node, key) },
       confirmed: undefined,
       isBlocked: false,
+      digest: undefined,
       recalledBy: undefined,
       recalled: undefined,
       isAnswered: false,
@@ -119,7 +120,7 @@ export class DescribedWatch {
         request.ask === 'refund'
           ? this.#giveBack(node, request)
           : request.ask === 'look'
-            ? this.#look(node, request)
+            ? questionOfRules(this.#world, node, request)
             : request.ifRemembered === true
               ? this.#recall(node, request, deadlineMillis)
               : this.#question(node, request, deadlineMillis);
@@ -143,14 +144,12 @@ export class DescribedWatch {
 
   /** For whom a node reads the record of a customer. */
   #reader(node: SimNode, { userId, action }: CustomerRequest, deadlineMillis: number): Asking {
-    const key = `${node.id}/${node.life}/${deadlineMillis}`;
-    const known = this.#byDeadline.get(key) ?? [];
+    const known = this.#ofDeadline(node, deadlineMillis);
     const now = this.#asking;
-    const all = now === undefined || known.includes(now) ? known : [now, ...known];
-    this.#byDeadline.set(key, all);
+    if (now !== undefined && !known.includes(now)) known.unshift(now);
     const isMeant = (one: Asking | undefined): boolean =>
       one !== undefined && mayBegin(one) && one.customer?.key === userId;
-    const asking = isMeant(now) ? now : all.find(isMeant);
+    const asking = isMeant(now) ? now : known.find(isMeant);
     check(
       asking !== undefined && action.type === 'read',
       () => `node ${node.id} asks for ${JSON.stringify(action)} of ${userId}, and nobody asked it`,
@@ -186,22 +185,9 @@ export class DescribedWatch {
     };
   }
 
-  /** Which rules are in force, where those of the node find no limit? */
-  #look(node: SimNode, request: LookRequest): Question {
-    check(request.ruleId === '0/1ms', () => `node ${node.id} looks at ${JSON.stringify(request)}`);
-    return {
-      node,
-      request,
-      asking: undefined,
-      askedAt: this.#world.now(),
-      answered: ({ kind }) => this.#world.story.seen(`rules in force ${kind}`),
-    };
-  }
-
   /** Was it granted before? It charges nothing, whatever becomes of it. */
   #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
-    const key = `${node.id}/${node.life}/${deadlineMillis}`;
-    const known = this.#byDeadline.get(key) ?? [];
+    const known = this.#ofDeadline(node, deadlineMillis);
     const isMeant = (one: Asking | undefined): boolean =>
       one !== undefined && mayBegin(one) && one.request.requestId === request.requestId;
     // What its node denies at once is recalled before anything is asked.
@@ -211,7 +197,7 @@ export class DescribedWatch {
       () => `node ${node.id} recalls ${JSON.stringify(request)}, and nobody asked it`,
     );
     // It may be asked again with a tick, when the rules changed meanwhile.
-    if (!known.includes(asking)) this.#byDeadline.set(key, [...known, asking]);
+    if (!known.includes(asking)) known.push(asking);
     asking.recalledBy = asking.confirmed ?? asking.customer?.known();
     asking.confirmed = undefined;
     asking.busy += 1;
@@ -234,7 +220,7 @@ export class DescribedWatch {
   }
 
   #question(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
-    const asking = this.#askingOf(`${node.id}/${node.life}/${deadlineMillis}`, request);
+    const asking = this.#askingOf(node, request, deadlineMillis);
     check(
       asking !== undefined,
       () => `node ${node.id} asks for ${JSON.stringify(request)}, and nobody asked it`,
@@ -282,18 +268,31 @@ export class DescribedWatch {
     this.#check(request, answer, { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt });
   }
 
-  /** Whose limits these are; undefined: nobody's. */
-  #askingOf(key: string, request: AllowRequest): Asking | undefined {
+  #ofDeadline({ id, life }: SimNode, deadlineMillis: number): Asking[] {
+    const key = `${id}/${life}/${deadlineMillis}`;
     const known = this.#byDeadline.get(key) ?? [];
     this.#byDeadline.set(key, known);
+    return known;
+  }
+
+  /** Whose limits these are; undefined: nobody's. */
+  #askingOf(node: SimNode, request: AllowRequest, deadlineMillis: number): Asking | undefined {
+    const known = this.#ofDeadline(node, deadlineMillis);
     const now = this.#asking;
     if (now !== undefined && this.#checker.mayAsk(now, request)) {
       if (!known.includes(now)) known.push(now);
       return now;
     }
+    // For some a node asks nothing until it has heard which rules are in force.
+    const unasked = [...this.#askings].filter((one) => one.node === node && one.rounds.length === 0);
+    const fitting = [...known, ...unasked].filter(
+      (one) => !one.isAnswered && this.#checker.mayAsk(one, request),
+    );
+    const own = fitting.find(({ digest }) => digest !== undefined && digest === request.askedDigest);
+    const asking = own ?? fitting[0];
+    if (asking !== undefined && !known.includes(asking)) known.push(asking);
     // None fits: then it is said of the last one what is wrong.
-    const fitting = known.filter((asking) => !asking.isAnswered && this.#checker.mayAsk(asking, request));
-    return fitting[0] ?? known.at(-1) ?? now;
+    return asking ?? known.at(-1) ?? now;
   }
 
   /** Against the log of its partition. */
