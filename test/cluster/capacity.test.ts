@@ -53,6 +53,8 @@ describe('a flood of new users at nodes with a 90 MB heap', () => {
       rules: [LONG, SHORT],
       partitions: 4,
       stateBytesMax: STATE_BYTES_MAX,
+      // However long a busy machine takes for the flood.
+      requestIdHorizonMillis: LONG.windowMillis,
     });
     for (const id of cluster.ids) {
       const node = cluster.startNode(id, ([command = '', ...args]) => [

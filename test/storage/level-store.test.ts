@@ -200,7 +200,8 @@ describe('garbage', () => {
     }
     await written(store, [append(2, [entry(1)])]);
     const before = await bytesOf(directory);
-    expect(before).toBeGreaterThan(8 << 20);
+    // A part of it LevelDB may have in memory only.
+    expect(before).toBeGreaterThan(4 << 20);
     await written(store, [
       { group: 1, placement: 1, remove: true, hardState: { term: 1, vote: 0, commit: 0 }, entries: [] },
     ]);
