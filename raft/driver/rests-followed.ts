@@ -20,6 +20,8 @@ interface LeaderNode {
   /** Of those on the list: which rest here, and which do not. */
   readonly resting: Set<Group>;
   readonly awake: Set<GroupId>;
+  /** Those that woke here since the last answer: its node is to hear of that before they rest again. */
+  readonly untold: Set<Group>;
 }
 
 export class FollowedRests {
@@ -61,6 +63,7 @@ export class FollowedRests {
     if (leader === undefined) return;
     leader.resting.delete(group);
     leader.awake.add(group.id);
+    leader.untold.add(group);
     group.core.rest.endAsFollower({
       silentTicks: this.#ticks - leader.heardTick,
       timeMillis: leader.readingMillis + aheadMillis,
@@ -88,6 +91,7 @@ export class FollowedRests {
       leader.heardTick = this.#ticks;
       leader.seenAtMillis = this.#init.monotonicMillis();
     }
+    leader.untold.clear();
     return {
       kind: 'beatAnswer',
       from: this.#init.id,
@@ -106,6 +110,7 @@ export class FollowedRests {
       seenAtMillis: this.#init.monotonicMillis(),
       resting: new Set(),
       awake: new Set(),
+      untold: new Set(),
     };
     this.#leaders.set(from, leader);
     return leader;
@@ -144,11 +149,17 @@ export class FollowedRests {
   }
 
   /** What rests here already needs no other look than at what the leader says of it. */
-  #agrees({ resting }: LeaderNode, group: Group, leader: NodeId, { term, index }: IdleGroup): boolean {
+  #agrees(
+    { resting, untold }: LeaderNode,
+    group: Group,
+    leader: NodeId,
+    { term, index }: IdleGroup,
+  ): boolean {
     const { core, incoming } = group;
     if (!core.rest.agreesTo({ leader, term, index })) return false;
     if (resting.has(group)) return true;
     if (group.rest !== undefined || incoming !== undefined || this.#init.isActive(group)) return false;
+    if (untold.has(group)) return false;
     return core.isAtRest && isTold(group);
   }
 }

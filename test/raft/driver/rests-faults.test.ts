@@ -148,4 +148,25 @@ describe('followers that rested', () => {
     await cluster.until(() => anew.fatals.length > 0, 4 * HEARTBEAT_TICKS);
     expect(anew.fatals[0]).toBeInstanceOf(RolledBackError);
   });
+
+  it('tell that they woke, also where another list comes before they could', async () => {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    await cluster.tick(QUIET_TICKS);
+    const one = cluster.otherThan(leader);
+    const beats = cluster.sent.flatMap(({ to, message }) =>
+      to === one.id && message.kind === 'beat' ? [message] : [],
+    );
+    const list = beats.find(({ groups }) => groups !== undefined);
+    const last = beats.at(-1);
+    if (list === undefined || last === undefined) throw new Error('a list');
+    cluster.sent.length = 0;
+    // Its leader must hear that it would not lead, or would again.
+    one.raft.avoidLeading('draining', true);
+    one.turn();
+    one.raft.receive([{ ...list, version: list.version + 1, readingMillis: last.readingMillis }]);
+    await cluster.settle();
+    const answers = cluster.sent.flatMap(({ message }) => (message.kind === 'beatAnswer' ? [message] : []));
+    expect(answers).toMatchObject([{ from: one.id, version: list.version + 1, awake: [GROUP] }]);
+  });
 });

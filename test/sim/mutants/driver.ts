@@ -266,4 +266,14 @@ export const DRIVER: readonly Mutant[] = [
       why: 'in the simulator nobody is late by less than an election timeout',
     },
   },
+  {
+    id: 'E6',
+    bug: 'a follower that woke rests again with the next list, and its leader hears nothing of that',
+    law: 'a leader knows which of its followers would lead',
+    edits: [{ in: 'FollowedRests.#agrees', find: 'untold.has(group)', replace: 'false' }],
+    unitTest: {
+      file: 'raft/driver/rests-faults.test.ts',
+      why: 'nobody is drained in the simulator',
+    },
+  },
 ];
