@@ -17,11 +17,21 @@ const WATCH_MILLIS = 1_000;
 const RULES_LOOK_MILLIS = 50;
 const RULES_LOOKS_MAX = 40;
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 /** Whoever else runs, of the same cluster. Some were started by hand, after they had ended here for example. */
 async function sayWhoStays(config: ClusterConfig, nodes: StartedNodes | undefined): Promise<void> {
   const status = await clusterReport(config);
   for (const { id, http, pid, up } of status?.nodes ?? []) {
-    if (!up || (pid !== null && nodes?.has(pid) === true)) continue;
+    if (pid === null || nodes?.has(pid) === true) continue;
+    // Where the machine is busy others may not have heard of it for a while.
+    if (!up && !isAlive(pid)) continue;
     console.log(`node ${id} (${http}, pid ${pid}) was not started by this command and keeps running`);
   }
 }
