@@ -6,7 +6,7 @@ import { NODE_ID_MAX } from '../api/node-address.ts';
 import { CA } from './ca-option.ts';
 import type { RecoverOptions } from './recover-command.ts';
 import {
-  basePortOption,
+  BASE_PORT,
   directoryOption,
   integerFrom,
   integerOption,
@@ -53,7 +53,7 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
       const { backUp } = await import('./backup-command.ts');
       await backUp({ ...options, print });
     });
-  const { nodes, basePort } = LOCAL_DEFAULTS;
+  const { nodes } = LOCAL_DEFAULTS;
   program
     .command('restore')
     .description(
@@ -62,11 +62,7 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
     .requiredOption('--from <dir>', 'the directory of a backup', directoryOption)
     .option('--data <dir>', 'where the databases are kept', directoryOption, './data')
     .option('--nodes <n>', `number of nodes, 1 to ${NODES_MAX} (default ${nodes})`, integerFrom(1, NODES_MAX))
-    .option(
-      '--base-port <n>',
-      `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.. (default ${basePort})`,
-      basePortOption,
-    )
+    .option(...BASE_PORT)
     .option('--tls', 'make certificates for all nodes, and speak TLS with peers and clients')
     .option(
       '--without-tokens',

@@ -7,7 +7,7 @@ import { LOCAL_DEFAULTS, localConfig, PARTITIONS_PER_NODE } from '../config/clus
 import { type ClusterConfig, PARTITIONS_MAX } from '../config/config.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { OWN_TLS_SETTINGS } from '../tls/certificate-files.ts';
-import { basePortOption, directoryOption, integerFrom } from './options.ts';
+import { BASE_PORT, directoryOption, integerFrom } from './options.ts';
 
 /** What is absent was not given. */
 export interface NewClusterOptions {
@@ -26,7 +26,7 @@ export function withNewClusterOptions(
   command: Command,
   nodes: { readonly words: string; readonly parse: (text: string) => number },
 ): Command {
-  const { nodes: nodesDefault, limit, windowMillis, basePort } = LOCAL_DEFAULTS;
+  const { nodes: nodesDefault, limit, windowMillis } = LOCAL_DEFAULTS;
   return command
     .option('--data <dir>', 'where the databases and logs are kept', directoryOption, './data')
     .option('--nodes <n>', `number of nodes, ${nodes.words} (default ${nodesDefault})`, nodes.parse)
@@ -41,11 +41,7 @@ export function withNewClusterOptions(
       `window in milliseconds (default ${windowMillis})`,
       integerFrom(1, WINDOW_MILLIS_MAX),
     )
-    .option(
-      '--base-port <n>',
-      `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.. (default ${basePort})`,
-      basePortOption,
-    )
+    .option(...BASE_PORT)
     .option('--tls', 'make certificates for all nodes, and speak TLS with peers and clients');
 }
 

@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { HostPort } from '../api/node-address.ts';
+import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { NODES_MAX } from '../config/config.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { InvalidFieldError } from '../api/fields.ts';
@@ -9,8 +10,8 @@ import { labelAt } from '../api/node-labels.ts';
 import { TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
 import { InvalidArgumentError } from 'commander';
 
-/** The Redis protocol has the highest ports: the base port + 2000 + the id of the node. */
-const BASE_PORT_MAX = 65_535 - 2_000 - NODES_MAX;
+/** gRPC has the highest ports: the base port + 3000 + the id of the node. */
+const BASE_PORT_MAX = 65_535 - 3_000 - NODES_MAX;
 
 /** A whole number within these bounds. */
 export function integerFrom(min: number, max: number): (text: string) => number {
@@ -102,6 +103,11 @@ export function labelOption(text: string): string {
 
 export const ZONE = ['--zone <name>', 'what fails together around it: a data centre, rack or zone'] as const;
 export const HOST = ['--host <name>', 'its machine, which never has two copies if others can'] as const;
+export const BASE_PORT = [
+  '--base-port <n>',
+  `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.., gRPC on n+3001.. (default ${LOCAL_DEFAULTS.basePort})`,
+  basePortOption,
+] as const;
 export const INSECURE = [
   '--insecure',
   'listen on addresses that other machines reach without TLS: anybody there can use it or pose as a node',

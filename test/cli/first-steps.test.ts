@@ -32,7 +32,7 @@ describe('in a clone', () => {
     ['quorate', ['--help'], ['init', 'node', 'join', 'nodes', '--version']],
     ['quorate', ['node', '--help'], ['--id', '--data', '--log-level']],
     ['quorate', ['nodes', 'add', '--help'], ['--replace', '--via', '--timeout']],
-    ['start', ['--help'], ['--fresh', '--nodes', '--base-port']],
+    ['start', ['--help'], ['--fresh', '--nodes', '--base-port', 'gRPC']],
   ] as const)('%s %j tells what there is', async (command, args, words) => {
     const { code, stdout } = await (command === 'start' ? ended(command, args, home) : ran(args, home));
     expect(code).toBe(0);
