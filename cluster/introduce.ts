@@ -43,7 +43,8 @@ export function introduce(
     const { id, resp, grpc } = node;
     const redis = resp === undefined ? '' : `  ${redisScheme}://${resp.host}:${resp.port}`;
     const envoy = grpc === undefined ? '' : `  grpc ${grpc.host}:${grpc.port}`;
-    console.log(`  node ${id}  ${urlOf(node, tls)}${redis}${envoy}`);
+    const pid = status.nodes.find((other) => other.id === id)?.pid ?? '?';
+    console.log(`  node ${id}  ${urlOf(node, tls)}${redis}${envoy}  pid ${pid}`);
   }
   console.log('');
   console.log(`  ${describeLeaders(status)}`);
@@ -54,5 +55,6 @@ export function introduce(
   console.log(`  curl -s${trust} ${urlOf(first, tls)}/v1/allow -H 'content-type: application/json' \\`);
   console.log(`    -d '{"userId":"ada"}'`);
   console.log('');
-  console.log('Ctrl-C stops the cluster.');
+  // npm does not pass a signal on: whoever stops it by its own id leaves the nodes behind.
+  console.log(`Ctrl-C stops the cluster, and so does: kill ${process.pid}`);
 }

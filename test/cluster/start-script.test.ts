@@ -36,6 +36,8 @@ describe('the cluster script', () => {
     expect(JSON.parse(stdout)).toMatchObject({ allowed: true, limit: 2, remaining: 1 });
 
     const [, second = 0] = await script.pids();
+    expect(cluster.output).toMatch(new RegExp(`node 2 .* pid ${second}\n`));
+    expect(cluster.output).toContain(`kill ${cluster.child.pid}\n`);
     process.kill(second, 'SIGKILL');
     await cluster.says('node 2 was ended by SIGKILL');
     await cluster.says('npm run node -- --id 2');
