@@ -19,7 +19,7 @@ export class ClusterCommandError extends Error {
 }
 
 export type NodeBody = Readonly<Record<string, unknown>>;
-/** Status 0: nobody answered, for the reason in `message`; `isUnreachable`: there is no connection at all. */
+/** Status 0: nobody answered, for the reason in `message`; `isUnreachable`: there was no connection at all, so nothing was sent. */
 export interface NodeResponse {
   readonly status: number;
   readonly body: NodeBody;
@@ -60,14 +60,30 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (url.protocol === 'https:' && typeof code === 'string' && code !== 'ABORT_ERR' && isDistrust({ code }))
-      throw new ClusterCommandError(
-        `${url.origin} is not trusted (${code}): give the CA of the cluster with --ca, and a host that is in the certificate of the node`,
-      );
+      throw new ClusterCommandError(`${url.origin} ${distrust(code)}`);
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
     const waited = timeoutMillis < 1_000 ? `${timeoutMillis} ms` : `${Math.round(timeoutMillis / 1_000)} s`;
-    const message = isTimeout ? `no answer for ${waited}` : String(code ?? cause);
-    return { status: 0, body: { message }, isUnreachable: !isTimeout };
+    const isUnreachable = isNoConnection(cause);
+    const why = String(code ?? cause);
+    const broken = isUnreachable ? why : `the connection broke before an answer (${why})`;
+    return { status: 0, body: { message: isTimeout ? `no answer for ${waited}` : broken }, isUnreachable };
   }
+}
+
+function distrust(code: string): string {
+  return code === 'EPROTO'
+    ? `does not speak TLS as it should (${code}): if its doors have none, give an http:// address and no --ca`
+    : `is not trusted (${code}): give the CA of the cluster with --ca, and a host that is in the certificate of the node`;
+}
+
+/** A connection that was made and broke is another matter: what was sent may have been done. */
+function isNoConnection(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  // All addresses of a name were tried.
+  if (cause instanceof AggregateError) return cause.errors.every(isNoConnection);
+  const { syscall, code } = cause as NodeJS.ErrnoException;
+  const isUnsent = code === 'UND_ERR_CONNECT_TIMEOUT' || cause.message === 'bad port';
+  return isUnsent || syscall === 'connect' || syscall === 'getaddrinfo';
 }
 
 /** What an answer says in words. */

@@ -1,0 +1,48 @@
+/** Commands whose connection breaks: what was sent may have been done, and that is said. */
+import { rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { temporaryDirectory } from '../cluster/harness.ts';
+import { ran } from './command.ts';
+
+/** A node that dies with every request in its hands. */
+let dying: Server;
+let node: string;
+let directory: string;
+
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  dying = createServer((request) => request.resume().on('end', () => request.socket.destroy()));
+  await new Promise<void>((resolve) => dying.listen(0, '127.0.0.1', resolve));
+  node = `127.0.0.1:${(dying.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  dying.close();
+  await rm(directory, { recursive: true });
+});
+
+it.each([
+  [['allow', 'ada'], 'it may have been changed'],
+  [['users', 'block', 'ada'], 'it may have been changed'],
+  [['customers', 'delete', 'acme'], 'it may have been changed'],
+  [['tokens', 'create', '--role', 'read'], 'it may have been done'],
+  [['tokens', 'revoke', 'abcdefgh'], 'it may have been done'],
+])('%j is in doubt', async (args, words) => {
+  expect(await ran([...args, '--node', node], directory)).toMatchObject({
+    code: 75,
+    said: expect.stringContaining(words),
+  });
+});
+
+it('a question is none, and may be asked again', async () => {
+  expect(await ran(['users', 'get', 'ada', '--node', node], directory)).toMatchObject({
+    code: 69,
+    said: expect.stringContaining('the connection broke before an answer'),
+  });
+});
+
+it('a door without TLS is not taken for one that is not trusted', async () => {
+  const { code, said } = await ran(['users', 'get', 'ada', '--node', `https://${node}`], directory);
+  expect([code, said]).toEqual([64, expect.stringContaining('give an http:// address')]);
+});
