@@ -8,6 +8,8 @@ import { isOverruled } from '../src/node/rules-in-force.ts';
 
 type ShownRules = Pick<RuleTable, 'version' | 'rules'>;
 
+const RULES_SHOWN_MAX = 10;
+
 export function describeLeaders(status: ClusterReport): string {
   const ids = [...new Set([0, ...status.nodes.map((node) => node.id)])];
   const parts = ids.map((id) => {
@@ -20,11 +22,21 @@ export function describeLeaders(status: ClusterReport): string {
 }
 
 function sayRules({ version, rules }: ShownRules, inForce: ShownRules): void {
-  for (const { id, limit, windowMillis } of inForce.rules)
-    console.log(`  rule '${id}': ${limit} per ${windowMillis} ms and user, on all nodes together`);
+  for (const { id, limit, windowMillis } of inForce.rules.slice(0, RULES_SHOWN_MAX))
+    console.log(
+      `  rule '${id}': ${limit} per ${windowMillis} ms for each user or key, on all nodes together`,
+    );
+  const more = inForce.rules.length - RULES_SHOWN_MAX;
+  if (more > 0) console.log(`  and ${more} more; GET /v1/rules tells all`);
   if (!isOverruled({ version, rules }, inForce)) return;
+  if (inForce.version > version) {
+    console.log(
+      `  they are of version ${inForce.version}, and newer than those of cluster.json (${version})`,
+    );
+    return;
+  }
   console.log(
-    `  cluster.json says something else (rules version ${version}; version ${inForce.version} is in force): raise its`,
+    `  cluster.json says something else under the same version, ${version}: to have that in force, raise`,
   );
   console.log(`  rules.version above ${inForce.version} and start again, or use --limit and --window`);
 }

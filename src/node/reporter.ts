@@ -14,12 +14,18 @@ export class Reporter {
     this.#parts = parts;
     this.#core = core;
     const { config, logger } = parts.init;
-    this.#rules = new RulesWatch(config.rules, ({ version }) =>
-      logger.warn(
-        { inForce: version, ofFile: config.rules.version },
-        `the rules of cluster.json are not in force, and will not be: raise its rules.version above ${version}`,
-      ),
-    );
+    const { rules } = config;
+    this.#rules = new RulesWatch(rules, ({ version }) => {
+      const versions = { inForce: version, ofFile: rules.version };
+      // As it is after every change of a running cluster: to raise the file would take that back.
+      if (version > rules.version)
+        logger.info(versions, 'newer rules than those of cluster.json are in force');
+      else
+        logger.warn(
+          versions,
+          `the rules of cluster.json are not in force, and will not be: raise its rules.version above ${version}`,
+        );
+    });
   }
 
   report(): void {
