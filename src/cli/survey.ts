@@ -5,7 +5,7 @@
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
 import { isClusterReport } from '../api/cluster-report.ts';
 import { readCluster } from '../config/cluster-directory.ts';
-import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
+import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
 import { nodeFetch } from './node-fetch.ts';
 import { Readings } from './prometheus-text.ts';
 import { authorization } from './shown-token.ts';
@@ -53,7 +53,7 @@ export async function survey(where: Where): Promise<Survey> {
   const failed: { via: string; problem: string }[] = [];
   let isRefused = false;
   for (const via of await candidates(where)) {
-    const { status, body } = await askNode(new URL('/v1/cluster', via), ANSWER_MILLIS_MAX);
+    const { status, body, isTrusted } = await answerOf(new URL('/v1/cluster', via));
     if (status === 200 && isClusterReport(body)) {
       const { standing, reason = standing } = body.self;
       if (standing === 'member') {
@@ -63,7 +63,7 @@ export async function survey(where: Where): Promise<Survey> {
       failed.push({ via, problem: `it does not belong to the cluster: ${reason}` });
       continue;
     }
-    isRefused ||= status === 401 || status === 403;
+    isRefused ||= status === 401 || status === 403 || !isTrusted;
     failed.push({ via, problem: messageOf(body) ?? `status ${status}` });
   }
   const asked = failed.map(({ via, problem }) => `${via}: ${problem}`).join('; ');
@@ -73,15 +73,22 @@ export async function survey(where: Where): Promise<Survey> {
   );
 }
 
+/** One that is not trusted, with an expired certificate for example, must not hide the others. */
+async function answerOf(url: URL): Promise<NodeResponse & { readonly isTrusted: boolean }> {
+  try {
+    return { ...(await askNode(url, ANSWER_MILLIS_MAX)), isTrusted: true };
+  } catch (error) {
+    if (!(error instanceof ClusterCommandError)) throw error;
+    return { status: 0, body: { message: error.message }, isTrusted: false };
+  }
+}
+
 async function askOne(node: ReportedNode, via: string): Promise<SurveyedNode> {
   const { http } = node;
   if (http === null)
     return { node, readiness: undefined, metrics: undefined, problem: 'where it answers is not known' };
   const origin = `${new URL(via).protocol}//${http}`;
-  const [ready, metrics] = await Promise.all([
-    askNode(new URL('/readyz', origin), ANSWER_MILLIS_MAX),
-    readingsOf(origin),
-  ]);
+  const [ready, metrics] = await Promise.all([answerOf(new URL('/readyz', origin)), readingsOf(origin)]);
   if (ready.status === 0) {
     const problem = messageOf(ready.body) ?? 'no answer';
     return { node, readiness: undefined, metrics: undefined, problem };

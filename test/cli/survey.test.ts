@@ -1,0 +1,54 @@
+/** What is told of a cluster of which one node shows a certificate that is not trusted. */
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { trustOnly } from '../../src/cli/node-fetch.ts';
+import { survey } from '../../src/cli/survey.ts';
+import { Authority, type IssuedFor } from '../tls/authority.ts';
+
+const DAYS = 3 * 86_400_000;
+let authority: Authority;
+const servers: Server[] = [];
+
+/** A door that says of itself that it is ready, and of the cluster what `report` gives. */
+async function opened(issued: Omit<IssuedFor, 'clusterId'>, report: () => unknown): Promise<string> {
+  const { cert, key } = await authority.issue({ clusterId: 'c', ...issued });
+  const files = { cert: await readFile(cert), key: await readFile(key) };
+  const server = createServer(files, (request, response) => {
+    response.end(JSON.stringify(request.url === '/v1/cluster' ? report() : { status: 'ready' }));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+beforeAll(async () => {
+  authority = await Authority.make('c');
+  trustOnly({ ca: [await readFile(authority.caFile, 'utf8')] });
+});
+afterAll(async () => {
+  for (const server of servers) server.close();
+  await authority.remove();
+});
+
+it('is told by the others, with the reason why it was not asked', async () => {
+  const addresses: string[] = [];
+  const report = (): unknown => ({
+    self: { id: 1, standing: 'member', refusedBy: [] },
+    nodes: addresses.map((http, i) => ({ id: i + 1, http, resp: null, pid: 1, up: true, clock: null })),
+    version: 1,
+    settledVersion: 1,
+    rules: null,
+    partitions: [],
+  });
+  addresses.push(await opened({ nodeId: 1 }, report));
+  addresses.push(await opened({ nodeId: 2, agoMillis: DAYS, days: 1 }, report));
+  const { nodes } = await survey({ via: `https://${addresses[0]}` });
+  expect(nodes.map(({ readiness }) => readiness?.['status'])).toEqual(['ready', undefined]);
+  expect(nodes[1]?.problem).toContain('is not trusted (CERT_HAS_EXPIRED)');
+  await expect(survey({ via: `https://${addresses[1]}` })).rejects.toMatchObject({
+    outcome: 'refused',
+    message: expect.stringContaining('CERT_HAS_EXPIRED'),
+  });
+});
