@@ -11,7 +11,7 @@ import {
   integerFrom,
   integerOption,
   JSON_OPTION,
-  urlOption,
+  nodeOption,
   VIA_DEFAULT,
 } from './options.ts';
 
@@ -41,7 +41,7 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
       'write a snapshot of every group of a running cluster into a directory; it holds the ids of users, and digests of tokens',
     )
     .requiredOption('--out <dir>', 'a directory of its own', directoryOption)
-    .option('--via <url>', 'a node of the cluster', urlOption, VIA_DEFAULT)
+    .option('--via <host:port>', 'a node of the cluster', nodeOption, VIA_DEFAULT)
     .option(...CA)
     .option(
       '--max-bytes-per-second <n>',
@@ -91,7 +91,11 @@ function addRecoverCommand(program: Command, print: (line: string) => void): voi
     .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
     .option('--group <n>', '0 is that of the cluster, p + 1 that of partition p', integerOption)
     .option('--all', 'all groups that it holds')
-    .option('--via <url>', 'a node that runs: if it knows of a leader, nothing is recovered', urlOption)
+    .option(
+      '--via <host:port>',
+      'a node that runs: if it knows of a leader, nothing is recovered',
+      nodeOption,
+    )
     .option(...CA)
     .option('--i-accept-over-grants', 'what is lost is lost, and the lost nodes will never run again')
     .option(...JSON_OPTION)

@@ -13,13 +13,13 @@ import {
   integerOption,
   labelOption,
   JSON_OPTION,
-  urlOption,
+  nodeOption,
   VIA_DEFAULT,
   ZONE,
 } from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
-const VIA = ['--via <url>', 'a node of the cluster'] as const;
+const VIA = ['--via <host:port>', 'a node of the cluster'] as const;
 const TIMEOUT = ['--timeout <ms>', 'how long to wait until all partitions have moved'] as const;
 const TIMEOUT_MILLIS = 600_000;
 interface NodesOptions {
@@ -54,7 +54,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     .option(...ZONE, labelOption)
     .option(...HOST, labelOption)
     .option('--replace <id>', 'the node that leaves in the same change', idOption)
-    .option(...VIA, urlOption, VIA_DEFAULT)
+    .option(...VIA, nodeOption, VIA_DEFAULT)
     .option(...CA)
     .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
     .option(...JSON_OPTION)
@@ -69,7 +69,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     .command('remove')
     .description('remove a node; stop it when this command says that all partitions have moved')
     .argument('<id>', 'which node leaves for good', idOption)
-    .option(...VIA, urlOption, VIA_DEFAULT)
+    .option(...VIA, nodeOption, VIA_DEFAULT)
     .option(...CA)
     .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
     .option(...JSON_OPTION)
@@ -84,7 +84,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     .option(...HOST, labelOption)
     .option('--no-zone', 'take its zone away')
     .option('--no-host', 'take its host away')
-    .option(...VIA, urlOption, VIA_DEFAULT)
+    .option(...VIA, nodeOption, VIA_DEFAULT)
     .option(...CA)
     .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
     .option(...JSON_OPTION)

@@ -9,12 +9,12 @@ import {
   integerFrom,
   integerOption,
   JSON_OPTION,
-  urlOption,
+  nodeOption,
   VIA_DEFAULT,
 } from './options.ts';
 
 const idOption = integerFrom(1, NODE_ID_MAX);
-const VIA = ['--via <url>', 'a node of the cluster'] as const;
+const VIA = ['--via <host:port>', 'a node of the cluster'] as const;
 const DRAIN_MILLIS = 60_000;
 const DATA = ['--data <dir>', 'whose cluster.json names other nodes, should that one not answer'] as const;
 const INTERVAL_MILLIS = 1_000;
@@ -32,7 +32,7 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
     .description(
       'show how a cluster is; exits with 0 if nothing is wrong, with 75 if something is, and with 69 if no node answers',
     )
-    .option(...VIA, urlOption, VIA_DEFAULT)
+    .option(...VIA, nodeOption, VIA_DEFAULT)
     .option(...DATA, directoryOption, './data')
     .option(...CA)
     .option(...JSON_OPTION)
@@ -47,7 +47,7 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
     )
     .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
     .option('--id <n>', 'which node (default: all whose database is there)', idOption)
-    .option('--via <url>', 'a node to ask about the cluster (default: one that runs here)', urlOption)
+    .option('--via <host:port>', 'a node to ask about the cluster (default: one that runs here)', nodeOption)
     .option(...CA)
     .option(...JSON_OPTION)
     .action(async (options: { data: string; id?: number; via?: string; json?: true }) => {
@@ -58,7 +58,7 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
   program
     .command('top')
     .description('show what a cluster does just now, again and again on a terminal until Ctrl-C')
-    .option(...VIA, urlOption, VIA_DEFAULT)
+    .option(...VIA, nodeOption, VIA_DEFAULT)
     .option(...DATA, directoryOption, './data')
     .option(...CA)
     .option('--once', 'show it once')
@@ -94,7 +94,7 @@ function addDrain(program: Command, print: (line: string) => void): void {
     .option('--undo', 'it takes requests and leads again', false)
     .option('--wait', 'until it leads nothing, or with --undo until it is ready', false)
     .option('--timeout <ms>', 'how long to wait', integerOption, DRAIN_MILLIS)
-    .option(...VIA, urlOption, VIA_DEFAULT)
+    .option(...VIA, nodeOption, VIA_DEFAULT)
     .option(...CA)
     .option(...JSON_OPTION)
     .action(

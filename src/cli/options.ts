@@ -78,17 +78,15 @@ export function descriptorOption(
   return { ...before, [name]: value };
 }
 
-export function urlOption(text: string): string {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    throw new InvalidArgumentError('expected a URL such as http://127.0.0.1:8101');
-  return text;
-}
-
 /** Where a node answers HTTP, as `host:port` or as a URL. Returns a URL. */
 export function nodeOption(text: string): string {
-  if (text.includes('://')) return urlOption(text);
-  const { host, port } = addressOption(text);
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  if (!text.includes('://')) {
+    const { host, port } = addressOption(text);
+    return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  }
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new InvalidArgumentError('expected host:port, or a URL such as http://127.0.0.1:8101');
+  return text;
 }
 
 /** Of where a node stands. */

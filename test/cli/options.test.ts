@@ -5,7 +5,7 @@ import {
   basePortOption,
   integerFrom,
   integerOption,
-  urlOption,
+  nodeOption,
 } from '../../src/cli/options.ts';
 
 describe('the value of an option', () => {
@@ -27,8 +27,10 @@ describe('the value of an option', () => {
     expect(addressOption('[::1]:8101')).toEqual({ host: '::1', port: 8_101 });
     for (const text of ['here', ':1', 'here:0', 'here:65536', 'here:'])
       expect(() => addressOption(text)).toThrow('expected host:port');
-    expect(urlOption('http://127.0.0.1:8101')).toBe('http://127.0.0.1:8101');
-    for (const text of ['here', '127.0.0.1:8101', 'ftp://here', 'http://'])
-      expect(() => urlOption(text)).toThrow('expected a URL such as http://127.0.0.1:8101');
+    expect(nodeOption('http://127.0.0.1:8101')).toBe('http://127.0.0.1:8101');
+    expect(nodeOption('127.0.0.1:8101')).toBe('http://127.0.0.1:8101');
+    expect(nodeOption('[::1]:8101')).toBe('http://[::1]:8101');
+    for (const text of ['ftp://here', 'http://'])
+      expect(() => nodeOption(text)).toThrow('expected host:port, or a URL such as http://127.0.0.1:8101');
   });
 });

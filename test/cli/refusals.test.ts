@@ -33,7 +33,7 @@ describe.each([
   ['quorate', ['init', '--limit', 'many'], "'--limit <n>' argument 'many' is invalid"],
   ['quorate', ['init', '--base-port', '65000'], "'--base-port <n>' argument '65000' is invalid"],
   ['quorate', ['join', '--id', '4', '--http', 'a:1', '--peer', 'b:1'], 'data holds no cluster.json'],
-  ['quorate', ['nodes', 'remove', '2', '--via', 'here'], 'expected a URL such as http://127.0.0.1:8101'],
+  ['quorate', ['nodes', 'remove', '2', '--via', 'here'], 'expected host:port'],
   ['start', ['--nodes', '4'], 'expected 3 or 5'],
   ['start', ['--data='], "'--data <dir>' argument '' is invalid. expected a directory"],
   ['start', ['--data', '/dev/null'], 'expected a directory, but /dev/null is a file'],
