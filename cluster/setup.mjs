@@ -155,6 +155,8 @@ function main() {
     writeFileSync(stampFile, wantedStamp());
     linkCommand();
     if (build) {
+      // With nothing to go on from it takes long, and neither compiler says anything.
+      if (!existsSync(join(root, 'dist'))) console.error('quorate: compiling');
       run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root]);
       removeStaleOutput(join(root, 'dist'));
       maybeBuildDashboard();
