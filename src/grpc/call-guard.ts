@@ -28,6 +28,9 @@ const COMPRESSED = answerOf({
   details: 'a request must be sent as it is, without grpc-encoding',
 });
 
+/** A client that was refused may go on sending for so long. */
+const REFUSED_MILLIS = 1_000;
+
 /** A call whose request is not there whole. */
 interface Unfinished {
   readonly startedMillis: number;
@@ -51,6 +54,8 @@ export class CallGuard {
   /** The oldest first. */
   readonly #unfinished = new Set<Unfinished>();
   readonly #unfinishedOf: AddressCounts;
+  /** Those that were refused, and whose clients may still send, with the time of that; the oldest first. */
+  readonly #refused = new Map<ServerHttp2Stream, number>();
   readonly #late: OutgoingHttpHeaders;
 
   constructor(init: CallGuardInit) {
@@ -73,19 +78,34 @@ export class CallGuard {
     const isForService = headers[':path'] === SHOULD_RATE_LIMIT && (refused ?? OVERLOADED) === OVERLOADED;
     if (!sessions.maybeCall(session, isForService)) return false;
     if (refused === undefined) return true;
-    stream.on('error', () => {});
-    end(stream, refused);
+    this.#refuse(stream, refused);
     return false;
   }
 
   /** To be called every now and then: ends the calls whose requests take too long. */
   look(): void {
     const { monotonicMillis, limits } = this.#init;
-    const sinceMillis = monotonicMillis() - limits.requestMillis;
+    const now = monotonicMillis();
     for (const { startedMillis, stream } of this.#unfinished) {
-      if (startedMillis > sinceMillis) return;
+      if (now - startedMillis < limits.requestMillis) break;
       end(stream, this.#late);
     }
+    for (const [stream, refusedMillis] of this.#refused) {
+      if (now - refusedMillis < REFUSED_MILLIS) break;
+      stream.close(constants.NGHTTP2_NO_ERROR);
+    }
+  }
+
+  /**
+   * Whatever its client still sends is read by nobody. A reset that comes with the answer may be seen first, so the client is left some
+   * time to end its request by itself.
+   */
+  #refuse(stream: ServerHttp2Stream, answer: OutgoingHttpHeaders): void {
+    stream.on('error', () => {});
+    stream.respond(answer, { endStream: true });
+    this.#refused.set(stream, this.#init.monotonicMillis());
+    stream.once('close', () => this.#refused.delete(stream));
+    stream.resume();
   }
 
   #refusedWith(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): OutgoingHttpHeaders | undefined {
@@ -139,7 +159,7 @@ function answerOf({ code, details }: Refusal): OutgoingHttpHeaders {
   };
 }
 
-/** Whatever its client still sends. Who has an answer already, or the beginning of one, gets no other. */
+/** The library has it: nothing that still comes may be asked. Who has an answer already, or the beginning of one, gets no other. */
 function end(stream: ServerHttp2Stream, answer: OutgoingHttpHeaders): void {
   if (!stream.headersSent) stream.respond(answer, { endStream: true });
   else if (!stream.writableFinished) return stream.close(constants.NGHTTP2_CANCEL);

@@ -1,4 +1,5 @@
 /** Clients that leave open what others need, say little that becomes much, and do not go when they are told. */
+import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { constants } from 'node:http2';
 import { gzipSync } from 'node:zlib';
@@ -101,6 +102,19 @@ describe('a call that is never finished', () => {
       expect(call.stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
     }
     expect(await codeOf(raw.ask(REQUEST, as('decide')))).toBe(status.OK);
+  });
+
+  it('is refused without a reset at once, which some clients see first', async () => {
+    await open();
+    played.access.close();
+    const raw = calls();
+    const call = raw.begin();
+    await once(call.stream, 'response');
+    // What was sent with the answer has come before this.
+    expect(await codeOf(raw.ask(REQUEST, as('decide')))).toBe(status.OK);
+    expect(call.stream.closed).toBe(false);
+    expect(await codeOf(call)).toBe(status.UNAUTHENTICATED);
+    expect(call.stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
   it('is over after a while, whatever was answered', async () => {
