@@ -82,7 +82,7 @@ export class CallGuard {
     return false;
   }
 
-  /** To be called every now and then: ends the calls whose requests take too long. */
+  /** To be called every now and then: ends the calls whose requests take too long, and resets those that were refused and go on. */
   look(): void {
     const { monotonicMillis, limits } = this.#init;
     const now = monotonicMillis();

@@ -60,7 +60,7 @@ async function isOurs(port: number): Promise<boolean> {
   }
 }
 
-function isRunning(pid: number): boolean {
+export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch {

@@ -3,17 +3,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClusterScript } from './cluster-script.ts';
-import { eventually } from './harness.ts';
+import { eventually, isRunning } from './harness.ts';
 import { CLI, quorate } from './nodes-command.ts';
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 describe('the cluster script', () => {
   let script: ClusterScript;
@@ -47,7 +38,7 @@ describe('the cluster script', () => {
     const running = await script.pids();
     expect(await cluster.end('SIGINT')).toBe(0);
     const own = running.filter((_, i) => i !== 1);
-    expect(own.filter(isAlive)).toEqual([]);
+    expect(own.filter(isRunning)).toEqual([]);
     // Whoever was started elsewhere goes on, and is named: now, and when it is in the way.
     const [, by = 0] = running;
     const address = `127.0.0.1:${script.basePort + 2}`;
@@ -78,7 +69,7 @@ describe('the cluster script', () => {
     const second = script.start('--fresh');
     await second.says('a cluster is already running');
     expect(await second.ended()).toBe(69);
-    expect((await script.pids()).filter(isAlive)).toHaveLength(1);
+    expect((await script.pids()).filter(isRunning)).toHaveLength(1);
     const twin = script.run(CLI, 'node', '--id', '1', '--data', script.directory);
     await twin.says(
       `quorate: the database in ${join(script.directory, 'node-1')} is in use by another process`,
