@@ -120,9 +120,38 @@ function Found({
   );
 }
 
+/** Others were applied while these were written: applying them now would take that back. */
+function Overtaken({
+  begunFrom,
+  inForce,
+  goOn,
+  startOver,
+}: {
+  readonly begunFrom: number;
+  readonly inForce: number;
+  readonly goOn: () => void;
+  /** Undefined: there are no words for the rules in force. */
+  readonly startOver: (() => void) | undefined;
+}): JSX.Element {
+  return (
+    <div role="alert">
+      <p class="message warning">
+        This text began from version {begunFrom}, and version {inForce} is in force by now: what differs
+        includes what was changed meanwhile, and would take that back.
+      </p>
+      <p class="actions">
+        <button onClick={goOn}>Go on with this text</button>
+        {startOver !== undefined && <button onClick={startOver}>Start over from version {inForce}</button>}
+      </p>
+    </div>
+  );
+}
+
 interface Applying {
   readonly state: 'no' | 'under way' | 'done' | 'failed';
   readonly words: string;
+  /** That these are, once they are in force. */
+  readonly version?: number;
 }
 
 async function applyRules(text: string, version: number): Promise<Applying> {
@@ -140,7 +169,7 @@ async function applyRules(text: string, version: number): Promise<Applying> {
     pending.length === 0
       ? 'every partition decides by it'
       : `${counted(pending.length, 'partition')} will, with a leader`;
-  return { state: 'done', words: `Version ${now} is in force: ${rest}.` };
+  return { state: 'done', words: `Version ${now} is in force: ${rest}.`, version: now };
 }
 
 function useChecked(text: string, inForce: KnownRules): Checked | undefined {
@@ -151,6 +180,45 @@ function useChecked(text: string, inForce: KnownRules): Checked | undefined {
   }, [text]);
   const checked = useMemo(() => checkRules(settled, inForce.definitions), [settled, inForce]);
   return settled === text ? checked : undefined;
+}
+
+interface Draft {
+  readonly text: string;
+  /** The version that whoever writes has seen. */
+  readonly begunFrom: number;
+  readonly applying: Applying;
+}
+
+/** The text, and what became of it. */
+function useDraft(
+  inForce: KnownRules,
+  applied: () => void,
+): Draft & {
+  readonly write: (text: string, begunFrom?: number) => void;
+  readonly goOn: () => void;
+  readonly apply: () => Promise<void>;
+} {
+  const [text, setText] = useState(() => textOfRules(inForce.definitions) ?? '');
+  const [begunFrom, setBegunFrom] = useState(inForce.version);
+  const [applying, setApplying] = useState<Applying>({ state: 'no', words: '' });
+  return {
+    text,
+    begunFrom,
+    applying,
+    write(next, from = begunFrom) {
+      setText(next);
+      setBegunFrom(from);
+      setApplying({ state: 'no', words: '' });
+    },
+    goOn: () => setBegunFrom(inForce.version),
+    async apply() {
+      setApplying({ state: 'under way', words: 'Applying: waiting for every partition.' });
+      const outcome = await applyRules(text, begunFrom);
+      setApplying(outcome);
+      if (outcome.version !== undefined) setBegunFrom(outcome.version);
+      applied();
+    },
+  };
 }
 
 export function RulesEditor({
@@ -165,9 +233,8 @@ export function RulesEditor({
   readonly applied: () => void;
   readonly close: () => void;
 }): JSX.Element {
-  const begun = useMemo(() => textOfRules(inForce.definitions), []);
-  const [text, setText] = useState(begun ?? '');
-  const [applying, setApplying] = useState<Applying>({ state: 'no', words: '' });
+  const told = useMemo(() => textOfRules(inForce.definitions), [inForce]);
+  const { text, begunFrom, applying, write, goOn, apply } = useDraft(inForce, applied);
   const area = useRef<HTMLTextAreaElement>(null);
   const checked = useChecked(text, inForce);
   const go = (mistake: Mistake): void => {
@@ -175,20 +242,16 @@ export function RulesEditor({
     area.current?.focus();
     area.current?.setSelectionRange(at, at);
   };
-  const apply = async (): Promise<void> => {
-    setApplying({ state: 'under way', words: 'Applying: waiting for every partition.' });
-    setApplying(await applyRules(text, inForce.version));
-    applied();
-  };
   const mayApply =
     role === 'admin' &&
+    begunFrom === inForce.version &&
     checked?.kind === 'changes' &&
     checked.changes.length > 0 &&
     applying.state !== 'under way';
   return (
     <section class="panel editor" aria-labelledby="editor-title">
       <h2 id="editor-title">Edit</h2>
-      {begun === undefined && (
+      {told === undefined && (
         <p class="message warning">
           Rules of nested descriptors are in force: paste the whole document that is to replace them.
         </p>
@@ -201,11 +264,16 @@ export function RulesEditor({
         spellcheck={false}
         aria-describedby="rules-found"
         value={text}
-        onInput={({ currentTarget }) => {
-          setText(currentTarget.value);
-          setApplying({ state: 'no', words: '' });
-        }}
+        onInput={({ currentTarget }) => write(currentTarget.value)}
       />
+      {begunFrom < inForce.version && applying.state !== 'under way' && (
+        <Overtaken
+          begunFrom={begunFrom}
+          inForce={inForce.version}
+          goOn={goOn}
+          startOver={told === undefined ? undefined : () => write(told, inForce.version)}
+        />
+      )}
       <Found checked={checked} inForce={inForce} go={go} />
       {applying.words !== '' && (
         <p class={`message ${applying.state === 'failed' ? 'bad' : 'good'}`} role="status">

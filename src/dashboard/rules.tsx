@@ -59,10 +59,15 @@ export function RulesView({
   const [isEditing, setEditing] = useState(false);
   const [applied, setApplied] = useState(0);
   useEffect(() => {
+    let isAskedAnew = false;
     void ask('/v1/rules').then((answer) => {
+      if (isAskedAnew) return;
       setFailure(answer.status === 200 ? '' : messageOf(answer));
       if (answer.status === 200) setRules(answer.body as KnownRules);
     });
+    return () => {
+      isAskedAnew = true;
+    };
   }, [versionInForce, applied]);
   if (rules === undefined)
     return (

@@ -38,6 +38,16 @@ async function signIn(token: string): Promise<void> {
   await page.getByRole('button', { name: 'Look' }).click();
 }
 
+/** As another admin does, at another node. */
+async function changeRules(document: string): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${cluster.port(2)}/v1/rules`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/yaml', authorization: `Bearer ${admin}` },
+    body: document,
+  });
+  expect(response.status).toBe(200);
+}
+
 describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () => {
   beforeAll(async () => {
     cluster = await TestCluster.start({ rules: [RULE], partitions: 4 });
@@ -99,6 +109,31 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await page.getByRole('rowheader', { name: 'per-customer' }).waitFor();
     await page.getByText(/Nothing differs/).waitFor();
     expect(await page.getByRole('button', { name: 'Apply this difference' }).isDisabled()).toBe(true);
+  });
+
+  it('takes no change of somebody else back before the admin said so', async () => {
+    const text = page.getByLabel('Document of rules');
+    const apply = page.getByRole('button', { name: 'Apply this difference' });
+    const mine = DOCUMENT.replace('limit: 50', 'limit: 60');
+    await text.fill(mine);
+    await page.getByText('per-customer binds looser').waitFor();
+    await changeRules(DOCUMENT.replace('limit: 5,', 'limit: 7,'));
+    await page.getByText(/This text began from version \d+/).waitFor();
+    await page.getByText(/free binds/).waitFor();
+    expect(await apply.isDisabled()).toBe(true);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: /Start over from version/ }).click();
+    await page.getByText(/Nothing differs/).waitFor();
+    expect(await text.inputValue()).toMatch(/limit: 7[^]*limit: 50/);
+    await text.fill(mine);
+    await page.getByText('per-customer binds looser').waitFor();
+    await changeRules(DOCUMENT.replace('limit: 5,', 'limit: 8,'));
+    await page.getByRole('button', { name: 'Go on with this text' }).click();
+    await page.getByText(/free binds/).waitFor();
+    await apply.click();
+    await page.getByText(/Version \d+ is in force/).waitFor();
+    await page.getByText(/Nothing differs/).waitFor();
+    expect(await page.getByText(/This text began from/).count()).toBe(0);
   });
 
   it('lets an admin change a customer, unless somebody else did meanwhile', async () => {
