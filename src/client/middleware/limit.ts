@@ -49,6 +49,8 @@ export type Verdict =
   | { readonly passes: true; readonly headers: Headers; readonly waitMillis: number }
   | { readonly passes: false; readonly status: number; readonly headers: Headers; readonly body: string };
 
+/** Longer timers end at once. */
+const TIMER_MILLIS_MAX = 2 ** 31 - 1;
 const PASSES: Verdict = { passes: true, headers: {}, waitMillis: 0 };
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
@@ -96,7 +98,7 @@ export function limitOf<R>(
       const headers = headersOf(answer, forms, wallMillis());
       if (!answer.allowed) return deniedBy(answer, headers, options.body?.(answer, request));
       const { waitMillis = 0 } = answer.kind === 'granted' ? answer : {};
-      return { passes: true, headers, waitMillis };
+      return { passes: true, headers, waitMillis: Math.min(waitMillis, TIMER_MILLIS_MAX) };
     } catch (error) {
       if (!(error instanceof QuorateError)) throw error;
       onError(error, request);
