@@ -45,6 +45,11 @@ export class FaultNetwork {
     return { host: '127.0.0.1', port: this.link(from, to).port };
   }
 
+  /** The ports of other nodes' links: who dials those goes around the faults of its own. */
+  portsOfOthers(id: NodeId): number[] {
+    return this.#links.filter(({ from }) => from !== id).map(({ proxy }) => proxy.port);
+  }
+
   link(from: NodeId, to: NodeId): FaultProxy {
     const found = this.#links.find((link) => link.from === from && link.to === to);
     if (found === undefined) throw new Error(`there is no link from node ${from} to node ${to}`);

@@ -12,6 +12,14 @@ describe('the cluster under test', () => {
   let cluster: ClusterUnderTest;
   beforeAll(async () => {
     cluster = await ClusterUnderTest.create({ nodes: 3, rules: [RULE], random: seeded(1), partitions: 4 });
+    // Who leads tells the other where it sees node 1, before that one is anywhere.
+    for (const id of [2, 3]) cluster.node(id).start();
+    for (const id of [2, 3]) {
+      await eventually(`node ${id} knows who leads`, async () => {
+        const partitions = (await cluster.node(id).report())?.partitions ?? [];
+        return partitions.length > 0 && partitions.every(({ leader }) => leader !== 0) ? true : undefined;
+      });
+    }
     await cluster.startAll();
     await cluster.ready();
   });
@@ -34,6 +42,15 @@ describe('the cluster under test', () => {
       .filter((line) => line.includes('peer'))
       .join('\n');
 
+  /** Where the node reached its peers, as it logged. */
+  function connectionsOf(id: number): { peer: number; port: number }[] {
+    return linesAboutPeers(id)
+      .split('\n')
+      .filter((line) => line.includes('connected to peer'))
+      .map((line) => JSON.parse(line) as { peer: number; address: { port: number } })
+      .map(({ peer, address }) => ({ peer, port: address.port }));
+  }
+
   it('runs one process per node, and all they tell each other goes through the proxies', async () => {
     expect(cluster.members).toEqual([1, 2, 3]);
     expect(cluster.spares).toEqual([4, 5]);
@@ -51,6 +68,11 @@ describe('the cluster under test', () => {
       );
       throw error;
     });
+    for (const from of cluster.members)
+      for (const { peer, port: dialled } of connectionsOf(from))
+        expect(`${from} > ${peer} at ${dialled}`).toBe(
+          `${from} > ${peer} at ${cluster.network.link(from, peer).port}`,
+        );
     const [first = 0] = await cluster.byLeadership();
     const status = await cluster.node(first).report();
     expect(status?.partitions.some(({ leader }) => leader === first)).toBe(true);

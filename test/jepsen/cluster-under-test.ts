@@ -80,7 +80,8 @@ export class ClusterUnderTest {
         surroundings: {
           syncFault: library,
           archiveDirectory,
-          unreachablePorts: others.map(({ peer }) => peer.port),
+          // What others see as a node's address is told on: each node would find ways around its own links.
+          unreachablePorts: [...others.map(({ peer }) => peer.port), ...network.portsOfOthers(id)],
           mutant,
         },
         onExit: (exit, expected) => this.exits.push({ id, ...exit, expected }),
