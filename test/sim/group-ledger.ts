@@ -130,8 +130,10 @@ export function changedBy(
   decision: Decision,
   index: number,
 ): void {
-  if (decision.customer?.record.version === index) group.ownChanged.set(userId, index);
-  if (said.type === 'delete') group.ownChanged.set(userId, index);
+  const { isDone = false, record } = decision.customer ?? {};
+  // What says nothing leaves no record behind, as if it were deleted.
+  const isGone = said.type === 'delete' || (said.type === 'put' && isDone && record?.version === 0);
+  if (isGone || record?.version === index) group.ownChanged.set(userId, index);
   if (said.type !== 'reset') return;
   for (const [key, grants] of group.grants) {
     if (!key.endsWith(`/${userId}`)) continue;

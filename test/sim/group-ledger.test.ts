@@ -1,0 +1,28 @@
+/** What the ledger of a group takes for a change of a key. */
+import { expect, test } from 'vitest';
+import type { Decision } from '../../src/limiter/decision.ts';
+import { changedBy, newLedger } from './group-ledger.ts';
+import type { SaidOfKey } from './logged-customers.ts';
+
+/** By entry 7. */
+function changedAt(said: SaidOfKey['said'], isDone: boolean, version: number): number | undefined {
+  const group = newLedger(1);
+  const record = { version, overrides: [], isBlocked: false };
+  changedBy(group, { userId: 'a', said }, { customer: { isDone, record } } as unknown as Decision, 7);
+  return group.ownChanged.get('a');
+}
+
+test('a key is judged anew by other limits, and where it has none of its own any more', () => {
+  const nothing = {
+    type: 'put',
+    tier: undefined,
+    overrides: [],
+    isBlocked: undefined,
+    ifVersion: undefined,
+  } as const;
+  expect(changedAt(nothing, true, 7)).toBe(7);
+  expect(changedAt(nothing, true, 0)).toBe(7);
+  expect(changedAt(nothing, false, 0)).toBeUndefined();
+  expect(changedAt(nothing, false, 5)).toBeUndefined();
+  expect(changedAt({ type: 'read' }, true, 0)).toBeUndefined();
+});
