@@ -152,10 +152,12 @@ describe('a cluster of which one node of three is left', () => {
     });
     expect(body).toMatchObject({ allowed: true, limit: LOCAL_LIMIT });
     const decisions = [...degraded.values()].reduce((sum, count) => sum + count, 0);
-    const told = await eventually('the end of it in the log', () => {
-      const lines = logOf(SURVIVOR).filter(({ msg }) => msg?.startsWith('degraded') === true);
-      return lines.length > 1 ? lines : undefined;
+    // On a busy machine the fail modes may decide nothing for a while in between, which is told as well.
+    await eventually('each beginning and end in the log, with all that was decided', () => {
+      const told = logOf(SURVIVOR).filter(({ msg }) => msg?.startsWith('degraded') === true);
+      const isInTurn = told.every(({ msg }, at) => msg?.startsWith('degraded:') === (at % 2 === 0));
+      const sum = told.reduce((all, { decisions: some = 0 }) => all + some, 0);
+      return isInTurn && told.length % 2 === 0 && sum === decisions ? true : undefined;
     });
-    expect(told).toMatchObject([{ msg: expect.stringMatching(/^degraded:/) as unknown }, { decisions }]);
   });
 });
