@@ -60,7 +60,7 @@ function statusesOf({ raft, partitions }: NodeCore): RaftStatus[] {
 }
 
 function operationOf(
-  { config, version = 'unknown', dataDirectory }: NodeInit,
+  { config, version = 'unknown', dataDirectory, tls }: NodeInit,
   { readiness, slow, transport, doors }: Measured,
 ): OperationSources {
   return {
@@ -71,6 +71,10 @@ function operationOf(
     connections: async () =>
       Promise.all(
         Object.entries(doors).map(async ([name, door]) => [name, await door.connectionCount()] as const),
+      ),
+    certificates: () =>
+      [tls?.peers.credentials, tls?.doors].flatMap((each) =>
+        each === undefined ? [] : [[each.setting, each.current.expiresMillis] as const],
       ),
     peers: () => [...transport.peers].filter((peer) => transport.isConnectedBothWays(peer)).length,
     diskBytes: async () => bytesIn(dataDirectory),

@@ -16,6 +16,8 @@ export interface OperationSources {
   readonly groups: () => Iterable<RaftStatus>;
   /** Clients' connections by door. */
   readonly connections: () => Promise<Iterable<readonly [string, number]>>;
+  /** Until when the certificates in force are valid, by setting of `cluster.json`; none without TLS. */
+  readonly certificates: () => Iterable<readonly [string, number]>;
   /** Nodes that can be asked and can answer. */
   readonly peers: () => number;
   readonly diskBytes: () => Promise<number>;
@@ -84,6 +86,7 @@ export class OperationMetrics {
     }
     addIdentity(sources, registers);
     addGroups(sources, registers);
+    addCertificates(sources, registers);
     addSurroundings(sources, registers);
   }
 
@@ -155,6 +158,18 @@ function addGroups({ groups }: OperationSources, registers: Registry[]): void {
     () => [...groups()].filter(({ leader }) => leader === NO_NODE).length,
     registers,
   );
+}
+
+function addCertificates({ certificates }: OperationSources, registers: Registry[]): void {
+  const expiry: Gauge = new Gauge({
+    name: 'quorate_certificate_expiry_timestamp_seconds',
+    help: 'When a certificate of this node expires, in seconds since 1970, by setting of cluster.json.',
+    labelNames: ['setting'],
+    registers,
+    collect() {
+      for (const [setting, expiresMillis] of certificates()) expiry.set({ setting }, expiresMillis / 1_000);
+    },
+  });
 }
 
 function addSurroundings(sources: OperationSources, registers: Registry[]): void {

@@ -47,6 +47,11 @@ export class LiveCredentials {
     return new LiveCredentials(init, await read(init), stamp);
   }
 
+  /** As in `cluster.json`. */
+  get setting(): string {
+    return this.#init.setting;
+  }
+
   get current(): Credentials {
     return this.#current;
   }

@@ -1,4 +1,5 @@
 /** Three processes that speak TLS with each other and with their clients: clients notice nothing, strangers can do nothing. */
+import type { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { connect as connectPlainly, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -59,15 +60,19 @@ async function expectGranted(id: number): Promise<void> {
   await eventually(`node ${id} grants`, async () => ((await askOnce(id)) === 200 ? true : undefined));
 }
 
-/** The serial number of the certificate that the HTTP door shows now. */
-async function serialAt(id: number): Promise<string> {
+/** What the HTTP door shows now. */
+async function certificateAt(id: number): Promise<X509Certificate | undefined> {
   return new Promise((resolve, reject) => {
     const socket: TLSSocket = connect({ ...addressOf(id, 'http'), rejectUnauthorized: false }, () => {
-      resolve(socket.getPeerX509Certificate()?.serialNumber ?? '');
+      resolve(socket.getPeerX509Certificate());
       socket.destroy();
     });
     socket.once('error', reject);
   });
+}
+
+async function serialAt(id: number): Promise<string> {
+  return (await certificateAt(id))?.serialNumber ?? '';
 }
 
 async function logOf(id: number): Promise<string> {
@@ -110,6 +115,16 @@ describe('a cluster with certificates everywhere', () => {
       status.UNAVAILABLE,
       status.UNAVAILABLE,
     ]);
+  });
+
+  it('tells Prometheus when its certificate expires', async () => {
+    const url = new URL('/metrics', urlOf({ http: addressOf(1, 'http') }, cluster.config.tls));
+    const answer = await nodeFetch(url, { signal: AbortSignal.timeout(ANSWER_MILLIS_MAX) });
+    const told = /^quorate_certificate_expiry_timestamp_seconds\{setting="tls"\} (\d+)$/m.exec(
+      await answer.text(),
+    );
+    const { validTo = '' } = (await certificateAt(1)) ?? {};
+    expect(Number(told?.[1]) * 1_000).toBe(Date.parse(validTo));
   });
 
   it('speaks with nobody who speaks plainly', async () => {
