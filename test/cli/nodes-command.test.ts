@@ -70,13 +70,31 @@ afterEach(async () => {
   for (const node of nodes.splice(0)) await node.stop();
 });
 
-async function change(via: string, timeoutMillis = 20_000): Promise<string[]> {
+async function change(
+  via: string,
+  {
+    timeoutMillis = 20_000,
+    saying = () => {},
+  }: { timeoutMillis?: number; saying?: (line: string) => void } = {},
+): Promise<string[]> {
   const lines: string[] = [];
-  const print = (line: string): unknown => lines.push(line);
+  const print = (line: string): void => {
+    lines.push(line);
+    saying(line);
+  };
   await changeNodes({ via, change: { remove: 1 }, timeoutMillis, print }).catch((error: unknown) =>
     lines.push(String(error)),
   );
   return lines;
+}
+
+/** Does it once the command has said how far the partitions are, however long that takes. */
+function whenMoving(act: () => void): { saying: (line: string) => void } {
+  return {
+    saying: (line) => {
+      if (line.startsWith('1 of 2 partitions are in place')) act();
+    },
+  };
 }
 
 describe('a change of the nodes', () => {
@@ -93,7 +111,7 @@ describe('a change of the nodes', () => {
 
   it('says what it waits for after a few seconds, and gives up in time', async () => {
     const node = await Node.start({ change: () => undefined });
-    const lines = await change(node.url, 6_500);
+    const lines = await change(node.url, { timeoutMillis: 6_500 });
     expect(lines[0]).toBe(`waiting for an answer from ${node.url}`);
     expect(lines.at(-1)).toMatch(/not accepted in time: no answer for [1-9]\d* m?s/);
   });
@@ -119,8 +137,10 @@ describe('a change of the nodes', () => {
 
   it('is done when the node that leaves says that it was removed, though it never heard of the end', async () => {
     const node = await Node.start({ status: statusOf(1) });
-    setTimeout(() => (node.answers.status = statusOf(1, { id: 1, standing: 'removed' })), 700);
-    expect((await change(node.url)).slice(1)).toEqual([
+    const moving = whenMoving(() => {
+      node.answers.status = statusOf(1, { id: 1, standing: 'removed' });
+    });
+    expect((await change(node.url, moving)).slice(1)).toEqual([
       '1 of 2 partitions are in place',
       'done: all partitions have moved',
     ]);
@@ -129,9 +149,11 @@ describe('a change of the nodes', () => {
   it('says which node it waits for', async () => {
     const newcomer = await Node.start();
     const node = await Node.start({ status: statusOf(1, undefined, [newcomer], false) });
-    setTimeout(() => (node.answers.status = statusOf(2)), 300);
+    const moving = whenMoving(() => {
+      node.answers.status = statusOf(2);
+    });
     const address = newcomer.url.slice('http://'.length);
-    expect(await change(node.url)).toContain(
+    expect(await change(node.url, moving)).toContain(
       `1 of 2 partitions are in place; waiting for node 2 at ${address}, which is not there`,
     );
   });
@@ -149,10 +171,12 @@ describe('a change of the nodes', () => {
   });
 
   it('follows the other nodes when the one it asks is gone', async () => {
-    const other = await Node.start({ status: statusOf(1) });
+    const other = await Node.start();
+    const asked = vi.fn<Answer>(statusOf(2)).mockImplementationOnce(statusOf(1));
+    other.answers.status = asked;
     const node = await Node.start({ status: statusOf(1, undefined, [other]) });
-    setTimeout(() => void node.stop(), 700);
-    setTimeout(() => (other.answers.status = statusOf(2)), 1_500);
-    expect((await change(node.url)).at(-1)).toBe('done: all partitions have moved');
+    const moving = whenMoving(() => void node.stop());
+    expect((await change(node.url, moving)).at(-1)).toBe('done: all partitions have moved');
+    expect(asked.mock.calls.length).toBeGreaterThan(1);
   });
 });
