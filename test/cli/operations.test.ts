@@ -38,6 +38,13 @@ interface Status {
 interface Sample {
   readonly nodes: readonly { readonly state: string }[];
   readonly perSecond: { readonly denied: number };
+  readonly p99Millis: number | null;
+  readonly top: readonly unknown[] | null;
+}
+
+/** Each node tells what it leads at its own time, so just after an election two may, or none. */
+function ledBy({ nodes }: Status): number {
+  return nodes.reduce((sum, { leads }) => sum + leads, 0);
 }
 
 async function status(via = urlOf(1), data?: string): Promise<Status> {
@@ -57,7 +64,10 @@ async function statusWith(what: string, isMeant: (status: Status) => boolean): P
 
 describe('the status of a cluster', () => {
   it('is healthy when nothing is wrong', async () => {
-    const found = await statusWith('it is healthy', ({ state }) => state === 'healthy');
+    const found = await statusWith(
+      'it is healthy',
+      (now) => now.state === 'healthy' && ledBy(now) === PARTITIONS,
+    );
     expect(found).toMatchObject({
       exit: 'healthy',
       via: urlOf(1),
@@ -77,7 +87,6 @@ describe('the status of a cluster', () => {
         diskFreeBytes: expect.any(Number) as number,
         databaseBytes: expect.any(Number) as number,
       });
-    expect(found.nodes.reduce((sum, { leads }) => sum + leads, 0)).toBe(PARTITIONS);
   });
 
   it('fits on a screen', async () => {
@@ -95,15 +104,17 @@ describe('the status of a cluster', () => {
 
   it('names a node that is down, and what lacks a copy; nobody needs to answer at --via', async () => {
     await cluster.stopNode(3);
-    const found = await statusWith('node 3 is known to be down', ({ nodes, partitions }) => {
-      const isDown = nodes.find(({ id }) => id === 3)?.state === 'down';
-      return isDown && partitions.withoutLeader.length === 0;
+    const found = await statusWith('node 3 alone is known to be down', ({ nodes, partitions }) => {
+      const areAsMeant = nodes.every(({ id, state }) => state === (id === 3 ? 'down' : 'ready'));
+      return areAsMeant && partitions.withoutLeader.length === 0;
     });
     expect(found).toMatchObject({ exit: 'degraded', state: 'degraded', unreachable: [3] });
     expect(found.partitions.withReplicaDown).toHaveLength(PARTITIONS);
     expect(found.problems.join('\n')).toMatch(/^node 3 is down .*ECONNREFUSED.*start it again/);
-    const other = await status(urlOf(3), cluster.directory);
-    expect(other.via).toBe(urlOf(1));
+    const other = await eventually('node 1 tells in place of node 3', async () => {
+      const now = await status(urlOf(3), cluster.directory);
+      return now.via === urlOf(1) ? now : undefined;
+    });
     expect(other.notes[0]).toMatch(/was asked first: ECONNREFUSED/);
     await cluster.startNode(3);
     await cluster.ready();
@@ -136,7 +147,8 @@ describe('what a cluster does just now', () => {
       const print = (line: string): void => void lines.push(line);
       await showTop({ via: urlOf(1), intervalMillis: 500, json: true, print });
       const taken = JSON.parse(lines.join('')) as Sample;
-      return taken.nodes[0]?.state === 'ready' && taken.perSecond.denied > 0 ? taken : undefined;
+      const isTold = taken.p99Millis !== null && taken.top?.length === 1;
+      return taken.nodes[0]?.state === 'ready' && taken.perSecond.denied > 0 && isTold ? taken : undefined;
     });
     expect(sample).toMatchObject({
       perSecond: { denied: expect.any(Number) as number },
@@ -145,9 +157,17 @@ describe('what a cluster does just now', () => {
       nodes: [{ id: 1, state: 'ready' }, { id: 2 }, { id: 3 }],
       top: [{ rule: 'default', key: 'ada\u001B[2J' }],
     });
-    const shown: string[] = [];
-    await showTop({ via: urlOf(1), intervalMillis: 200, once: true, print: (line) => void shown.push(line) });
-    expect(shown[0]).toMatch(/^decisions: .*denied \d+\/s.*; HTTP p50 <= [\d.]+ ms/);
+    // On a busy machine nothing may be answered between the two readings, or late beyond all bounds.
+    const shown = await eventually('a sample of answers that came', async () => {
+      const lines: string[] = [];
+      await showTop({
+        via: urlOf(1),
+        intervalMillis: 200,
+        once: true,
+        print: (line) => void lines.push(line),
+      });
+      return /^decisions: .*denied \d+\/s.*; HTTP p50 <= [\d.]+ ms/.test(lines[0] ?? '') ? lines : undefined;
+    });
     // A key may hold what a terminal would obey.
     expect(shown.join('\n')).toContain('ada?[2J (default)');
     isAsking = false;
