@@ -18,6 +18,7 @@ import { factsOf } from '../../src/config/cluster-facts.ts';
 import { joinCluster } from '../../src/cli/join-cluster.ts';
 import { MemberCache } from '../../src/node/member-cache.ts';
 import { openStore } from '../../storage/open-store.ts';
+import { WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 
 const CONFIG = localConfig({ ...LOCAL_DEFAULTS, nodes: 2 });
@@ -114,7 +115,9 @@ describe('a join', () => {
     );
     expect((await readdir(directory)).toSorted()).toEqual(['cluster.json', 'node-1', 'node-2']);
     new MemberCache(nodeDirectory(directory, 2), (error) => expect(error).toBeUndefined()).removed();
-    await expect.poll(async () => joinCluster(directory, five).catch(() => undefined)).toBeDefined();
+    await expect
+      .poll(async () => joinCluster(directory, five).catch(() => undefined), { timeout: WAIT_MILLIS_MAX })
+      .toBeDefined();
     expect((await readCluster(directory))?.nodes.map(({ id }) => id)).toEqual([1, 5]);
   });
 });

@@ -12,6 +12,7 @@ import {
 import { localNodes } from '../../src/cli/local-nodes.ts';
 import { MemberCache, readKnownMembers } from '../../src/node/member-cache.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
+import { WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 
 const CONFIG = localConfig({ ...LOCAL_DEFAULTS, nodes: 3 });
 let directory: string;
@@ -38,7 +39,7 @@ async function knows(id: number, state: Partial<MetaState>, isRemoved = false): 
   cache.update({ ...nothing, ...state });
   if (isRemoved) cache.removed();
   await expect
-    .poll(async () => readKnownMembers(nodeDirectory(directory, id)))
+    .poll(async () => readKnownMembers(nodeDirectory(directory, id)), { timeout: WAIT_MILLIS_MAX })
     .toMatchObject({ version: state.version ?? 1, isRemoved });
   expect(failed).toEqual([]);
 }
@@ -86,7 +87,9 @@ it('know which rules are in force, as soon as they know a list of nodes', async 
     retired: [4],
   });
   cache.rulesInForce({ ...CONFIG.rules, version: 7 });
-  await expect.poll(async () => (await localNodes(directory, CONFIG)).rules?.version).toBe(7);
+  await expect
+    .poll(async () => (await localNodes(directory, CONFIG)).rules?.version, { timeout: WAIT_MILLIS_MAX })
+    .toBe(7);
   expect((await localNodes(directory, CONFIG)).members).toEqual([1, 2]);
 });
 
