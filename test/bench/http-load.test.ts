@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { BATCH_PATH, httpLoad } from '../../bench/load/http-load.ts';
 import { Latencies } from '../../bench/load/latencies.ts';
 import { openLoop } from '../../bench/load/open-loop.ts';
-import { eventually } from '../cluster/harness.ts';
+import { measuredSomething } from './measured.ts';
 
 const servers: Server[] = [];
 
@@ -56,7 +56,9 @@ describe('load over HTTP', () => {
   test('counts 200 as a grant and 429 as a denial', async () => {
     const addresses = [await started(decide), await started(decide)];
     const job = { ...JOB, kind: 'http', batch: 1, addresses } as const;
-    const { grants, denials, errors, latencies } = await httpLoad(job, () => undefined);
+    const { grants, denials, errors, latencies } = await measuredSomething(() =>
+      httpLoad(job, () => undefined),
+    );
     expect(grants).toBeGreaterThan(0);
     expect(denials).toBeGreaterThan(0);
     expect(errors).toBe(0);
@@ -66,7 +68,9 @@ describe('load over HTTP', () => {
   test('counts each request of a batch', async () => {
     const addresses = [await started(decide)];
     const job = { ...JOB, kind: 'http', batch: 10, addresses } as const;
-    const { grants, denials, errors, latencies } = await httpLoad(job, () => undefined);
+    const { grants, denials, errors, latencies } = await measuredSomething(() =>
+      httpLoad(job, () => undefined),
+    );
     expect(grants + denials).toBe(10 * Latencies.decode(latencies).count);
     expect(Math.min(grants, denials)).toBeGreaterThan(0);
     expect(errors).toBe(0);
@@ -74,22 +78,12 @@ describe('load over HTTP', () => {
 
   test('counts everything else as an error', async () => {
     const addresses = [await started(refuse)];
-    const { grants, denials, errors } = await httpLoad(
-      { ...JOB, kind: 'http', batch: 1, addresses },
-      () => undefined,
-    );
+    const job = { ...JOB, kind: 'http', batch: 1, addresses } as const;
+    const { grants, denials, errors } = await measuredSomething(() => httpLoad(job, () => undefined));
     expect([grants, denials]).toEqual([0, 0]);
     expect(errors).toBeGreaterThan(0);
   });
 });
-
-/** On a machine that stood still while it measured there is nothing to look at: then again. */
-async function measuredSomething(job: Parameters<typeof openLoop>[0]): ReturnType<typeof openLoop> {
-  return eventually('something was measured', async () => {
-    const measured = await openLoop(job, () => undefined);
-    return measured.grants > 0 && measured.denials > 0 ? measured : undefined;
-  });
-}
 
 describe('load at a fixed rate', () => {
   const OPEN = { ...JOB, kind: 'open-loop', requestsPerSecond: 500 } as const;
@@ -102,7 +96,7 @@ describe('load at a fixed rate', () => {
         await decide(request, response);
       });
     const addresses = [await counting(0), await counting(1)];
-    const { errors } = await measuredSomething({ ...OPEN, addresses });
+    const { errors } = await measuredSomething(() => openLoop({ ...OPEN, addresses }, () => undefined));
     expect(errors).toBe(0);
     expect(Math.min(...asked)).toBeGreaterThan(0);
   });
@@ -120,7 +114,7 @@ describe('load at a fixed rate', () => {
       }),
     ];
     const job = { ...OPEN, addresses, connections: 1, warmUpMillis: 0, measuredMillis: 400 };
-    const { latencies } = await measuredSomething(job);
+    const { latencies } = await measuredSomething(() => openLoop(job, () => undefined));
     // One answer was late; had the others waited for it to be sent at all, only it would be slow.
     expect(Latencies.decode(latencies).percentileMillis(50)).toBeGreaterThan(stallMillis / 10);
   });

@@ -6,6 +6,7 @@ import { respLoad } from '../../bench/load/resp-load.ts';
 import { slotOwners } from '../../bench/load/slot-owners.ts';
 import { workloadOf } from '../../bench/workloads.ts';
 import { type FakeServer, fakeRespServer } from './fake-resp-server.ts';
+import { measuredSomething } from './measured.ts';
 
 const FORM: RespForm = {
   commands: { open: ['ALLOW', '{key}'], spent: ['ALLOW', '{key}', '1'], small: ['ALLOW', '{key}', '10'] },
@@ -114,7 +115,9 @@ describe('slots', () => {
 describe('load over RESP', () => {
   test('counts what was answered, by kind', async () => {
     const server = await started((args) => (args.length === 2 ? ':1\r\n' : ':0\r\n'));
-    const { grants, denials, errors } = await respLoad(jobFor(server), () => undefined);
+    const { grants, denials, errors } = await measuredSomething(() =>
+      respLoad(jobFor(server), () => undefined),
+    );
     expect(grants).toBeGreaterThan(0);
     expect(denials).toBeGreaterThan(0);
     expect(errors).toBe(0);
@@ -123,7 +126,7 @@ describe('load over RESP', () => {
   test('with replicas, counts a grant that too few have as an error', async () => {
     const server = await started(([name]) => (name === 'WAIT' ? ':0\r\n' : ':1\r\n'));
     const job = jobFor(server, { form: { ...FORM, waitForReplicas: 1 } });
-    const { grants, errors } = await respLoad(job, () => undefined);
+    const { grants, errors } = await measuredSomething(() => respLoad(job, () => undefined));
     expect(grants).toBe(0);
     expect(errors).toBeGreaterThan(0);
   });
