@@ -43,6 +43,14 @@ function as(role: string): { readonly authorization: string } {
   return { authorization: `Bearer ${role}-token` };
 }
 
+/** What a call ends with that came in time: on a busy machine its message may come long after its headers. */
+async function inTime(begin: () => RawCall): Promise<status> {
+  return eventually('a call in time', async () => {
+    const code = await codeOf(begin());
+    return code === status.DEADLINE_EXCEEDED ? undefined : code;
+  });
+}
+
 async function noConnection(): Promise<boolean> {
   return eventually('no connection', async () =>
     (await played.door.connectionCount()) === 0 ? true : undefined,
@@ -121,14 +129,17 @@ describe('a call that is never finished', () => {
     await open({ requestMillis: 100 });
     const raw = calls();
     const silent = raw.begin();
-    const tooLong = raw.begin();
-    tooLong.stream.write(framed(Buffer.alloc(40_000)));
     const reflecting = raw.begin({ ':path': reflectionPath('v1') });
     reflecting.stream.write(framed(NOTHING));
+    const tooLong = await inTime(() => {
+      const call = raw.begin();
+      call.stream.write(framed(Buffer.alloc(40_000)));
+      return call;
+    });
     expect(await codeOf(silent)).toBe(status.DEADLINE_EXCEEDED);
-    expect(await codeOf(tooLong)).toBe(status.RESOURCE_EXHAUSTED);
+    expect(tooLong).toBe(status.RESOURCE_EXHAUSTED);
     await reflecting.answer;
-    expect(await codeOf(raw.ask(REQUEST))).toBe(status.OK);
+    expect(await inTime(() => raw.ask(REQUEST))).toBe(status.OK);
   });
 });
 
@@ -195,9 +206,8 @@ async function halfOpen(): Promise<void> {
   socket.on('error', () => {});
   socket.resume();
   socket.write(PREFACE);
-  await eventually('a connection', async () =>
-    (await played.door.connectionCount()) === 1 ? true : undefined,
-  );
+  // It may be cut off before anybody counts connections.
+  await eventually('a connection', () => (played.accepted === 1 ? true : undefined));
 }
 
 describe('a client that does not hang up', () => {
