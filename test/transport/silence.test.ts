@@ -70,7 +70,7 @@ describe('a connection that falls silent', () => {
     await until('it is heard', () => a.textsFrom(3).length === 1);
     await until('it is lost', () => a.count('lost 3') === 1);
     await until('it is dialled anew', () => a.count('connected 3') === 2);
-    expect(client.isClosed).toBe(true);
+    await client.closed();
     // Nodes 1 and 2 had nothing to say to each other all the while.
     await expectUnharmed(a, b, 'first words');
   });
