@@ -5,7 +5,6 @@ import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 
 const BEFORE = { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' } as const;
-const ATTEMPTS_MAX = 20;
 const DOCUMENT = `
 rules:
   - { id: user, key: user, windows: { limit: 3, per: hour } }
@@ -41,13 +40,15 @@ let requests = 0;
 async function match(node: number, ...args: readonly string[]): Promise<unknown> {
   requests += 1;
   const id = args.includes('ID') ? [] : ['ID', `own-${requests}`];
-  for (let attempt = 0; ; attempt += 1) {
+  const { answer } = await eventually('it is decided', async () => {
     try {
-      return await clients[node]?.call('MATCH', ...args, ...id);
+      return { answer: await clients[node]?.call('MATCH', ...args, ...id) };
     } catch (error) {
-      if (attempt === ATTEMPTS_MAX || !String(error).includes('UNAVAILABLE')) throw error;
+      if (String(error).includes('UNAVAILABLE')) return undefined;
+      throw error;
     }
-  }
+  });
+  return answer;
 }
 
 describe('ioredis', () => {
