@@ -142,35 +142,40 @@ describe('what a cluster does just now', () => {
       while (isAsking)
         await fetch(`${urlOf(1)}/v1/allow`, { method: 'POST', headers, body }).catch(() => undefined);
     })();
-    const sample = await eventually('a sample of a node that is ready, and denies', async () => {
-      const lines: string[] = [];
-      const print = (line: string): void => void lines.push(line);
-      await showTop({ via: urlOf(1), intervalMillis: 500, json: true, print });
-      const taken = JSON.parse(lines.join('')) as Sample;
-      const isTold = taken.p99Millis !== null && taken.top?.length === 1;
-      return taken.nodes[0]?.state === 'ready' && taken.perSecond.denied > 0 && isTold ? taken : undefined;
-    });
-    expect(sample).toMatchObject({
-      perSecond: { denied: expect.any(Number) as number },
-      p50Millis: expect.any(Number) as number,
-      p99Millis: expect.any(Number) as number,
-      nodes: [{ id: 1, state: 'ready' }, { id: 2 }, { id: 3 }],
-      top: [{ rule: 'default', key: 'ada\u001B[2J' }],
-    });
-    // On a busy machine nothing may be answered between the two readings, or late beyond all bounds.
-    const shown = await eventually('a sample of answers that came', async () => {
-      const lines: string[] = [];
-      await showTop({
-        via: urlOf(1),
-        intervalMillis: 200,
-        once: true,
-        print: (line) => void lines.push(line),
+    try {
+      const sample = await eventually('a sample of a node that is ready, and denies', async () => {
+        const lines: string[] = [];
+        const print = (line: string): void => void lines.push(line);
+        await showTop({ via: urlOf(1), intervalMillis: 500, json: true, print });
+        const taken = JSON.parse(lines.join('')) as Sample;
+        const isTold = taken.p99Millis !== null && taken.top?.length === 1;
+        return taken.nodes[0]?.state === 'ready' && taken.perSecond.denied > 0 && isTold ? taken : undefined;
       });
-      return /^decisions: .*denied \d+\/s.*; HTTP p50 <= [\d.]+ ms/.test(lines[0] ?? '') ? lines : undefined;
-    });
-    // A key may hold what a terminal would obey.
-    expect(shown.join('\n')).toContain('ada?[2J (default)');
-    isAsking = false;
-    await asking;
+      expect(sample).toMatchObject({
+        perSecond: { denied: expect.any(Number) as number },
+        p50Millis: expect.any(Number) as number,
+        p99Millis: expect.any(Number) as number,
+        nodes: [{ id: 1, state: 'ready' }, { id: 2 }, { id: 3 }],
+        top: [{ rule: 'default', key: 'ada\u001B[2J' }],
+      });
+      // On a busy machine nothing may be answered between the two readings, or late beyond all bounds.
+      const shown = await eventually('a sample of answers that came', async () => {
+        const lines: string[] = [];
+        await showTop({
+          via: urlOf(1),
+          intervalMillis: 200,
+          once: true,
+          print: (line) => void lines.push(line),
+        });
+        return /^decisions: .*denied \d+\/s.*; HTTP p50 <= [\d.]+ ms/.test(lines[0] ?? '')
+          ? lines
+          : undefined;
+      });
+      // A key may hold what a terminal would obey.
+      expect(shown.join('\n')).toContain('ada?[2J (default)');
+    } finally {
+      isAsking = false;
+      await asking;
+    }
   });
 });
