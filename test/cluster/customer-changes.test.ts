@@ -1,6 +1,6 @@
 /** A customer whose tier changes all the time, under load and while a leader is lost: every answer is by a tier that was so meanwhile. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from './harness.ts';
+import { eventually, putDocument } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 
 const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
@@ -40,10 +40,10 @@ beforeAll(async () => {
     timing: { requestDeadlineMillis: 10_000 },
   });
   await cluster.startAll();
-  await eventually('every partition decides by the document', async () => {
-    const { status } = await call(1, 'PUT', '/v1/rules', { document: DOCUMENT });
-    return status === 200 ? true : undefined;
-  });
+  await putDocument(
+    cluster.config.nodes.map(({ http }) => http.port),
+    DOCUMENT,
+  );
 });
 afterAll(() => cluster.stop());
 
@@ -63,13 +63,18 @@ async function call(
   return { status: response.status, body: await response.json() };
 }
 
-async function put(node: number, customer: string, tier: string): Promise<Put> {
+async function put(customer: string, tier: string): Promise<Put> {
   const fromMillis = performance.now();
   await eventually('the tier is put', async () => {
-    const { status } = await call(node, 'PUT', `/v1/customers/${customer}`, { tier });
+    const { status } = await call(asker(), 'PUT', `/v1/customers/${customer}`, { tier });
     return status === 200 ? true : undefined;
   });
   return { tier, fromMillis, untilMillis: performance.now() };
+}
+
+/** Of those that run, the first. */
+function asker(): number {
+  return cluster.running[0] ?? 1;
 }
 
 /** Was it the tier at some time in between? It may have been from when it was asked for, until the next one was certainly there. */
@@ -81,24 +86,22 @@ function mayBeOf(puts: readonly Put[], { rules, fromMillis, untilMillis }: Decid
 }
 
 it('is decided by a tier that it had while the request was under way, whoever leads', async () => {
-  const asker = 1;
-  const customer = await eventually('a customer whose leader is another node', () =>
-    ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].find(
-      (id) => ![0, asker].includes(cluster.leaderOf(asker, `customer=${id}`)),
-    ),
-  );
-  const puts: Put[] = [await put(asker, customer, TIERS[0]!)];
-  const victim = cluster.leaderOf(asker, `customer=${customer}`);
-  const others = [1, 2, 3].filter((id) => id !== victim);
+  const customer = 'a';
+  const puts: Put[] = [await put(customer, TIERS[0]!)];
   const decided: Decided[] = [];
   let isOver = false;
   const client = async (i: number): Promise<void> => {
-    const node = others[i % others.length] ?? asker;
     while (!isOver) {
+      const node = cluster.running[i % cluster.running.length] ?? 0;
       const fromMillis = performance.now();
       // The tier that a request says itself counts for nothing.
       const descriptors = { customer, tier: 'none', ...(i % 3 === 0 && { ip: '10.0.0.1' }) };
-      const { status, body } = await call(node, 'POST', '/v1/allow', { descriptors });
+      const answered = await call(node, 'POST', '/v1/allow', { descriptors }).catch((error: unknown) => {
+        // It was stopped under the request.
+        if (cluster.running.includes(node)) throw error;
+      });
+      if (answered === undefined) continue;
+      const { status, body } = answered;
       const { rule, limits = [] } = body as { rule?: string; limits?: { rule: string }[] };
       const rules = [rule ?? 'none', ...limits.map((limit) => limit.rule)];
       if (status === 200) decided.push({ rules, fromMillis, untilMillis: performance.now() });
@@ -106,17 +109,24 @@ it('is decided by a tier that it had while the request was under way, whoever le
   };
   const clients = [0, 1, 2, 3, 4, 5].map(client);
   for (const [i, tier] of TIERS.entries()) {
-    if (i === TIERS.length / 2) await cluster.stopNode(victim);
-    if (i > 0) puts.push(await put(asker, customer, tier));
+    // Whoever leads by then.
+    if (i === TIERS.length / 2)
+      await cluster.stopNode(
+        await eventually('who leads', () => cluster.leaderOf(asker(), `customer=${customer}`) || undefined),
+      );
+    if (i > 0) puts.push(await put(customer, tier));
     const heldSince = performance.now();
-    await eventually('it was so for a while', () =>
-      performance.now() >= heldSince + HOLD_MILLIS ? true : undefined,
+    // On a busy machine a request may take longer than that.
+    await eventually('it was so for a while, and decided somebody', () =>
+      performance.now() >= heldSince + HOLD_MILLIS && decided.some(({ rules }) => rules.includes(tier))
+        ? true
+        : undefined,
     );
   }
   isOver = true;
   await Promise.all(clients);
   expect(decided.filter((one) => !mayBeOf(puts, one))).toEqual([]);
   const seen = new Set(decided.flatMap(({ rules }) => rules));
-  expect(TIERS.filter((tier) => seen.has(tier)).length).toBeGreaterThan(TIERS.length / 2);
+  expect(TIERS.filter((tier) => !seen.has(tier))).toEqual([]);
   expect(cluster.fatalErrors).toEqual([]);
 });
