@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
 import { type Answered, type Asked, EnvoyClient, entriesOf } from '../grpc/envoy-client.ts';
-import { eventually, TestCluster } from './harness.ts';
+import { eventually, putDocument, TestCluster } from './harness.ts';
 
 const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
 const USER_LIMIT = 20;
@@ -45,14 +45,10 @@ describe('a cluster behind a gateway', () => {
       timing: PATIENT,
     });
     for (const { id, grpc } of cluster.config.nodes) clients.set(id, new EnvoyClient(grpc?.port ?? 0));
-    await eventually('the rules are in force', async () => {
-      const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/rules`, {
-        method: 'PUT',
-        headers: { 'content-type': 'application/yaml' },
-        body: DOCUMENT,
-      });
-      return response.status === 200 ? true : undefined;
-    });
+    await putDocument(
+      cluster.ids.map((id) => cluster.port(id)),
+      DOCUMENT,
+    );
   });
   afterAll(async () => {
     for (const client of clients.values()) client.close();
@@ -88,18 +84,25 @@ describe('a cluster behind a gateway', () => {
   }
 
   it('is over the limit at a cost that does not fit, also into one of several, and nothing is charged', async () => {
-    const descriptors = [entriesOf({ tenant: 'beta' }), entriesOf({ tenant: 'beta', user: 'joe' })];
-    const ask = async (hitsAddend: number): Promise<Answered> =>
-      eventually('an answer', async () => {
+    let tenants = 0;
+    const answer = await eventually('an answer to what fits', async () => {
+      // What fits may have counted without an answer: then it is asked of a tenant to whom nothing was charged.
+      tenants += 1;
+      const tenant = `beta${tenants}`;
+      const descriptors = [entriesOf({ tenant }), entriesOf({ tenant, user: 'joe' })];
+      const once = async (hitsAddend: number): Promise<Answered | undefined> => {
         const answered = await clients.get(1)!.ask({ domain: 'edge', descriptors, hitsAddend });
         return answered.code === status.UNAVAILABLE ? undefined : answered;
-      });
-    for (const hits of [USER_LIMIT + 1, TENANT_LIMIT + 1, 1_000_000, 1_000_001, 0xffff_ffff]) {
-      const { overallCode, statuses } = await ask(hits);
-      expect([hits, overallCode, (await ask(hits)).details]).toEqual([hits, 'OVER_LIMIT', undefined]);
-      expect(statuses?.map(({ code }) => code)).toContain('OVER_LIMIT');
-    }
-    expect(await ask(USER_LIMIT)).toMatchObject({
+      };
+      for (const hits of [USER_LIMIT + 1, TENANT_LIMIT + 1, 1_000_000, 1_000_001, 0xffff_ffff]) {
+        const { overallCode, statuses } = await eventually('an answer', async () => once(hits));
+        const { details } = await eventually('another', async () => once(hits));
+        expect([hits, overallCode, details]).toEqual([hits, 'OVER_LIMIT', undefined]);
+        expect(statuses?.map(({ code }) => code)).toContain('OVER_LIMIT');
+      }
+      return once(USER_LIMIT);
+    });
+    expect(answer).toMatchObject({
       overallCode: 'OK',
       statuses: [{ limitRemaining: TENANT_LIMIT - USER_LIMIT }, { limitRemaining: 0 }],
     });
@@ -129,19 +132,26 @@ describe('a cluster behind a gateway', () => {
     await cluster.kill(victim);
     isKilled = true;
     await Promise.all(workers);
-    expect(total()).toBeLessThanOrEqual(TENANT_LIMIT);
-    for (const grants of granted.values()) expect(grants).toBeLessThanOrEqual(USER_LIMIT);
+    const expectNoneTooMany = (): void => {
+      expect(total()).toBeLessThanOrEqual(TENANT_LIMIT);
+      for (const grants of granted.values()) expect(grants).toBeLessThanOrEqual(USER_LIMIT);
+    };
+    expectNoneTooMany();
 
     const survivor = cluster.ids.find((id) => id !== victim) ?? 0;
-    const statuses = await eventually('an answer over gRPC', async () => {
+    // What was reserved when the others were denied may have been given back since: then that much is granted first.
+    const note = (user: string): undefined => {
+      granted.set(user, (granted.get(user) ?? 0) + 1);
+      expectNoneTooMany();
+    };
+    const statuses = await eventually('a denial over gRPC', async () => {
       const answered = await overGrpc(survivor, 'ada');
-      expect(answered.overallCode).not.toBe('OK');
-      return answered.statuses;
+      return answered.overallCode === 'OK' ? note('ada') : answered.statuses;
     });
     expect(statuses.map(({ code }) => code)).toContain('OVER_LIMIT');
     await eventually('the same in JSON', async () => {
       const code = await inJson(survivor, 'bob');
-      expect(code).not.toBe(200);
+      if (code === 200) return note('bob');
       return code === 429 ? true : undefined;
     });
     await eventually('its metrics', async () => {
