@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REQUEST_ID_HORIZON_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
-import { type AllowResult, eventually, TestCluster } from './harness.ts';
+import { type AllowQuestion, type AllowResult, eventually, TestCluster } from './harness.ts';
 import { findOverGrant } from './over-grant.ts';
 import { IS_LONG, ROUNDS } from '../raft/seeded.ts';
 import { BusyWatch } from '../slowness.ts';
 
 const KILLS = IS_LONG ? 2 * ROUNDS : 1;
+/** If one recovery took too long, so many more must not. */
+const MORE_KILLS = 2;
+const RECOVERY_MILLIS_MAX = 1_000;
 const DEADLINE_MILLIS = 1_000;
 /** What this machine may add to a deadline while it is starting processes on two cores. */
 const SCHEDULING_SLACK_MILLIS = 1_000;
@@ -15,6 +18,8 @@ const PAUSE_MILLIS = 20;
 
 const HOT = { id: 'hot', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
 const SHORT = { id: 'short', limit: 5, windowMillis: 2_000, clock: 'request' } as const;
+/** Nothing of it slides out, however long a busy machine takes to start nodes. */
+const LASTING = { id: 'lasting', limit: 100, windowMillis: 3_600_000, clock: 'request' } as const;
 const PROBE = { id: 'probe', limit: 1_000_000, windowMillis: 1_000, clock: 'request' } as const;
 
 interface Recorded {
@@ -61,11 +66,19 @@ describe('killing leaders under load', () => {
   let cluster: TestCluster;
 
   beforeAll(async () => {
-    cluster = await TestCluster.start({ rules: [HOT, SHORT, PROBE] });
+    cluster = await TestCluster.start({ rules: [HOT, SHORT, LASTING, PROBE] });
   });
   afterAll(async () => {
     await cluster.stop();
   });
+
+  /** Asks again while nobody can decide. What may count has an id, so that it counts once. */
+  async function decided(id: number, question: AllowQuestion): Promise<AllowResult> {
+    return eventually('a decision', async () => {
+      const result = await cluster.allow(id, question);
+      return result.status === 503 ? undefined : result;
+    });
+  }
 
   async function askUntilGranted(survivors: readonly number[], after: number): Promise<number> {
     for (let i = 0; ; i += 1) {
@@ -79,8 +92,14 @@ describe('killing leaders under load', () => {
     const busy = new BusyWatch();
     const load = new Load(cluster, 8);
     const recoveryMillis: number[] = [];
-    for (let kill = 0; kill < KILLS; kill += 1) {
-      const { body } = await cluster.allow(1, { userId: 'probe', rule: PROBE.id });
+    // However short the rest is, there is something to lose.
+    await eventually('many grants', () =>
+      load.answers.filter(({ result }) => result.status === 200).length > 100 ? true : undefined,
+    );
+    let kills = KILLS;
+    let late = 0;
+    for (let kill = 0; kill < kills; kill += 1) {
+      const { body } = await decided(1, { userId: 'probe', rule: PROBE.id });
       const partition = body.decided?.partition ?? 0;
       // On a slow machine it may just be electing one.
       const { leader, term } = await eventually('the partition has a leader', async () => {
@@ -88,9 +107,14 @@ describe('killing leaders under load', () => {
         return report !== undefined && report.leader > 0 ? report : undefined;
       });
       const survivors = cluster.ids.filter((id) => id !== leader);
+      const election = new BusyWatch();
       const killedMillis = performance.now();
       await cluster.kill(leader);
-      recoveryMillis.push((await askUntilGranted(survivors, term)) - killedMillis);
+      const millis = (await askUntilGranted(survivors, term)) - killedMillis;
+      recoveryMillis.push(millis);
+      if (millis >= RECOVERY_MILLIS_MAX * election.slowness()) late += 1;
+      // Where a process stood still meanwhile, more kills show that it was this.
+      kills = late === 0 ? KILLS : KILLS + MORE_KILLS;
       cluster.startNode(leader);
       await cluster.ready();
     }
@@ -100,7 +124,7 @@ describe('killing leaders under load', () => {
     const sorted = [...recoveryMillis].sort((a, b) => a - b).map(Math.round);
     console.log(`first grant after the kill, ms: ${sorted.join(' ')}; ${load.answers.length} answers,`);
     console.log(`  ${load.brokenConnections} connections broken by the kills`);
-    expect(Math.max(...recoveryMillis)).toBeLessThan(1_000 * slow);
+    expect(late).toBeLessThanOrEqual(1);
 
     for (const { result } of load.answers) {
       expect([200, 429, 503]).toContain(result.status);
@@ -121,9 +145,9 @@ describe('killing leaders under load', () => {
     // machine the first of them may be forgotten by the time they are asked for.
     let known = 0;
     for (const { user, rule, requestId, result } of granted.reverse()) {
+      const again = await decided(1, { userId: user, rule, requestId });
       if (performance.now() - result.completeMillis > REQUEST_ID_HORIZON_MILLIS_DEFAULT / 2) break;
       known += 1;
-      const again = await cluster.allow(1, { userId: user, rule, requestId });
       expect({ requestId, decided: again.body.decided }).toEqual({
         requestId,
         decided: result.body.decided,
@@ -133,13 +157,14 @@ describe('killing leaders under load', () => {
   });
 
   it('forgets nothing when all nodes are killed at once and restarted', async () => {
-    const user = { userId: 'saturated', rule: HOT.id };
-    for (let i = 0; i < HOT.limit; i += 1) expect((await cluster.allow((i % 3) + 1, user)).status).toBe(200);
-    expect((await cluster.allow(1, user)).status).toBe(429);
+    const user = { userId: 'saturated', rule: LASTING.id };
+    for (let i = 0; i < LASTING.limit; i += 1)
+      expect((await decided((i % 3) + 1, { ...user, requestId: `r${i}` })).status).toBe(200);
+    expect((await decided(1, user)).status).toBe(429);
     await Promise.all(cluster.ids.map(async (id) => cluster.kill(id)));
     for (const id of cluster.ids) cluster.startNode(id);
     await cluster.ready();
-    for (const id of cluster.ids) expect((await cluster.allow(id, user)).status).toBe(429);
+    for (const id of cluster.ids) expect((await decided(id, user)).status).toBe(429);
   });
 
   it('denies everything with 503 while two of three are down, and heals when one returns', async () => {
