@@ -45,14 +45,15 @@ describe('groups that lost their quorum', () => {
       /holds no/,
     );
     await store.close();
+    const startedAt = performance.now();
     await cluster.startNode(1);
     await cluster.ready();
-    const ranAt = performance.now();
     await eventually('somebody is granted something', async () => {
       await delay(20);
       return (await granted('stranger')) ? true : undefined;
     });
-    expect(performance.now() - ranAt).toBeGreaterThan(WINDOW_MILLIS - 500);
+    // Its group has run since some moment after the start.
+    expect(performance.now() - startedAt).toBeGreaterThan(WINDOW_MILLIS);
     expect(await granted('stranger', 'long')).toBe(false);
     const [four, five] = [await cluster.join(4), await cluster.join(5)];
     // It settles only when nobody is waited for who will not come.
