@@ -1,4 +1,5 @@
 /** A cluster of real node processes in a temporary directory, and a client that records what it saw. */
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
@@ -238,6 +239,15 @@ export async function putDocument(ports: readonly number[], document: string): P
   return version;
 }
 
+/** Asked again while nobody can decide, as a busy machine elects leaders at any time. Under one id it is charged once. */
+export async function decidedAt(port: number, question: AllowQuestion): Promise<AllowResult> {
+  const asked = { requestId: randomUUID(), ...question };
+  return eventually(`what '${question.userId}' asks is decided`, async () => {
+    const answer = await allowAt(port, asked);
+    return answer.status === 503 ? undefined : answer;
+  });
+}
+
 export class TestCluster {
   readonly config: ClusterConfig;
   readonly directory: string;
@@ -320,6 +330,10 @@ export class TestCluster {
 
   async allow(id: number, question: AllowQuestion): Promise<AllowResult> {
     return allowAt(this.port(id), question);
+  }
+
+  async decided(id: number, question: AllowQuestion): Promise<AllowResult> {
+    return decidedAt(this.port(id), question);
   }
 
   /** By SIGKILL: nothing is kept, and how a node ends by itself is for tests to ask that look at it. */

@@ -1,4 +1,5 @@
 /** A cluster whose nodes all run in this process, over real sockets and disks, with clocks the test controls. */
+import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { pino } from 'pino';
 import type { LogStore } from '../../raft/driver/store.ts';
@@ -139,6 +140,15 @@ export class InProcessCluster {
     const { router } = this.node(id).core;
     return new Promise((resolve) => {
       router.ask(request, (answer) => resolve(answer));
+    });
+  }
+
+  /** Asked again while nobody can decide, as a busy machine elects leaders at any time. Under one id it is charged once. */
+  async decided(id: number, request: AllowRequest): Promise<AllowAnswer> {
+    const asked = { requestId: randomUUID(), ...request };
+    return eventually(`what '${request.userId}' asks is decided`, async () => {
+      const answer = await this.allow(id, asked);
+      return answer.kind === 'unavailable' ? undefined : answer;
     });
   }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LabelChange } from '../../src/api/label-change.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';
-import { allowAt, eventually, TestCluster } from './harness.ts';
+import { eventually, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 
 describe('nodes of a running cluster that are on one machine', () => {
   let cluster: TestCluster;
@@ -17,13 +17,13 @@ describe('nodes of a running cluster that are on one machine', () => {
     const lines: string[] = [];
     const via = `http://127.0.0.1:${cluster.port(3)}`;
     const print = (line: string): void => void lines.push(line);
-    await changeNodes({ via, change: { label: change }, timeoutMillis: 120_000, print });
+    await changeNodes({ via, change: { label: change }, timeoutMillis: WAIT_MILLIS_MAX, print });
     return lines;
   }
 
   it('hold no copies of the same partition once that is said, and no grant is forgotten', async () => {
     const users = Array.from({ length: 12 }, (_, i) => `u${i}`);
-    for (const userId of users) expect((await cluster.allow(1, { userId })).status).toBe(200);
+    for (const userId of users) expect((await cluster.decided(1, { userId })).status).toBe(200);
     await label({ node: 1, host: 'm', zone: 'a' });
     expect(await label({ node: 2, host: 'm' })).toContain('done: all partitions have moved');
     // Another node may hear of it later than the one that was asked.
@@ -44,7 +44,7 @@ describe('nodes of a running cluster that are on one machine', () => {
       const held = replicas.map(({ node }) => node);
       expect([placed, held.length, held.includes(1) && held.includes(2)]).toEqual([true, 3, false]);
     }
-    for (const userId of users) expect((await allowAt(cluster.port(4), { userId })).status).toBe(429);
+    for (const userId of users) expect((await cluster.decided(4, { userId })).status).toBe(429);
   });
 
   it('are refused a label that is none, with its bound', async () => {

@@ -29,9 +29,9 @@ describe('a node among nodes it has never heard of', () => {
     await cluster.change({ add: await cluster.join(6), remove: 3 });
     await cluster.stopNode(3);
     await eventually('node 6 takes part', () => isReady(6));
-    expect(await cluster.allow(6, { userId: 'ada' })).toMatchObject({ kind: 'decision' });
+    expect(await cluster.decided(6, { userId: 'ada' })).toMatchObject({ kind: 'decision' });
     await cluster.change({ add: await cluster.join(7), remove: 4 });
     await eventually('node 7 takes part', () => isReady(7));
-    expect(await cluster.allow(7, { userId: 'ada' })).toMatchObject({ kind: 'decision' });
+    expect(await cluster.decided(7, { userId: 'ada' })).toMatchObject({ kind: 'decision' });
   });
 });
