@@ -15,26 +15,37 @@ afterEach(async () => cluster.stop());
 it('a node stops at a version that is newer than its own, and every time it is started again', async () => {
   cluster = await InProcessCluster.create({ rules: [RULE], partitions: 1 });
   await cluster.startAll();
-  const leader = await eventually('group 0 has a leader, which has created the cluster', () =>
-    IDS.find((id) => cluster.node(id).core.meta.isLeader && cluster.node(id).core.meta.state !== undefined),
+  const { meta } = await eventually('group 0 has a leader, which has created the cluster', () =>
+    IDS.map((id) => cluster.node(id).core).find(
+      (core) => core.meta.isLeader && core.meta.state !== undefined,
+    ),
   );
-  const { meta, raft } = cluster.node(leader).core;
   expect(meta.state?.clusterVersion).toBe(VERSIONS.max);
-  // As the next version will write it; this one would propose no such thing.
-  const newer = [encodeMeta({ type: 'upgrade', change: { version: VERSIONS.max + 1 } })];
-  meta.takeProposal = () => newer.pop();
-  raft.requestProposal(META_GROUP);
-  const stopped = async (): Promise<void> => {
+  const terms = new Set<number>();
+  /** As the next version will write it; this one would propose no such thing. */
+  const proposeNewer = (): void => {
+    for (const { meta, raft } of IDS.map((id) => cluster.node(id).core)) {
+      const { term = 0 } = raft.status(META_GROUP) ?? {};
+      // Once in each term: what was proposed may be lost with the lead.
+      if (!meta.isLeader || terms.has(term)) continue;
+      terms.add(term);
+      const newer = [encodeMeta({ type: 'upgrade', change: { version: VERSIONS.max + 1 } })];
+      meta.takeProposal = () => newer.pop();
+      raft.requestProposal(META_GROUP);
+    }
+  };
+  const stopped = async (meanwhile = (): void => {}): Promise<void> => {
     // The last one may never hear that it was committed: without a quorum it decides nothing.
-    await eventually('a majority stops', () =>
-      new Set(cluster.fatalErrors.map(({ node }) => node)).size >= 2 ? true : undefined,
-    );
+    await eventually('a majority stops', () => {
+      meanwhile();
+      return new Set(cluster.fatalErrors.map(({ node }) => node)).size >= 2 ? true : undefined;
+    });
     for (const { error } of cluster.fatalErrors) {
       expect(error).toMatchObject({ code: 'NEWER_CLUSTER' });
       expect(String(error)).toContain('start this node with a newer quorate');
     }
   };
-  await stopped();
+  await stopped(proposeNewer);
   for (const id of IDS) await cluster.stopNode(id);
   cluster.fatalErrors.length = 0;
   for (const id of IDS) await cluster.startNode(id);

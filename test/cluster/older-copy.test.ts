@@ -13,37 +13,55 @@ describe('a node on an older copy of its directory', () => {
     await cluster.stop();
   });
 
-  it('stops as soon as a leader speaks to it, and refuses that directory from then on', async () => {
-    cluster = await InProcessCluster.create({ rules: [RULE], partitions: 1 });
-    await cluster.startAll();
-    const leader = await eventually('somebody leads', () => cluster.leaderOf(1, 'ada') || undefined);
+  /** The term in which this node leads; 0 if it does not. */
+  function termLedBy(id: number): number {
+    const { role, term = 0 } = cluster.node(id).core.raft.status(1) ?? {};
+    return role === 'leader' ? term : 0;
+  }
+
+  /** Who ended, and why. Undefined: another led meanwhile, whom nobody told what the victim had promised. */
+  async function putBack(): Promise<InProcessCluster['fatalErrors'][number] | undefined> {
+    const leader = await eventually('somebody leads', () => cluster.running.find((id) => termLedBy(id) > 0));
+    const term = termLedBy(leader);
     const victim = (leader % 3) + 1;
     const directory = nodeDirectory(cluster.directory, victim);
     const grant = async (): Promise<void> => {
-      const answer = await cluster.allow(leader, { userId: 'ada' });
+      const answer = await cluster.decided(leader, { userId: 'ada' });
       expect(answer).toMatchObject({ kind: 'decision', decision: { allowed: true } });
     };
 
     await grant();
     await cluster.stopNode(victim);
+    await rm(`${directory}.old`, { recursive: true, force: true });
     await cp(directory, `${directory}.old`, { recursive: true });
     await cluster.startNode(victim);
     await grant();
     // The leader must have heard that the victim has it: only then was anything promised.
-    const { core } = cluster.node(leader);
-    await eventually('the victim acknowledged everything', () => {
-      const status = core.raft.status(1);
-      return status !== undefined && status.match.get(victim) === status.lastIndex ? true : undefined;
+    const isTold = await eventually('the victim acknowledged everything', () => {
+      if (termLedBy(leader) !== term) return false;
+      const { match, lastIndex } = cluster.node(leader).core.raft.status(1) ?? {};
+      return match?.get(victim) === lastIndex ? true : undefined;
     });
+    if (!isTold) return undefined;
     await cluster.stopNode(victim);
     await rm(directory, { recursive: true });
     await cp(`${directory}.old`, directory, { recursive: true });
 
     await cluster.startNode(victim);
-    const { error } = await eventually('the victim stops', () => cluster.fatalErrors[0]);
+    await eventually('the victim stops, or another leads', () =>
+      cluster.fatalErrors.length > 0 || termLedBy(leader) !== term ? true : undefined,
+    );
+    return cluster.fatalErrors[0];
+  }
+
+  it('stops as soon as a leader speaks to it, and refuses that directory from then on', async () => {
+    cluster = await InProcessCluster.create({ rules: [RULE], partitions: 1 });
+    await cluster.startAll();
+    const { node: victim, error } = await eventually('a leader tells the victim', putBack);
     expect(error).toMatchObject({ code: 'ROLLED_BACK' });
     await cluster.stopNode(victim);
     await expect(cluster.startNode(victim)).rejects.toMatchObject({ code: 'STORAGE_DAMAGED' });
-    await grant();
+    const [other = 0] = cluster.running;
+    expect(await cluster.decided(other, { userId: 'ada' })).toMatchObject({ decision: { allowed: true } });
   });
 });
