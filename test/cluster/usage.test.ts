@@ -20,10 +20,14 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-async function usage(node: number, query = ''): Promise<UsageReport> {
-  const response = await fetch(`http://127.0.0.1:${cluster.port(node)}/v1/usage${query}`);
-  expect(response.status).toBe(200);
-  return (await response.json()) as UsageReport;
+/** Asked again while a node is silent that runs: a busy one may answer late. */
+async function usage(node: number, query: string, silent: readonly number[] = []): Promise<UsageReport> {
+  return eventually(`silent are ${silent.join() || 'none'}`, async () => {
+    const response = await fetch(`http://127.0.0.1:${cluster.port(node)}/v1/usage${query}`);
+    expect(response.status).toBe(200);
+    const report = (await response.json()) as UsageReport;
+    return report.silent.join() === silent.join() ? report : undefined;
+  });
 }
 
 /** What clients were told, so that a machine that is late at a deadline is no failure. */
@@ -44,6 +48,10 @@ function allowed({ rules }: UsageReport): number {
 describe('three nodes', () => {
   it('tell the same figures, whichever is asked: what clients were told, all together', async () => {
     for (let i = 0; i < 12; i += 1) await ask((i % 3) + 1, 'ada');
+    await eventually('somebody is denied', async () => {
+      if (told.denied === 0) await ask(1, 'ada');
+      return told.denied > 0 ? true : undefined;
+    });
     await ask(1, 'bob');
     await ask(2, 'bob', 'other');
     await ask(2, 'bob', '100/60000ms');
@@ -55,7 +63,6 @@ describe('three nodes', () => {
       expect(report.rules.map(({ rule }) => rule)).toEqual(['LIMIT/WINDOWms', 'default', 'other']);
       expect(report.history.allowed).toHaveLength(10);
     }
-    expect(told.denied).toBeGreaterThan(0);
   });
 
   it('name the users that were granted and denied most, under the rule asked for', async () => {
@@ -86,10 +93,7 @@ describe('three nodes', () => {
   it('name the one that is down, and tell what the others counted', async () => {
     const before = await usage(1, '?minutes=10');
     await cluster.kill(3);
-    const after = await eventually('node 3 is missed', async () => {
-      const report = await usage(1, '?minutes=10');
-      return report.silent.length > 0 ? report : undefined;
-    });
+    const after = await usage(1, '?minutes=10', [3]);
     expect(after).toMatchObject({ nodes: [1, 2], silent: [3] });
     expect(allowed(after)).toBeGreaterThan(0);
     expect(allowed(after)).toBeLessThanOrEqual(allowed(before));
