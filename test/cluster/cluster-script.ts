@@ -13,10 +13,12 @@ const START = join(import.meta.dirname, '..', '..', 'dist', 'cluster', 'start.js
 export class Session {
   readonly child: ChildProcess;
   output = '';
+  readonly #closed: Promise<unknown>;
 
   constructor(args: readonly string[]) {
     this.child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.child.stdout?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    this.#closed = once(this.child, 'close');
     this.child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
   }
 
@@ -28,16 +30,16 @@ export class Session {
     );
   }
 
-  /** Its exit code, once it ended by itself. */
+  /** Its exit code, once it ended by itself, and all that it said is here. */
   async ended(): Promise<number | null> {
-    return eventually('it ends by itself', () => this.child.exitCode ?? undefined);
+    const code = await eventually('it ends by itself', () => this.child.exitCode ?? undefined);
+    await this.#closed;
+    return code;
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null> {
-    if (this.child.exitCode === null && this.child.signalCode === null) {
-      this.child.kill(signal);
-      await once(this.child, 'exit');
-    }
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal);
+    await this.#closed;
     return this.child.exitCode;
   }
 }
@@ -77,15 +79,27 @@ export class ClusterScript {
     return this.run(START, '--data', this.directory, '--base-port', String(this.basePort), ...args);
   }
 
+  /** A start that has ended, beside nodes that run. One that stands still for a second leaves only its port to be found. */
+  async refused(...args: string[]): Promise<Session> {
+    return eventually('who runs answers in time', async () => {
+      const session = this.start(...args);
+      await session.ended();
+      return /is in use by another program|pid unknown/.test(session.output) ? undefined : session;
+    });
+  }
+
   async statusOf(id: number): Promise<ClusterReport> {
     return eventually(`node ${id} says something about the cluster`, () =>
       reportFrom(`http://127.0.0.1:${this.basePort + id}`),
     );
   }
 
-  async pids(): Promise<number[]> {
-    const { nodes } = await this.statusOf(1);
-    return nodes.map(({ pid }) => pid ?? 0);
+  /** By id. A node hears of the others' later than of themselves. */
+  async pids(nodes: number): Promise<number[]> {
+    return eventually('node 1 knows all process ids', async () => {
+      const known = (await this.statusOf(1)).nodes.flatMap(({ pid }) => pid ?? []);
+      return known.length === nodes ? known : undefined;
+    });
   }
 
   async ask(id = 1): Promise<{ allowed: boolean; limit: number; remaining: number }> {
