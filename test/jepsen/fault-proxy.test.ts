@@ -4,7 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FaultProxy } from '../../cluster/fault-proxy.ts';
 import { eventually } from '../cluster/harness.ts';
 import { seeded } from '../raft/seeded.ts';
-import { BusyWatch } from '../slowness.ts';
+
+/** This process may stand still in some of them. */
+const THROTTLED_TRIES_MAX = 20;
 
 /** What one socket got to see. */
 class Ear {
@@ -120,8 +122,8 @@ describe('a fault proxy', () => {
     client.socket.write('lost');
     server.socket.write('heard');
     await client.hears('heard');
+    await eventually('it is lost', () => (proxy.forward.bytesLost === 4 ? true : undefined));
     expect(server.heard.toString()).toBe('');
-    expect(proxy.forward.bytesLost).toBe(4);
     // Who dials meanwhile is accepted, and the target hears nothing of it.
     await dial();
     await pause(50);
@@ -197,16 +199,18 @@ describe('a fault proxy', () => {
   });
 
   it('throttles', async () => {
-    const { client, server } = await pair();
     proxy.forward.set({ bytesPerSecond: 40_000 });
-    const busy = new BusyWatch();
-    const startMillis = performance.now();
-    client.socket.write(Buffer.alloc(10_000));
-    await server.hearsBytes(1_000);
-    const firstMillis = performance.now() - startMillis;
-    await server.hearsBytes(10_000);
-    expect(performance.now() - startMillis).toBeGreaterThanOrEqual(240);
-    expect(firstMillis).toBeLessThan(200 * busy.slowness());
+    let leastMillis = Infinity;
+    for (let i = 0; i < THROTTLED_TRIES_MAX && leastMillis >= 200; i += 1) {
+      const { client, server } = await pair();
+      const startMillis = performance.now();
+      client.socket.write(Buffer.alloc(10_000));
+      await server.hearsBytes(1_000);
+      leastMillis = Math.min(leastMillis, performance.now() - startMillis);
+      await server.hearsBytes(10_000);
+      expect(performance.now() - startMillis).toBeGreaterThanOrEqual(240);
+    }
+    expect(leastMillis).toBeLessThan(200);
   });
 
   it('flips one bit', async () => {
