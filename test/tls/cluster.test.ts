@@ -95,7 +95,16 @@ describe('a cluster with certificates everywhere', () => {
   it('grants at every door', async () => {
     for (const id of cluster.ids) await expectGranted(id);
     const redis = await redisAt(2);
-    const answer = (await redis.call('ALLOW', 'bob')) as readonly unknown[];
+    let users = 0;
+    const answer = await eventually('somebody decides', async () => {
+      // What nobody decided may have been counted: another user is asked for then.
+      users += 1;
+      const asked = redis.call('ALLOW', `bob${users}`) as Promise<readonly unknown[]>;
+      return asked.catch((error: unknown) => {
+        if (!/UNAVAILABLE/.test(String(error))) throw error;
+        return undefined;
+      });
+    });
     redis.disconnect();
     expect(answer.slice(0, 3)).toEqual([1, RULE.limit, RULE.limit - 1]);
   });
@@ -103,18 +112,21 @@ describe('a cluster with certificates everywhere', () => {
   it('answers gateways that trust it, and nobody who speaks plainly', async () => {
     const ca = await readFile(join(cluster.directory, 'certs', 'ca.crt'));
     const { port } = addressOf(3, 'grpc');
-    const gateways = [credentials.createSsl(ca), credentials.createSsl(), credentials.createInsecure()].map(
-      (channel) => new EnvoyClient(port, channel),
-    );
+    const [trusting, ...others] = [
+      new EnvoyClient(port, credentials.createSsl(ca)),
+      new EnvoyClient(port, credentials.createSsl()),
+      new EnvoyClient(port, credentials.createInsecure()),
+    ] as const;
     const asked = { domain: 'edge', descriptors: [entriesOf({ user: 'ada' })] };
-    const answers = await Promise.all(gateways.map(async (gateway) => gateway.ask(asked)));
-    for (const gateway of gateways) gateway.close();
+    const answer = await eventually('a gateway that trusts it is answered', async () => {
+      const { code } = await trusting.ask(asked);
+      return code === status.UNAVAILABLE ? undefined : code;
+    });
+    const answers = await Promise.all(others.map(async (gateway) => gateway.ask(asked)));
+    for (const gateway of [trusting, ...others]) gateway.close();
     // The node was asked, and has no rules of a domain.
-    expect(answers.map(({ code }) => code)).toEqual([
-      status.INVALID_ARGUMENT,
-      status.UNAVAILABLE,
-      status.UNAVAILABLE,
-    ]);
+    expect(answer).toBe(status.INVALID_ARGUMENT);
+    expect(answers.map(({ code }) => code)).toEqual([status.UNAVAILABLE, status.UNAVAILABLE]);
   });
 
   it('tells Prometheus when its certificate expires', async () => {
@@ -187,7 +199,7 @@ describe('a cluster with certificates everywhere', () => {
   it(
     'is not moved by what strangers forge',
     async () => {
-      const before = await cluster.status();
+      const before = await cluster.ready();
       const { clusterId, founders } = cluster.config;
       const tag = clusterTag(clusterId);
       const facts = factsDigest(factsOf(cluster.config));
@@ -214,7 +226,8 @@ describe('a cluster with certificates everywhere', () => {
       await eventually('all are hung up on', () =>
         closedCount === 20 * 2 * forged.length ? true : undefined,
       );
-      const after = await cluster.status();
+      // Where the machine is busy others may not have heard of a node for a while.
+      const after = await cluster.ready();
       expect(after.nodes.map(({ id, up }) => ({ id, up }))).toEqual(
         before.nodes.map(({ id, up }) => ({ id, up })),
       );
