@@ -85,6 +85,12 @@ export class ExampleRun {
     } else this.printed.get(this.#name)?.push(line);
   }
 
+  /** Nobody decided for one of them before its deadline, as on a machine that has other things to do: it ended, or wrote so. */
+  get isUndecided(): boolean {
+    const isRefused = [...this.printed.values()].flat().some((line) => line.startsWith('503 '));
+    return isRefused || /^(Unavailable|Indefinite)Error/m.test(this.complaints);
+  }
+
   /** All have been run, and services listen or soon will. */
   get isReady(): boolean {
     if (this.complaints !== '') throw new Error(this.complaints);
