@@ -7,9 +7,6 @@ import { IS_LONG, ROUNDS } from '../raft/seeded.ts';
 import { BusyWatch } from '../slowness.ts';
 
 const KILLS = IS_LONG ? 2 * ROUNDS : 1;
-/** If one recovery took too long, so many more must not. */
-const MORE_KILLS = 2;
-const RECOVERY_MILLIS_MAX = 1_000;
 const DEADLINE_MILLIS = 1_000;
 /** What this machine may add to a deadline while it is starting processes on two cores. */
 const SCHEDULING_SLACK_MILLIS = 1_000;
@@ -96,9 +93,7 @@ describe('killing leaders under load', () => {
     await eventually('many grants', () =>
       load.answers.filter(({ result }) => result.status === 200).length > 100 ? true : undefined,
     );
-    let kills = KILLS;
-    let late = 0;
-    for (let kill = 0; kill < kills; kill += 1) {
+    for (let kill = 0; kill < KILLS; kill += 1) {
       const { body } = await decided(1, { userId: 'probe', rule: PROBE.id });
       const partition = body.decided?.partition ?? 0;
       // On a slow machine it may just be electing one.
@@ -107,14 +102,9 @@ describe('killing leaders under load', () => {
         return report !== undefined && report.leader > 0 ? report : undefined;
       });
       const survivors = cluster.ids.filter((id) => id !== leader);
-      const election = new BusyWatch();
       const killedMillis = performance.now();
       await cluster.kill(leader);
-      const millis = (await askUntilGranted(survivors, term)) - killedMillis;
-      recoveryMillis.push(millis);
-      if (millis >= RECOVERY_MILLIS_MAX * election.slowness()) late += 1;
-      // Where a process stood still meanwhile, more kills show that it was this.
-      kills = late === 0 ? KILLS : KILLS + MORE_KILLS;
+      recoveryMillis.push((await askUntilGranted(survivors, term)) - killedMillis);
       cluster.startNode(leader);
       await cluster.ready();
     }
@@ -124,7 +114,7 @@ describe('killing leaders under load', () => {
     const sorted = [...recoveryMillis].sort((a, b) => a - b).map(Math.round);
     console.log(`first grant after the kill, ms: ${sorted.join(' ')}; ${load.answers.length} answers,`);
     console.log(`  ${load.brokenConnections} connections broken by the kills`);
-    expect(late).toBeLessThanOrEqual(1);
+    expect(Math.max(...recoveryMillis)).toBeLessThan(1_000 * slow);
 
     for (const { result } of load.answers) {
       expect([200, 429, 503]).toContain(result.status);
