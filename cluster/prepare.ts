@@ -45,10 +45,7 @@ export async function prepare(options: StartOptions): Promise<ClusterConfig> {
   const started = isNew ? config : toStart(config, local, options.data);
   await refuseIfRunning(started);
   await assertPortsFree(started);
-  if (options.fresh) {
-    await deleteCertificates(options.data);
-    await deleteCluster(options.data);
-  }
+  if (options.fresh) await deleteCluster(options.data, async () => deleteCertificates(options.data));
   if (isNew) await create(options, config);
   else if (JSON.stringify(config) !== JSON.stringify(found)) await writeCluster(options.data, config);
   return started;

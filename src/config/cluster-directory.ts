@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
+import { type DirectoryLock, lockDirectory } from '../../storage/lock.ts';
 import { drawIncarnation, factsOf } from './cluster-facts.ts';
 import { type ClusterConfig, ConfigError, NODES_MAX, TIMING_DEFAULTS, validateConfig } from './config.ts';
 import type { NodeAddress } from '../api/node-address.ts';
@@ -103,15 +104,29 @@ export async function createCluster(
   await replaceFile(join(directory, CREATING_FILE), join(directory, CLUSTER_FILE), config);
 }
 
-/** Deletes what `createCluster` and the nodes made in `directory`, and nothing else. */
-export async function deleteCluster(directory: string): Promise<void> {
+/**
+ * Deletes what `createCluster` and the nodes made in `directory`, and nothing else. A node that stands still runs, too: what
+ * it grants when it goes on would be on no disk.
+ *
+ * @param also deletes what else belongs to it, once it is certain that none runs
+ * @throws StoreLockedError if one does; then nothing is deleted
+ */
+export async function deleteCluster(directory: string, also?: () => Promise<void>): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);
   // A folder that merely has files of the same names is none of ours.
-  if (!names.includes(CLUSTER_FILE) && !names.includes(CREATING_FILE)) return;
+  if (!names.includes(CLUSTER_FILE) && !names.includes(CREATING_FILE)) return also?.();
   const ours = names.filter((name) => /^(node-\d+|logs|cluster\.json(\.new|\.creating)?)$/.test(name));
   // The configuration goes last, so that an interrupted deletion is recognised as the rest of a cluster.
   ours.sort((a, b) => Number(a.startsWith(CLUSTER_FILE)) - Number(b.startsWith(CLUSTER_FILE)));
-  for (const name of ours) await rm(join(directory, name), { recursive: true });
+  const locks: DirectoryLock[] = [];
+  try {
+    for (const name of ours)
+      if (name.startsWith('node-')) locks.push(await lockDirectory(join(directory, name)));
+    await also?.();
+    for (const name of ours) await rm(join(directory, name), { recursive: true });
+  } finally {
+    for (const lock of locks) await lock.release();
+  }
 }
 
 export interface LocalClusterOptions {

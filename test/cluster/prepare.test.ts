@@ -1,5 +1,5 @@
 /** What `npm start` refuses before it touches anything. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import {
   localConfig,
   readCluster,
 } from '../../src/config/cluster-directory.ts';
+import { lockDirectory } from '../../storage/lock.ts';
 import { freeBasePort } from './harness.ts';
 
 let directory: string;
@@ -40,4 +41,16 @@ it('a cluster of which a node answers is not deleted, whatever it says and where
   const starting = prepare({ data: directory, fresh: true, basePort });
   await expect(starting).rejects.toMatchObject({ name: 'AlreadyRunningError' });
   expect(await readCluster(directory)).toEqual(before);
+});
+
+it('a cluster of which a node runs and says nothing is not deleted: what it grants when it goes on would be on no disk', async () => {
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  const running = await lockDirectory(join(directory, 'node-2'));
+  const before = await readdir(directory, { recursive: true });
+  const starting = prepare({ data: directory, fresh: true, basePort: await freeBasePort() });
+  await expect(starting).rejects.toMatchObject({ name: 'StoreLockedError' });
+  expect(await readdir(directory, { recursive: true })).toEqual(before);
+  await running.release();
 });
