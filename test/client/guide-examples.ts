@@ -87,7 +87,7 @@ export class ExampleRun {
 
   /** Nobody decided for one of them before its deadline, as on a machine that has other things to do: it ended, or wrote so. */
   get isUndecided(): boolean {
-    const isRefused = [...this.printed.values()].flat().some((line) => line.startsWith('503 '));
+    const isRefused = [...this.printed.values()].flat().some((line) => /^(503|INDEFINITE) /.test(line));
     return isRefused || /^(Unavailable|Indefinite)Error/m.test(this.complaints);
   }
 
