@@ -24,8 +24,11 @@ const RULES = validateRuleTable({
     { id: 'ü', limit: 3, windowMillis: 1_000, meter: 'fixedWindow' },
   ],
 });
-/** A state in which nothing is remembered is soon made. */
-const APPLIED_MAX = 256;
+/**
+ * A state in which nothing is remembered is soon made. It stays small: a sweep, of one byte, writes all that is remembered anew, and is
+ * charged with that.
+ */
+const APPLIED_MAX = 64;
 
 let machine = new LimiterStateMachine();
 let applied = APPLIED_MAX;
