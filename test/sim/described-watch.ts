@@ -18,6 +18,7 @@ import { isCurrent, type Question, questionOfRules, wordOf } from './described-q
 import { type Asking, mayBegin } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
+import { OpenAskings } from './open-askings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -25,7 +26,7 @@ export class DescribedWatch {
   readonly #world: ClientWorld;
   readonly #checker: DescribedChecker;
   readonly #open = new Set<Question>();
-  readonly #askings = new Set<Asking>();
+  readonly #askings = new OpenAskings();
   /** By node, process and deadline, which few have in common. */
   readonly #byDeadline = new Map<string, Asking[]>();
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
@@ -59,16 +60,14 @@ export class DescribedWatch {
       busy: 0,
       isLost: false,
     };
-    this.#askings.add(asking);
+    const client = this.#askings.begin(asking);
     node.inProcess((core) => {
       this.#asking = asking;
       core.described.ask(request, (answer, partition) => {
-        check(!asking.isAnswered, () => `${JSON.stringify(request)} was answered twice`);
         if (!isCurrent(node, asking.life)) return;
-        asking.isAnswered = true;
-        this.#askings.delete(asking);
-        const unasked = this.#checker.answered(asking, answer);
-        if (unasked !== undefined) this.#deniedUnasked(asking, unasked, answer as AllowAnswer, partition);
+        const told = this.#askings.told(client, answer);
+        const unasked = this.#checker.answered(told, answer);
+        if (unasked !== undefined) this.#deniedUnasked(told, unasked, answer as AllowAnswer, partition);
         done(answer, partition);
       });
       this.#asking = undefined;
@@ -284,7 +283,7 @@ export class DescribedWatch {
       return now;
     }
     // For some a node asks nothing until it has heard which rules are in force.
-    const unasked = [...this.#askings].filter((one) => one.node === node && one.rounds.length === 0);
+    const unasked = this.#askings.all.filter((one) => one.node === node && one.rounds.length === 0);
     const fitting = [...known, ...unasked].filter(
       (one) => !one.isAnswered && this.#checker.mayAsk(one, request),
     );
@@ -322,10 +321,10 @@ export class DescribedWatch {
       this.#open.delete(question);
       this.#world.asks.answered(node.id, question.request);
     }
-    for (const asking of this.#askings) {
+    for (const asking of this.#askings.all) {
       if (asking.node !== node) continue;
       asking.isLost = true;
-      this.#askings.delete(asking);
+      this.#askings.forget(asking);
     }
   }
 
@@ -333,7 +332,7 @@ export class DescribedWatch {
   checkAnswered(): void {
     const { now, settings } = this.#world;
     const oldMillis = now() - 4 * settings.timing.requestDeadlineMillis;
-    for (const { node, askedAt, request } of [...this.#askings, ...this.#open]) {
+    for (const { node, askedAt, request } of [...this.#askings.all, ...this.#open]) {
       const isLate = askedAt < oldMillis && node.isUp && !node.isPaused;
       check(!isLate, () => `node ${node.id} never answered ${JSON.stringify(request)}`);
     }
