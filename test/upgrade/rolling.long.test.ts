@@ -99,12 +99,15 @@ describe.skipIf(before === undefined)('a cluster that is upgraded node by node',
         const told = await mixed.finish(2);
         return told instanceof Error ? undefined : told;
       }),
-    ).toMatch(/^(done: )?the cluster is at version 14/);
+    ).toMatch(/^(done: )?the cluster is at version 14/m);
     for (const id of IDS) {
       await eventually(`node ${id} knows it`, async () =>
         (await mixed.report(id))?.clusterVersion === VERSIONS.max ? true : undefined,
       );
-      expect(await mixed.finish(id)).toBe('the cluster is at version 14 already: there is nothing to finish');
+      // Group 0 may be without a leader for a moment: then it says first that it asks again.
+      expect(await mixed.finish(id)).toMatch(
+        /^the cluster is at version 14 already: there is nothing to finish$/m,
+      );
       expect(await mixed.status(id)).toMatch(/finished$/);
     }
     await label();
