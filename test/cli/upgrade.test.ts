@@ -83,7 +83,8 @@ describe('a new cluster', () => {
     for (let time = 0; time < 2; time += 1) {
       lines.length = 0;
       await finishUpgrade({ via, timeoutMillis: 10_000, print });
-      expect(lines).toEqual(['the cluster is at version 14 already: there is nothing to finish']);
+      // The lines before it are there where group 0 has no leader for a moment: it is asked again.
+      expect(lines.at(-1)).toBe('the cluster is at version 14 already: there is nothing to finish');
     }
     lines.length = 0;
     await finishUpgrade({ via, timeoutMillis: 10_000, json: true, print });
@@ -92,10 +93,13 @@ describe('a new cluster', () => {
 
   it('goes back to no version before', async () => {
     const headers = { 'content-type': 'application/json' };
-    const response = await fetch(new URL('/v1/cluster/version', via), {
-      method: 'PUT',
-      headers,
-      body: '{"version":12}',
+    const response = await eventually('a leader of group 0 decides', async () => {
+      const answer = await fetch(new URL('/v1/cluster/version', via), {
+        method: 'PUT',
+        headers,
+        body: '{"version":12}',
+      });
+      return answer.status === 503 ? undefined : answer;
     });
     expect(response.status).toBe(409);
     expect(await response.json()).toMatchObject({ reason: 'lowerVersion' });
