@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { vi } from 'vitest';
 import { failureOf } from '../../src/cli/command-line.ts';
 import { quorateProgram } from '../../src/cli/program.ts';
-import { WAIT_MILLIS_MAX } from '../cluster/harness.ts';
+import { EXIT_TEMPORARY, EXIT_UNAVAILABLE } from '../../src/cli/explain-error.ts';
+import { eventually, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
 const COMMANDS = {
@@ -77,4 +78,21 @@ export async function ran(args: readonly string[], cwd: string, stdin = ''): Pro
     process.exitCode = before.exitCode;
     for (const spy of spies) spy.mockRestore();
   }
+}
+
+/** What a command ends with once a node answers it that knows who decides. Until then nothing is changed, and it is asked again. */
+export async function answered(command: () => Promise<Ended>): Promise<Ended> {
+  return endedWithout(command, [EXIT_UNAVAILABLE]);
+}
+
+/** The same once it is decided, too. What may have been done is asked for again, so it must be something that may be repeated. */
+export async function decided(command: () => Promise<Ended>): Promise<Ended> {
+  return endedWithout(command, [EXIT_UNAVAILABLE, EXIT_TEMPORARY]);
+}
+
+async function endedWithout(command: () => Promise<Ended>, codes: readonly number[]): Promise<Ended> {
+  return eventually(`an exit code that is none of ${codes.join()}`, async () => {
+    const told = await command();
+    return codes.includes(told.code) ? undefined : told;
+  });
 }

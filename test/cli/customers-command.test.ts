@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { eventually } from '../cluster/harness.ts';
-import { ended, type Ended, ran } from './command.ts';
+import { decided, ended, type Ended, ran } from './command.ts';
 
 const BEFORE = { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' } as const;
 const DOCUMENT = 'rules: [{ id: mine, key: customer, meter: tokenBucket, windows: { limit: 5, per: hour } }]';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 async function customers(...args: readonly string[]): Promise<Ended> {
-  return ran(['customers', ...args, '--node', node], cluster.directory);
+  return decided(() => ran(['customers', ...args, '--node', node], cluster.directory));
 }
 
 it('shows what is known, changes what is named, and takes all of it away', async () => {
@@ -48,7 +48,7 @@ it('shows what is known, changes what is named, and takes all of it away', async
   expect((await customers('put', 'acme', '--tier', '', '--no-overrides', '--unblock')).code).toBe(0);
   expect((await customers('get', 'acme')).code).toBe(64);
   const removal = ['customers', 'delete', 'acme', '--node', node];
-  expect((await ended('quorate', removal, cluster.directory)).code).toBe(0);
+  expect((await decided(() => ended('quorate', removal, cluster.directory))).code).toBe(0);
 });
 
 it('says what is wrong, and changes nothing', async () => {

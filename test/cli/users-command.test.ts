@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { eventually } from '../cluster/harness.ts';
-import { type Ended, ran } from './command.ts';
+import { decided, type Ended, ran } from './command.ts';
 
 let cluster: InProcessCluster;
 let node: string;
@@ -22,8 +22,9 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
+/** Asked again while nobody decides: grants are asked for under an id, and so charged once. */
 async function quorate(...args: readonly string[]): Promise<Ended> {
-  return ran([...args, '--node', node], cluster.directory);
+  return decided(() => ran([...args, '--node', node], cluster.directory));
 }
 
 it('asks for grants, and says by its exit code what became of it', async () => {
@@ -31,7 +32,7 @@ it('asks for grants, and says by its exit code what became of it', async () => {
     code: 0,
     stdout: 'allowed: 1 of 2 left, by rule default\n',
   });
-  const json = await quorate('allow', 'ada', '--cost', '1', '--json');
+  const json = await quorate('allow', 'ada', '--request-id', 'r2', '--cost', '1', '--json');
   expect(JSON.parse(json.stdout)).toMatchObject({ allowed: true, remaining: 0 });
   const denied = await quorate('allow', 'ada');
   expect([denied.code, denied.stdout]).toEqual([
