@@ -96,3 +96,20 @@ async function endedWithout(command: () => Promise<Ended>, codes: readonly numbe
     return codes.includes(told.code) ? undefined : told;
   });
 }
+
+/**
+ * What it comes to once those whom it asks have answered it in time: a command waits two seconds for some. It is asked again, so it must
+ * be one that may be repeated.
+ */
+export async function inTime<T>(command: () => Promise<T>): Promise<T> {
+  const [told] = await eventually('those who are asked answer in time', () =>
+    command().then(
+      (value) => [value] as const,
+      (error: unknown) => {
+        if (/no answer for|the connection broke before/.test(String(error))) return undefined;
+        throw error;
+      },
+    ),
+  );
+  return told;
+}

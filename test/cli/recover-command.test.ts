@@ -10,12 +10,13 @@ import { reportFrom } from '../../cluster/processes.ts';
 import { NO_NODE } from '../../raft/types.ts';
 import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
+import { inTime } from './command.ts';
 
 describe('quorate recover', () => {
   let cluster: InProcessCluster;
   const said: string[] = [];
   const run = async (more: Partial<Parameters<typeof recover>[0]>): Promise<void> =>
-    recover({ data: cluster.directory, id: 1, print: (line) => said.push(line), ...more });
+    inTime(() => recover({ data: cluster.directory, id: 1, print: (line) => said.push(line), ...more }));
 
   beforeAll(async () => {
     const rule = { id: 'default', limit: 2, windowMillis: 1_000, clock: 'cluster' } as const;
@@ -36,12 +37,20 @@ describe('quorate recover', () => {
 
   it('does nothing while there is a leader, or while the node runs', async () => {
     const via = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
-    // A node that has just started may not have heard who leads.
-    await eventually('node 2 knows all leaders', async () => {
+    const knowsLeaders = async (): Promise<boolean> => {
       const report = await reportFrom(via);
-      return report?.partitions.every(({ leader }) => leader !== NO_NODE) === true ? true : undefined;
+      return report?.partitions.every(({ leader }) => leader !== NO_NODE) === true;
+    };
+    // It may not have heard who leads, or nobody may for a moment.
+    const refusal = await eventually('node 2 knows all leaders before and after it is asked', async () => {
+      if (!(await knowsLeaders())) return undefined;
+      const [told] = await Promise.allSettled([run({ iAcceptOverGrants: true, all: true, via })]);
+      return (await knowsLeaders()) ? told : undefined;
     });
-    await expect(run({ iAcceptOverGrants: true, all: true, via })).rejects.toThrow(/has its quorum/);
+    expect(refusal).toMatchObject({
+      status: 'rejected',
+      reason: { message: expect.stringMatching(/has its quorum/) as string },
+    });
     await expect(run({ iAcceptOverGrants: true, all: true })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
   });
 

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { finishUpgrade, showUpgrade } from '../../src/cli/upgrade-command.ts';
 import { upgradeProgress } from '../../src/cli/upgrade-progress.ts';
-import { eventually, freePorts } from '../cluster/harness.ts';
+import { eventually, freePorts, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { REPORT } from '../http/fixtures.ts';
+import { inTime } from './command.ts';
 
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 
@@ -71,23 +72,24 @@ describe('a new cluster', () => {
 
   it('is at the version of those that made it', async () => {
     lines.length = 0;
-    expect(await showUpgrade({ via, json: true, print })).toBe('finished');
+    expect(await inTime(() => showUpgrade({ via, json: true, print }))).toBe('finished');
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ version: 14, target: 14, finished: true });
     lines.length = 0;
-    await showUpgrade({ via, print });
+    await inTime(() => showUpgrade({ via, print }));
     expect(lines).toHaveLength(5);
     expect(lines.at(-1)).toBe('the cluster is at version 14, and no node speaks a higher one');
   });
 
   it('has nothing to finish, however often that is asked', async () => {
+    const asked = { via, timeoutMillis: WAIT_MILLIS_MAX, print };
     for (let time = 0; time < 2; time += 1) {
       lines.length = 0;
-      await finishUpgrade({ via, timeoutMillis: 10_000, print });
+      await inTime(() => finishUpgrade(asked));
       // The lines before it are there where group 0 has no leader for a moment: it is asked again.
       expect(lines.at(-1)).toBe('the cluster is at version 14 already: there is nothing to finish');
     }
     lines.length = 0;
-    await finishUpgrade({ via, timeoutMillis: 10_000, json: true, print });
+    await inTime(() => finishUpgrade({ ...asked, json: true }));
     expect(lines).toEqual(['{"version":14,"before":14}']);
   });
 
@@ -108,8 +110,8 @@ describe('a new cluster', () => {
   it('is not asked where nobody answers', async () => {
     const [port = 0] = await freePorts(1);
     const nowhere = { via: `http://127.0.0.1:${port}`, print };
-    await expect(showUpgrade(nowhere)).rejects.toMatchObject({ outcome: 'unreachable' });
-    await expect(finishUpgrade({ ...nowhere, timeoutMillis: 0 })).rejects.toMatchObject({
+    await expect(inTime(() => showUpgrade(nowhere))).rejects.toMatchObject({ outcome: 'unreachable' });
+    await expect(inTime(() => finishUpgrade({ ...nowhere, timeoutMillis: 0 }))).rejects.toMatchObject({
       outcome: 'unreachable',
       message: expect.stringMatching(
         /does not tell how the cluster is \(ECONNREFUSED\): give the address/,
