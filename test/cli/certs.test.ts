@@ -3,9 +3,10 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { prepare } from '../../cluster/prepare.ts';
+import { EXIT_TEMPORARY } from '../../src/cli/explain-error.ts';
 import { readCluster, writeCluster } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
-import { freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
+import { eventually, freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
 import { type Ended, ended, ran } from './command.ts';
 
 const USAGE = 64;
@@ -120,8 +121,14 @@ describe('--ca', () => {
       `https://127.0.0.1:${basePort}`,
       '--ca',
       'data/certs/ca.crt',
+      '--timeout',
+      '2000',
     ];
-    const { code, said } = await ended('quorate', via, directory);
+    // One that stands still while it is refused takes that for a node without time.
+    const { code, said } = await eventually('it has time to be refused', async () => {
+      const told = await ended('quorate', via, directory);
+      return told.code === EXIT_TEMPORARY ? undefined : told;
+    });
     expect(said).toMatch(/no node listens at https:.*ECONNREFUSED/);
     expect(code).toBe(UNAVAILABLE);
   });
