@@ -1,6 +1,7 @@
 /**
- * How long the last few entries took to be committed and applied: whatever is proposed now will hardly be faster than
- * the fastest of them. It errs towards trying: one quick commit corrects it.
+ * How long the last few entries of the term in which this node leads took to be committed: whatever is proposed now will
+ * hardly be faster than the fastest of them. It errs towards trying: one quick commit corrects it, and what an earlier
+ * term took, perhaps without a quorum for a while, says nothing.
  */
 
 const KEPT = 8;
@@ -8,8 +9,18 @@ const KEPT = 8;
 export class CommitTimes {
   readonly #millis: number[] = [];
   #next = 0;
+  #term = 0;
 
-  observe(millis: number): void {
+  /** This node leads in `term`. */
+  leads(term: number): void {
+    if (term === this.#term) return;
+    this.#term = term;
+    this.#millis.length = 0;
+    this.#next = 0;
+  }
+
+  observe(term: number, millis: number): void {
+    if (term !== this.#term) return;
     this.#millis[this.#next] = millis;
     this.#next = (this.#next + 1) % KEPT;
   }

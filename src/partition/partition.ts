@@ -336,6 +336,7 @@ export class Partition implements GroupApplication {
       this.#leader = status.leader;
       this.#init.leaderChanged(this.#init.partition, status.leader, status.term);
     }
+    if (status.isLeader) this.#waiters.leads(status.term);
     if (status.isLeader && !wasLeader) this.#init.requestProposal();
     if (wasLeader && !status.isLeader) {
       // Whoever leads does not send these on: they are told who does.

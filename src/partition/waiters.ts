@@ -213,6 +213,11 @@ export class Waiters {
     return taken.length === 0 ? undefined : encodeCustomers(taken.map(({ request }) => request));
   }
 
+  /** This node leads in `term`. */
+  leads(term: number): void {
+    this.#commitTimes.leads(term);
+  }
+
   /** The batch that was taken last is in this entry now; undefined: in none, and it will not be. */
   proposed(entry: Entry | undefined): void {
     const waiters = this.#proposing;
@@ -239,7 +244,7 @@ export class Waiters {
     this.#forget(index, inflight);
     this.#leftMillis = this.#monotonicMillis();
     if (inflight.term === term) {
-      this.#commitTimes.observe(this.#leftMillis - inflight.sinceMillis);
+      this.#commitTimes.observe(term, this.#leftMillis - inflight.sinceMillis);
       this.#limit.observe(this.#leftMillis - inflight.queuedMillis, this.#leftMillis);
     }
     return inflight;

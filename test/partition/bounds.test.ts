@@ -86,6 +86,28 @@ describe('bounds', () => {
     expect(fourth.map(allowed)).toEqual([true]);
   });
 
+  it.each(['in that term', 'in the new one'])(
+    'what entries of an earlier term took, committed %s, says nothing in a new one',
+    (when) => {
+      const driver = FakeDriver.leading();
+      for (let i = 0; i < 8; i += 1) {
+        driver.ask(`user ${i}`);
+        driver.turn();
+      }
+      driver.now += 900;
+      if (when === 'in that term') driver.commitAll();
+      driver.follow(1);
+      driver.lead();
+      driver.commitAll();
+      driver.ask('bob');
+      driver.turn();
+      const answers = driver.ask('cyd', 100);
+      driver.turn();
+      driver.commitAll();
+      expect(answers.map(allowed)).toEqual([true]);
+    },
+  );
+
   it('nothing is proposed if all have expired', () => {
     const driver = FakeDriver.leading();
     driver.ask('ada', 10);

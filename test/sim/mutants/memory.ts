@@ -167,6 +167,22 @@ export const MEMORY: readonly Mutant[] = [
     },
   },
   {
+    id: 'P8',
+    bug: 'who leads anew believes how long commits took before',
+    law: 'in health every request is decided',
+    edits: [
+      {
+        in: 'CommitTimes.leads',
+        find: 'this.#millis.length = 0;',
+        replace: 'this.#millis.length += 0;',
+      },
+    ],
+    unitTest: {
+      file: 'partition/bounds.test.ts',
+      why: 'one world in a thousand: a lead must end behind eight commits that took longer than the deadline, and come back in health',
+    },
+  },
+  {
     id: 'H2',
     bug: 'a snapshot drops what eviction remembers, and the hash of its writer does too',
     law: 'states found by lookups are those that the log leads to',
