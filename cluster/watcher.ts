@@ -17,15 +17,16 @@ interface WatcherInit {
 export class Watcher {
   readonly #init: WatcherInit;
   #leaders: string;
-  readonly #down = new Set<number>();
+  /** Nodes that ended, by the process that they were. */
+  readonly #ended = new Map<number, number | undefined>();
 
   constructor(init: WatcherInit) {
     this.#init = init;
     this.#leaders = describeLeaders(init.status);
   }
 
-  nodeEnded({ id, logPath, lastWords }: NodeProcess, { code, signal }: NodeExit): void {
-    this.#down.add(id);
+  nodeEnded({ id, child, logPath, lastWords }: NodeProcess, { code, signal }: NodeExit): void {
+    this.#ended.set(id, child.pid);
     const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
     const data = this.#init.data === './data' ? '' : ` --data ${this.#init.data}`;
     console.log(`node ${id} ${how} (log: ${logPath})`);
@@ -42,8 +43,11 @@ export class Watcher {
     }
     const status = await clusterReport(config);
     if (status === undefined) return;
-    for (const node of status.nodes) {
-      if (node.up && this.#down.delete(node.id)) console.log(`node ${node.id} is up again (pid ${node.pid})`);
+    for (const { id, up, pid } of status.nodes) {
+      // A report may be older than the end of the process that it tells of.
+      if (!up || !this.#ended.has(id) || this.#ended.get(id) === pid) continue;
+      this.#ended.delete(id);
+      console.log(`node ${id} is up again (pid ${pid})`);
     }
     const leaders = describeLeaders(status);
     if (leaders !== this.#leaders) console.log(leaders);
