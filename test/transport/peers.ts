@@ -1,5 +1,5 @@
 /** Transports on loopback, and raw sockets that behave as badly as a test wants. */
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, vi } from 'vitest';
 import { agreedVersion, noCommonVersionText, UNSAID, VERSIONS } from '../../src/api/versions.ts';
@@ -61,6 +61,15 @@ export function cleanupAfterEach(): Cleanup {
     await cleanup.run();
   });
   return cleanup;
+}
+
+/**
+ * Until the test ends nobody is taken for gone because nothing came from there: a process that stood still for five seconds
+ * finds all of its connections silent. For tests of something else.
+ */
+export function withoutSilence(cleanup: Cleanup): void {
+  const spy = vi.spyOn(Socket.prototype, 'setTimeout').mockReturnThis();
+  cleanup.add(() => spy.mockRestore());
 }
 
 export interface SeenFrame {

@@ -3,7 +3,16 @@ import { describe, expect, it, vi } from 'vitest';
 import { type Logger, pino } from 'pino';
 import { ThrottledLog } from '../../src/transport/throttled-log.ts';
 import { TcpTransport } from '../../src/transport/tcp-transport.ts';
-import { cleanupAfterEach, CLUSTER, freeAddress, frameOf, helloFrame, RawClient, TestGate } from './peers.ts';
+import {
+  cleanupAfterEach,
+  CLUSTER,
+  freeAddress,
+  frameOf,
+  helloFrame,
+  RawClient,
+  TestGate,
+  withoutSilence,
+} from './peers.ts';
 
 interface Line {
   readonly level: number;
@@ -82,6 +91,8 @@ describe('a log', () => {
   it('is not filled by bad frames of a stranger', async () => {
     // After ten seconds it is told how many there were, and a busy machine may take so long.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    // It would also tell of a silent stranger, if this process stood still for as long.
+    withoutSilence(cleanup);
     const { lines, address } = await listening();
     const strangers = [
       [Buffer.from('GET /v1/cluster HTTP/1.1\r\n\r\n')],
