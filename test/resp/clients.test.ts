@@ -5,6 +5,7 @@ import { createClient, createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { eventually, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
+import { decided } from './fixtures.ts';
 
 const RULES = [
   { id: 'default', limit: 5, windowMillis: 600_000, clock: 'cluster' },
@@ -40,11 +41,20 @@ beforeAll(async () => {
 
 afterAll(() => cluster.stop());
 
-/** How many of `count` requests for a key were granted. */
-async function granted(count: number, ask: (i: number) => Promise<unknown>): Promise<number> {
-  const answers = await Promise.all(Array.from({ length: count }, (_, i) => ask(i)));
+type Ask = (i: number, id: string) => Promise<unknown>;
+
+/** How many of `count` requests for a key were granted, each under an id of its own. */
+async function granted(count: number, ask: Ask): Promise<number> {
+  const asked = Array.from({ length: count }, async (_, i) => decided(async () => ask(i, `own-${i}`)));
+  const answers = await Promise.all(asked);
   for (const answer of answers) expect(answer).toHaveLength(5);
   return answers.filter((answer) => Array.isArray(answer) && Number(answer[0]) === 1).length;
+}
+
+/** Undefined: some node had no slots when the client looked, as others led all of its partitions. */
+function areAll(found: readonly (number | undefined)[]): true | undefined {
+  const isAll = ports.every((port) => found.includes(port)) && new Set(found).size === ports.length;
+  return isAll ? true : undefined;
 }
 
 describe('a node', () => {
@@ -66,8 +76,9 @@ describe('ioredis', () => {
   it('is granted no more than the limit, over all nodes together', async () => {
     const clients = ports.map((port) => new Redis(port, '127.0.0.1'));
     try {
-      expect(await granted(30, async (i) => clients[i % 3]?.call('ALLOW', 'ioredis'))).toBe(5);
-      const denial = await clients[0]?.call('ALLOW', 'ioredis');
+      const ask: Ask = async (i, id) => clients[i % 3]?.call('ALLOW', 'ioredis', 'ID', id);
+      expect(await granted(30, ask)).toBe(5);
+      const denial = await decided(async () => clients[0]?.call('ALLOW', 'ioredis'));
       expect(denial).toEqual([0, 5, 0, expect.any(Number), expect.any(Number)]);
     } finally {
       for (const client of clients) client.disconnect();
@@ -77,12 +88,17 @@ describe('ioredis', () => {
   it('gets all answers of a long pipeline in order', async () => {
     const client = new Redis(ports[1] ?? 0, '127.0.0.1');
     try {
-      const pipeline = client.pipeline();
-      for (let i = 0; i < 1_000; i += 1) pipeline.call('ALLOW', 'pipelined', 'RULE', 'wide');
-      const results = (await pipeline.exec()) ?? [];
-      const remaining = results.map(([error, answer]) =>
-        error === null && Array.isArray(answer) ? answer[2] : error,
-      );
+      let attempts = 0;
+      const remaining = await eventually('a pipeline that was decided as a whole', async () => {
+        attempts += 1;
+        const pipeline = client.pipeline();
+        for (let i = 0; i < 1_000; i += 1) pipeline.call('ALLOW', `pipelined-${attempts}`, 'RULE', 'wide');
+        const results = (await pipeline.exec()) ?? [];
+        if (results.some(([error]) => String(error).includes('UNAVAILABLE'))) return undefined;
+        return results.map(([error, answer]) =>
+          error === null && Array.isArray(answer) ? answer[2] : error,
+        );
+      });
       expect(remaining).toEqual(Array.from({ length: 1_000 }, (_, i) => 999_999 - i));
     } finally {
       client.disconnect();
@@ -127,16 +143,18 @@ describe('ioredis', () => {
   });
 
   it('finds the nodes of the cluster', async () => {
-    const client = new Cluster([{ host: '127.0.0.1', port: ports[0] ?? 0 }]);
-    try {
-      const users = Array.from({ length: 40 }, (_, i) => `clustered-${i}`);
-      const first = await Promise.all(users.map(async (user) => client.call('ALLOW', user)));
-      for (const answer of first) expect(answer).toEqual(FIRST_GRANT);
-      const found = client.nodes('master').map(({ options }) => options.port);
-      expect(new Set(found)).toEqual(new Set(ports));
-    } finally {
-      client.disconnect();
-    }
+    await eventually('a look at which every node had slots', async () => {
+      const client = new Cluster([{ host: '127.0.0.1', port: ports[0] ?? 0 }]);
+      try {
+        const users = Array.from({ length: 40 }, (_, i) => `clustered-${i}`);
+        const ask = async (user: string): Promise<unknown> => client.call('ALLOW', user, 'ID', 'own');
+        const first = await Promise.all(users.map(async (user) => decided(async () => ask(user))));
+        for (const answer of first) expect(answer).toEqual(FIRST_GRANT);
+        return areAll(client.nodes('master').map(({ options }) => options.port));
+      } finally {
+        client.disconnect();
+      }
+    });
   });
 });
 
@@ -148,7 +166,7 @@ describe('node-redis', () => {
       expect(await client.ping()).toBe('PONG');
       expect(await client.clientGetName()).toBe('me');
       const key = `redis-${RESP}`;
-      expect(await granted(12, async () => client.sendCommand(['ALLOW', key]))).toBe(5);
+      expect(await granted(12, async (_, id) => client.sendCommand(['ALLOW', key, 'ID', id]))).toBe(5);
       await expect(client.sendCommand(['ALLOW', key, 'COST', 'x'])).rejects.toThrow('ERR cost must be');
     } finally {
       client.destroy();
@@ -156,16 +174,21 @@ describe('node-redis', () => {
   });
 
   it('finds the nodes of the cluster', async () => {
-    const client = createCluster({ rootNodes: [{ socket: { host: '127.0.0.1', port: ports[2] ?? 0 } }] });
-    await client.connect();
-    try {
-      for (const user of ['a', 'b', 'c', 'd', 'e', 'f']) {
-        expect(await client.sendCommand(user, false, ['ALLOW', user])).toEqual(FIRST_GRANT);
+    await eventually('a look at which every node had slots, and every slot a node', async () => {
+      const client = createCluster({ rootNodes: [{ socket: { host: '127.0.0.1', port: ports[2] ?? 0 } }] });
+      await client.connect();
+      try {
+        // A partition that is handed on has no leader for a moment: for its slots this client knows nobody.
+        if (Object.keys(client.slots).length < 16_384) return undefined;
+        for (const user of ['a', 'b', 'c', 'd', 'e', 'f']) {
+          const command = ['ALLOW', user, 'ID', 'own'];
+          expect(await decided(async () => client.sendCommand(user, false, command))).toEqual(FIRST_GRANT);
+        }
+        return areAll(client.masters.map(({ port }) => port));
+      } finally {
+        client.destroy();
       }
-      expect(new Set(client.masters.map(({ port }) => port))).toEqual(new Set(ports));
-    } finally {
-      client.destroy();
-    }
+    });
   });
 });
 

@@ -167,6 +167,19 @@ export function encodeCommand(...args: readonly (string | Buffer)[]): Buffer {
   return Buffer.concat([Buffer.from(`*${args.length}\r\n`), ...parts]);
 }
 
+/** Asks again while nobody can decide. Under an id it is charged once. */
+export async function decided(ask: () => Promise<unknown>): Promise<unknown> {
+  const { answer } = await eventually('it is decided', async () => {
+    try {
+      return { answer: await ask() };
+    } catch (error) {
+      if (String(error).includes('UNAVAILABLE')) return undefined;
+      throw error;
+    }
+  });
+  return answer;
+}
+
 /** It collects what it is sent. */
 export class RespClient {
   readonly socket: Socket;
