@@ -157,7 +157,8 @@ describe('a change of the nodes', () => {
   });
 
   it('says which node it waits for', async () => {
-    const newcomer = await Node.start();
+    // It would be asked where the other one has no time for an answer.
+    const newcomer = await Node.start({ status: () => undefined });
     const node = await Node.start({ status: statusOf(1, undefined, [newcomer], false) });
     const moving = whenMoving(() => {
       node.answers.status = statusOf(2);

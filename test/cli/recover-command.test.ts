@@ -42,15 +42,17 @@ describe('quorate recover', () => {
       return report?.partitions.every(({ leader }) => leader !== NO_NODE) === true;
     };
     // It may not have heard who leads, or nobody may for a moment.
-    const refusal = await eventually('node 2 knows all leaders before and after it is asked', async () => {
+    const refusal = await eventually('node 2 knows all leaders when it is asked', async () => {
       if (!(await knowsLeaders())) return undefined;
-      const [told] = await Promise.allSettled([run({ iAcceptOverGrants: true, all: true, via })]);
-      return (await knowsLeaders()) ? told : undefined;
+      const told: unknown = await run({ iAcceptOverGrants: true, all: true, via }).then(
+        () => 'done',
+        (error: unknown) => error,
+      );
+      // All may have lost their leaders before it was asked, and have new ones by now: then only its database was in the way.
+      const isLocked = told instanceof Error && 'code' in told && told.code === 'STORE_LOCKED';
+      return !isLocked && (await knowsLeaders()) ? told : undefined;
     });
-    expect(refusal).toMatchObject({
-      status: 'rejected',
-      reason: { message: expect.stringMatching(/has its quorum/) as string },
-    });
+    expect(refusal).toMatchObject({ message: expect.stringMatching(/has its quorum/) as string });
     await expect(run({ iAcceptOverGrants: true, all: true })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
   });
 

@@ -43,6 +43,7 @@ export class ExampleRun {
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
   #name = '';
+  #hasEnded = false;
   /** What went wrong, if something did. */
   complaints = '';
 
@@ -52,7 +53,12 @@ export class ExampleRun {
     this.#child = spawn(process.execPath, [join(directory, 'all.mjs')], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    this.#ended = new Promise((resolve) => this.#child.once('close', resolve));
+    this.#ended = new Promise<void>((resolve) => {
+      this.#child.once('close', () => {
+        this.#hasEnded = true;
+        resolve();
+      });
+    });
     const { stdout, stderr } = this.#child;
     if (stdout === null || stderr === null) throw new Error('there are pipes');
     createInterface({ input: stdout }).on('line', (line) => this.#read(line));
@@ -91,10 +97,11 @@ export class ExampleRun {
     return isRefused || /^(Unavailable|Indefinite)Error/m.test(this.complaints);
   }
 
-  /** All have been run, and services listen or soon will. */
+  /** All have been run, and services listen or soon will. What went wrong is told once all of it is here: Node writes it in parts. */
   get isReady(): boolean {
-    if (this.complaints !== '') throw new Error(this.complaints);
-    return this.printed.has('');
+    const isOver = this.printed.has('');
+    if (this.complaints !== '' && (isOver || this.#hasEnded)) throw new Error(this.complaints);
+    return isOver;
   }
 
   async stop(): Promise<void> {

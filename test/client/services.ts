@@ -82,6 +82,9 @@ async function start(
 }
 
 async function listen(server: Server): Promise<Listened> {
+  // Users keep their connections, and live in this process: one that stood still for Node's five seconds would hang up on
+  // its own next request.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const close = async (): Promise<unknown> => {
     server.closeAllConnections();

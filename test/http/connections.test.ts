@@ -116,7 +116,7 @@ describe('what is no HTTP is refused as no grant', () => {
 
 async function slowDoor(): Promise<RawClient> {
   await door.app.close();
-  door = new Door({ ...HTTP_LIMITS, requestMillis: REQUEST_MILLIS, keepAliveMillis: 5_000 });
+  door = new Door({ ...HTTP_LIMITS, requestMillis: REQUEST_MILLIS });
   return connect();
 }
 
@@ -157,9 +157,15 @@ describe('a client that takes its time', () => {
   });
 
   it('between its requests is no slow client', async () => {
-    const client = await slowDoor();
-    client.ask('ada');
-    await until('it has an answer', () => client.statuses().length === 1);
+    let client = await slowDoor();
+    for (let tries = 1; ; tries += 1) {
+      client.ask('ada');
+      await until('it has an answer', () => client.statuses().length === 1);
+      // A door that stood still before it read what was there takes it for late.
+      if (client.statuses()[0] !== '408') break;
+      expect(tries).toBeLessThan(TRIES);
+      client = await slowDoor();
+    }
     await new Promise((resolve) => setTimeout(resolve, 2 * REQUEST_MILLIS));
     client.ask('ada');
     await until('it has another', () => client.statuses().length === 2);
