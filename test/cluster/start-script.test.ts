@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { setImmediate as afterReading } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClusterScript } from './cluster-script.ts';
@@ -68,6 +69,8 @@ describe('the cluster script', () => {
     const cluster = await eventually('it has more to say', async () => {
       const started = script.start();
       await started.says('starting 1 nodes');
+      // Timers come before what is to be read: if this process stood still, all that it has to say may be there.
+      await afterReading();
       started.child.stdout?.destroy();
       if (!started.output.includes('Ctrl-C')) return started;
       // This process stood still meanwhile.

@@ -15,10 +15,20 @@ beforeAll(async () => {
       { id: 'other', limit: 1, windowMillis: 600_000, clock: 'cluster' },
     ],
   });
+  // What nobody decides before is counted under no rule of these.
+  for (const node of cluster.ids) await metricsOf(node);
 });
 afterAll(async () => {
   await cluster.stop();
 });
+
+/** Once the rules in force are known to whoever counts. */
+async function metricsOf(node: number): Promise<string> {
+  return eventually(`node ${node} counts under the rules in force`, async () => {
+    const page = await fetch(`http://127.0.0.1:${cluster.port(node)}/metrics`).then((r) => r.text());
+    return page.includes('quorate_rule_limit{') ? page : undefined;
+  });
+}
 
 /** Asked again while a node is silent that runs: a busy one may answer late. */
 async function usage(node: number, query: string, silent: readonly number[] = []): Promise<UsageReport> {
@@ -73,10 +83,7 @@ describe('three nodes', () => {
   });
 
   it('tell Prometheus, and name no user', async () => {
-    const text = await eventually('the rules in force are known to whoever counts', async () => {
-      const page = await fetch(`http://127.0.0.1:${cluster.port(1)}/metrics`).then((r) => r.text());
-      return page.includes('quorate_rule_limit{') ? page : undefined;
-    });
+    const text = await metricsOf(1);
     expect(text).toContain(`quorate_rule_limit{rule="default"} ${LIMIT}\n`);
     expect(text).toContain('quorate_rule_window_seconds{rule="other"} 600\n');
     expect(text).toMatch(/quorate_decisions_total\{rule="default",outcome="allowed"\} [1-5]\n/);
