@@ -220,6 +220,18 @@ describe('a rule that changes its meter', () => {
     expect(standing?.limits).toMatchObject([{ remaining: 2, retryAfterMillis: 0, resetMillis: 10_001 }]);
   });
 
+  it('has nobody else wait for what the old one granted', () => {
+    const harness = harnessWith(log);
+    asks(harness, 0, 2);
+    harness.rules(tableOf(2, [bucket]));
+    expect(asks(harness, 0)).toMatchObject({ allowed: true, resetMillis: 10_000 });
+    // A third of the bucket flows in.
+    expect(harness.one({ userId: 'bob', timestampMillis: START })).toMatchObject({
+      allowed: true,
+      resetMillis: 3_334,
+    });
+  });
+
   it('finds its grants again when the old one comes back', () => {
     const harness = harnessWith(log);
     asks(harness, 0, 3);

@@ -4,7 +4,7 @@ import type { NodeId } from '../../raft/types.ts';
 import { ascending, Cluster } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';
 import { ELECTION_TICKS, GROUP } from './driver/options.ts';
-import { isCampaign } from './driver/parcel.ts';
+import { isCampaign, typeOf } from './driver/parcel.ts';
 
 /** Two of three are being replaced, in one change that is held up when the leader acts by the joint configuration. */
 async function replacingTwo(): Promise<{ cluster: Cluster; leader: Node; old: NodeId[] }> {
@@ -52,6 +52,27 @@ describe('a change under way', () => {
     expect(leader.isLeader).toBe(false);
     cluster.heal();
     await cluster.commit('b', [leader.id, 4, 5]);
+  });
+
+  it('61: is completed also where nobody takes over from a leader that hands over meanwhile', async () => {
+    const cluster = new Cluster({ voters: 3 });
+    const leader = await cluster.elect();
+    for (const id of [4, 5]) await cluster.joinAsLearner(id);
+    await cluster.commit('a', [1, 2, 3, 4, 5]);
+    for (const { id } of cluster.up) if (id !== leader.id) cluster.stalled.add(id);
+    cluster.passes = (parcel) => typeOf(parcel) !== 'timeoutNow';
+    cluster.change(leader, [
+      { kind: 'promote', node: 4 },
+      { kind: 'promote', node: 5 },
+    ]);
+    await cluster.settle();
+    leader.raft.handOver();
+    cluster.stalled.clear();
+    await cluster.settle();
+    // That was applied while the leader proposes nothing, and nothing comes after it.
+    expect(leader.isJoint).toBe(true);
+    await cluster.until(() => leader.isLeader && !leader.isJoint, 3 * ELECTION_TICKS);
+    expect(cluster.voters).toEqual([1, 2, 3, 4, 5]);
   });
 
   it('61: elects nobody without a majority of both', async () => {

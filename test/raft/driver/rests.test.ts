@@ -95,6 +95,27 @@ describe('followers that rest', () => {
     expect(cluster.leader?.status.term).toBeGreaterThan(term);
   });
 
+  it('do not before they know that all is committed', async () => {
+    const { cluster, leader, followers } = await restingWithLeader();
+    const [one] = followers;
+    // It gets the entry, and no word of its commit.
+    cluster.passes = (parcel) => {
+      const message = messageOf(parcel);
+      return parcel.to !== one.id || (message?.type === 'append' && message.entries.length > 0);
+    };
+    leader.propose('a');
+    await cluster.settle();
+    const { term, lastIndex: index, commit } = leader.status;
+    expect(commit).toBe(index);
+    expect(one.status).toMatchObject({ lastIndex: index, commit: index - 1, leader: leader.id });
+    const groups = [{ group: GROUP, term, index, timeMillis: leader.app.clock.nowMillis() }];
+    cluster.sent.length = 0;
+    one.raft.receive([{ ...beatOf(leader.id, 7, 1), groups }]);
+    await cluster.settle();
+    const answers = cluster.sent.map(({ message }) => message).filter(({ kind }) => kind === 'beatAnswer');
+    expect(answers).toMatchObject([{ from: one.id, version: 1, awake: [GROUP] }]);
+  });
+
   it('do not help to depose a leader whose beats they hear', async () => {
     const { cluster, leader, followers } = await restingWithLeader();
     const [one] = followers;

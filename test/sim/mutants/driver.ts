@@ -276,4 +276,20 @@ export const DRIVER: readonly Mutant[] = [
       why: 'nobody is drained in the simulator',
     },
   },
+  {
+    id: 'E7',
+    bug: 'a follower rests that has the last entry and does not know that it is committed',
+    law: 'a group at rest is applied everywhere',
+    edits: [
+      {
+        in: 'CoreRest.agreesTo',
+        find: 'return last.index === index && last.term === term && committed === index;',
+        replace: 'return last.index === index && last.term === term;',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/rests.test.ts',
+      why: 'all heartbeats of two election timeouts must be lost but for one that is older than the commit, and a beat must arrive',
+    },
+  },
 ];

@@ -288,4 +288,20 @@ export const MEMBERSHIP: readonly Mutant[] = [
     law: 'all groups come to where they should be',
     edits: [{ in: 'GroupMover.#wantedOf', find: '|| ready.mayEnter(node)', replace: '' }],
   },
+  {
+    id: 'G15',
+    bug: 'a joint configuration is left only when something is applied',
+    law: 'a change that was begun is completed',
+    edits: [
+      {
+        in: 'RaftCore.tick',
+        find: 'else tickLeader(state, state.leadership); leaveJointIfDue(state);',
+        replace: 'else tickLeader(state, state.leadership);',
+      },
+    ],
+    unitTest: {
+      file: 'raft/membership-interrupted.test.ts',
+      why: 'it must be applied in the moment of a hand-over that fails, in a group that nobody asks for anything afterwards',
+    },
+  },
 ];

@@ -189,4 +189,20 @@ export const METERS: readonly Mutant[] = [
       why: 'no verdict of the simulator yet: refunds of these meters that matter are rare in its worlds',
     },
   },
+  {
+    id: 'B17',
+    bug: 'others wait for what one key was granted before its rule changed its meter',
+    law: 'every answer tells what its own key must wait for',
+    edits: [
+      {
+        in: 'Judgement.judgeLimit',
+        find: 'this.live = slot === NONE ? 0 : meter.liveCost(slot, this); this.#retiredMillis = 0;',
+        replace: 'this.live = slot === NONE ? 0 : meter.liveCost(slot, this);',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/meter-examples.test.ts',
+      why: 'the meter of a rule must change while a key has grants by the one before, and another is asked next',
+    },
+  },
 ];
