@@ -38,6 +38,16 @@ describe('a request id reused with another rule, cost or timestamp', () => {
     expect(harness.machine.stats()).toEqual({ keys: 1, grants: 1, requestIds: 1 });
   });
 
+  it('has a timestamp of 0 like any other: a retry is answered from memory, and one without it is another', () => {
+    const harness = twoRules();
+    const early = { ...first, timestampMillis: 0 };
+    const granted = harness.one(early);
+    expect(granted.allowed).toBe(true);
+    expect(harness.one(early)).toEqual(granted);
+    const { timestampMillis: _, ...without } = early;
+    expect(harness.one(without)).toMatchObject({ refusal: 'request_id_reused' });
+  });
+
   it('is told so after a snapshot, too', () => {
     const harness = twoRules();
     const granted = harness.one(first);

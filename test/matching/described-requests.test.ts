@@ -45,8 +45,14 @@ describe('a request whose limits are in one partition', () => {
     bench.book = bookOf(8, 'rules: [{ id: other, key: user, windows: { limit: 9, per: minute } }]');
     bench.ask({ nothing: '', user: 'ada' }, { requestId: 'r1', cost: 1 });
     expect(bench.of('user').request).toMatchObject({ ruleId: 'other', askedDigest });
-    bench.ask({ user: 'bob' }, { requestId: 'r1' });
-    expect(bench.of('user').request.askedDigest).not.toBe(askedDigest);
+    const others = [
+      { user: 'bob', cost: 1 },
+      { user: 'ada', cost: 2 },
+    ];
+    for (const { user, cost } of others) {
+      bench.ask({ user }, { requestId: 'r1', cost });
+      expect(bench.of('user').request.askedDigest).not.toBe(askedDigest);
+    }
   });
 });
 

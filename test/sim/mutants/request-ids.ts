@@ -248,4 +248,36 @@ export const REQUEST_IDS: readonly Mutant[] = [
       why: 'a key is forgotten in the near epoch and known anew in a far one while its id is remembered: no client of the simulator changes its epoch',
     },
   },
+  {
+    id: 'Q31',
+    bug: "a caller's timestamp of 0 is remembered as none, so its retry is taken for another request",
+    law: 'a retry gets the answer of its grant',
+    edits: [
+      {
+        in: 'GrantView.record',
+        find: 'askedDigest ?? (timestampMillis === undefined ? 0 : timestampMillis + 1)',
+        replace: 'askedDigest ?? (timestampMillis ? timestampMillis + 1 : 0)',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/request-ids.test.ts',
+      why: 'no caller of the simulator says 0',
+    },
+  },
+  {
+    id: 'Q32',
+    bug: 'a described request under the id of one with another cost gets the grant of that',
+    law: 'whatever is granted is charged',
+    edits: [
+      {
+        in: 'askedDigest',
+        find: 'JSON.stringify([sorted, cost, timestampMillis ?? null])',
+        replace: 'JSON.stringify([sorted, timestampMillis ?? null])',
+      },
+    ],
+    unitTest: {
+      file: 'matching/described-requests.test.ts',
+      why: 'an id that is used again there comes with descriptors that are drawn anew, hardly ever with the same ones and another cost',
+    },
+  },
 ];
