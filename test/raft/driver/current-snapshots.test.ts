@@ -41,6 +41,33 @@ describe('a current snapshot', () => {
     expect(leader.disk.get(GROUP)?.snapshot).toEqual(answer.told[0]);
   });
 
+  it('is none that was already being written when it was asked for', async () => {
+    const cluster = new Cluster({ voters: 1, options: COMPACTING });
+    const leader = await cluster.elect();
+    let left = 20;
+    leader.app.snapshot = () => {
+      left = 20;
+      return {
+        next: () => ((left -= 1) > 0 ? new Uint8Array(100) : undefined),
+        abandon: () => undefined,
+      };
+    };
+    const first = ask(leader);
+    const step = (): void => {
+      while (leader.hasTurn) leader.turn();
+      if (leader.isWriting) leader.sync();
+    };
+    for (let i = 0; i < 100 && left > 15; i += 1) step();
+    leader.propose('a');
+    for (let i = 0; i < 100 && !leader.app.commands.includes('a'); i += 1) step();
+    const { commit } = leader.status;
+    const second = ask(leader);
+    expect(first.told).toEqual([]);
+    await cluster.settle();
+    expect(first.told[0]?.index).toBeLessThan(commit);
+    expect(second.told[0]?.index).toBe(commit);
+  });
+
   it('is the stored one while nothing was committed since, and a new one after that', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();

@@ -256,4 +256,20 @@ export const SNAPSHOTS: readonly Mutant[] = [
       why: 'no node of the simulator stores such a record, and damage on its disk is found by checksums',
     },
   },
+  {
+    id: 'S19',
+    bug: 'who asks for a snapshot of now is given one that was already being written',
+    law: 'a current snapshot holds everything that was committed before it was asked for',
+    edits: [
+      {
+        in: 'LocalSnapshots.#tellWanted',
+        find: 'const told = this.#wanted.filter(({ index }) => index <= stored.index); this.#wanted = this.#wanted.filter(({ index }) => index > stored.index);',
+        replace: 'const told = this.#wanted.splice(0);',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/current-snapshots.test.ts',
+      why: 'only backups ask for one, and no world of the simulator makes backups',
+    },
+  },
 ];
