@@ -1,6 +1,6 @@
 /** Containers of one cluster as processes of the image's entry point, each at a loopback address of its own, with names that lead there. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from '../cli/command.ts';
@@ -70,7 +70,9 @@ export class Pods {
   async start(ordinal: number, address: string): Promise<void> {
     this.#hosts.set(this.nameOf(ordinal), address);
     const hosts = join(this.directory, 'hosts.json');
-    writeFileSync(hosts, JSON.stringify(Object.fromEntries(this.#hosts)));
+    // As a whole: other pods look up names at any moment, and one that reads half a file ends.
+    writeFileSync(`${hosts}.new`, JSON.stringify(Object.fromEntries(this.#hosts)));
+    renameSync(`${hosts}.new`, hosts);
     const settings = join(this.directory, 'settings.json');
     writeFileSync(settings, JSON.stringify(SETTINGS));
     await mkdir(this.volumeOf(ordinal), { recursive: true });
