@@ -200,9 +200,5 @@ export const METERS: readonly Mutant[] = [
         replace: 'this.live = slot === NONE ? 0 : meter.liveCost(slot, this);',
       },
     ],
-    unitTest: {
-      file: 'limiter/meter-examples.test.ts',
-      why: 'the meter of a rule must change while a key has grants by the one before, and another is asked next',
-    },
   },
 ];
