@@ -12,6 +12,7 @@ import {
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { Asking } from './described-rounds.ts';
+import type { Reading } from './open-readings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -43,17 +44,17 @@ export class CustomerWatch {
     };
   }
 
-  /** The node of `asking` reads the record of whose request that is. */
+  /** The node of an asking reads the record of whose request that is. */
   reading(
-    asking: Asking,
+    reading: Reading,
     { userId, action }: CustomerRequest,
   ): (answer: CustomerAnswer, partition: number) => void {
     const { now, limits, story } = this.#world;
-    const { node, life } = asking;
+    const { node, life } = reading.asking;
     const askedAt = now();
     const known = this.#knownBy(node);
     const before = this.known(node, userId);
-    asking.confirmed = undefined;
+    reading.asking.confirmed = undefined;
     return (answer, partition) => {
       if (node.life !== life || !node.isUp) return;
       story.seen(`customer looked up: ${answer.kind}`);
@@ -61,8 +62,8 @@ export class CustomerWatch {
       const { outcome } = answer;
       limits.customers.told(groupOfPartition(partition), { userId, type: action.type }, outcome, askedAt);
       if (outcome.record.version !== before.version) known.set(userId, outcome.record);
-      else if (outcome.record.isBlocked) asking.isBlocked = true;
-      else asking.confirmed = before;
+      else if (outcome.record.isBlocked) reading.asking.isBlocked = true;
+      else reading.asking.confirmed = before;
     };
   }
 

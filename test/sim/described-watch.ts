@@ -19,6 +19,7 @@ import { type Asking, mayBegin } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
 import { OpenAskings } from './open-askings.ts';
+import { OpenReadings } from './open-readings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -27,6 +28,7 @@ export class DescribedWatch {
   readonly #checker: DescribedChecker;
   readonly #open = new Set<Question>();
   readonly #askings = new OpenAskings();
+  readonly #readings = new OpenReadings();
   /** By node, process and deadline, which few have in common. */
   readonly #byDeadline = new Map<string, Asking[]>();
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
@@ -101,17 +103,18 @@ export class DescribedWatch {
         return;
       }
       if (request.ask === 'customer') {
-        const asking = this.#isOperator ? undefined : this.#reader(node, request, deadlineMillis);
+        const reading = this.#isOperator
+          ? undefined
+          : this.#readings.begin(this.#reader(node, request, deadlineMillis));
         const heard =
-          asking === undefined
+          reading === undefined
             ? this.#customers.learning(node, request)
-            : this.#customers.reading(asking, request);
+            : this.#customers.reading(reading, request);
         const told = (answer: CustomerAnswer, partition: number): void => {
           heard(answer, partition);
-          if (asking !== undefined) asking.busy -= 1;
-          this.#goOn(asking, () => done(answer as never, partition));
+          if (reading !== undefined) this.#readings.end(reading);
+          this.#goOn(reading?.asking, () => done(answer as never, partition));
         };
-        if (asking !== undefined) asking.busy += 1;
         ask(request, told as typeof done, deadlineMillis);
         return;
       }
@@ -288,7 +291,10 @@ export class DescribedWatch {
       (one) => !one.isAnswered && this.#checker.mayAsk(one, request),
     );
     const own = fitting.find(({ digest }) => digest !== undefined && digest === request.askedDigest);
-    const asking = own ?? fitting[0];
+    const asking =
+      own ??
+      fitting[0] ??
+      (now && this.#readings.exchanged(now, known, (one) => this.#checker.mayAsk(one, request)));
     if (asking !== undefined && !known.includes(asking)) known.push(asking);
     // None fits: then it is said of the last one what is wrong.
     return asking ?? known.at(-1) ?? now;
@@ -316,6 +322,7 @@ export class DescribedWatch {
 
   /** A process ended: whoever waited for it learns nothing. */
   lost(node: SimNode): void {
+    this.#readings.lost(node);
     for (const question of this.#open) {
       if (question.node !== node) continue;
       this.#open.delete(question);

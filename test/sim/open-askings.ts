@@ -3,7 +3,7 @@
  * may be taken for that of another of them: which it was shows when a client is answered. Each must have come to its end all the same.
  */
 import type { DescribedAnswer } from '../../src/api/described.ts';
-import { type Asking, isCertainlyNone, mustStay } from './described-rounds.ts';
+import { type Asking, isCertainlyNone, mayBegin, mustStay } from './described-rounds.ts';
 import { check } from './story.ts';
 
 /** Who is answered, and what its node seems to have asked for it. */
@@ -30,8 +30,10 @@ export class OpenAskings {
     const meant = client.asking;
     check(!client.isTold, () => `${JSON.stringify(meant.request)} was answered twice`);
     client.isTold = true;
-    const isOfAnother = answer.kind === 'unavailable' && !hasEnded(meant);
-    const twin = isOfAnother ? this.all.find((one) => isTwin(one, meant) && hasEnded(one)) : undefined;
+    const mayBeFor = (one: Asking): boolean =>
+      answer.kind === 'unavailable' ? hasEnded(one) : answer.kind !== 'decision' || mayBegin(one);
+    const isMeant = mayBeFor(meant);
+    const twin = isMeant ? undefined : this.all.find((one) => isTwin(one, meant) && mayBeFor(one));
     const asking = twin ?? meant;
     const other = this.#clients.get(asking);
     if (other !== undefined && asking !== meant) {
