@@ -16,7 +16,7 @@ import type {
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
 import type { TimestampBound } from '../limiter/admission.ts';
 import { assert } from '../limiter/assert.ts';
-import { type Command, decodeCommand, encodeRules, encodeSweep, mayBeSlow } from '../limiter/log/command.ts';
+import { type Command, decodeCommand, mayBeSlow } from '../limiter/log/command.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { RuleTable } from '../limiter/rules.ts';
@@ -26,8 +26,8 @@ import type { Room } from '../limiter/state/state-size.ts';
 import { isOfCustomer } from '../limiter/told.ts';
 import { type Answer, answerOf, answerTo, invalid, unavailable } from './answer.ts';
 import { denialAtOnce, isPut, lookAnswer } from './at-once.ts';
-import { HistoryBegin } from './history-begin.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { OwnProposals } from './own-proposals.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Early, type Waiter, Waiters } from './waiters.ts';
 
@@ -44,12 +44,8 @@ export class Partition implements GroupApplication {
   /** What came before this leader had applied all that former leaders decided. */
   #early: Early[] = [];
   readonly #waiters: Waiters;
-  /** What kind of entry is being proposed. */
-  #proposing: Command['type'] | undefined;
-  /** The newest that this node knows of, from its file or from group 0. */
-  #wantedRules: RuleTable;
-  #proposedRules = { version: 0, term: 0 };
-  readonly #historyBegin = new HistoryBegin();
+  /** They come before the requests that wait. */
+  readonly #own: OwnProposals;
   #isLowDisk = false;
   #room: Room = 'free';
   readonly #housekeeping = new Housekeeping();
@@ -58,8 +54,15 @@ export class Partition implements GroupApplication {
     this.#init = init;
     this.clock = init.clock;
     this.#machine = new LimiterStateMachine(init.hashSeed);
-    this.#wantedRules = init.ruleTable;
     this.#waiters = new Waiters(init.monotonicMillis, init.options, init.timed);
+    const { ruleTable, wallMillis } = init;
+    this.#own = new OwnProposals({
+      machine: this.#machine,
+      ruleTable,
+      wallMillis,
+      rulesTaken: (version) =>
+        this.#waiters.answerMatchedByOther(version, unavailable('rules_changed', false)),
+    });
     this.#timestampBound = {
       maxAheadMillis: init.options.maxAheadMillis,
       nowMillis: () => Math.max(this.clock.nowMillis(), Math.floor(init.wallMillis())),
@@ -105,10 +108,8 @@ export class Partition implements GroupApplication {
 
   /** The partition is to decide by `table`, if that is newer than what its log holds: its leader proposes it. */
   wantRules(table: RuleTable): void {
-    // Of two with one version, that of group 0 and not that of a file.
-    if (table.version < this.#wantedRules.version) return;
-    this.#wantedRules = table;
-    if (this.#isLeader && this.#wantedRules.version > this.#rulesAhead) this.#init.requestProposal();
+    this.#own.wantRules(table);
+    if (this.#isLeader && this.#own.areRulesDue(this.#term)) this.#init.requestProposal();
   }
 
   /** Close to a full disk nothing more is proposed. */
@@ -164,7 +165,7 @@ export class Partition implements GroupApplication {
   /** The denial that this node, if it leads, would tell now without the log. Nothing is counted by it, and nobody answered. */
   deniedAtOnce(request: AllowRequest): Decision | undefined {
     if (!this.#isLeader || this.#applied.term !== this.#term) return undefined;
-    if (request.matchedBy !== this.#rulesAhead) return undefined;
+    if (request.matchedBy !== this.#own.rulesAhead(this.#term)) return undefined;
     const nowMillis = this.clock.nowMillis();
     return denialAtOnce(this.#machine, request, { nowMillis, room: this.#room, bound: this.#timestampBound });
   }
@@ -195,8 +196,9 @@ export class Partition implements GroupApplication {
   /** What the log need not be asked for. Early: by rules before those that found the limits of the request. */
   #rejectionAtOnce(request: AllowRequest): Answer | undefined {
     const { ruleTable } = this.#machine;
-    const { matchedBy = this.#rulesAhead } = request;
-    if (ruleTable !== undefined && matchedBy !== this.#rulesAhead) return unavailable('rules_changed', false);
+    const { matchedBy = this.#own.rulesAhead(this.#term) } = request;
+    if (ruleTable !== undefined && matchedBy !== this.#own.rulesAhead(this.#term))
+      return unavailable('rules_changed', false);
     // Before the rules are asked: a retry gets its answer even if they changed since.
     const remembered = this.#machine.remembered(request, this.clock.nowMillis());
     // Its grant may have been refunded by another leader meanwhile: that it counts is for the log to say.
@@ -221,49 +223,22 @@ export class Partition implements GroupApplication {
     return this.#waiters.isFullFor(request, this.#init.options) ? 'overloaded' : undefined;
   }
 
-  get #isHistoryDue(): boolean {
-    return this.#historyBegin.isDue(this.#machine, this.#term);
-  }
-
   takeProposal(): Uint8Array | undefined {
-    const data = this.#nextCommand();
-    if (this.#waiters.pendingCount > 0 || this.#isHistoryDue) this.#init.requestProposal();
+    const { options, monotonicMillis } = this.#init;
+    const isSweepDue = (): boolean => !this.#isLowDisk && this.#housekeeping.take(monotonicMillis());
+    const data = this.#own.take(this.#term, isSweepDue) ?? this.#waiters.takeBatch(options.batchMax);
+    // What was taken has expired: what waits behind it is next.
+    if (data === undefined) this.#maybeProposeMore();
     return data;
   }
 
-  /** The version of the rules that decide what is proposed next: they are applied, or in the log before it. */
-  get #rulesAhead(): number {
-    const proposed = this.#proposedRules.term === this.#term ? this.#proposedRules.version : 0;
-    return Math.max(proposed, this.#machine.ruleTable?.version ?? 0);
-  }
-
-  /** Says in `#proposing` what it is. */
-  #nextCommand(): Uint8Array | undefined {
-    const { options, monotonicMillis, wallMillis } = this.#init;
-    if (this.#wantedRules.version > this.#rulesAhead) {
-      this.#proposedRules = { version: this.#wantedRules.version, term: this.#term };
-      this.#proposing = 'rules';
-      this.#waiters.answerMatchedByOther(this.#wantedRules.version, unavailable('rules_changed', false));
-      return encodeRules(this.#wantedRules);
-    }
-    if (this.#isHistoryDue) {
-      this.#proposing = 'historyBegins';
-      return this.#historyBegin.take(this.#term, wallMillis());
-    }
-    if (!this.#isLowDisk && this.#housekeeping.take(monotonicMillis())) {
-      this.#proposing = 'sweep';
-      return encodeSweep();
-    }
-    this.#proposing = 'allow';
-    return this.#waiters.takeBatch(options.batchMax);
-  }
-
   proposed(entry: Entry | undefined): void {
-    const proposing = this.#proposing;
-    this.#proposing = undefined;
-    if (proposing === 'allow') this.#waiters.proposed(entry);
-    if (proposing === 'rules' && entry === undefined) this.#proposedRules = { version: 0, term: 0 };
-    if (proposing === 'historyBegins' && entry === undefined) this.#historyBegin.refused();
+    if (!this.#own.proposed(entry)) this.#waiters.proposed(entry);
+    if (!this.#own.waitsForRoom) this.#maybeProposeMore();
+  }
+
+  #maybeProposeMore(): void {
+    if (this.#waiters.pendingCount > 0 || this.#own.isHistoryDue(this.#term)) this.#init.requestProposal();
   }
 
   apply(entry: Entry): void {
@@ -278,7 +253,8 @@ export class Partition implements GroupApplication {
     const isNewTerm = entry.term !== this.#applied.term;
     this.#applied = { index: entry.index, term: entry.term };
     if (isNewTerm) this.#waiters.answerOverruled(this.#applied);
-    if (isNewTerm && this.#isHistoryDue) this.#init.requestProposal();
+    if (this.#own.waitsForRoom || (isNewTerm && this.#own.isHistoryDue(this.#term)))
+      this.#init.requestProposal();
     if (isNewTerm && this.#early.length > 0 && entry.term === this.#term) this.#decideEarly();
   }
 

@@ -1,15 +1,16 @@
-/** Group 0 on one node: what it says of itself in snapshots. */
+/** Group 0 on one node: what it says of itself in snapshots, and whom it answers. */
 import { describe, expect, it } from 'vitest';
 import { CHUNK_BYTES_MAX } from '../../raft/driver/local-snapshots.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { RULES_MAX, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { MetaGroup } from '../../src/meta/meta-group.ts';
-import { encodeMeta } from '../../src/meta/meta-form.ts';
+import { decodeMetaCommand, encodeMeta } from '../../src/meta/meta-form.ts';
 import type { MetaCommand } from '../../src/meta/meta-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { encodePlacement } from '../../src/meta/placement-text.ts';
 import { ringPlacement, tableOf } from '../../src/partition/placement.ts';
+import type { ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
 import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 
 const hash = await loadHash32();
@@ -38,6 +39,22 @@ function createdGroup(): MetaGroup {
 
 function apply(meta: MetaGroup, index: number, command: MetaCommand): void {
   meta.apply({ index, term: 1, timeMillis: 0, kind: 'command', data: encodeMeta(command) });
+}
+
+/** Its next proposal is the entry at `index`. Returns what that is. */
+function propose(meta: MetaGroup, index: number): MetaCommand | undefined {
+  const data = meta.takeProposal();
+  if (data === undefined) return undefined;
+  meta.proposed({ index, term: 1, timeMillis: 0, kind: 'command', data });
+  return decodeMetaCommand(data);
+}
+
+function lead(meta: MetaGroup): void {
+  meta.statusChanged({ isLeader: true, leader: 1 });
+}
+
+function loseLead(meta: MetaGroup): void {
+  meta.statusChanged({ isLeader: false, leader: 2 });
 }
 
 function ofRing(ids: readonly number[]): string {
@@ -116,5 +133,45 @@ describe('a snapshot of group 0', () => {
     const source = metaGroup().snapshot();
     source.abandon();
     expect(source.next()).toBeUndefined();
+  });
+});
+
+describe('a leader of group 0 that loses the lead', () => {
+  it('tells once who waits for the log: an entry of another leader at that index answers nobody', () => {
+    const meta = createdGroup();
+    lead(meta);
+    const answers: ClusterChangeResult[] = [];
+    meta.change({ type: 'rules', table: largestTable(), base: 0 }, (result) => answers.push(result));
+    expect(propose(meta, 2)).toMatchObject({ type: 'rules' });
+    loseLead(meta);
+    const unknown = { ok: false, reason: 'unknownOutcome' };
+    expect(answers).toEqual([unknown]);
+    apply(meta, 2, { type: 'change', change: { add: { id: 2, http: AT, peer: AT } } });
+    expect(meta.state?.version).toBe(2);
+    expect(answers).toEqual([unknown]);
+  });
+
+  it('proposes again to create the cluster when it leads again, though the log may still hold that', () => {
+    const meta = metaGroup();
+    lead(meta);
+    expect(propose(meta, 2)).toMatchObject({ type: 'create' });
+    expect(propose(meta, 3)).toBeUndefined();
+    loseLead(meta);
+    lead(meta);
+    expect(propose(meta, 3)).toMatchObject({ type: 'create' });
+  });
+
+  it('proposes again what a node says of itself when it leads again', () => {
+    const meta = createdGroup();
+    const node = { id: 2, incarnation: 'two' };
+    lead(meta);
+    meta.introduce(node);
+    expect(propose(meta, 2)).toEqual({ type: 'introduce', node });
+    meta.introduce(node);
+    expect(propose(meta, 3)).toBeUndefined();
+    loseLead(meta);
+    lead(meta);
+    meta.introduce(node);
+    expect(propose(meta, 3)).toEqual({ type: 'introduce', node });
   });
 });

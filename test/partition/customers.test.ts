@@ -62,6 +62,28 @@ describe('what an operator says', () => {
   });
 });
 
+describe('an entry of which all requests have expired', () => {
+  it.each([
+    ['operators', of('ada', PRO), 'bob', 'decision'],
+    ['users', 'ada', of('bob', PRO), 'customer'],
+  ] as const)('is none, and whoever waits behind these %s is next', (_who, early, later, kind) => {
+    const driver = FakeDriver.leading(FIVE);
+    // The others had the last turn.
+    driver.decide(typeof early === 'string' ? of('cyd', PRO) : 'cyd');
+    const late = driver.ask(early, 10);
+    const timely = driver.ask(later, 100);
+    driver.now += 10;
+    driver.requested = 0;
+    expect(driver.turn()).toBeUndefined();
+    expect(late).toMatchObject([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
+    // Nobody else asks the driver for another turn.
+    expect([timely, driver.requested]).toEqual([[], 1]);
+    driver.turn();
+    driver.commitAll();
+    expect(timely).toMatchObject([{ kind }]);
+  });
+});
+
 describe('a request of a customer', () => {
   it('that was matched with a record of before is refused at once, before its cost is looked at', () => {
     const driver = FakeDriver.leading(FIVE);

@@ -31,6 +31,22 @@ describe('rules', () => {
     expect(proposedTypes(driver)).toEqual(['rules']);
   });
 
+  it('that raft refused ask for a place again when an entry is applied, not at once: nothing would ever be applied', () => {
+    const driver = FakeDriver.leading();
+    driver.partition.wantRules(tableOf(2, {}));
+    const answers = driver.ask('ada');
+    driver.refusesNext = true;
+    driver.requested = 0;
+    expect(driver.turn()).toBeUndefined();
+    expect(driver.requested).toBe(0);
+    driver.append('noop', new Uint8Array(0));
+    driver.commitAll();
+    expect(driver.requested).toBe(1);
+    expect(proposedTypes(driver)).toEqual(['rules', 'allow']);
+    driver.commitAll();
+    expect(answers).toMatchObject([{ kind: 'decision' }]);
+  });
+
   it('are proposed only if they are newer than the replicated ones', () => {
     const newer = FakeDriver.leading({ table: tableOf(5, { limit: 9 }) });
     const chunks = chunksOf(newer.partition.snapshot());

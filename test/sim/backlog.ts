@@ -10,6 +10,10 @@ export interface BacklogInit {
   readonly tick: () => void;
 }
 
+/** So many requests may come at one moment, and by so much their door times differ: far less than anything takes. */
+const ARRIVALS_MAX = 65_536;
+const ARRIVAL_MILLIS = 2 ** -24;
+
 export class Backlog {
   readonly #init: BacklogInit;
   isPaused = false;
@@ -17,6 +21,7 @@ export class Backlog {
   pausedAt = 0;
   #waiting: (() => void)[] = [];
   #tickIsLate = false;
+  #arrivals = 0;
   #pausedMillis = 0;
   /** By the machine's clock: when it was paused, while it reads what came since. */
   #drainedMillis: number | undefined;
@@ -27,7 +32,13 @@ export class Backlog {
 
   /** When what it reads now came in. */
   get doorMillis(): number {
-    return this.#drainedMillis ?? this.#init.monotonicMillis();
+    return (this.#drainedMillis ?? this.#init.monotonicMillis()) + this.#arrivals * ARRIVAL_MILLIS;
+  }
+
+  /** It reads the next request. No other has its door time, so whoever looks on knows by its deadline what is asked for it. */
+  arrives(): number {
+    this.#arrivals = (this.#arrivals + 1) % ARRIVALS_MAX;
+    return this.doorMillis;
   }
 
   run(step: () => void): void {

@@ -8,26 +8,22 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { TURN_MILLIS } from './ask-checker.ts';
+import { Crowds } from './crowds.ts';
 import { type Asked, askedBy, limitsOf } from './id-ledger.ts';
 import type { Random } from './random.ts';
 import { Refunders } from './refunders.ts';
 import { isNowhere, isRejection } from './rejections.ts';
-import { ATTEMPTS_MAX, Repeats } from './repeats.ts';
+import { Repeats } from './repeats.ts';
 import { Requests } from './requests.ts';
 import type { Attempt, ClientWorld } from './client-world.ts';
 import { ObservedGrants } from './observed-grants.ts';
+import { Patience } from './patience.ts';
 import type { GroupId } from '../../raft/types.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
 /** So many election timeouts later somebody else leads. */
 const ELECTIONS_MAX = 4;
-const CROWD = 150;
-const CROWD_TRIES_MAX = 10;
-/** Asked one after the other, so that each is an entry of its own. */
-const STREAM = 100;
-const STREAM_GAP_MILLIS = 5;
-const STREAM_USERS = 10;
 const AT_ONCE = 0.1;
 /** What a process may take on top: a tick, and the answers it still lets pass. */
 const LATE_MILLIS_MAX = 25;
@@ -40,6 +36,8 @@ export class Clients {
   readonly #requests: Requests;
   readonly #repeats: Repeats;
   readonly refunders: Refunders;
+  readonly crowds: Crowds;
+  readonly patience: Patience;
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
   isActive = true;
@@ -64,13 +62,27 @@ export class Clients {
     this.#world = world;
     this.#random = world.random.fork();
     const { settings, now, partitionOf } = world;
-    this.#requests = new Requests({ settings, random: this.#random, now, partitionOf });
+    this.#requests = new Requests({
+      settings,
+      random: this.#random,
+      now,
+      partitionOf,
+      rules: () => world.coverage.newestRules,
+    });
     this.#observed = new ObservedGrants(world);
+    this.patience = new Patience({ random: this.#random, now, isPatient: settings.clients.isPatient });
     this.#repeats = new Repeats({
       world,
       random: this.#random,
       isActive: () => this.isActive,
       newId: () => this.#requests.newId(),
+      patience: this.patience,
+      attempt: (node, request, count) => this.attempt(node, request, count),
+    });
+    this.crowds = new Crowds({
+      world,
+      random: this.#random,
+      requests: this.#requests,
       attempt: (node, request, count) => this.attempt(node, request, count),
     });
     this.refunders = new Refunders({
@@ -98,38 +110,15 @@ export class Clients {
   }
 
   #ask(): void {
-    const nodes = this.#world.askable();
+    const nodes = this.patience.worthAsking(this.#world.askable());
     if (nodes.length === 0) return;
     const { reuse } = this.#world.settings.clients;
     const other = this.#random.chance(reuse)
       ? this.#requests.underSameId([...this.#open].map(({ request }) => request))
       : undefined;
-    this.attempt(this.#random.pick(nodes), other ?? this.#requests.next(), 1);
-  }
-
-  /** Requests at one node, one after the other, that one of its leaderships decides if one is found. */
-  stream(node: SimNode, isMeant: (userId: string) => boolean): void {
-    for (let i = 0; i < STREAM; i += 1) {
-      this.#world.after(i * STREAM_GAP_MILLIS, () => {
-        const request = this.#requests.alone();
-        // Few names, so that a state stays small; and none is asked for often: each of them is an entry, and no denial.
-        let userId = `${request.userId}s${i % STREAM_USERS}`;
-        for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) userId = `${userId}s`;
-        if (node.isOpen) this.attempt(node, { ...request, userId }, ATTEMPTS_MAX);
-      });
-    }
-  }
-
-  /** Many requests of one user at once, at one node; of one who `isMeant` if one is found. */
-  crowd(node: SimNode, isMeant: (userId: string) => boolean): void {
-    let { userId } = this.#requests.alone();
-    for (let tries = 1; tries < CROWD_TRIES_MAX && !isMeant(userId); tries += 1) {
-      ({ userId } = this.#requests.alone());
-    }
-    for (let i = 0; i < CROWD; i += 1) {
-      const hasId = this.#random.chance(this.#world.settings.clients.withId);
-      this.attempt(node, { userId, ...(hasId && { requestId: this.#requests.newId() }) }, ATTEMPTS_MAX);
-    }
+    const request = other ?? this.#requests.next();
+    if (this.patience.mayAsk(this.#world.partitionOf(request.userId)))
+      this.attempt(this.#random.pick(nodes), request, 1);
   }
 
   /** What a user would ask for next. */
@@ -194,6 +183,7 @@ export class Clients {
       () => `node ${node.id} answers ${JSON.stringify(request)}: ${JSON.stringify(answer)}`,
     );
     attempt.done?.(answer, partition);
+    this.patience.answered(node, partition, answer);
     if (isRejection(answer)) this.#world.rejections.rejected(attempt.charge);
     if (isNowhere(answer)) this.#world.rejections.nowhere(attempt.charge);
     switch (answer.kind) {

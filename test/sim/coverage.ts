@@ -118,6 +118,11 @@ export class Coverage {
     this.#table = table;
   }
 
+  /** The newest that any log has. */
+  get newestRules(): RuleTable | undefined {
+    return this.#table;
+  }
+
   observe(node: NodeId, group: GroupId, app: GroupApplication): void {
     const { now } = this.#init;
     const proposed = app.proposed.bind(app);

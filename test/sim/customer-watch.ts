@@ -11,8 +11,7 @@ import {
 } from '../../src/api/customer.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
-import type { Asking } from './described-rounds.ts';
-import type { Reading } from './open-readings.ts';
+import { type Asking, recheckedRecord, wordsOfAsking } from './described-rounds.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -44,26 +43,29 @@ export class CustomerWatch {
     };
   }
 
-  /** The node of an asking reads the record of whose request that is. */
+  /** The node of `asking` reads the record of whose request that is. */
   reading(
-    reading: Reading,
+    asking: Asking,
     { userId, action }: CustomerRequest,
   ): (answer: CustomerAnswer, partition: number) => void {
     const { now, limits, story } = this.#world;
-    const { node, life } = reading.asking;
+    const { node, life } = asking;
     const askedAt = now();
     const known = this.#knownBy(node);
-    const before = this.known(node, userId);
-    reading.asking.confirmed = undefined;
+    const before = recheckedRecord(asking) ?? this.known(node, userId);
+    asking.confirmed = undefined;
     return (answer, partition) => {
       if (node.life !== life || !node.isUp) return;
       story.seen(`customer looked up: ${answer.kind}`);
+      story.tell(
+        () => `node ${node.id} reads ${userId} for ${wordsOfAsking(asking)}: ${JSON.stringify(answer)}`,
+      );
       if (answer.kind !== 'customer') return;
       const { outcome } = answer;
       limits.customers.told(groupOfPartition(partition), { userId, type: action.type }, outcome, askedAt);
       if (outcome.record.version !== before.version) known.set(userId, outcome.record);
-      else if (outcome.record.isBlocked) reading.asking.isBlocked = true;
-      else reading.asking.confirmed = before;
+      else if (outcome.record.isBlocked) asking.isBlocked = true;
+      else asking.confirmed = before;
     };
   }
 

@@ -17,7 +17,6 @@ import {
   isOver,
   isRepeat,
   limitsAsked,
-  mayFollow,
   mustStay,
   recordOf,
   RESERVED,
@@ -80,22 +79,6 @@ export class DescribedChecker {
     );
   }
 
-  /** Of several requests with one deadline: is this one asked for by `request`, as far as the rules and its rounds tell? */
-  mayAsk(asking: Asking, request: AllowRequest): boolean {
-    const { matchedBy: version = 0 } = request;
-    if (!this.#init.documents.some((one) => one.version === version)) return false;
-    const isTrial = this.isTrial(request);
-    const records = this.#customers.recordsOf(asking);
-    const isMeant = records.some((record) => {
-      const expected = this.#limits.of(asking, version, { record, isTrial });
-      return limitsAsked(request).every((limit) =>
-        expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
-      );
-    });
-    if (!isMeant || isTrial) return isMeant;
-    return mayFollow(asking, request, () => this.#limits.sharesOf(asking, version, recordOf(asking)));
-  }
-
   /** A node asks for limits of `asking`. The answer belongs into what is returned. */
   asked(asking: Asking, request: AllowRequest): { answer: AllowAnswer | undefined } {
     const version = this.#versionOf(request);
@@ -109,12 +92,13 @@ export class DescribedChecker {
       const isShare = round.shares.slice(1).some((share) => wordsOfLimits(share) === limits);
       check(
         isFree && isShare,
-        () => `node ${asking.node.id} reserves ${limits} for ${wordsOfAsking(asking)}`,
+        () =>
+          `node ${asking.node.id} reserves ${limits} for ${wordsOfAsking(asking)}, of ` +
+          `${JSON.stringify(round.shares.map(wordsOfLimits))} by ${JSON.stringify(round.record)}`,
       );
       check(!this.#reservations.has(id), () => `two reservations have the id ${id}`);
       const own: Reservation = { request, answer: undefined, isReleased: false, release: undefined };
       round.reservations.push(own);
-      asking.digest ??= request.askedDigest;
       this.#reservations.set(id, { asking, round, own });
       return own;
     }
@@ -312,6 +296,7 @@ export class DescribedChecker {
       record,
       shares: this.#limits.sharesOf(asking, version, record),
       reservations: [],
+      isRechecked: false,
       first: undefined,
     };
     asking.rounds.push(round);

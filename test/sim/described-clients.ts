@@ -5,6 +5,7 @@
 import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../../src/api/described.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { DescribedWatch } from './described-watch.ts';
+import { Patience } from './patience.ts';
 import type { Random } from './random.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
@@ -13,6 +14,8 @@ const ADDRESSES = 3;
 const USERS_MAX = 8;
 const ATTEMPTS_MAX = 4;
 const REUSE = 0.03;
+/** What they ask leads to several partitions, which only the rules know: they wait for all as for one. */
+const ANY_PARTITION = 0;
 const AGAIN_MILLIS = 300;
 /** A tick, and the answers a process still lets pass. */
 const LATE_MILLIS_MAX = 25;
@@ -31,6 +34,13 @@ export interface DescribedClientsInit {
 export class DescribedClients {
   readonly #init: DescribedClientsInit;
   readonly #random: Random;
+  readonly #patience: Patience;
+  requests = 0;
+  grants = 0;
+  denials = 0;
+  unlimited = 0;
+  unavailable = 0;
+  conflicts = 0;
   #ids = 0;
   #last: DescribedRequest | undefined;
   /** Ids that more than one request has. */
@@ -39,6 +49,8 @@ export class DescribedClients {
   constructor(init: DescribedClientsInit) {
     this.#init = init;
     this.#random = init.world.random.fork();
+    const { now, settings } = init.world;
+    this.#patience = new Patience({ random: this.#random, now, isPatient: settings.clients.isPatient });
     this.#next();
   }
 
@@ -69,15 +81,18 @@ export class DescribedClients {
       ...(random.chance(clients.withCost) && { cost: random.between(1, 2) }),
       ...(random.chance(clients.withId) && { requestId: `d${(this.#ids += 1)}` }),
     };
-    const last = this.#last?.requestId;
+    const last = this.#last;
     this.#last = request;
-    if (last === undefined || !random.chance(REUSE)) return request;
-    this.#shared.add(last);
-    return { ...request, requestId: last };
+    if (last?.requestId === undefined || !random.chance(REUSE)) return request;
+    this.#shared.add(last.requestId);
+    // The same with another cost alone is another request, too.
+    if (random.chance(0.5)) return { ...last, cost: last.cost === 2 ? 1 : 2 };
+    return { ...request, requestId: last.requestId };
   }
 
   #askAnybody(request: DescribedRequest, count: number): void {
-    const nodes = this.#init.world.askable();
+    if (!this.#patience.mayAsk(ANY_PARTITION)) return;
+    const nodes = this.#patience.worthAsking(this.#init.world.askable());
     if (nodes.length > 0) this.#ask(this.#random.pick(nodes), request, count);
   }
 
@@ -88,6 +103,7 @@ export class DescribedClients {
 
   #ask(node: SimNode, request: DescribedRequest, count: number, done?: DescribedDone): void {
     const { world, watch } = this.#init;
+    this.requests += 1;
     const invokedAt = world.now();
     const arrivedMonotonic = node.monotonicMillis();
     world.story.step(6, node.id, 0);
@@ -119,14 +135,18 @@ export class DescribedClients {
     world.story.tell(() => `node ${node.id} answers ${words()}`);
     world.story.step(7, node.id, answer.kind === 'decision' && answer.decision.allowed ? 1 : 0);
     world.story.seen(`described ${wordOf(answer)}`);
+    this.#patience.answered(node, ANY_PARTITION, answer);
     switch (answer.kind) {
       case 'decision':
+        if (answer.decision.allowed) this.grants += 1;
+        else this.denials += 1;
         check(
           tookMillis <= requestDeadlineMillis + LATE_MILLIS_MAX * Math.max(1, node.clock.rate),
           () => `a decision came after ${tookMillis} ms, past its deadline: ${words()}`,
         );
         return;
       case 'unavailable': {
+        this.unavailable += 1;
         const isFull =
           (answer.reason === 'at_capacity' && world.mayBeFull()) ||
           (answer.reason === 'overloaded' && world.settings.queues !== undefined) ||
@@ -145,12 +165,14 @@ export class DescribedClients {
         return;
       }
       case 'conflict':
+        this.conflicts += 1;
         check(this.#shared.has(request.requestId ?? ''), () => `nobody else has this id: ${words()}`);
         return;
       case 'degraded':
         check(false, () => `every rule is closed: ${words()}`);
         return;
       case 'unlimited':
+        this.unlimited += 1;
     }
   }
 

@@ -29,6 +29,8 @@ export interface Round {
   /** By partition, the one that is asked last in front. */
   readonly shares: readonly (readonly ExpectedLimit[])[];
   readonly reservations: Reservation[];
+  /** Others have denied it, and its node asks whether the record is still what it went by. */
+  isRechecked: boolean;
   /** Under the request's own id. */
   first: { answer: AllowAnswer | undefined } | undefined;
 }
@@ -44,15 +46,11 @@ export interface Asking {
   /** That its node has just read that this is so; and that this is so, and a block. */
   confirmed: CustomerRecord | undefined;
   isBlocked: boolean;
-  /** Of what was asked, as its reservations have it; others of the same deadline have theirs. */
-  digest: number | undefined;
   /** What its node went by when it asked for an earlier grant. */
   recalledBy: CustomerRecord | undefined;
   /** What is remembered under its id, if that was asked for: a round was refused. */
   recalled: AllowAnswer | undefined;
   isAnswered: boolean;
-  /** Questions that are answered before its node asks anything else for it. */
-  busy: number;
   /** Its process ended before it was answered. */
   isLost: boolean;
 }
@@ -82,10 +80,17 @@ export function recordOf({ customer, confirmed }: Asking): CustomerRecord | unde
   return customer && (confirmed ?? customer.known());
 }
 
-/** Its node waits for nothing, and may ask anew. */
-export function mayBegin({ isAnswered, busy, rounds }: Asking): boolean {
+/**
+ * What its node compares with what it reads of the customer now: the record by which the last round went, if others denied
+ * that round and nobody has asked yet whether it is still so; undefined: what the node knows.
+ */
+export function recheckedRecord({ rounds }: Asking): CustomerRecord | undefined {
   const last = rounds.at(-1);
-  return !isAnswered && busy === 0 && (last === undefined || isOver(last));
+  if (last === undefined || last.first !== undefined || last.isRechecked || !isOver(last)) return undefined;
+  const refused = last.reservations.filter(({ answer }) => !isGrant(answer));
+  if (!refused.every(({ answer }) => answer?.kind === 'decision')) return undefined;
+  last.isRechecked = true;
+  return last.record;
 }
 
 /** Nothing more is asked in it. */
@@ -111,30 +116,4 @@ export function wordsOfLimits(limits: readonly ExpectedLimit[]): string {
 
 export function wordsOfAsking({ request: { descriptors, cost, requestId }, node }: Asking): string {
   return `${JSON.stringify({ ...Object.fromEntries(descriptors), cost, requestId })} at node ${node.id}`;
-}
-
-/**
- * Whether this may be what its node asks next for `asking`, and not for another one of the same deadline and limits.
- *
- * @param sharesOf those of a round that would begin with it
- */
-export function mayFollow(
-  asking: Asking,
-  request: AllowRequest,
-  sharesOf: () => readonly (readonly ExpectedLimit[])[],
-): boolean {
-  const last = asking.rounds.at(-1);
-  const open = last === undefined || isOver(last) ? undefined : last;
-  if (open === undefined ? !mayBegin(asking) : open.version !== request.matchedBy) return false;
-  const [first = [], ...others] = open?.shares ?? sharesOf();
-  const { requestId = '' } = request;
-  const words = wordsOfLimits(limitsAsked(request));
-  if (!requestId.startsWith(RESERVED)) {
-    const isOwn = requestId === (asking.request.requestId ?? '') && wordsOfLimits(first) === words;
-    const held = open?.reservations.filter(({ answer }) => isGrant(answer)) ?? [];
-    return isOwn && open?.first === undefined && held.length === others.length;
-  }
-  if (asking.digest !== undefined && asking.digest !== request.askedDigest) return false;
-  const isFree = open?.reservations.every((one) => wordsOfLimits(limitsAsked(one.request)) !== words);
-  return isFree !== false && others.some((share) => wordsOfLimits(share) === words);
 }

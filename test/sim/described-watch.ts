@@ -15,11 +15,9 @@ import { CustomerWatch } from './customer-watch.ts';
 import type { DescribedChecker } from './described-checker.ts';
 import { customerKeyOf } from './described-limits.ts';
 import { isCurrent, type Question, questionOfRules, wordOf } from './described-questions.ts';
-import { type Asking, mayBegin } from './described-rounds.ts';
+import { type Asking, wordsOfAsking } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
-import { OpenAskings } from './open-askings.ts';
-import { OpenReadings } from './open-readings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -27,13 +25,12 @@ export class DescribedWatch {
   readonly #world: ClientWorld;
   readonly #checker: DescribedChecker;
   readonly #open = new Set<Question>();
-  readonly #askings = new OpenAskings();
-  readonly #readings = new OpenReadings();
-  /** By node, process and deadline, which few have in common. */
-  readonly #byDeadline = new Map<string, Asking[]>();
+  /** Not answered yet. */
+  readonly #askings = new Set<Asking>();
+  /** By process and deadline, which no two have in common. */
+  readonly #byDeadline = new Map<string, Map<number, Asking>>();
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
-  #asking: Asking | undefined;
   readonly #customers: CustomerWatch;
   #isOperator = false;
 
@@ -55,24 +52,24 @@ export class DescribedWatch {
       customer: key === undefined ? undefined : { key, known: () => this.#customers.known(node, key) },
       confirmed: undefined,
       isBlocked: false,
-      digest: undefined,
       recalledBy: undefined,
       recalled: undefined,
       isAnswered: false,
-      busy: 0,
       isLost: false,
     };
-    const client = this.#askings.begin(asking);
+    this.#askings.add(asking);
     node.inProcess((core) => {
-      this.#asking = asking;
+      const { requestDeadlineMillis } = this.#world.settings.timing;
+      this.#ofProcess(node).set(node.arrives() + requestDeadlineMillis, asking);
       core.described.ask(request, (answer, partition) => {
         if (!isCurrent(node, asking.life)) return;
-        const told = this.#askings.told(client, answer);
-        const unasked = this.#checker.answered(told, answer);
-        if (unasked !== undefined) this.#deniedUnasked(told, unasked, answer as AllowAnswer, partition);
+        check(!asking.isAnswered, () => `${JSON.stringify(request)} was answered twice`);
+        asking.isAnswered = true;
+        this.#askings.delete(asking);
+        const unasked = this.#checker.answered(asking, answer);
+        if (unasked !== undefined) this.#deniedUnasked(asking, unasked, answer as AllowAnswer, partition);
         done(answer, partition);
       });
-      this.#asking = undefined;
     });
     return asking;
   }
@@ -103,17 +100,12 @@ export class DescribedWatch {
         return;
       }
       if (request.ask === 'customer') {
-        const reading = this.#isOperator
-          ? undefined
-          : this.#readings.begin(this.#reader(node, request, deadlineMillis));
-        const heard =
-          reading === undefined
-            ? this.#customers.learning(node, request)
-            : this.#customers.reading(reading, request);
+        const heard = this.#isOperator
+          ? this.#customers.learning(node, request)
+          : this.#customers.reading(this.#reader(node, request, deadlineMillis), request);
         const told = (answer: CustomerAnswer, partition: number): void => {
           heard(answer, partition);
-          if (reading !== undefined) this.#readings.end(reading);
-          this.#goOn(reading?.asking, () => done(answer as never, partition));
+          done(answer as never, partition);
         };
         ask(request, told as typeof done, deadlineMillis);
         return;
@@ -130,31 +122,35 @@ export class DescribedWatch {
       this.#world.asks.asked(node.id, request);
       const told = (answer: AllowAnswer | RefundAnswer | LookAnswer, partition: number): void => {
         if (isCurrent(node, life)) this.#answered(question, answer, partition);
-        this.#goOn(question.asking, () => done(answer as never, partition));
+        done(answer as never, partition);
       };
       ask(request, told as typeof done, deadlineMillis);
     };
   }
 
-  /** A node is told something that it waited for: what it asks now is for this. */
-  #goOn(asking: Asking | undefined, told: () => void): void {
-    const before = this.#asking;
-    this.#asking = asking;
-    told();
-    this.#asking = before;
+  #ofProcess({ id, life }: SimNode): Map<number, Asking> {
+    const process = `${id}/${life}`;
+    const askings = this.#byDeadline.get(process) ?? new Map<number, Asking>();
+    this.#byDeadline.set(process, askings);
+    return askings;
+  }
+
+  /** For whom a node asks this. */
+  #askingOf(node: SimNode, request: AllowRequest | CustomerRequest, deadlineMillis: number): Asking {
+    const asking = this.#ofProcess(node).get(deadlineMillis);
+    check(
+      asking !== undefined && !asking.isAnswered,
+      () => `node ${node.id} asks for ${JSON.stringify(request)}, and nobody asked it`,
+    );
+    return asking;
   }
 
   /** For whom a node reads the record of a customer. */
-  #reader(node: SimNode, { userId, action }: CustomerRequest, deadlineMillis: number): Asking {
-    const known = this.#ofDeadline(node, deadlineMillis);
-    const now = this.#asking;
-    if (now !== undefined && !known.includes(now)) known.unshift(now);
-    const isMeant = (one: Asking | undefined): boolean =>
-      one !== undefined && mayBegin(one) && one.customer?.key === userId;
-    const asking = isMeant(now) ? now : known.find(isMeant);
+  #reader(node: SimNode, request: CustomerRequest, deadlineMillis: number): Asking {
+    const asking = this.#askingOf(node, request, deadlineMillis);
     check(
-      asking !== undefined && action.type === 'read',
-      () => `node ${node.id} asks for ${JSON.stringify(action)} of ${userId}, and nobody asked it`,
+      asking.customer?.key === request.userId && request.action.type === 'read',
+      () => `node ${node.id} asks for ${JSON.stringify(request)}, on behalf of ${wordsOfAsking(asking)}`,
     );
     return asking;
   }
@@ -189,20 +185,13 @@ export class DescribedWatch {
 
   /** Was it granted before? It charges nothing, whatever becomes of it. */
   #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
-    const known = this.#ofDeadline(node, deadlineMillis);
-    const isMeant = (one: Asking | undefined): boolean =>
-      one !== undefined && mayBegin(one) && one.request.requestId === request.requestId;
-    // What its node denies at once is recalled before anything is asked.
-    const asking = isMeant(this.#asking) ? this.#asking : known.find(isMeant);
+    const asking = this.#askingOf(node, request, deadlineMillis);
     check(
-      asking !== undefined,
-      () => `node ${node.id} recalls ${JSON.stringify(request)}, and nobody asked it`,
+      asking.request.requestId === request.requestId,
+      () => `node ${node.id} recalls ${JSON.stringify(request)} on behalf of ${wordsOfAsking(asking)}`,
     );
-    // It may be asked again with a tick, when the rules changed meanwhile.
-    if (!known.includes(asking)) known.push(asking);
     asking.recalledBy = asking.confirmed ?? asking.customer?.known();
     asking.confirmed = undefined;
-    asking.busy += 1;
     const askedAt = this.#world.now();
     const id = JSON.stringify([request.userId, request.requestId]);
     return {
@@ -212,7 +201,6 @@ export class DescribedWatch {
       askedAt,
       answered: (told, partition) => {
         const answer = told as AllowAnswer;
-        asking.busy -= 1;
         asking.recalled = answer;
         this.#world.story.seen(`recall ${wordOf(answer)}`);
         const invokedMillis = this.#firstInvoked.get(id) ?? askedAt;
@@ -223,10 +211,6 @@ export class DescribedWatch {
 
   #question(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
     const asking = this.#askingOf(node, request, deadlineMillis);
-    check(
-      asking !== undefined,
-      () => `node ${node.id} asks for ${JSON.stringify(request)}, and nobody asked it`,
-    );
     const isTrial = this.#checker.isTrial(request);
     if (isTrial) this.#checker.tried(asking, request);
     const place = isTrial ? undefined : this.#checker.asked(asking, request);
@@ -270,36 +254,6 @@ export class DescribedWatch {
     this.#check(request, answer, { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt });
   }
 
-  #ofDeadline({ id, life }: SimNode, deadlineMillis: number): Asking[] {
-    const key = `${id}/${life}/${deadlineMillis}`;
-    const known = this.#byDeadline.get(key) ?? [];
-    this.#byDeadline.set(key, known);
-    return known;
-  }
-
-  /** Whose limits these are; undefined: nobody's. */
-  #askingOf(node: SimNode, request: AllowRequest, deadlineMillis: number): Asking | undefined {
-    const known = this.#ofDeadline(node, deadlineMillis);
-    const now = this.#asking;
-    if (now !== undefined && this.#checker.mayAsk(now, request)) {
-      if (!known.includes(now)) known.push(now);
-      return now;
-    }
-    // For some a node asks nothing until it has heard which rules are in force.
-    const unasked = this.#askings.all.filter((one) => one.node === node && one.rounds.length === 0);
-    const fitting = [...known, ...unasked].filter(
-      (one) => !one.isAnswered && this.#checker.mayAsk(one, request),
-    );
-    const own = fitting.find(({ digest }) => digest !== undefined && digest === request.askedDigest);
-    const asking =
-      own ??
-      fitting[0] ??
-      (now && this.#readings.exchanged(now, known, (one) => this.#checker.mayAsk(one, request)));
-    if (asking !== undefined && !known.includes(asking)) known.push(asking);
-    // None fits: then it is said of the last one what is wrong.
-    return asking ?? known.at(-1) ?? now;
-  }
-
   /** Against the log of its partition. */
   #check(
     request: AllowRequest,
@@ -322,16 +276,15 @@ export class DescribedWatch {
 
   /** A process ended: whoever waited for it learns nothing. */
   lost(node: SimNode): void {
-    this.#readings.lost(node);
     for (const question of this.#open) {
       if (question.node !== node) continue;
       this.#open.delete(question);
       this.#world.asks.answered(node.id, question.request);
     }
-    for (const asking of this.#askings.all) {
+    for (const asking of this.#askings) {
       if (asking.node !== node) continue;
       asking.isLost = true;
-      this.#askings.forget(asking);
+      this.#askings.delete(asking);
     }
   }
 
@@ -339,7 +292,7 @@ export class DescribedWatch {
   checkAnswered(): void {
     const { now, settings } = this.#world;
     const oldMillis = now() - 4 * settings.timing.requestDeadlineMillis;
-    for (const { node, askedAt, request } of [...this.#askings.all, ...this.#open]) {
+    for (const { node, askedAt, request } of [...this.#askings, ...this.#open]) {
       const isLate = askedAt < oldMillis && node.isUp && !node.isPaused;
       check(!isLate, () => `node ${node.id} never answered ${JSON.stringify(request)}`);
     }

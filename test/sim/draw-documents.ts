@@ -5,11 +5,9 @@ import type { DocumentRule, RulesDocument } from './documents.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 
-/** Worlds with documents among all. */
-const SHARE = 0.25;
 /** Behind the first table, which comes from the files. */
 const DOCUMENTS = 5;
-const CHANGE_MEANS_MILLIS = [2_000, 5_000];
+const CHANGE_MEANS_MILLIS = [1_000, 2_500];
 const WINDOW_MILLIS_MAX = 10_000;
 
 /** What rules there may be; a document leaves some of them out. */
@@ -24,9 +22,7 @@ const KINDS: readonly Omit<DocumentRule, 'windows'>[] = [
   { id: 'trial', countsBy: 'ip', cost: 1, isShadow: true },
 ];
 
-/** A share of the worlds; the others are as they were drawn. */
-export function maybeWithDocuments(random: Random, drawn: Settings): Settings {
-  if (!random.chance(SHARE)) return drawn;
+export function withDocuments(random: Random, drawn: Settings): Settings {
   const [first = drawn.config.rules] = drawn.tables;
   const base = drawn.config.rules;
   const tables: RuleTable[] = [{ ...first, rules: plain(first) }];
@@ -47,7 +43,7 @@ export function maybeWithDocuments(random: Random, drawn: Settings): Settings {
     }));
   }
   const changeMeanMillis = random.pick(CHANGE_MEANS_MILLIS);
-  const share = random.pick([0.3, 1]);
+  const share = random.pick([0.5, 1]);
   return {
     ...drawn,
     tables,

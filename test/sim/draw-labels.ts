@@ -4,17 +4,13 @@ import type { NodeLabels } from '../../src/api/node-labels.ts';
 import type { Random } from './random.ts';
 import type { LabelSettings, Settings } from './settings.ts';
 
-/** Worlds with labels. */
-const SHARE = 0.3;
-
 /** One of these names, or none at all. */
 export function drawLabels(random: Random, { zones, hosts }: LabelSettings): NodeLabels {
   const [zone, host] = [random.below(zones + 1), random.below(hosts + 1)];
   return { ...(zone > 0 && { zone: `z${zone}` }), ...(host > 0 && { host: `h${host}` }) };
 }
 
-export function maybeWithLabels(random: Random, drawn: Settings): Settings {
-  if (!random.chance(SHARE)) return drawn;
+export function withLabels(random: Random, drawn: Settings): Settings {
   const labels = { zones: random.pick([2, 3, 4]), hosts: random.pick([2, 4, 8]) };
   const { nodes } = drawn.config;
   // Else they are given while the cluster runs.

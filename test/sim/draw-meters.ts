@@ -1,4 +1,4 @@
-/** By which meters the rules of a seed count. Half of the worlds have none but logs of every millisecond. */
+/** By which meters the rules of a seed count, in worlds that have more than logs of every millisecond. */
 import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
@@ -31,7 +31,6 @@ const FLOWING: readonly Draw[] = [
  * window to flow out when limits fall
  */
 export function withMeters(random: Random, tables: readonly RuleTable[], mayBeFull: boolean): RuleTable[] {
-  if (random.chance(0.5)) return [...tables];
   const draws = mayBeFull ? COUNTED : [...COUNTED, ...FLOWING];
   const drawOf = new Map<string, Draw>();
   const drawn = (rule: Rule): Rule => {

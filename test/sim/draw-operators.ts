@@ -3,21 +3,15 @@ import { meterKindOf } from './naive-meters.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 
-/** Worlds with operators among those without documents; more where rules count by other meters than logs of every millisecond. */
-const SHARE = 0.3;
-const SHARE_WITH_METERS = 0.6;
 const KEYS = 3;
-const MEANS_MILLIS = [150, 400, 1_000];
+const MEANS_MILLIS = [60, 150, 400];
 /** Where less is remembered, what operators say would take the room of all others. */
 const BYTES_MIN = 20_000;
 
-export function maybeWithOperators(random: Random, drawn: Settings): Settings {
-  const { tables, clients, documents, kind } = drawn;
-  const hasMeters = tables.some(({ rules }) => rules.some((rule) => meterKindOf(rule) !== 'slidingLog'));
-  const isDrawn = documents !== undefined || random.chance(hasMeters ? SHARE_WITH_METERS : SHARE);
+export function withOperators(random: Random, drawn: Settings): Settings {
+  const { tables, clients, documents } = drawn;
   const isSmall = tables.some(({ partitionBytesMax }) => partitionBytesMax < BYTES_MIN);
-  // Groups that nobody asks must come to rest.
-  if (!isDrawn || isSmall || kind === 'idle') return drawn;
+  if (isSmall) return drawn;
   const buckets = tables.flatMap(({ rules }) =>
     rules.filter((rule) => meterKindOf(rule) === 'bucket').map(({ id }) => id),
   );

@@ -11,11 +11,14 @@ export const DRIFT_PPM = 100;
 const WINDOW_MILLIS_MAX = 10_000;
 
 /** The first one is in force from the start. */
-export function drawTables(random: Random, timing: Timing, spread: Spread): RuleTable[] {
-  const small = random.chance(0.25);
+export function drawTables(
+  random: Random,
+  timing: Timing,
+  { spread, isSmall }: { readonly spread: Spread; readonly isSmall: boolean },
+): RuleTable[] {
   // Known users fill what is kept for them: much at once, and for long.
-  const windows = small ? [1_000, 5_000] : spread.windowsMillis;
-  const limits = small ? [10, 40] : [1, 2, 3, 10, 40];
+  const windows = isSmall ? [1_000, 5_000] : spread.windowsMillis;
+  const limits = isSmall ? [10, 40] : [1, 2, 3, 10, 40];
   let byRequest: Rule = {
     id: 'default',
     limit: random.pick(limits),
@@ -37,7 +40,7 @@ export function drawTables(random: Random, timing: Timing, spread: Spread): Rule
       rules: version === without ? [byRequest] : [byRequest, byCluster],
       requestIdHorizonMillis: drawHorizon(random, timing, spread.shortestHorizon),
       clockDriftPpm: DRIFT_PPM,
-      partitionBytesMax: small ? random.pick([4_096, 8_000, 20_000, 60_000]) : PARTITION_BYTES_DEFAULT,
+      partitionBytesMax: isSmall ? random.pick([4_096, 8_000, 20_000, 60_000]) : PARTITION_BYTES_DEFAULT,
     });
     byRequest = changed(random, byRequest);
     byCluster = changed(random, byCluster);

@@ -1,17 +1,17 @@
 /**
- * Which world a seed gives. Swarm testing: each run leaves most faults out, so that those that remain can go far. Every draw
+ * Which world a seed gives: its kind, what it has (features.ts), what breaks (kinds.ts), and its numbers (spreads.ts). Every draw
  * has its place in the order: one more or less is another world for every seed.
  */
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import type { MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import { ticksOf, type Timing } from '../../src/config/config.ts';
 import type { QueueBounds } from '../../src/node/node-core-init.ts';
-import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import { withMeters } from './draw-meters.ts';
-import { maybeWithDocuments } from './draw-documents.ts';
-import { maybeWithLabels } from './draw-labels.ts';
-import { maybeWithOperators } from './draw-operators.ts';
+import { withDocuments } from './draw-documents.ts';
+import { withLabels } from './draw-labels.ts';
+import { withOperators } from './draw-operators.ts';
 import { DRIFT_PPM, drawTables } from './draw-rules.ts';
+import { drawFeatures, type Feature } from './features.ts';
 import { drawFaults, drawKind, type FaultName, type Kind } from './kinds.ts';
 import type { Random } from './random.ts';
 import {
@@ -21,38 +21,58 @@ import {
   type NetworkSettings,
   type Settings,
 } from './settings.ts';
-import { type Spread, SPREAD_OF } from './spreads.ts';
+import { drawPartitions, type Spread, SPREAD_OF } from './spreads.ts';
 
 const MACHINES_MAX = 9;
 const LEADER_DRIFT_PPM = 120;
+/** Of a small heap. */
+const STATE_BYTES_SMALL = 40_000;
+
+/** What is known of a world while its numbers are drawn. */
+interface Draft {
+  readonly random: Random;
+  readonly kind: Kind;
+  readonly features: ReadonlySet<Feature>;
+  readonly faults: readonly FaultName[];
+  readonly spread: Spread;
+  readonly partitions: number;
+}
 
 /** `given`: the kind, which the seed tells otherwise. */
 export function drawSettings(random: Random, given?: Kind): Settings {
-  const nodes = random.pick([3, 3, 3, 4, 5, 5, 7]);
   const kind = given ?? drawKind(random);
+  const features = drawFeatures(random, kind);
   const faults = drawFaults(random, kind);
   const spread = SPREAD_OF[kind];
-  const partitions = spread.partitions(random);
-  const timing = drawTiming(random, spread);
-  const tables = drawTables(random, timing, spread);
+  const partitions = drawPartitions(random, spread, features.has('manyPartitions'));
+  const draft = { random, kind, features, faults, spread, partitions };
+  return withFeatures(random, drawNumbers(draft));
+}
+
+function drawNumbers(draft: Draft): Settings {
+  const { random, kind, features, faults, spread, partitions } = draft;
+  const nodes = random.pick([3, 3, 3, 4, 5, 5, 7]);
+  const timing = drawTiming(draft);
+  const tables = drawTables(random, timing, { spread, isSmall: features.has('smallStates') });
   const rules = tables[0];
   if (rules === undefined) throw new RangeError('there is at least one rule table');
-  const spares = Math.min(random.pick(spread.spares), MACHINES_MAX - nodes);
+  const spares = features.has('members') ? Math.min(random.pick(spread.spares), MACHINES_MAX - nodes) : 0;
   const ids = Array.from({ length: nodes }, (_, i) => i + 1);
-  const driftPpm = drawDrift(random);
-  const busyMillis = partitions > spread.partitionsAtLength ? 10_000 : random.pick(spread.busyMillis);
-  const idle = random.chance(0.14)
+  const driftPpm = drawDrift(draft);
+  const busyMillis = partitions > spread.partitionsAtLength ? 8_000 : random.pick(spread.busyMillis);
+  const idle = features.has('idleness')
     ? { atMillis: busyMillis / 2, forMillis: random.between(65_000, partitions > 4 ? 70_000 : 150_000) }
     : undefined;
-  const drawn: Settings = {
+  return {
     kind,
+    features: [...features],
     nodes,
     spares,
     changeMeanMillis: spares > 0 ? random.pick(spread.changeMeanMillis) : 0,
     zombies: 0.3,
     timing,
-    raft: drawRaft(random, { timing, partitions, spread, faults }),
-    stateBytesMax: random.pick([Infinity, Infinity, Infinity, Infinity, 40_000]),
+    raft: drawRaft(draft, timing),
+    stateBytesMax: features.has('smallStates') && random.chance(0.4) ? STATE_BYTES_SMALL : Infinity,
     config: {
       clusterId: 'sim',
       founders: ids.map((id) => ({ id, incarnation: incarnationOf(id) })),
@@ -65,44 +85,38 @@ export function drawSettings(random: Random, given?: Kind): Settings {
       freeFloorBytes: 0,
     },
     tables,
-    network: drawNetwork(random, timing, spread),
-    disk: { syncMeanMillis: random.pick(spread.syncMeanMillis), keep: random.pick([0, 0.5, 1]) },
-    clients: drawClients(random, partitions),
+    network: drawNetwork(draft, timing),
+    disk: {
+      syncMeanMillis: features.has('slowDisks') ? 40 : random.pick(spread.syncMeanMillis),
+      keep: random.pick([0, 0.5, 1]),
+    },
+    clients: drawClients(draft, timing),
     faults,
     faultMeanMillis: random.pick(spread.faultMeanMillis),
     safetyMillis: busyMillis + (idle?.forMillis ?? 0),
     idle,
-    queues: random.chance(0.15) ? drawQueues(random) : undefined,
+    queues: features.has('shortQueues') ? drawQueues(random) : undefined,
     driftPpm,
     maxDriftPpm: driftPpm[1] === 0 ? 0 : LEADER_DRIFT_PPM,
-    wallSkewMillis: random.pick(spread.wallSkewMillis),
-    lag: random.pick(spread.lag),
+    wallSkewMillis: features.has('wallSkew') ? random.pick([50, 60_000]) : 0,
+    lag: features.has('lag') ? random.pick([0.1, 0.5]) : 0,
   };
-  return counted(random, drawn);
 }
 
-/**
- * Drawn last: whoever counts by logs alone, under one limit each, lives in the world that the seed gave before there was
- * anything else.
- */
-function counted(random: Random, drawn: Settings): Settings {
-  const isSmall = drawn.tables.some(({ partitionBytesMax }) => partitionBytesMax < PARTITION_BYTES_DEFAULT);
-  const tables = withMeters(random, drawn.tables, isSmall || drawn.stateBytesMax < Infinity);
-  const [rules = drawn.config.rules] = tables;
-  const joint = random.pick([0, 0, 0.2, 0.6]);
-  const bursts = drawn.kind === 'idle' ? drawBursts(random, drawn.timing) : undefined;
-  const clients = { ...drawn.clients, joint, bursts };
-  const whole = { ...drawn, tables, clients, config: { ...drawn.config, rules } };
-  const asked = maybeWithBatches(random, maybeWithOperators(random, maybeWithDocuments(random, whole)));
-  return maybeWithLabels(random, asked);
-}
-
-/** A batch has some ten items on average: so rarely that a run takes no longer for them. */
-function maybeWithBatches(random: Random, drawn: Settings): Settings {
-  const { clients, documents, kind } = drawn;
-  // Groups that nobody asks must come to rest.
-  if (kind === 'idle' || !random.chance(documents === undefined ? 0.25 : 0.5)) return drawn;
-  return { ...drawn, batches: { meanMillis: clients.meanMillis * random.pick([60, 200]) } };
+/** What is made of the numbers by the features that change several of them. */
+function withFeatures(random: Random, numbers: Settings): Settings {
+  const has = (feature: Feature): boolean => numbers.features.includes(feature);
+  let drawn = numbers;
+  if (has('meters')) {
+    const tables = withMeters(random, drawn.tables, has('smallStates'));
+    drawn = { ...drawn, tables, config: { ...drawn.config, rules: tables[0] ?? drawn.config.rules } };
+  }
+  if (has('documents')) drawn = withDocuments(random, drawn);
+  if (has('customers')) drawn = withOperators(random, drawn);
+  // A batch has some ten items on average: so rarely that a run takes no longer for them.
+  if (has('batches'))
+    drawn = { ...drawn, batches: { meanMillis: drawn.clients.meanMillis * random.pick([30, 100]) } };
+  return has('labels') ? withLabels(random, drawn) : drawn;
 }
 
 /** Groups rest after two election timeouts without a request. */
@@ -113,36 +127,41 @@ function drawBursts(random: Random, { electionMillis }: Timing): ClientSettings[
   };
 }
 
-function drawNetwork(random: Random, timing: Timing, spread: Spread): NetworkSettings {
+function drawNetwork({ random, features, spread }: Draft, timing: Timing): NetworkSettings {
+  const pick = (feature: Feature, among: readonly number[]): number =>
+    features.has(feature) ? random.pick(among) : 0;
   return {
     delayMinMillis: random.pick([0.1, 0.5, 2]),
-    delayMeanMillis: random.pick(spread.delayMeanMillis),
-    slowShare: random.pick(spread.slowShare),
+    delayMeanMillis: features.has('farApart') ? 20 : random.pick(spread.delayMeanMillis),
+    slowShare: pick('slowPaths', [0.3, 1]),
     // A question and its answer take a good part of a deadline; an election must still be possible.
     slowMillis: Math.min(timing.requestDeadlineMillis / 10, timing.electionMillis / 8),
-    crawlShare: random.pick(spread.crawlShare),
+    crawlShare: pick('crawlingPaths', [0.2, 0.5]),
     crawlMillis: timing.requestDeadlineMillis * random.pick([0.3, 0.7, 1.5]),
-    drop: random.pick(spread.drop),
-    duplicate: random.pick([0, 0, 0.01, 0.1]),
-    corrupt: random.pick([0, 0, 0, 0.001, 0.02]),
-    late: random.pick([0, 0.5]),
+    drop: pick('drops', [0.01, 0.1]),
+    duplicate: pick('duplicates', [0.01, 0.1]),
+    corrupt: pick('corruption', [0.001, 0.02]),
+    late: pick('lateFrames', [0.5]),
     closesSilent: random.chance(0.6),
   };
 }
 
-function drawClients(random: Random, partitions: number): ClientSettings {
+function drawClients({ random, kind, features, spread, partitions }: Draft, timing: Timing): ClientSettings {
+  const pick = (feature: Feature, among: readonly number[], otherwise = 0): number =>
+    features.has(feature) ? random.pick(among) : otherwise;
   return {
-    meanMillis: random.pick([10, 40, 150]),
+    meanMillis: random.pick(spread.clientMeanMillis),
     users: random.pick(partitions > 4 ? [20, 100] : [2, 5, 20]),
-    eventUsers: random.pick([0, 2, 5]),
-    withId: random.pick([0.2, 0.7, 1]),
-    reuse: random.pick([0, 0.05, 0.3]),
-    again: random.pick([0, 0.1, 0.5]),
-    withCost: random.pick([0.1, 0.3, 0.8]),
-    costsUpToLimit: random.chance(0.5),
-    strangeTimes: random.chance(0.5),
-    joint: 0,
-    bursts: undefined,
+    eventUsers: pick('timestamps', [2, 5]),
+    withId: pick('ids', [0.7, 1], 0.2),
+    reuse: pick('reusedIds', [0.05, 0.15]),
+    again: pick('repeats', [0.3, 0.6]),
+    withCost: pick('costs', [0.3, 0.8], 0.1),
+    costsUpToLimit: features.has('costs') && random.chance(0.7),
+    strangeTimes: features.has('strangeTimes'),
+    joint: pick('severalLimits', [0.2, 0.6]),
+    bursts: kind === 'idle' ? drawBursts(random, timing) : undefined,
+    isPatient: !features.has('impatience'),
   };
 }
 
@@ -157,36 +176,37 @@ function drawQueues(random: Random): QueueBounds {
 }
 
 /** No two differ by more than they may, and the fastest is as fast as it may be. */
-function drawDrift(random: Random): readonly [number, number] {
-  const max = random.pick([0, LEADER_DRIFT_PPM, LEADER_DRIFT_PPM, random.between(-DRIFT_PPM, DRIFT_PPM)]);
-  return max === 0 ? [0, 0] : [max - DRIFT_PPM + 1, max];
+function drawDrift({ random, features }: Draft): readonly [number, number] {
+  const max = random.pick([LEADER_DRIFT_PPM, LEADER_DRIFT_PPM, random.between(-DRIFT_PPM, DRIFT_PPM)]);
+  return features.has('drift') ? [max - DRIFT_PPM + 1, max] : [0, 0];
 }
 
-function drawTiming(random: Random, spread: Spread): Timing {
-  const tickMillis = spread.tickMillis(random);
+function drawTiming({ random, features, spread }: Draft): Timing {
+  const tickMillis = random.pick(spread.tickMillis);
+  const deadlines = features.has('shortDeadlines')
+    ? [300]
+    : features.has('longDeadlines')
+      ? [10_000]
+      : [1_000, 1_000, 3_000];
   return {
     tickMillis,
     heartbeatMillis: tickMillis * random.pick([1, 2]),
     electionMillis: tickMillis * random.pick([8, 12]),
-    requestDeadlineMillis: random.pick([300, 300, 1_000, 1_000, 1_000, 3_000, 10_000]),
+    requestDeadlineMillis: random.pick(deadlines),
   };
 }
 
 /** Small numbers, so that every bound is met: snapshots, full windows of appends, several turns to apply. */
 function drawRaft(
-  random: Random,
-  given: {
-    readonly timing: Timing;
-    readonly partitions: number;
-    readonly spread: Spread;
-    readonly faults: readonly FaultName[];
-  },
+  { random, features, faults, partitions }: Draft,
+  timing: Timing,
 ): Partial<MultiRaftOptions> {
-  const { timing, partitions, spread, faults } = given;
-  const appendBytesMax = random.pick(spread.appendBytesMax);
+  const appendBytesMax = features.has('smallMessages')
+    ? random.pick([1, 200])
+    : random.pick([2_000, 1 << 20]);
   // With snapshots of nearly every state one is on its way at every moment of a change.
   const needsThem = faults.includes('longSuffix') || faults.includes('lateForChange');
-  const isEager = random.chance(Math.max(spread.eager, needsThem ? 0.8 : 0));
+  const isEager = features.has('eagerSnapshots') || (needsThem && random.chance(0.8));
   return {
     raft: {
       ...RAFT_DEFAULTS,
@@ -195,20 +215,19 @@ function drawRaft(
       inflight: {
         // Few small messages at a time would be an overload, and that is no fault.
         messagesMax: appendBytesMax < 2_000 ? 256 : random.pick([2, 16, 256]),
-        bytesMax: 1 << 20,
+        // Down to a few entries: the window is full while one message is on its way.
+        bytesMax: features.has('smallWindows') ? random.pick([2_000, 8_000]) : 1 << 20,
       },
-      uncommittedBytesMax: random.pick([2_000, 1 << 20]),
+      uncommittedBytesMax: features.has('smallLogs') ? 2_000 : 1 << 20,
     },
     snapshotEveryBytes: random.pick(isEager ? [150, 400] : [1_000, 4_000, 20_000, 1 << 20]),
     keepLogBytes: isEager ? 0 : random.pick([0, 500, 4_000]),
     applyBytesMax: random.pick([200, 4 << 20]),
     snapshotWriteBytesMax: random.pick([1, 1 << 20]),
     // The smallest takes two or three entries of all groups.
-    writeBytesMax: random.pick([
-      Math.max(1_200, 300 * partitions),
-      Math.max(5_000, 600 * partitions),
-      1 << 20,
-    ]),
+    writeBytesMax: features.has('smallWrites')
+      ? random.pick([Math.max(1_200, 300 * partitions), Math.max(5_000, 600 * partitions)])
+      : 1 << 20,
     streams: { outgoingMax: random.pick([1, 4]), silentTicksMax: 40 },
     balanceTicks: random.pick([10, 25]),
   };

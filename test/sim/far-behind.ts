@@ -112,7 +112,7 @@ export class FarBehind {
         return;
       }
       if (looks % STREAM_LOOKS === 0) {
-        for (const node of world.nodes) if (node.isRunning && node.isOpen) world.stream(node);
+        for (const leader of world.leaders()) if (leader.isOpen) world.stream(leader);
       }
       if (isChanging && looks % CHANGE_LOOKS === 0) world.changeNodes();
       world.after(LOOK_MILLIS, () => look(looks + 1));

@@ -1,57 +1,67 @@
 /** What may break, and the kinds of worlds: in most of them whatever the seed picked, in the others what one thing needs. */
 import type { Random } from './random.ts';
 
-export const FAULTS = [
-  'isolate',
-  'isolateLeader',
-  'halves',
-  'oneWay',
-  'bridge',
-  'ring',
-  'clog',
-  'stuckRequests',
-  'swizzle',
-  'break',
-  'crash',
-  'crashLeader',
-  'huntLeaders',
-  'crashMost',
-  'crashAll',
-  'crashLoop',
-  'crashInside',
-  'stop',
-  'handOver',
-  'pause',
-  'pauseLeader',
-  'slowDisk',
-  'diskError',
-  'lowDisk',
-  'fullMemory',
-  'wallJump',
-  'wrongClock',
-  'crowd',
-  'newRules',
-  'loseDirectory',
-  'flipBits',
-  'spoilSnapshot',
-  'unsoundSnapshot',
-  'restoreDirectory',
-  'makeAnew',
-  'blind',
-  'editFile',
-  'longSuffix',
-  'lateForChange',
-  'crashRecovering',
-  'tornBatch',
-] as const;
-export type FaultName = (typeof FAULTS)[number];
+/** The chance that a fault is among those of a usual world. What succeeds rarely is tried more often. */
+const FAULT_CHANCES = {
+  isolate: 0.12,
+  isolateLeader: 0.12,
+  halves: 0.1,
+  oneWay: 0.12,
+  bridge: 0.08,
+  ring: 0.08,
+  clog: 0.1,
+  stuckRequests: 0.08,
+  swizzle: 0.08,
+  break: 0.12,
+  crash: 0.15,
+  crashLeader: 0.15,
+  huntLeaders: 0.06,
+  crashMost: 0.08,
+  crashAll: 0.08,
+  crashLoop: 0.1,
+  crashInside: 0.15,
+  stop: 0.15,
+  handOver: 0.15,
+  pause: 0.15,
+  pauseLeader: 0.15,
+  slowDisk: 0.1,
+  diskError: 0.08,
+  lowDisk: 0.05,
+  fullMemory: 0.03,
+  wallJump: 0.12,
+  wrongClock: 0.15,
+  crowd: 0.06,
+  newRules: 0.35,
+  loseDirectory: 0.08,
+  flipBits: 0.08,
+  spoilSnapshot: 0.08,
+  unsoundSnapshot: 0.1,
+  restoreDirectory: 0.3,
+  makeAnew: 0.08,
+  blind: 0.1,
+  editFile: 0.08,
+  longSuffix: 0.08,
+  lateForChange: 0.05,
+  crashRecovering: 0.15,
+  tornBatch: 0.08,
+} as const;
+export type FaultName = keyof typeof FAULT_CHANCES;
+export const FAULTS = Object.keys(FAULT_CHANCES) as readonly FaultName[];
 
-/** In `usual` and `idle` whatever the seed picked breaks; the others are about one thing each. In `idle` clients sleep most of the time. */
-export const KINDS = ['usual', 'calm', 'short-reigns', 'far-behind', 'idle'] as const;
+/** A few worlds have every fault, and some have about twice as many as most. */
+const EVERYTHING = 0.01;
+const RESTLESS = 0.15;
+const RESTLESS_TIMES = 2.5;
+
+/**
+ * In `usual`, `idle` and `crowded` whatever the seed picked breaks; the others are about one thing each. In `idle` clients sleep
+ * most of the time. In `crowded` there is too little room: for users, for requests, for bytes.
+ */
+export const KINDS = ['usual', 'calm', 'short-reigns', 'far-behind', 'idle', 'crowded'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What breaks in all worlds of a kind. */
-const FAULTS_OF: Readonly<Record<Exclude<Kind, 'usual' | 'idle'>, readonly FaultName[]>> = {
+const FAULTS_OF = {
   calm: [],
   // Figure 8 of the Raft paper needs several leaders in a row that leave little behind.
   'short-reigns': ['huntLeaders', 'huntLeaders', 'isolateLeader', 'crashLeader'],
@@ -64,27 +74,26 @@ const FAULTS_OF: Readonly<Record<Exclude<Kind, 'usual' | 'idle'>, readonly Fault
     'lateForChange',
     'restoreDirectory',
   ],
-};
+} as const satisfies Readonly<Partial<Record<Kind, readonly FaultName[]>>>;
+
+const CROWDED: readonly FaultName[] = ['crowd', 'fullMemory', 'lowDisk', 'stuckRequests', 'slowDisk'];
 
 export function drawKind(random: Random): Kind {
-  if (random.chance(0.1)) return 'calm';
-  if (random.chance(0.2)) return 'short-reigns';
   const unit = random.unit();
-  if (unit < 0.46) return 'far-behind';
-  return unit < 0.88 ? 'usual' : 'idle';
+  if (unit < 0.45) return 'usual';
+  if (unit < 0.5) return 'calm';
+  if (unit < 0.63) return 'short-reigns';
+  if (unit < 0.86) return 'far-behind';
+  return unit < 0.93 ? 'idle' : 'crowded';
 }
 
-/** What succeeds rarely is tried in most runs. */
-const OFTEN: ReadonlySet<FaultName> = new Set([
-  'restoreDirectory',
-  'longSuffix',
-  'lateForChange',
-  'crashRecovering',
-  'newRules',
-]);
-
 export function drawFaults(random: Random, kind: Kind): readonly FaultName[] {
-  if (kind !== 'usual' && kind !== 'idle') return FAULTS_OF[kind];
-  const share = random.pick([0.15, 0.35, 0.7]);
-  return FAULTS.filter((fault) => random.chance(OFTEN.has(fault) ? 0.6 : share));
+  if (kind !== 'usual' && kind !== 'idle' && kind !== 'crowded') return FAULTS_OF[kind];
+  const hasAll = random.chance(EVERYTHING);
+  const times = random.chance(RESTLESS) ? RESTLESS_TIMES : 1;
+  const drawn = FAULTS.filter((fault) => random.unit() < FAULT_CHANCES[fault] * times);
+  if (hasAll) return FAULTS;
+  if (kind !== 'crowded') return drawn;
+  const more = CROWDED.filter(() => random.chance(0.4));
+  return [...new Set([...drawn, ...more])];
 }

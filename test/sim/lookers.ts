@@ -40,10 +40,16 @@ export class Lookers {
 
   constructor(init: LookersInit) {
     this.#init = init;
-    const { random, settings, now, partitionOf } = init.world;
+    const { random, settings, now, partitionOf, coverage } = init.world;
     this.#random = random.fork();
-    this.#requests = new Requests({ settings, random: this.#random, now, partitionOf });
-    this.#next();
+    this.#requests = new Requests({
+      settings,
+      random: this.#random,
+      now,
+      partitionOf,
+      rules: () => coverage.newestRules,
+    });
+    if (settings.features.includes('looks')) this.#next();
   }
 
   #next(): void {

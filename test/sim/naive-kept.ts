@@ -92,17 +92,17 @@ export class NaiveKept {
         const state = { ...inForce, isEventTimed: false, evictedThroughMillis: 0 };
         keys = { state, states: [], keys: new Map(), order: [] };
         this.#rules.push(keys);
-        const others = (this.#past.rules.get(rule.id) ?? []).filter(
-          (one) => meterKindOf(one.state.rule) !== kind,
-        );
-        this.#past.rules.set(rule.id, [...others, keys]);
+        this.#past.rules.set(rule.id, [...(this.#past.rules.get(rule.id) ?? []), keys]);
         this.#tally.count({ kind: 'rule', ...state }, 1);
       }
       this.#setRule(keys, inForce, index);
     }
     this.#rules = this.#rules.filter((keys) => {
       const isKept = keys.state.isActive || keys.order.length > 0 || keys.state.evictedThroughMillis > 0;
-      if (!isKept) this.#tally.count({ kind: 'rule', ...keys.state }, -1);
+      if (!isKept) {
+        this.#tally.count({ kind: 'rule', ...keys.state }, -1);
+        keys.states.push({ index, value: undefined });
+      }
       return isKept;
     });
     this.sweepRule = 0;

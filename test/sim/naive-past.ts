@@ -17,7 +17,7 @@ export class NaivePast {
   readonly tables: Since<RuleTable>[] = [];
   /** Group time. */
   readonly times: Since<number>[] = [];
-  /** All rules there ever were, and of each all meters that it had. */
+  /** All rules there ever were, and of each all meters that it had, also those that were forgotten: they were known before. */
   readonly rules = new Map<string, KeysOfRule[]>();
   createdMillis = 0;
   readonly records: NaiveRecords;

@@ -31,7 +31,8 @@ export type RuleState = Omit<Extract<StateItem, { kind: 'rule' }>, 'kind'>;
 
 export interface KeysOfRule {
   state: RuleState;
-  readonly states: Since<RuleState>[];
+  /** Undefined when it was forgotten. */
+  readonly states: Since<RuleState | undefined>[];
   readonly keys: Map<string, Key>;
   /** Sweeps go in this order; the last one takes the place of one that is forgotten. */
   readonly order: Key[];

@@ -11,9 +11,8 @@ import type { Random } from './random.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
-/** Of the grants with ids; more where operators reset keys in between. */
-const SHARE = 0.08;
-const SHARE_WITH_OPERATORS = 0.2;
+/** Of the grants with ids, in worlds with refunds. */
+const SHARE = 0.25;
 /** And of those once more. */
 const AGAIN = 0.4;
 const SOON_MILLIS = 400;
@@ -67,9 +66,8 @@ export class Refunders {
       () => `${userId} gave ${requestId} back, asked again, and was granted ${refund?.receipt}`,
     );
     // What the recovery waits for is not given back.
-    const { operators } = this.#init.world.settings;
-    const share = operators === undefined ? SHARE : SHARE_WITH_OPERATORS;
-    if (userId.startsWith('probe') || !this.#random.chance(share)) return;
+    const hasRefunds = this.#init.world.settings.features.includes('refunds');
+    if (!hasRefunds || userId.startsWith('probe') || !this.#random.chance(SHARE)) return;
     if (limits !== undefined) this.#joint.add(keyOf(userId, requestId));
     this.#later(SOON_MILLIS, { ask: 'refund', userId, requestId });
   }

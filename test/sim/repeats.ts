@@ -1,6 +1,7 @@
 /** Who asks once more, and when: what got lost, what was granted, and whoever has the next request in the same socket. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Attempt, ClientWorld } from './client-world.ts';
+import type { Patience } from './patience.ts';
 import type { Random } from './random.ts';
 import type { SimNode } from './sim-node.ts';
 
@@ -10,11 +11,15 @@ export interface RepeatsInit {
   /** Clients ask at all. */
   readonly isActive: () => boolean;
   readonly newId: () => string;
+  readonly patience: Patience;
   readonly attempt: (node: SimNode, request: AllowRequest, count: number) => void;
 }
 
 /** Who asks so often gives up. */
 export const ATTEMPTS_MAX = 4;
+const RETRY_MILLIS = 200;
+/** Who waits so often for a partition to answer others gives up. */
+const WAITS_MAX = 4;
 /** Meanwhile a clock does not part from real time by what matters. */
 const CLOSE_MILLIS = 20;
 
@@ -68,16 +73,34 @@ export class Repeats {
 
   /** Repeats a request that may have counted under its id, and one that did not as a new question. */
   unanswered({ request, count, done }: Attempt, maybeProposed: boolean): void {
-    const { world, random, newId, attempt } = this.#init;
+    const { random, newId } = this.#init;
     if (done !== undefined || count >= ATTEMPTS_MAX || !random.chance(0.8)) return;
     const { requestId } = request;
     if (requestId === undefined) return;
     const isSame = maybeProposed || count > 1;
     const repeated = isSame ? request : { ...request, requestId: newId() };
-    world.after(random.exponential(300), () => {
-      const nodes = world.askable();
-      if (nodes.length === 0) return;
-      attempt(random.pick(nodes), repeated, isSame ? count + 1 : 1);
+    this.#later(repeated, {
+      count: isSame ? count + 1 : 1,
+      waits: 0,
+      meanMillis: RETRY_MILLIS * 2 ** (count - 1),
+    });
+  }
+
+  #later(
+    request: AllowRequest,
+    {
+      count,
+      waits,
+      meanMillis,
+    }: { readonly count: number; readonly waits: number; readonly meanMillis: number },
+  ): void {
+    const { world, random, patience, attempt } = this.#init;
+    world.after(random.exponential(meanMillis), () => {
+      const nodes = patience.worthAsking(world.askable());
+      if (patience.mayAsk(world.partitionOf(request.userId))) {
+        if (nodes.length > 0) attempt(random.pick(nodes), request, count);
+      } else if (waits < WAITS_MAX)
+        this.#later(request, { count, waits: waits + 1, meanMillis: 2 * meanMillis });
     });
   }
 }

@@ -1,6 +1,6 @@
 /** What the users of the simulated cluster ask for: whom, by which rule, how much, at what time, and under which id. */
 import type { AllowRequest } from '../../src/api/request.ts';
-import { MAX_AHEAD_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../../src/limiter/rules.ts';
 import { JointRequests } from './joint-requests.ts';
 import { capacityOf } from './naive-meters.ts';
 import type { Random } from './random.ts';
@@ -11,8 +11,12 @@ export interface RequestsInit {
   readonly random: Random;
   readonly now: () => number;
   readonly partitionOf: (userId: string) => number;
+  /** The newest that any log has; undefined: none has any. */
+  readonly rules: () => RuleTable | undefined;
 }
 
+/** Who asks for what no rule grants. */
+const MISTAKEN = 0.05;
 const LAST_GRANTED_MAX = 20;
 const MINUTE_MILLIS = 60_000;
 
@@ -64,7 +68,13 @@ export class Requests {
     const hasTime = first.timestampMillis !== undefined;
     const named = ruleId === undefined ? {} : { ruleId };
     this.#shared.add(first.requestId ?? '');
-    switch (random.pick(hasTime ? ['cost', 'rule', 'time', 'user'] : ['cost', 'rule', 'user', 'user'])) {
+    // A time of 0 is a time; to have none is something else.
+    const mayBeTimed = hasTime || (ruleId !== 'cluster' && !first.userId.startsWith('user'));
+    switch (
+      random.pick(mayBeTimed ? ['cost', 'rule', 'time', 'zero', 'user'] : ['cost', 'rule', 'user', 'user'])
+    ) {
+      case 'zero':
+        return { ...first, ...named, timestampMillis: 0 };
       case 'user':
         return { ...this.next(), requestId: first.requestId };
       case 'cost':
@@ -93,7 +103,7 @@ export class Requests {
     const kind = isEvent ? 'event' : plain === 1 ? 'mixed' : 'user';
     const userId = isEvent ? `event${random.below(eventUsers)}` : `${kind}${plain}`;
     const hasTime = isEvent || (kind === 'mixed' && random.chance(0.5));
-    const rule = hasTime ? undefined : random.pick([undefined, 'default', 'cluster', 'cluster']);
+    const rule = hasTime ? undefined : this.#rule();
     return {
       userId,
       ...(rule !== undefined && { ruleId: rule }),
@@ -103,6 +113,18 @@ export class Requests {
     };
   }
 
+  /** Users know which rules there are, or most of them do. */
+  #rule(): 'default' | 'cluster' | undefined {
+    const rule = this.#random.pick([undefined, 'default', 'cluster', 'cluster'] as const);
+    const isThere = rule === undefined || this.#inForce.rules.some(({ id }) => id === rule);
+    return isThere || this.#random.chance(MISTAKEN) ? rule : undefined;
+  }
+
+  get #inForce(): RuleTable {
+    const { settings, rules } = this.#init;
+    return rules() ?? settings.config.rules;
+  }
+
   #maybeCost(ruleId: string): { readonly cost?: number } {
     const { withCost } = this.#init.settings.clients;
     return this.#random.chance(withCost) ? { cost: this.#cost(ruleId) } : {};
@@ -110,11 +132,11 @@ export class Requests {
 
   #cost(ruleId: string): number {
     const random = this.#random;
-    const { tables, clients } = this.#init.settings;
-    if (!clients.costsUpToLimit) return random.between(1, 2);
-    const rule = random.pick(tables).rules.find(({ id }) => id === ruleId);
+    const rule = this.#inForce.rules.find(({ id }) => id === ruleId);
     const limit = rule === undefined ? 1 : capacityOf(rule);
-    return random.chance(0.4) ? limit : random.between(1, limit + 1);
+    if (random.chance(MISTAKEN)) return limit + 1;
+    if (!this.#init.settings.clients.costsUpToLimit) return Math.min(limit, random.between(1, 2));
+    return random.chance(0.4) ? limit : random.between(1, limit);
   }
 
   /** Each user keeps to habits: of now, minutes late, early, of another epoch, or anything. */
@@ -132,10 +154,9 @@ export class Requests {
       case 'early':
         return now + random.between(0, random.pick([100, 2_000, MAX_AHEAD_MILLIS_DEFAULT]));
       case 'epoch':
-        // Seconds for milliseconds, or a counter.
-        return random.chance(0.8)
-          ? Math.floor(now / 1_000) + random.between(-30, 5)
-          : random.between(0, 1_000);
+        // Seconds for milliseconds, or a counter, which begins at 0.
+        if (random.chance(0.8)) return Math.floor(now / 1_000) + random.between(-30, 5);
+        return random.chance(0.2) ? 0 : random.between(0, 1_000);
       default:
         return now + random.between(-30, 5);
     }

@@ -14,6 +14,8 @@ export interface RunResult {
   readonly requests: number;
   readonly grants: number;
   readonly denials: number;
+  /** No rule applied. */
+  readonly unlimited: number;
   readonly unavailable: number;
   /** Of those, for want of room. */
   readonly atCapacity: number;
@@ -35,7 +37,7 @@ export interface RunInit {
 
 export async function runSeed(init: RunInit): Promise<RunResult> {
   const world = new World(init);
-  const { settings, story, clients } = world;
+  const { settings, story, clients, described } = world;
   story.tell(() => `seed ${init.seed}: ${JSON.stringify(settings)}`);
   world.after(settings.safetyMillis, () => new Recovery(world).start());
   let violation: string | undefined;
@@ -45,17 +47,20 @@ export async function runSeed(init: RunInit): Promise<RunResult> {
     violation = wordsOfEnd(error);
     story.tell(() => `VIOLATION: ${violation ?? ''}`);
   }
+  const sum = (count: 'requests' | 'grants' | 'denials' | 'unavailable' | 'conflicts'): number =>
+    clients[count] + (described?.clients[count] ?? 0);
   return {
     seed: init.seed,
     hash: story.hash,
     steps: story.steps,
     simulatedMillis: story.elapsed,
-    requests: clients.requests,
-    grants: clients.grants,
-    denials: clients.denials,
-    unavailable: clients.unavailable,
+    requests: sum('requests'),
+    grants: sum('grants'),
+    denials: sum('denials'),
+    unlimited: described?.clients.unlimited ?? 0,
+    unavailable: sum('unavailable'),
     atCapacity: clients.atCapacity,
-    conflicts: clients.conflicts,
+    conflicts: sum('conflicts'),
     faults: story.faults,
     coverage: story.coverage,
     violation,

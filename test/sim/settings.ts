@@ -6,6 +6,7 @@ import type { ClusterConfig, Timing } from '../../src/config/config.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { QueueBounds } from '../../src/node/node-core-init.ts';
 import type { DocumentSettings } from './documents.ts';
+import type { Feature } from './features.ts';
 import type { FaultName, Kind } from './kinds.ts';
 
 export interface NetworkSettings {
@@ -52,6 +53,8 @@ export interface ClientSettings {
   readonly joint: number;
   /** Nobody asks but in bursts, until the faults end; undefined: there are no bursts. */
   readonly bursts: { readonly burstMillis: number; readonly sleepMillis: number } | undefined;
+  /** Who gets no decision waits before it asks that partition again, and longer each time (patience.ts). */
+  readonly isPatient: boolean;
 }
 
 /** Requests that come many in one body. */
@@ -86,6 +89,7 @@ export interface Idleness {
 
 export interface Settings {
   readonly kind: Kind;
+  readonly features: readonly Feature[];
   /** Those the cluster is created with. */
   readonly nodes: number;
   /** Machines that may join later; the last one only in place of one that is lost for good. */

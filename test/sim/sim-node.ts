@@ -29,7 +29,6 @@ export class SimNode implements Endpoint, Machine {
   readonly id: NodeId;
   readonly #world: NodeWorld;
   readonly #random: Random;
-  /** Without a process. */
   #state: 'absent' | 'down' | 'gone';
   #process: SimProcess | undefined;
   /** Counts processes. */
@@ -173,6 +172,11 @@ export class SimNode implements Endpoint, Machine {
         if (this.life === life) done(result);
       }),
     );
+  }
+
+  /** See `Backlog.arrives`. */
+  arrives(): number {
+    return this.#process?.backlog.arrives() ?? 0;
   }
 
   /** As its process, when that comes to it; never if it ends before. */

@@ -8,12 +8,16 @@ export interface TotalsJson {
   readonly simulatedHours: number;
   readonly requests: number;
   readonly grants: number;
+  readonly decided: number;
   readonly faults: Readonly<Record<string, number>>;
   /** How often rare worlds were met. */
   readonly coverage: Readonly<Record<string, number>>;
   readonly violations: number;
   readonly trace: string;
 }
+
+/** Of its requests a world should decide so many: the others exercise few laws. */
+const DECISIVE = 0.8;
 
 export class Totals {
   seeds = 0;
@@ -23,6 +27,9 @@ export class Totals {
   #requests = 0;
   #grants = 0;
   #denials = 0;
+  #unlimited = 0;
+  /** Seeds of which most requests were decided. */
+  #decisive = 0;
   #unavailable = 0;
   #atCapacity = 0;
   #conflicts = 0;
@@ -38,6 +45,8 @@ export class Totals {
     this.#requests += result.requests;
     this.#grants += result.grants;
     this.#denials += result.denials;
+    this.#unlimited += result.unlimited;
+    if (decidedOf(result) > DECISIVE * result.requests) this.#decisive += 1;
     this.#unavailable += result.unavailable;
     this.#atCapacity += result.atCapacity;
     this.#conflicts += result.conflicts;
@@ -55,17 +64,23 @@ export class Totals {
   }
 
   summary(seconds: number): string {
-    const perSecond = Math.round(this.steps / seconds);
-    const speed = Math.round(this.#millis / 1_000 / seconds);
+    const rate = (count: number): number => Math.round(count / seconds);
     return [
-      `${this.seeds} seeds, ${this.steps} steps in ${seconds.toFixed(1)} s of CPU (${perSecond}/s), ${speed}x real time`,
-      `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unavailable} unavailable ` +
-        `(${this.#atCapacity} at capacity), ${this.#conflicts} under the id of another`,
+      `${this.seeds} seeds, ${this.steps} steps in ${seconds.toFixed(1)} s of CPU (${rate(this.steps)}/s), ${rate(this.#millis / 1_000)}x real time`,
+      `${this.#requests} requests: ${this.#grants} granted, ${this.#denials} denied, ${this.#unlimited} under no rule, ` +
+        `${this.#unavailable} unavailable (${this.#atCapacity} at capacity), ${this.#conflicts} under the id of another`,
+      `decided: ${percent(this.#decided, this.#requests)} of all requests, more than ${100 * DECISIVE} % in ` +
+        `${percent(this.#decisive, this.seeds)} of the worlds; per second of CPU ${rate(this.#decided)}: ` +
+        `${rate(this.#grants)} granted, ${rate(this.#denials)} denied`,
       `faults: ${listed(this.#faults)}`,
       `met: ${listed(this.#coverage)}`,
       `trace: ${this.trace}`,
       `violations: ${this.violations}`,
     ].join('\n');
+  }
+
+  get #decided(): number {
+    return this.#grants + this.#denials + this.#unlimited;
   }
 
   toJSON(): TotalsJson {
@@ -75,12 +90,21 @@ export class Totals {
       simulatedHours: Number((this.#millis / 3_600_000).toFixed(3)),
       requests: this.#requests,
       grants: this.#grants,
+      decided: this.#decided,
       faults: Object.fromEntries(this.#faults),
       coverage: Object.fromEntries(this.#coverage),
       violations: this.violations,
       trace: this.trace,
     };
   }
+}
+
+function decidedOf({ grants, denials, unlimited }: RunResult): number {
+  return grants + denials + unlimited;
+}
+
+function percent(part: number, whole: number): string {
+  return `${(whole === 0 ? 0 : (100 * part) / whole).toFixed(0)} %`;
 }
 
 function addAll(sums: Map<string, number>, counts: ReadonlyMap<string, number>): void {

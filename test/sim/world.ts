@@ -232,8 +232,8 @@ export class World {
       after: (delay, run) => this.after(delay, run),
       nodes: this.nodes,
       crowd: (node, leader) =>
-        this.clients.crowd(node, (userId) => leader === undefined || this.#leads(leader, userId)),
-      stream: (leader) => this.clients.stream(leader, (userId) => this.#leads(leader, userId)),
+        this.clients.crowds.crowd(node, (userId) => leader === undefined || this.#leads(leader, userId)),
+      stream: (leader) => this.clients.crowds.stream(leader, (userId) => this.#leads(leader, userId)),
       ask: (isActive) => {
         this.clients.isActive = isActive;
       },

@@ -5,7 +5,7 @@
 import { cp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Entry } from '../../raft/types.ts';
 import { inspectLog } from '../../storage/leveldb-log.ts';
 import { openStore } from '../../storage/open-store.ts';
@@ -103,6 +103,36 @@ describe('a user id that looks like a batch of LevelDB', () => {
       const damaged = Buffer.from(log);
       damaged[at] = (damaged[at] ?? 0) ^ 4;
       expect(inspectLog(damaged).kind).toBe('damaged');
+    }
+  });
+});
+
+describe('a log whose last batch is torn', () => {
+  it('is no damage at the next start either, though the one that dropped that batch ended before it wrote anything', async () => {
+    const { directory: root, remove } = await scratch();
+    onTestFinished(remove);
+    const [live, killed] = [join(root, 'live'), join(root, 'killed')];
+    const store = await createStore(live);
+    await written(store, [append(1, entries(1, 3))]);
+    await written(store, [append(1, entries(4, 5))]);
+    await copyAsAfterCrash(live, killed);
+    await store.close();
+    await flipBit(await fileOf(killed, LOG), (size) => size - 50);
+    const opening = openStore(killed, IDENTITY, {
+      wrapDatabase: (database) => ({
+        syncedBatch: (_operations, done) => queueMicrotask(() => done(new Error('IO error: injected'))),
+        get: (key) => database.get(key),
+        scan: (range, visit) => database.scan(range, visit),
+        compact: (range) => database.compact(range),
+        close: () => database.close(),
+      }),
+    });
+    await expect(opening).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    expect(await readFile(join(killed, 'LOG'), 'utf8')).toMatch(/\.log: dropping \d+ bytes/);
+    // The next start finds the line in LOG, and the one after in LOG.old.
+    for (let starts = 0; starts < 2; starts += 1) {
+      const content = await contentAt(killed);
+      expect(content[1]?.entries).toEqual(entries(1, 3));
     }
   });
 });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
-import { HEARTBEAT_TICKS } from './options.ts';
+import { GROUP, HEARTBEAT_TICKS } from './options.ts';
 import { messageOf, type Parcel } from './parcel.ts';
 
 function isAck(parcel: Parcel): boolean {
@@ -82,6 +82,30 @@ describe('group commit', () => {
     expect(acks.filter((message) => message !== undefined)).toMatchObject([
       { type: 'appendResponse', index: 2 },
     ]);
+  });
+
+  it('an offer that comes during a write is told of when the next one is on disk, which records it', async () => {
+    const cluster = new Cluster({ voters: 1 });
+    const node = await cluster.elect();
+    const told: number[] = [];
+    const offer = (placement: number): void => {
+      node.raft.offerGroup(GROUP, placement, () => told.push(placement));
+      runTurns(node);
+    };
+    const recorded = (): number | undefined => node.store.writes.at(-1)?.[0]?.placement;
+    node.propose('a');
+    node.turn();
+    // One write records no offer, the next one two.
+    expect([node.isWriting, recorded()]).toEqual([true, undefined]);
+    offer(7);
+    offer(8);
+    node.sync();
+    expect([told, recorded()]).toEqual([[], 8]);
+    offer(9);
+    node.sync();
+    expect([told, recorded()]).toEqual([[7, 8], 9]);
+    node.sync();
+    expect(told).toEqual([7, 8, 9]);
   });
 
   it('one write holds no more entries than it may: what does not fit goes into the next, and no word of it leaves before', async () => {

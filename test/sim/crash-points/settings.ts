@@ -47,6 +47,7 @@ const CLIENTS: ClientSettings = {
   strangeTimes: false,
   joint: 0,
   bursts: undefined,
+  isPatient: false,
 };
 
 export interface Scene {
@@ -75,6 +76,7 @@ export function settingsOf(scene: Scene): Settings {
   };
   return {
     kind: 'calm',
+    features: [],
     nodes: scene.nodes,
     spares: scene.spares,
     changeMeanMillis: 0,

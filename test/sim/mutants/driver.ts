@@ -139,14 +139,44 @@ export const DRIVER: readonly Mutant[] = [
     },
   },
   {
+    id: 'D53',
+    bug: 'when all that operators wanted has expired, nobody asks for the place of those who wait behind them',
+    edits: [
+      {
+        in: 'Partition.takeProposal',
+        find: 'if (data === undefined) this.#maybeProposeMore();',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'partition/customers.test.ts',
+      why: 'the next request asks for a place, and clients of a world never stop asking',
+    },
+  },
+  {
+    id: 'D54',
+    bug: 'rules that the log has no room for are proposed again at once, and again, and nothing else happens',
+    edits: [
+      {
+        in: 'Partition.proposed',
+        find: 'if (!this.#own.waitsForRoom) this.#maybeProposeMore();',
+        replace: 'this.#maybeProposeMore();',
+      },
+    ],
+    unitTest: {
+      file: 'partition/replicated-rules.test.ts',
+      why: 'a world in which that happens never ends, and so tells nothing',
+    },
+  },
+  {
     id: 'D40',
     bug: 'a leader that has proposed rules in its term never proposes others',
     law: 'rules that group 0 holds reach every partition',
     edits: [
       {
-        in: 'Partition.#rulesAhead',
-        find: 'this.#proposedRules.term === this.#term ? this.#proposedRules.version : 0',
-        replace: 'this.#proposedRules.term === this.#term ? Infinity : 0',
+        in: 'OwnProposals.rulesAhead',
+        find: 'this.#proposedRules.term === term ? this.#proposedRules.version : 0',
+        replace: 'this.#proposedRules.term === term ? Infinity : 0',
       },
     ],
     unitTest: {
@@ -189,6 +219,22 @@ export const DRIVER: readonly Mutant[] = [
       },
     ],
     unitTest: { file: 'node/rules-changes.test.ts', why: 'the clients of the simulator do not wait for it' },
+  },
+  {
+    id: 'D52',
+    bug: 'when a write ends, offers that came meanwhile are said to be on disk, too, and are never written',
+    law: 'no replica is deleted that was offered',
+    edits: [
+      {
+        in: 'GroupCommit.#release',
+        find: 'group.offers.splice(0, offers)',
+        replace: 'group.offers.splice(0)',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/group-commit.test.ts',
+      why: 'the group itself must be in a write while it is offered, and its node must crash before it is a voter and come back with an older version that it takes for settled',
+    },
   },
   {
     id: 'E1',

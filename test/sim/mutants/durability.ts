@@ -189,4 +189,14 @@ export const DURABILITY: readonly Mutant[] = [
     law: 'no replica is deleted that was offered',
     edits: [{ in: 'LevelGroup.restore', find: 'state.placement = record.placement;', replace: '' }],
   },
+  {
+    id: 'X18',
+    bug: 'what LevelDB drops of a torn log is not written down before, and is damage at the next start if this one dies',
+    law: 'a crash alone never makes a database unfit',
+    edits: [{ in: 'checkDirectory', find: 'await writeFloor(directory, adjusted);', replace: '' }],
+    unitTest: {
+      file: 'storage/torn-ends.test.ts',
+      why: 'the store of a simulated node lies on a database of the simulator: there are no files of LevelDB',
+    },
+  },
 ];

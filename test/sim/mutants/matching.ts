@@ -63,7 +63,7 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.#rejectionAtOnce',
-        find: 'matchedBy !== this.#rulesAhead',
+        find: 'matchedBy !== this.#own.rulesAhead(this.#term)',
         replace: 'matchedBy < 0',
       },
     ],

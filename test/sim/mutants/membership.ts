@@ -304,4 +304,14 @@ export const MEMBERSHIP: readonly Mutant[] = [
       why: 'it must be applied in the moment of a hand-over that fails, in a group that nobody asks for anything afterwards',
     },
   },
+  {
+    id: 'G16',
+    bug: 'a leader of group 0 that loses the lead still waits for what it had proposed',
+    law: 'who asks for a change is answered once; the cluster is created whoever leads first',
+    edits: [{ in: 'MetaGroup.statusChanged', find: 'this.#inflight.clear();', replace: '' }],
+    unitTest: {
+      file: 'meta/meta-group.test.ts',
+      why: 'what is applied at that index ends it soon, and a second answer goes to somebody who has stopped waiting; for the cluster never to be created its first leader must lose that entry and lead again before it has applied what replaced it',
+    },
+  },
 ];

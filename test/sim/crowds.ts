@@ -1,0 +1,57 @@
+/** Many requests that come together: a crowd at one moment, or a stream of one after the other. */
+import type { AllowRequest } from '../../src/api/request.ts';
+import type { ClientWorld } from './client-world.ts';
+import type { Random } from './random.ts';
+import { ATTEMPTS_MAX } from './repeats.ts';
+import type { Requests } from './requests.ts';
+import type { SimNode } from './sim-node.ts';
+
+export interface CrowdsInit {
+  readonly world: ClientWorld;
+  readonly random: Random;
+  readonly requests: Requests;
+  readonly attempt: (node: SimNode, request: AllowRequest, count: number) => void;
+}
+
+const CROWD = 60;
+/** In worlds that have too little room for it. */
+const CROWD_LARGE = 150;
+const TRIES_MAX = 10;
+/** Asked one after the other, so that each is an entry of its own. */
+const STREAM = 100;
+const STREAM_GAP_MILLIS = 5;
+const STREAM_USERS = 10;
+
+export class Crowds {
+  readonly #init: CrowdsInit;
+
+  constructor(init: CrowdsInit) {
+    this.#init = init;
+  }
+
+  /** Requests at one node, one after the other, that one of its leaderships decides if one is found. */
+  stream(node: SimNode, isMeant: (userId: string) => boolean): void {
+    const { world, requests, attempt } = this.#init;
+    for (let i = 0; i < STREAM; i += 1) {
+      world.after(i * STREAM_GAP_MILLIS, () => {
+        const request = requests.alone();
+        // Few names, so that a state stays small; and none is asked for often: each of them is an entry, and no denial.
+        let userId = `${request.userId}s${i % STREAM_USERS}`;
+        for (let tries = 1; tries < TRIES_MAX && !isMeant(userId); tries += 1) userId = `${userId}s`;
+        if (node.isOpen) attempt(node, { ...request, userId }, ATTEMPTS_MAX);
+      });
+    }
+  }
+
+  /** Many requests of one user at once, at one node; of one who `isMeant` if one is found. */
+  crowd(node: SimNode, isMeant: (userId: string) => boolean): void {
+    const { world, random, requests, attempt } = this.#init;
+    const { kind, clients } = world.settings;
+    let { userId } = requests.alone();
+    for (let tries = 1; tries < TRIES_MAX && !isMeant(userId); tries += 1) ({ userId } = requests.alone());
+    for (let left = kind === 'crowded' ? CROWD_LARGE : CROWD; left > 0; left -= 1) {
+      const requestId = random.chance(clients.withId) ? requests.newId() : undefined;
+      attempt(node, { userId, ...(requestId !== undefined && { requestId }) }, ATTEMPTS_MAX);
+    }
+  }
+}

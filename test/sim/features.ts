@@ -1,0 +1,121 @@
+/**
+ * What a world may have. Swarm testing (Groce et al., ISSTA 2012): each world leaves most of this out, at random, so that what
+ * it has meets often, in a cluster that works. A few worlds have everything.
+ */
+import type { Kind } from './kinds.ts';
+import type { Random } from './random.ts';
+
+/** The chance that a world has a feature, each drawn for itself. */
+const CHANCES = {
+  /** Rules come as documents, and some users ask by descriptors. */
+  documents: 0.15,
+  /** Operators give keys limits of their own, block and reset them. */
+  customers: 0.14,
+  /** Requests under several limits at once. */
+  severalLimits: 0.2,
+  /** Users give grants back. */
+  refunds: 0.25,
+  /** Many requests in one body. */
+  batches: 0.1,
+  /** Rules that count by buckets, fixed windows, counters or granules. */
+  meters: 0.25,
+  /** Users whose requests carry times of their own, and whether some of those times are strange. */
+  timestamps: 0.35,
+  strangeTimes: 0.2,
+  /** Costs above 1, and up to the limit. */
+  costs: 0.4,
+  /** Most requests have an id; ids are used for another request; what was granted is asked again. */
+  ids: 0.6,
+  reusedIds: 0.25,
+  repeats: 0.4,
+  /** Users who only look how a key stands. */
+  looks: 0.3,
+  /** Nodes say in which zone and on which host they are. */
+  labels: 0.12,
+  /** Nodes join, leave and are replaced. */
+  members: 0.3,
+  /** More than four partitions. */
+  manyPartitions: 0.06,
+  /** Nobody asks for a minute or two. */
+  idleness: 0.05,
+  /** What a state may hold fits few users. */
+  smallStates: 0.01,
+  /** Queues of a node hold few requests. */
+  shortQueues: 0.02,
+  /** Snapshots of nearly every state, and no log kept behind them. */
+  eagerSnapshots: 0.3,
+  /** Few bytes in a message, in flight, uncommitted, or in a write. */
+  smallMessages: 0.2,
+  smallWindows: 0.12,
+  smallLogs: 0.04,
+  smallWrites: 0.15,
+  /** Clocks of machines run at different speeds, and show different times. */
+  drift: 0.3,
+  wallSkew: 0.3,
+  /** A process does not get the processor at once. */
+  lag: 0.2,
+  /** Slow, lossy and doubtful networks. */
+  farApart: 0.12,
+  slowPaths: 0.1,
+  crawlingPaths: 0.04,
+  drops: 0.15,
+  duplicates: 0.2,
+  corruption: 0.08,
+  lateFrames: 0.2,
+  /** Disks that take tens of milliseconds. */
+  slowDisks: 0.06,
+  /** Deadlines that an election outlasts, and such that outlast many. */
+  shortDeadlines: 0.12,
+  longDeadlines: 0.12,
+  /** Clients that ask on, whatever they were answered. */
+  impatience: 0.08,
+} as const;
+
+export type Feature = keyof typeof CHANCES;
+export const FEATURES = Object.keys(CHANCES) as readonly Feature[];
+
+/** Worlds that have everything, but for what leaves too little room or time for anything: that has worlds of its own. */
+const EVERYTHING = 0.01;
+const SCARCE: ReadonlySet<Feature> = new Set([
+  'smallStates',
+  'shortQueues',
+  'smallLogs',
+  'shortDeadlines',
+  'slowDisks',
+  'farApart',
+  'crawlingPaths',
+  'impatience',
+]);
+
+/** What a kind of world is about is in most of its worlds; the rest of the mix is as usual. */
+const CHANCES_OF: Readonly<Partial<Record<Kind, Readonly<Partial<Record<Feature, number>>>>>> = {
+  'far-behind': {
+    smallStates: 0,
+    members: 1,
+    eagerSnapshots: 1,
+    manyPartitions: 0,
+    idleness: 0,
+    slowDisks: 0,
+    farApart: 0,
+  },
+  'short-reigns': { smallStates: 0, smallMessages: 0.6, wallSkew: 0.8, idleness: 0 },
+  idle: { idleness: 0, batches: 0, customers: 0 },
+  crowded: {
+    smallStates: 0.5,
+    shortQueues: 0.5,
+    smallWindows: 0.3,
+    smallLogs: 0.3,
+    impatience: 0.5,
+    idleness: 0,
+    longDeadlines: 0.3,
+  },
+};
+
+export function drawFeatures(random: Random, kind: Kind): ReadonlySet<Feature> {
+  const hasAll = random.chance(EVERYTHING);
+  const chances = { ...CHANCES, ...CHANCES_OF[kind] };
+  // Always as many draws, so that one feature more or less is the same world otherwise.
+  const drawn = FEATURES.filter((feature) => random.unit() < chances[feature]);
+  if (!hasAll) return new Set(drawn);
+  return new Set(FEATURES.filter((feature) => chances[feature] > 0 && !SCARCE.has(feature)));
+}

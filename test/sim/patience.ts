@@ -1,0 +1,64 @@
+/**
+ * How users of a cluster wait. Who gets no decision does not ask the same partition again at once: it waits, twice as long each
+ * time, until there is a decision. And nobody asks a node again that said it is no member.
+ */
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { DescribedAnswer } from '../../src/api/described.ts';
+import type { Random } from './random.ts';
+import type { SimNode } from './sim-node.ts';
+
+const FIRST_MILLIS = 30;
+const LAST_MILLIS = 2_000;
+
+interface Wait {
+  untilMillis: number;
+  millis: number;
+}
+
+export interface PatienceInit {
+  readonly random: Random;
+  readonly now: () => number;
+  /** Clients that ask on are none of these. */
+  readonly isPatient: boolean;
+}
+
+export class Patience {
+  readonly #init: PatienceInit;
+  readonly #waits = new Map<number, Wait>();
+  /** Who said in which life that it is no member. */
+  readonly #outside = new Map<SimNode, number>();
+
+  constructor(init: PatienceInit) {
+    this.#init = init;
+  }
+
+  /** Whether to ask this partition now. */
+  mayAsk(partition: number): boolean {
+    const wait = this.#waits.get(partition);
+    return wait === undefined || this.#init.now() >= wait.untilMillis;
+  }
+
+  /** Those of `nodes` that are worth asking; all, if none is. */
+  worthAsking(nodes: readonly SimNode[]): readonly SimNode[] {
+    if (this.#outside.size === 0) return nodes;
+    const rest = nodes.filter((node) => this.#outside.get(node) !== node.life);
+    return rest.length > 0 ? rest : nodes;
+  }
+
+  /** What `node` said, or undefined if it died. */
+  answered(node: SimNode, partition: number, answer: AllowAnswer | DescribedAnswer | undefined): void {
+    if (!this.#init.isPatient) return;
+    if (answer !== undefined && answer.kind !== 'unavailable') {
+      this.#waits.delete(partition);
+      return;
+    }
+    if (answer?.reason === 'not_member') this.#outside.set(node, node.life);
+    const { now, random } = this.#init;
+    const wait = this.#waits.get(partition) ?? { untilMillis: 0, millis: FIRST_MILLIS };
+    // All that failed in the same wait are one failure.
+    if (now() < wait.untilMillis) return;
+    wait.untilMillis = now() + wait.millis * (0.5 + random.unit());
+    wait.millis = Math.min(LAST_MILLIS, 2 * wait.millis);
+    this.#waits.set(partition, wait);
+  }
+}
