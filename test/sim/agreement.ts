@@ -21,6 +21,11 @@ export function outsiders({ meta, nodes }: World): SimNode[] {
   );
 }
 
+/** No member is lost for good: where one is, and nobody takes its place, another one that restarts may be one too many. */
+export function isWhole(world: World): boolean {
+  return livingMembers(world).length >= (world.meta?.nodes ?? world.settings.config.nodes).length;
+}
+
 /** What is not yet as it should be in the end; undefined if nothing. */
 export function disagreement(world: World, members: readonly SimNode[]): string | undefined {
   return behind(world, members) ?? unaware(world);

@@ -83,6 +83,7 @@ export class Clients {
       world,
       random: this.#random,
       requests: this.#requests,
+      patience: this.patience,
       attempt: (node, request, count) => this.attempt(node, request, count),
     });
     this.refunders = new Refunders({

@@ -1,6 +1,7 @@
 /** Many requests that come together: a crowd at one moment, or a stream of one after the other. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { ClientWorld } from './client-world.ts';
+import type { Patience } from './patience.ts';
 import type { Random } from './random.ts';
 import { ATTEMPTS_MAX } from './repeats.ts';
 import type { Requests } from './requests.ts';
@@ -10,6 +11,7 @@ export interface CrowdsInit {
   readonly world: ClientWorld;
   readonly random: Random;
   readonly requests: Requests;
+  readonly patience: Patience;
   readonly attempt: (node: SimNode, request: AllowRequest, count: number) => void;
 }
 
@@ -31,14 +33,15 @@ export class Crowds {
 
   /** Requests at one node, one after the other, that one of its leaderships decides if one is found. */
   stream(node: SimNode, isMeant: (userId: string) => boolean): void {
-    const { world, requests, attempt } = this.#init;
+    const { world, requests, patience, attempt } = this.#init;
     for (let i = 0; i < STREAM; i += 1) {
       world.after(i * STREAM_GAP_MILLIS, () => {
         const request = requests.alone();
         // Few names, so that a state stays small; and none is asked for often: each of them is an entry, and no denial.
         let userId = `${request.userId}s${i % STREAM_USERS}`;
         for (let tries = 1; tries < TRIES_MAX && !isMeant(userId); tries += 1) userId = `${userId}s`;
-        if (node.isOpen) attempt(node, { ...request, userId }, ATTEMPTS_MAX);
+        if (node.isOpen && patience.mayAsk(world.partitionOf(userId)))
+          attempt(node, { ...request, userId }, ATTEMPTS_MAX);
       });
     }
   }

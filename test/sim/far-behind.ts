@@ -19,6 +19,8 @@ const LOOKS_MAX = 400;
 /** How often somebody asks for more meanwhile, so that logs are compacted. */
 const STREAM_LOOKS = 200;
 const CHANGE_LOOKS = 20;
+/** Of what a leader led, when it hears of the others again: the more, the more snapshots it needs. */
+const FAR_SHARE = 0.6;
 
 export class FarBehind {
   readonly #init: FarBehindInit;
@@ -44,7 +46,9 @@ export class FarBehind {
     const heal = cut(paths);
     world.stream(leader);
     if (random.chance(0.3)) world.crowd(leader, leader);
-    this.#when(false, () => led.some((group) => this.#isDeposedFar(leader, group)), heal);
+    const isFar = (): boolean =>
+      led.filter((group) => this.#isDeposedFar(leader, group)).length >= led.length * FAR_SHARE;
+    this.#when(false, isFar, heal);
   }
 
   /** The log of whoever leads the group now begins behind all that `node` knows to be committed. */

@@ -37,7 +37,7 @@ const CHANCES = {
   /** More than four partitions. */
   manyPartitions: 0.06,
   /** Nobody asks for a minute or two. */
-  idleness: 0.05,
+  idleness: 0.07,
   /** What a state may hold fits few users. */
   smallStates: 0.01,
   /** Queues of a node hold few requests. */
@@ -90,13 +90,19 @@ const SCARCE: ReadonlySet<Feature> = new Set([
 /** What a kind of world is about is in most of its worlds; the rest of the mix is as usual. */
 const CHANCES_OF: Readonly<Partial<Record<Kind, Readonly<Partial<Record<Feature, number>>>>>> = {
   'far-behind': {
-    smallStates: 0,
     members: 1,
     eagerSnapshots: 1,
+    smallMessages: 0.5,
+    documents: 0.05,
+    customers: 0.05,
+    batches: 0.03,
+    labels: 0.05,
     manyPartitions: 0,
     idleness: 0,
+    smallStates: 0,
     slowDisks: 0,
     farApart: 0,
+    crawlingPaths: 0,
   },
   'short-reigns': { smallStates: 0, smallMessages: 0.6, wallSkew: 0.8, idleness: 0 },
   idle: { idleness: 0, batches: 0, customers: 0 },

@@ -80,11 +80,11 @@ const CROWDED: readonly FaultName[] = ['crowd', 'fullMemory', 'lowDisk', 'stuckR
 
 export function drawKind(random: Random): Kind {
   const unit = random.unit();
-  if (unit < 0.45) return 'usual';
-  if (unit < 0.5) return 'calm';
-  if (unit < 0.63) return 'short-reigns';
-  if (unit < 0.86) return 'far-behind';
-  return unit < 0.93 ? 'idle' : 'crowded';
+  if (unit < 0.38) return 'usual';
+  if (unit < 0.42) return 'calm';
+  if (unit < 0.53) return 'short-reigns';
+  if (unit < 0.88) return 'far-behind';
+  return unit < 0.94 ? 'idle' : 'crowded';
 }
 
 export function drawFaults(random: Random, kind: Kind): readonly FaultName[] {

@@ -6,7 +6,7 @@ import { isQuorum } from '../../raft/quorum.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
-import { disagreement, livingMembers, outsiders, stateOf } from './agreement.ts';
+import { disagreement, isWhole, livingMembers, outsiders, stateOf } from './agreement.ts';
 import type { SimNode } from './sim-node.ts';
 import { reachMillisOf } from './naive-meters.ts';
 import { OutsideLeaders } from './outside-leaders.ts';
@@ -282,7 +282,7 @@ export class Recovery {
     this.#world.after(HEALED_MILLIS + underWayMillis, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
       this.#world.after(HEALTHY_MILLIS, () => {
-        if (this.#world.random.chance(0.5)) this.#restartAll([...this.#core]);
+        if (this.#world.random.chance(0.5) && isWhole(this.#world)) this.#restartAll([...this.#core]);
         else this.#rest();
       });
     });

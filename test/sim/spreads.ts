@@ -63,14 +63,16 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
   // soon. The smaller a state is, the shorter a log that takes a snapshot.
   'far-behind': {
     ...USUAL,
-    partitions: [4, 8, 16],
+    partitions: [8, 16],
     partitionsAtLength: Infinity,
-    busyMillis: [15_000],
+    // Machines that may still join last no longer.
+    busyMillis: [22_000],
     tickMillis: [20],
     spares: [5, 6],
     changeMeanMillis: [300],
-    faultMeanMillis: [400],
-    clientMeanMillis: [12, 30],
+    faultMeanMillis: [300],
+    // Streams bring the requests that matter.
+    clientMeanMillis: [40, 150],
     windowsMillis: [40, 250],
     shortestHorizon: 1,
     delayMeanMillis: [0.3, 1],
