@@ -11,7 +11,7 @@ import { withDocuments } from './draw-documents.ts';
 import { withLabels } from './draw-labels.ts';
 import { withOperators } from './draw-operators.ts';
 import { DRIFT_PPM, drawTables } from './draw-rules.ts';
-import { drawFeatures, type Feature } from './features.ts';
+import { drawFeatures, type Feature, type Theme } from './features.ts';
 import { drawFaults, drawKind, type FaultName, type Kind } from './kinds.ts';
 import type { Random } from './random.ts';
 import {
@@ -38,10 +38,9 @@ interface Draft {
   readonly partitions: number;
 }
 
-/** `given`: the kind, which the seed tells otherwise. */
-export function drawSettings(random: Random, given?: Kind): Settings {
-  const kind = given ?? drawKind(random);
-  const features = drawFeatures(random, kind);
+export function drawSettings(random: Random, theme: Theme = {}): Settings {
+  const kind = theme.kind ?? drawKind(random);
+  const features = drawFeatures(random, kind, theme.features ?? []);
   const faults = drawFaults(random, kind);
   const spread = SPREAD_OF[kind];
   const partitions = drawPartitions(random, spread, features.has('manyPartitions'));

@@ -5,6 +5,13 @@
 import type { Kind } from './kinds.ts';
 import type { Random } from './random.ts';
 
+/** What is given of a world; the seed draws the rest. */
+export interface Theme {
+  readonly kind?: Kind | undefined;
+  /** It has these in any case. */
+  readonly features?: readonly Feature[] | undefined;
+}
+
 /** The chance that a world has a feature, each drawn for itself. */
 const CHANCES = {
   /** Rules come as documents, and some users ask by descriptors. */
@@ -117,11 +124,12 @@ const CHANCES_OF: Readonly<Partial<Record<Kind, Readonly<Partial<Record<Feature,
   },
 };
 
-export function drawFeatures(random: Random, kind: Kind): ReadonlySet<Feature> {
+export function drawFeatures(random: Random, kind: Kind, wanted: readonly Feature[]): ReadonlySet<Feature> {
   const hasAll = random.chance(EVERYTHING);
   const chances = { ...CHANCES, ...CHANCES_OF[kind] };
   // Always as many draws, so that one feature more or less is the same world otherwise.
   const drawn = FEATURES.filter((feature) => random.unit() < chances[feature]);
-  if (!hasAll) return new Set(drawn);
-  return new Set(FEATURES.filter((feature) => chances[feature] > 0 && !SCARCE.has(feature)));
+  if (!hasAll) return new Set([...drawn, ...wanted]);
+  const all = FEATURES.filter((feature) => chances[feature] > 0 && !SCARCE.has(feature));
+  return new Set([...all, ...wanted]);
 }

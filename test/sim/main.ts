@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { crashPoints } from './crash-points/command.ts';
 import { replayOf } from './replay.ts';
 import type { RunResult } from './run.ts';
+import { type Feature, FEATURES, type Theme } from './features.ts';
 import { type Kind, KINDS } from './kinds.ts';
 import { runSeeds } from './seed-pool.ts';
 import { Totals } from './totals.ts';
@@ -15,6 +16,7 @@ interface Options {
   readonly seed?: number;
   readonly jobs: number;
   readonly world?: Kind;
+  readonly with?: readonly Feature[];
   readonly trace?: true;
   readonly json?: true;
   readonly crashPoints?: string | true;
@@ -30,6 +32,14 @@ function wholeNumber(text: string): number {
   return value;
 }
 
+function featuresOf(text: string): readonly Feature[] {
+  return text.split(',').map((name) => {
+    const feature = FEATURES.find((one) => one === name);
+    if (feature === undefined) throw new InvalidArgumentError(`must be of ${FEATURES.join(', ')}`);
+    return feature;
+  });
+}
+
 async function main(): Promise<void> {
   const program = new Command('sim')
     .description(
@@ -43,6 +53,11 @@ async function main(): Promise<void> {
       wholeNumber,
     )
     .addOption(new Option('--world <kind>', 'only worlds of this kind').choices(KINDS))
+    .option(
+      '--with <features>',
+      `only worlds with these, separated by commas: ${FEATURES.join(', ')}`,
+      featuresOf,
+    )
     .option('--trace', 'tell what happens line by line')
     .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
     .option('--at <k>', 'with --crash-points: only at this boundary', wholeNumber)
@@ -57,6 +72,7 @@ async function main(): Promise<void> {
     process.exitCode = isKept ? 0 : 1;
     return;
   }
+  const theme: Theme = { kind: options.world, features: options.with };
   const totals = new Totals();
   // Time of the processor: the machine may have other things to do.
   const startedAt = process.cpuUsage();
@@ -66,7 +82,7 @@ async function main(): Promise<void> {
     totals.add(result);
     if (result.violation !== undefined) {
       process.stdout.write(`seed ${result.seed}: ${result.violation}\n`);
-      process.stdout.write(`  replay: ${replayOf(result.seed, options.world)}\n`);
+      process.stdout.write(`  replay: ${replayOf(result.seed, theme)}\n`);
     }
     if (performance.now() - shownAt > PROGRESS_MILLIS) {
       shownAt = performance.now();
@@ -74,7 +90,7 @@ async function main(): Promise<void> {
     }
   };
   const say = options.trace === true ? (line: string) => process.stdout.write(`${line}\n`) : undefined;
-  await runSeeds({ first, seeds: options.seeds, jobs: options.jobs, kind: options.world, say, finished });
+  await runSeeds({ first, seeds: options.seeds, jobs: options.jobs, theme, say, finished });
   const { user, system } = process.cpuUsage(startedAt);
   const seconds = (user + system) / 1_000_000;
   process.stdout.write(`${totals.summary(seconds)}\n`);

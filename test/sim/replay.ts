@@ -1,10 +1,11 @@
 /** How to tell a run again: a seed means the same only on the same commit. */
 import { spawnSync } from 'node:child_process';
-import type { Kind } from './kinds.ts';
+import type { Theme } from './features.ts';
 
-export function replayOf(seed: number, kind?: Kind): string {
+export function replayOf(seed: number, { kind, features = [] }: Theme = {}): string {
   const world = kind === undefined ? '' : ` --world ${kind}`;
-  const command = `npm run sim -- --seed ${seed} --seeds 1${world} --trace`;
+  const wanted = features.length === 0 ? '' : ` --with ${features.join()}`;
+  const command = `npm run sim -- --seed ${seed} --seeds 1${world}${wanted} --trace`;
   const { status, stdout } = spawnSync('git', ['describe', '--always', '--dirty'], { encoding: 'utf8' });
   return status === 0 ? `${command}   (commit ${stdout.trim()})` : command;
 }

@@ -1,7 +1,7 @@
 /** A whole run of one seed: first anything may break and everything must stay correct, and then what is healed must get on. */
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { Seams } from './node-world.ts';
-import type { Kind } from './kinds.ts';
+import type { Theme } from './features.ts';
 import { type Say, wordsOfEnd } from './story.ts';
 import { Recovery } from './recovery.ts';
 import { World } from './world.ts';
@@ -29,8 +29,8 @@ export interface RunResult {
 export interface RunInit {
   readonly seed: number;
   readonly hash: Hash32;
-  /** Of the world; undefined: the seed tells. */
-  readonly kind?: Kind | undefined;
+  /** Absent: the seed draws all of the world. */
+  readonly theme?: Theme | undefined;
   readonly seams?: Seams | undefined;
   readonly say?: Say | undefined;
 }

@@ -2,29 +2,29 @@
 import { Worker } from 'node:worker_threads';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { runSeed, type RunResult } from './run.ts';
-import type { Kind } from './kinds.ts';
+import type { Theme } from './features.ts';
 import type { Say } from './story.ts';
 
 export interface SeedPoolInit {
   readonly first: number;
   readonly seeds: number;
   readonly jobs: number;
-  /** Of their worlds; undefined: each seed tells its own. */
-  readonly kind?: Kind | undefined;
+  /** Of their worlds. */
+  readonly theme: Theme;
   /** Told line by line, which one worker alone can do. */
   readonly say?: Say | undefined;
   readonly finished: (result: RunResult) => void;
 }
 
-export async function runSeeds({ first, seeds, jobs, kind, say, finished }: SeedPoolInit): Promise<void> {
+export async function runSeeds({ first, seeds, jobs, theme, say, finished }: SeedPoolInit): Promise<void> {
   if (say !== undefined || jobs <= 1 || seeds <= 1) {
     const hash = await loadHash32();
-    for (let i = 0; i < seeds; i += 1) finished(await runSeed({ seed: first + i, hash, kind, say }));
+    for (let i = 0; i < seeds; i += 1) finished(await runSeed({ seed: first + i, hash, theme, say }));
     return;
   }
   let next = first;
   const takeSeed = (): number | undefined => (next < first + seeds ? next++ : undefined);
-  const workers = Array.from({ length: Math.min(jobs, seeds) }, () => work(takeSeed, kind, finished));
+  const workers = Array.from({ length: Math.min(jobs, seeds) }, () => work(takeSeed, theme, finished));
   await Promise.all(workers);
 }
 
@@ -36,10 +36,10 @@ function send(worker: Worker, seed: number): void {
 /** Ends when there are no more seeds. A worker that dies takes the run with it: its seed was not judged. */
 async function work(
   takeSeed: () => number | undefined,
-  kind: Kind | undefined,
+  theme: Theme,
   finished: (result: RunResult) => void,
 ): Promise<void> {
-  const worker = new Worker(new URL('seed-worker.js', import.meta.url), { workerData: kind });
+  const worker = new Worker(new URL('seed-worker.js', import.meta.url), { workerData: theme });
   try {
     await new Promise<void>((resolve, reject) => {
       let seed: number | undefined;

@@ -2,12 +2,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { runSeed } from './run.ts';
-import type { Kind } from './kinds.ts';
+import type { Theme } from './features.ts';
 
-const kind = workerData as Kind | undefined;
+const theme = workerData as Theme;
 const hash = await loadHash32();
 parentPort?.on('message', (seed: number) => {
-  void runSeed({ seed, hash, kind }).then((result) => {
+  void runSeed({ seed, hash, theme }).then((result) => {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
     parentPort?.postMessage(result);
   });

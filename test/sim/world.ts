@@ -23,7 +23,7 @@ import { RaftChecker } from './raft-checker.ts';
 import type { Committed } from './group-history.ts';
 import { Random } from './random.ts';
 import { drawSettings } from './draw-settings.ts';
-import type { Kind } from './kinds.ts';
+import type { Theme } from './features.ts';
 import type { Settings } from './settings.ts';
 import { SimNode } from './sim-node.ts';
 import type { Boundary, NodeWorld, Seams } from './node-world.ts';
@@ -33,7 +33,7 @@ import { TimeChecker } from './time-checker.ts';
 export interface WorldInit {
   readonly seed: number;
   readonly hash: Hash32;
-  readonly kind?: Kind | undefined;
+  readonly theme?: Theme | undefined;
   readonly seams?: Seams | undefined;
   readonly say?: Say | undefined;
   /** Drawn from the seed if absent. */
@@ -82,10 +82,10 @@ export class World {
   /** What happens when a process ends. */
   onEnded: (node: SimNode) => void;
 
-  constructor({ seed, hash, kind, seams = {}, say, settings: given, witness }: WorldInit) {
+  constructor({ seed, hash, theme, seams = {}, say, settings: given, witness }: WorldInit) {
     this.#hash = hash;
     this.random = new Random(seed);
-    this.settings = given ?? drawSettings(this.random.fork(), kind);
+    this.settings = given ?? drawSettings(this.random.fork(), theme);
     this.story = new Story(() => this.now, say);
     const { settings, story, random } = this;
     const { partitions, replicas, nodes } = settings.config;

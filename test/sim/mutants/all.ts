@@ -10,6 +10,7 @@ import { CUSTOMERS } from './customers.ts';
 import { DRAIN } from './drain.ts';
 import { DRIVER } from './driver.ts';
 import { DURABILITY } from './durability.ts';
+import type { Feature, Theme } from '../features.ts';
 import { FAIL_MODES } from './fail-modes.ts';
 import { GATEWAYS } from './gateways.ts';
 import { JOINT } from './joint.ts';
@@ -62,6 +63,30 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
 };
 
 export const MUTANTS: readonly Mutant[] = Object.values(MUTANTS_BY_AREA).flat();
+
+/** What the worlds have in which bugs of an area show: without it a seed says nothing of them. */
+const FEATURES_OF: Readonly<Record<string, readonly Feature[]>> = {
+  clock: ['drift'],
+  limiter: ['costs', 'timestamps'],
+  customers: ['documents', 'customers', 'ids'],
+  joint: ['severalLimits', 'ids', 'costs'],
+  batches: ['batches'],
+  matching: ['documents', 'customers', 'ids', 'repeats'],
+  meters: ['meters', 'costs'],
+  memory: ['smallStates'],
+  'request-ids': ['ids', 'reusedIds', 'repeats', 'refunds'],
+  snapshots: ['eagerSnapshots'],
+  membership: ['members'],
+  placement: ['members', 'labels'],
+};
+
+/** In which worlds a mutant is looked for. */
+export function themeOf(id: string): Theme {
+  const [area = ''] =
+    Object.entries(MUTANTS_BY_AREA).find(([, list]) => list.some((one) => one.id === id)) ?? [];
+  const { world, features = FEATURES_OF[area] } = mutantOf(id);
+  return { kind: world, features };
+}
 
 /** @throws if there is none */
 export function mutantOf(id: string): Mutant {

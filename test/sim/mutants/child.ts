@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { register } from 'node:module';
-import { mutantOf } from './all.ts';
+import { mutantOf, themeOf } from './all.ts';
 import type { Fate, Task } from './run.ts';
 
 function end(fate: Fate): never {
@@ -13,7 +13,8 @@ function end(fate: Fate): never {
 }
 
 const { id, modules, seeds, script } = JSON.parse(readFileSync(0, 'utf8')) as Task;
-const { seams, world: kind } = mutantOf(id);
+const { seams } = mutantOf(id);
+const theme = themeOf(id);
 // Before anything of the product is loaded.
 register('./hooks.js', import.meta.url, { data: new Map(modules) });
 const { loadHash32 } = await import('../../../src/partition/hash.ts');
@@ -27,7 +28,7 @@ const hash = await loadHash32();
 let runs = 0;
 for (const seed of seeds) {
   runs += 1;
-  const { violation } = await runSeed({ seed, hash, kind, seams });
+  const { violation } = await runSeed({ seed, hash, theme, seams });
   if (violation !== undefined) end({ caughtBy: violation.split('\n')[0], seed, runs });
 }
 end({ runs });

@@ -1,5 +1,6 @@
 /** What a mutant is. The lists are in the files beside this one, by area; `all.ts` has them together. */
 import type { Seams } from '../node-world.ts';
+import type { Feature } from '../features.ts';
 import type { Kind } from '../kinds.ts';
 
 /** One edit by meaning: a statement, or a part of one, in a named place. Files may be renamed and lines may move. */
@@ -31,5 +32,7 @@ export interface Mutant {
   readonly script?: string;
   /** The kind of world whose seeds show it, where those of all kinds together do too rarely. */
   readonly world?: Kind;
+  /** What the worlds have that show it; absent: what its area says (all.ts). */
+  readonly features?: readonly Feature[];
   readonly unitTest?: UnitTest;
 }
