@@ -21,15 +21,19 @@ export class DescribedCustomers {
     return customer === undefined ? [NO_RECORD] : this.#ledger.recordsSince(customer.key, -Infinity);
   }
 
-  /** What a request is granted by, which is one of these, was so at some time since it was asked. */
-  mustBeInPlace(asking: Asking, ...records: readonly (CustomerRecord | undefined)[]): void {
-    const { customer, askedAt } = asking;
-    if (customer === undefined) return;
-    const inPlace = this.#ledger.recordsSince(customer.key, askedAt);
-    check(
-      inPlace.some(({ version }) => records.some((record) => version === record?.version)),
-      () => `${wordsOfAsking(asking)} is answered by a record of before: ${JSON.stringify(records)}`,
+  /** What a request is granted by was so at some time since it was asked, in one of the attempts to ask it. */
+  mustBeInPlace(
+    attempts: readonly { readonly asking: Asking; readonly record: CustomerRecord | undefined }[],
+  ): void {
+    const isInPlace = attempts.some(
+      ({ asking: { customer, askedAt }, record }) =>
+        customer === undefined ||
+        this.#ledger.recordsSince(customer.key, askedAt).some(({ version }) => version === record?.version),
     );
+    check(isInPlace, () => {
+      const words = attempts.map((one) => `${wordsOfAsking(one.asking)} by ${JSON.stringify(one.record)}`);
+      return `answered by a record of before: ${words.join('; ')}`;
+    });
   }
 
   /** It is under the limit that denies it, by some record that was so since it was asked. */

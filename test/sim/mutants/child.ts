@@ -8,7 +8,8 @@ import { mutantOf, themeOf } from './all.ts';
 import type { Fate, Task } from './run.ts';
 
 function end(fate: Fate): never {
-  process.stdout.write(JSON.stringify(fate));
+  const { user, system } = process.cpuUsage();
+  process.stdout.write(JSON.stringify({ ...fate, cpuSeconds: (user + system) / 1e6 }));
   process.exit(0);
 }
 

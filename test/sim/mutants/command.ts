@@ -3,8 +3,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
 import { MUTANTS, MUTANTS_BY_AREA, mutantOf } from './all.ts';
-import { runMutants } from './run.ts';
-import { markdownOf, type Row, rowOf, rowsOf } from './table.ts';
+import type { Mutant } from './mutant.ts';
+import { type Fate, runMutants } from './run.ts';
+import { effortIn, effortOf, markdownOf, rowOf, rowsOf } from './table.ts';
 
 const FILE = 'test/sim/MUTANTS.md';
 
@@ -15,6 +16,7 @@ interface Options {
   readonly only?: readonly string[];
   readonly area?: string;
   readonly crashPoints?: true;
+  readonly fresh?: true;
   readonly write?: true;
 }
 
@@ -37,33 +39,49 @@ const options = new Command('mutants')
   .option('--area <name>', `one of ${Object.keys(MUTANTS_BY_AREA).join(', ')}`, areaOf)
   .option('--jobs <n>', 'how many at a time', wholeNumber, availableParallelism())
   .option('--crash-points', 'crashes at every I/O boundary of the short scripts instead of seeds')
+  .option('--fresh', 'no remembered seed, others for each mutant, and none that a test or a script finds')
   .option('--write', `keep the table in ${FILE}`)
   .parse()
   .opts<Options>();
 
-const remembered = existsSync(FILE) ? rowsOf(readFileSync(FILE, 'utf8')) : new Map<string, Row>();
+const isFresh = options.fresh === true;
+const text = existsSync(FILE) ? readFileSync(FILE, 'utf8') : '';
+const remembered = rowsOf(text);
 const inArea = options.area === undefined ? MUTANTS : (MUTANTS_BY_AREA[options.area] ?? []);
-const mutants = options.only === undefined ? inArea : options.only.map(mutantOf);
+const chosen = options.only === undefined ? inArea : options.only.map(mutantOf);
+const isForSeeds = ({ unitTest, script }: Mutant): boolean => unitTest === undefined && script === undefined;
+const mutants = isFresh ? chosen.filter(isForSeeds) : chosen;
 const plan = {
-  seeds: Array.from({ length: options.seeds }, (_, i) => options.seed + i),
-  remembered: new Map([...remembered].flatMap(([id, { seed }]) => (seed === undefined ? [] : [[id, seed]]))),
+  /** The one that caught the mutant before comes first; fresh seeds are different ones for every mutant. */
+  seedsOf({ id }: Mutant): readonly number[] {
+    const first = options.seed + (isFresh ? MUTANTS.findIndex((one) => one.id === id) * options.seeds : 0);
+    const seeds = Array.from({ length: options.seeds }, (_, i) => first + i);
+    const known = isFresh ? undefined : remembered.get(id)?.seed;
+    return known === undefined ? seeds : [known, ...seeds.filter((seed) => seed !== known)];
+  },
   crashPoints: options.crashPoints === true,
 };
-const survivors: string[] = [];
+const fates = new Map<string, Fate>();
 const rows = new Map(remembered);
 await runMutants(mutants, { plan, jobs: Math.max(1, options.jobs) }, (mutant, fate) => {
   const row = rowOf(mutant, fate);
+  fates.set(mutant.id, fate);
   rows.set(mutant.id, row);
-  if (fate.caughtBy === undefined) survivors.push(mutant.id);
   const seed = row.seed === undefined ? '' : `seed ${row.seed}`;
-  process.stdout.write(`${row.id.padEnd(5)} ${seed.padEnd(9)} ${row.bug}: ${row.caughtBy}\n`);
+  const seconds = fate.cpuSeconds === undefined ? '' : `${fate.cpuSeconds.toFixed(1)} s`;
+  process.stdout.write(
+    `${row.id.padEnd(5)} ${seconds.padEnd(8)} ${seed.padEnd(12)} ${row.bug}: ${row.caughtBy}\n`,
+  );
 });
+const effort = isFresh ? effortOf(fates) : effortIn(text);
 if (options.write === true) {
   const areas = Object.entries(MUTANTS_BY_AREA).map(
     ([area, list]) =>
       [area, list.flatMap(({ id, bug }) => (rows.has(id) ? [{ ...rows.get(id)!, bug }] : []))] as const,
   );
-  writeFileSync(FILE, markdownOf(new Map(areas)));
+  writeFileSync(FILE, markdownOf(new Map(areas), effort));
 }
+const survivors = mutants.filter(({ id }) => fates.get(id)?.caughtBy === undefined).map(({ id }) => id);
+if (isFresh) process.stdout.write(`${effort}\n`);
 process.stdout.write(`survivors: ${survivors.length === 0 ? 'none' : survivors.join(', ')}\n`);
 process.exitCode = survivors.length > 0 ? 1 : 0;

@@ -228,7 +228,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
         in: 'SlidingLogs.refund',
         find: 'if (log.count - run <= run) {',
         replace:
-          'if (run === count - 1 && taken === log.cost(run)) { this.#rows.words(slot)[this.#rows.at(slot) + COUNT] = run; return; } if (log.count - run <= run) {',
+          'if (run === log.count - 1 && taken === log.cost(run)) { this.#rows.words(slot)[this.#rows.at(slot) + COUNT] = run; return; } if (log.count - run <= run) {',
       },
     ],
   },

@@ -27,14 +27,15 @@ export interface Fate {
   readonly seed?: number | undefined;
   /** Seeds, or crash points, that were run. */
   readonly runs: number;
+  /** Processor time of the process that ran them, in seconds. */
+  readonly cpuSeconds?: number | undefined;
   /** Why it did not run. */
   readonly failure?: string | undefined;
 }
 
 export interface Plan {
-  /** Tried one after the other, the one that caught the mutant before first. */
-  readonly seeds: readonly number[];
-  readonly remembered: ReadonlyMap<string, number>;
+  /** Tried one after the other until one catches the mutant. */
+  seedsOf(mutant: Mutant): readonly number[];
   /** All mutants at all crash points instead. */
   readonly crashPoints: boolean;
 }
@@ -57,8 +58,7 @@ export async function runMutants(
 async function fateOf(mutant: Mutant, sources: Sources, plan: Plan): Promise<Fate> {
   const { id, edits = [], unitTest } = mutant;
   if (unitTest !== undefined) return testFate(id, unitTest.file);
-  const known = plan.remembered.get(id);
-  const seeds = known === undefined ? plan.seeds : [known, ...plan.seeds.filter((seed) => seed !== known)];
+  const seeds = plan.seedsOf(mutant);
   const script = mutant.script ?? (plan.crashPoints ? '' : undefined);
   const timeout = Math.max(RUN_MILLIS_MIN, seeds.length * SEED_MILLIS_MAX);
   try {
