@@ -195,8 +195,6 @@ export class DescribedChecker {
       () => `${wordsOfAsking(asking)} is granted, and does not hold all its limits`,
     );
     if (round.reservations.length === 0) return undefined;
-    const idsOf = (limits: readonly { readonly ruleId: string }[]): string =>
-      JSON.stringify(limits.map(({ ruleId }) => ruleId).toSorted());
     const told = idsOf(decision.limits ?? []);
     const expected = attempts.map(
       ({
@@ -335,4 +333,8 @@ function wordsOfRules({ rules }: RuleTable): string {
   return JSON.stringify(
     rules.map((rule) => [rule.id, rule.limit, rule.windowMillis, rule.clock, rule.meter ?? 'slidingLog']),
   );
+}
+
+function idsOf(limits: readonly { readonly ruleId: string }[]): string {
+  return JSON.stringify(limits.map(({ ruleId }) => ruleId).toSorted());
 }

@@ -19,21 +19,21 @@ const CHANCES = {
   /** Operators give keys limits of their own, block and reset them. */
   customers: 0.14,
   /** Requests under several limits at once. */
-  severalLimits: 0.2,
+  severalLimits: 0.3,
   /** Users give grants back. */
-  refunds: 0.25,
+  refunds: 0.3,
   /** Many requests in one body. */
   batches: 0.1,
   /** Rules that count by buckets, fixed windows, counters or granules. */
-  meters: 0.25,
+  meters: 0.3,
   /** Users whose requests carry times of their own, and whether some of those times are strange. */
   timestamps: 0.35,
   strangeTimes: 0.2,
   /** Costs above 1, and up to the limit. */
-  costs: 0.4,
+  costs: 0.5,
   /** Most requests have an id; ids are used for another request; what was granted is asked again. */
-  ids: 0.6,
-  reusedIds: 0.25,
+  ids: 0.65,
+  reusedIds: 0.3,
   repeats: 0.4,
   /** Users who only look how a key stands. */
   looks: 0.3,

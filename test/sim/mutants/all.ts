@@ -64,28 +64,39 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
 
 export const MUTANTS: readonly Mutant[] = Object.values(MUTANTS_BY_AREA).flat();
 
-/** What the worlds have in which bugs of an area show: without it a seed says nothing of them. */
-const FEATURES_OF: Readonly<Record<string, readonly Feature[]>> = {
-  clock: ['drift'],
-  limiter: ['costs', 'timestamps'],
-  customers: ['documents', 'customers', 'ids'],
-  joint: ['severalLimits', 'ids', 'costs'],
-  batches: ['batches'],
-  matching: ['documents', 'customers', 'ids', 'repeats'],
-  meters: ['meters', 'costs'],
-  memory: ['smallStates'],
-  'request-ids': ['ids', 'reusedIds', 'repeats', 'refunds'],
-  snapshots: ['eagerSnapshots'],
-  membership: ['members'],
-  placement: ['members', 'labels'],
+const REQUESTS: readonly Feature[] = [
+  'costs',
+  'ids',
+  'reusedIds',
+  'repeats',
+  'refunds',
+  'timestamps',
+  'severalLimits',
+];
+
+/** The worlds in which bugs of an area show: without what they have a seed says nothing of them. */
+const THEME_OF: Readonly<Record<string, Theme>> = {
+  clock: { features: ['drift', 'wallSkew', 'timestamps'] },
+  limiter: { kind: 'usual', features: [...REQUESTS, 'looks'] },
+  customers: { kind: 'usual', features: ['documents', 'customers', 'ids', 'meters'] },
+  joint: { kind: 'usual', features: REQUESTS },
+  batches: { kind: 'usual', features: ['batches', 'ids', 'repeats'] },
+  matching: { kind: 'usual', features: ['documents', 'customers', 'ids', 'repeats'] },
+  meters: { kind: 'usual', features: [...REQUESTS, 'meters'] },
+  memory: { features: [...REQUESTS, 'smallStates'] },
+  'request-ids': { kind: 'usual', features: REQUESTS },
+  snapshots: { features: [...REQUESTS, 'eagerSnapshots'] },
+  membership: { features: ['members'] },
+  placement: { features: ['members', 'labels'] },
 };
 
 /** In which worlds a mutant is looked for. */
 export function themeOf(id: string): Theme {
   const [area = ''] =
     Object.entries(MUTANTS_BY_AREA).find(([, list]) => list.some((one) => one.id === id)) ?? [];
-  const { world, features = FEATURES_OF[area] } = mutantOf(id);
-  return { kind: world, features };
+  const { kind, features } = THEME_OF[area] ?? {};
+  const mutant = mutantOf(id);
+  return { kind: mutant.world ?? kind, features: mutant.features ?? features };
 }
 
 /** @throws if there is none */

@@ -42,12 +42,11 @@ const EFFORT_NAME = 'most left out of each';
 
 /** The line that a run with fresh seeds adds to the table of what it takes to find a mutant. */
 export function effortOf(fates: ReadonlyMap<string, Fate>): string {
-  const isCaught = (fate: Fate): boolean => fate.caughtBy !== undefined;
   const seconds = [...fates.values()]
-    .map((fate) => (isCaught(fate) ? (fate.cpuSeconds ?? 0) : Infinity))
+    .map((fate) => (fate.caughtBy === undefined ? Infinity : (fate.cpuSeconds ?? 0)))
     .toSorted((a, b) => a - b);
   const at = (share: number): string => (seconds[Math.floor(share * seconds.length)] ?? NaN).toFixed(1);
-  const rest = [...fates].filter(([, fate]) => !isCaught(fate)).map(([id]) => id);
+  const rest = [...fates].filter(([, fate]) => fate.caughtBy === undefined).map(([id]) => id);
   const notCaught = rest.length === 0 ? 'none' : rest.join(', ');
   return `| ${EFFORT_NAME} | ${seconds.length} | ${at(0.5)} | ${at(0.9)} | ${notCaught} |`;
 }
