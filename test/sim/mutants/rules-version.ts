@@ -4,14 +4,14 @@ import type { Mutant } from './mutant.ts';
 export const RULES_VERSION: readonly Mutant[] = [
   {
     id: 'RV1',
-    bug: 'a denial at once tells the newest rules that the node knows instead of those in force where it was decided',
+    bug: 'a denial at once tells the rules that the log has for later instead of those in force where it was decided',
     law: 'an answer tells the rules that decided it',
     edits: [
       {
         in: 'Partition.#rejectionAtOnce',
         find: 'return denial && answerOf(denial, request.requestId);',
         replace:
-          'return denial && answerOf({ ...denial, rulesVersion: this.#wantedRules.version }, request.requestId);',
+          'return denial && answerOf({ ...denial, rulesVersion: this.#own.rulesAhead(this.#term) }, request.requestId);',
       },
     ],
   },
