@@ -41,7 +41,7 @@ interface Draft {
 export function drawSettings(random: Random, theme: Theme = {}): Settings {
   const kind = theme.kind ?? drawKind(random);
   const features = drawFeatures(random, kind, theme.features ?? []);
-  const faults = drawFaults(random, kind);
+  const faults = drawFaults(random, kind, theme.faults ?? []);
   const spread = SPREAD_OF[kind];
   const partitions = drawPartitions(random, spread, features.has('manyPartitions'));
   const draft = { random, kind, features, faults, spread, partitions };
@@ -50,7 +50,7 @@ export function drawSettings(random: Random, theme: Theme = {}): Settings {
 
 function drawNumbers(draft: Draft): Settings {
   const { random, kind, features, faults, spread, partitions } = draft;
-  const nodes = random.pick([3, 3, 3, 4, 5, 5, 7]);
+  const nodes = random.pick(spread.nodes);
   const timing = drawTiming(draft);
   const tables = drawTables(random, timing, { spread, isSmall: features.has('smallStates') });
   const rules = tables[0];

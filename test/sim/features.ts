@@ -2,7 +2,7 @@
  * What a world may have. Swarm testing (Groce et al., ISSTA 2012): each world leaves most of this out, at random, so that what
  * it has meets often, in a cluster that works. A few worlds have everything.
  */
-import type { Kind } from './kinds.ts';
+import type { FaultName, Kind } from './kinds.ts';
 import type { Random } from './random.ts';
 
 /** What is given of a world; the seed draws the rest. */
@@ -10,6 +10,8 @@ export interface Theme {
   readonly kind?: Kind | undefined;
   /** It has these in any case. */
   readonly features?: readonly Feature[] | undefined;
+  /** These break in any case. */
+  readonly faults?: readonly FaultName[] | undefined;
 }
 
 /** The chance that a world has a feature, each drawn for itself. */

@@ -54,10 +54,10 @@ const RESTLESS = 0.15;
 const RESTLESS_TIMES = 2.5;
 
 /**
- * In `usual`, `idle` and `crowded` whatever the seed picked breaks; the others are about one thing each. In `idle` clients sleep
+ * In `usual`, `small`, `idle` and `crowded` whatever the seed picked breaks; the others are about one thing each. In `idle` clients sleep
  * most of the time. In `crowded` there is too little room: for users, for requests, for bytes.
  */
-export const KINDS = ['usual', 'calm', 'short-reigns', 'far-behind', 'idle', 'crowded'] as const;
+export const KINDS = ['usual', 'small', 'calm', 'short-reigns', 'far-behind', 'idle', 'crowded'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What breaks in all worlds of a kind. */
@@ -76,19 +76,29 @@ const FAULTS_OF = {
   ],
 } as const satisfies Readonly<Partial<Record<Kind, readonly FaultName[]>>>;
 
+function isAboutOne(kind: Kind): kind is keyof typeof FAULTS_OF {
+  return kind in FAULTS_OF;
+}
+
 const CROWDED: readonly FaultName[] = ['crowd', 'fullMemory', 'lowDisk', 'stuckRequests', 'slowDisk'];
 
 export function drawKind(random: Random): Kind {
   const unit = random.unit();
-  if (unit < 0.38) return 'usual';
+  if (unit < 0.28) return 'usual';
+  if (unit < 0.38) return 'small';
   if (unit < 0.42) return 'calm';
   if (unit < 0.53) return 'short-reigns';
   if (unit < 0.88) return 'far-behind';
   return unit < 0.94 ? 'idle' : 'crowded';
 }
 
-export function drawFaults(random: Random, kind: Kind): readonly FaultName[] {
-  if (kind !== 'usual' && kind !== 'idle' && kind !== 'crowded') return FAULTS_OF[kind];
+export function drawFaults(random: Random, kind: Kind, wanted: readonly FaultName[]): readonly FaultName[] {
+  const drawn = drawnFaults(random, kind);
+  return wanted.length === 0 ? drawn : [...new Set([...drawn, ...wanted])];
+}
+
+function drawnFaults(random: Random, kind: Kind): readonly FaultName[] {
+  if (isAboutOne(kind)) return FAULTS_OF[kind];
   const hasAll = random.chance(EVERYTHING);
   const times = random.chance(RESTLESS) ? RESTLESS_TIMES : 1;
   const drawn = FAULTS.filter((fault) => random.unit() < FAULT_CHANCES[fault] * times);

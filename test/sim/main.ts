@@ -7,7 +7,7 @@ import { crashPoints } from './crash-points/command.ts';
 import { replayOf } from './replay.ts';
 import type { RunResult } from './run.ts';
 import { type Feature, FEATURES, type Theme } from './features.ts';
-import { type Kind, KINDS } from './kinds.ts';
+import { type FaultName, FAULTS, type Kind, KINDS } from './kinds.ts';
 import { runSeeds } from './seed-pool.ts';
 import { Totals } from './totals.ts';
 
@@ -17,6 +17,7 @@ interface Options {
   readonly jobs: number;
   readonly world?: Kind;
   readonly with?: readonly Feature[];
+  readonly break?: readonly FaultName[];
   readonly trace?: true;
   readonly json?: true;
   readonly crashPoints?: string | true;
@@ -32,12 +33,13 @@ function wholeNumber(text: string): number {
   return value;
 }
 
-function featuresOf(text: string): readonly Feature[] {
-  return text.split(',').map((name) => {
-    const feature = FEATURES.find((one) => one === name);
-    if (feature === undefined) throw new InvalidArgumentError(`must be of ${FEATURES.join(', ')}`);
-    return feature;
-  });
+function namesOf<T extends string>(known: readonly T[]): (text: string) => readonly T[] {
+  return (text) =>
+    text.split(',').map((name) => {
+      const found = known.find((one) => one === name);
+      if (found === undefined) throw new InvalidArgumentError(`must be of ${known.join(', ')}`);
+      return found;
+    });
 }
 
 async function main(): Promise<void> {
@@ -56,7 +58,12 @@ async function main(): Promise<void> {
     .option(
       '--with <features>',
       `only worlds with these, separated by commas: ${FEATURES.join(', ')}`,
-      featuresOf,
+      namesOf(FEATURES),
+    )
+    .option(
+      '--break <faults>',
+      `only worlds where these break, separated by commas: ${FAULTS.join(', ')}`,
+      namesOf(FAULTS),
     )
     .option('--trace', 'tell what happens line by line')
     .option('--crash-points [script]', 'crash at every I/O boundary of a short script, or of all of them')
@@ -72,7 +79,7 @@ async function main(): Promise<void> {
     process.exitCode = isKept ? 0 : 1;
     return;
   }
-  const theme: Theme = { kind: options.world, features: options.with };
+  const theme: Theme = { kind: options.world, features: options.with, faults: options.break };
   const totals = new Totals();
   // Time of the processor: the machine may have other things to do.
   const startedAt = process.cpuUsage();

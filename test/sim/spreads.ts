@@ -4,6 +4,7 @@ import type { Kind } from './kinds.ts';
 
 /** Lists are picked from, each value as likely as any other. */
 export interface Spread {
+  readonly nodes: readonly number[];
   readonly partitions: readonly number[];
   /** With more partitions than this every step costs, and a run is short. */
   readonly partitionsAtLength: number;
@@ -23,6 +24,7 @@ export interface Spread {
 }
 
 const USUAL: Spread = {
+  nodes: [3, 3, 3, 4, 5, 5, 7],
   partitions: [1, 2, 2, 4],
   partitionsAtLength: 4,
   busyMillis: [6_000, 12_000, 20_000],
@@ -39,6 +41,19 @@ const USUAL: Spread = {
 
 export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
   usual: USUAL,
+  // Most bugs need neither many nodes nor much time, but that much happens to the same few entries and keys.
+  small: {
+    ...USUAL,
+    nodes: [3],
+    partitions: [1, 2],
+    busyMillis: [6_000],
+    tickMillis: [20],
+    spares: [1, 2],
+    changeMeanMillis: [300, 1_000],
+    faultMeanMillis: [300, 700],
+    clientMeanMillis: [6, 12],
+    windowsMillis: [40, 250, 1_000],
+  },
   calm: { ...USUAL, busyMillis: [6_000, 12_000] },
   crowded: { ...USUAL, clientMeanMillis: [6, 12] },
   'short-reigns': {

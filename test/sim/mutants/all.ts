@@ -75,28 +75,49 @@ const REQUESTS: readonly Feature[] = [
 ];
 
 /** The worlds in which bugs of an area show: without what they have a seed says nothing of them. */
-const THEME_OF: Readonly<Record<string, Theme>> = {
-  clock: { features: ['drift', 'wallSkew', 'timestamps'] },
-  limiter: { kind: 'usual', features: [...REQUESTS, 'looks'] },
-  customers: { kind: 'usual', features: ['documents', 'customers', 'ids', 'meters'] },
-  joint: { kind: 'usual', features: REQUESTS },
-  batches: { kind: 'usual', features: ['batches', 'ids', 'repeats'] },
-  matching: { kind: 'usual', features: ['documents', 'customers', 'ids', 'repeats'] },
-  meters: { kind: 'usual', features: [...REQUESTS, 'meters'] },
+const THEME_OF: Readonly<Record<string, Omit<Theme, 'kind'>>> = {
+  clock: {
+    features: ['drift', 'wallSkew', 'timestamps'],
+    faults: ['wrongClock', 'wallJump', 'crashLeader', 'handOver'],
+  },
+  limiter: { features: [...REQUESTS, 'looks'], faults: ['newRules', 'handOver'] },
+  customers: { features: ['documents', 'customers', 'ids', 'meters'] },
+  joint: { features: REQUESTS },
+  batches: { features: ['batches', 'ids', 'repeats'] },
+  matching: { features: ['documents', 'customers', 'ids', 'repeats'], faults: ['newRules', 'handOver'] },
+  meters: { features: [...REQUESTS, 'meters'], faults: ['newRules', 'crashLeader'] },
   memory: { features: [...REQUESTS, 'smallStates'] },
-  'request-ids': { kind: 'usual', features: REQUESTS },
-  snapshots: { features: [...REQUESTS, 'eagerSnapshots'] },
-  membership: { features: ['members'] },
+  'request-ids': { features: REQUESTS, faults: ['crashLeader'] },
+  raft: {
+    features: ['ids', 'repeats'],
+    faults: ['huntLeaders', 'isolateLeader', 'oneWay', 'crash', 'pauseLeader'],
+  },
+  durability: {
+    features: ['ids'],
+    faults: ['crashAll', 'crashInside', 'crashLoop', 'restoreDirectory', 'huntLeaders'],
+  },
+  driver: {
+    features: ['ids', 'repeats', 'looks'],
+    faults: ['crashLeader', 'handOver', 'pauseLeader', 'isolateLeader', 'slowDisk'],
+  },
+  snapshots: {
+    features: [...REQUESTS, 'eagerSnapshots', 'members'],
+    faults: ['crash', 'crashAll', 'loseDirectory'],
+  },
+  membership: { features: ['members'], faults: ['loseDirectory', 'makeAnew', 'crash'] },
   placement: { features: ['members', 'labels'] },
+  router: { features: ['ids', 'repeats'], faults: ['isolate', 'oneWay', 'pause', 'stop', 'crashLeader'] },
+  'rules-version': { features: REQUESTS, faults: ['newRules', 'handOver'] },
+  wire: { features: REQUESTS },
 };
 
 /** In which worlds a mutant is looked for. */
 export function themeOf(id: string): Theme {
   const [area = ''] =
     Object.entries(MUTANTS_BY_AREA).find(([, list]) => list.some((one) => one.id === id)) ?? [];
-  const { kind, features } = THEME_OF[area] ?? {};
   const mutant = mutantOf(id);
-  return { kind: mutant.world ?? kind, features: mutant.features ?? features };
+  const { features = THEME_OF[area]?.features, faults = THEME_OF[area]?.faults } = mutant;
+  return { kind: mutant.world ?? 'small', features, faults };
 }
 
 /** @throws if there is none */

@@ -216,6 +216,7 @@ export const CLOCK: readonly Mutant[] = [
   {
     id: 'K12',
     bug: 'a node whose clock was wrong stays unfit when it is right again',
+    faults: ['wrongClock'],
     law: 'who has a right clock is taken back',
     edits: [
       {

@@ -60,6 +60,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   {
     id: 'CU6',
     bug: 'a slow bucket is forgotten as if it had the limit of its rule',
+    features: ['documents', 'customers', 'ids', 'meters', 'idleness'],
     edits: [
       {
         in: 'LimiterState.sweepKeys',

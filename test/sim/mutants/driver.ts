@@ -5,6 +5,7 @@ export const DRIVER: readonly Mutant[] = [
   {
     id: 'D8',
     bug: 'the disk is never found to answer again',
+    faults: ['slowDisk', 'diskError'],
     law: 'a quorum makes progress',
     edits: [
       { in: 'GroupCommit.#written', find: 'if (this.#isStalled) this.#setStalled(false);', replace: '' },

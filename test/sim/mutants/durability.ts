@@ -98,6 +98,7 @@ export const DURABILITY: readonly Mutant[] = [
   {
     id: 'X6',
     bug: 'what was written is stable, whatever the log holds now',
+    faults: ['huntLeaders', 'slowDisk', 'isolateLeader'],
     edits: [
       {
         in: 'RaftLog.stableTo',

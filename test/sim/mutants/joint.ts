@@ -73,6 +73,7 @@ export const JOINT: readonly Mutant[] = [
   {
     id: 'J6',
     bug: 'there is room for each of the limits, and not for all of them',
+    features: ['smallStates', 'severalLimits'],
     law: 'no state grows beyond its cap',
     edits: [
       {

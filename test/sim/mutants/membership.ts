@@ -47,6 +47,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
   {
     id: 'I1',
     bug: 'another incarnation under a known id is not refused',
+    faults: ['restoreDirectory', 'makeAnew', 'loseDirectory'],
     edits: [
       {
         in: 'Admission.trustIn',

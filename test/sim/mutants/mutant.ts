@@ -1,7 +1,7 @@
 /** What a mutant is. The lists are in the files beside this one, by area; `all.ts` has them together. */
 import type { Seams } from '../node-world.ts';
 import type { Feature } from '../features.ts';
-import type { Kind } from '../kinds.ts';
+import type { FaultName, Kind } from '../kinds.ts';
 
 /** One edit by meaning: a statement, or a part of one, in a named place. Files may be renamed and lines may move. */
 export interface Edit {
@@ -34,5 +34,7 @@ export interface Mutant {
   readonly world?: Kind;
   /** What the worlds have that show it; absent: what its area says (all.ts). */
   readonly features?: readonly Feature[];
+  /** What breaks in those worlds; absent: what its area says. */
+  readonly faults?: readonly FaultName[];
   readonly unitTest?: UnitTest;
 }

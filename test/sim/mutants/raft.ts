@@ -195,6 +195,7 @@ export const RAFT: readonly Mutant[] = [
   {
     id: 'L11',
     bug: 'a leader counts its own entries before they are on its disk',
+    faults: ['slowDisk', 'crashLeader', 'huntLeaders'],
     law: 'what is committed is on a quorum of disks',
     edits: [{ in: 'ownLogIsStable', find: 'state.log.stable', replace: 'state.log.lastIndex' }],
   },
@@ -238,6 +239,7 @@ export const RAFT: readonly Mutant[] = [
   {
     id: 'L16',
     bug: 'a leader that lost its office keeps what it had uncommitted on its account',
+    features: ['smallLogs'],
     law: 'in health every request is decided',
     edits: [
       {

@@ -164,6 +164,7 @@ export const ROUTER: readonly Mutant[] = [
   {
     id: 'T1',
     bug: 'what was refused at its deadline is still sent',
+    features: ['shortDeadlines'],
     law: 'nodes ask only for what a client waits for',
     edits: [{ in: 'Router.#release', find: 'if (open.isSettled) continue;', replace: '' }],
   },
@@ -256,6 +257,7 @@ export const ROUTER: readonly Mutant[] = [
   {
     id: 'T17',
     bug: 'a frame never sent is taken for one whose fate is unknown',
+    faults: ['stuckRequests', 'oneWay', 'pause'],
     law: 'certainly nothing is said of what never left',
     edits: [
       {
