@@ -75,13 +75,15 @@ const REQUESTS: readonly Feature[] = [
 ];
 
 /** The worlds in which bugs of an area show: without what they have a seed says nothing of them. */
-const THEME_OF: Readonly<Record<string, Omit<Theme, 'kind'>>> = {
+const THEME_OF: Readonly<Record<string, Theme>> = {
   clock: {
+    // Clocks are found out in seconds: short worlds end before.
+    kind: 'usual',
     features: ['drift', 'wallSkew', 'timestamps'],
     faults: ['wrongClock', 'wallJump', 'crashLeader', 'handOver'],
   },
-  limiter: { features: [...REQUESTS, 'looks'], faults: ['newRules', 'handOver'] },
-  customers: { features: ['documents', 'customers', 'ids', 'meters'] },
+  limiter: { kind: 'usual', features: [...REQUESTS, 'looks'], faults: ['newRules', 'handOver'] },
+  customers: { kind: 'usual', features: ['documents', 'customers', 'ids', 'meters'] },
   joint: { features: REQUESTS },
   batches: { features: ['batches', 'ids', 'repeats'] },
   matching: { features: ['documents', 'customers', 'ids', 'repeats'], faults: ['newRules', 'handOver'] },
@@ -104,8 +106,8 @@ const THEME_OF: Readonly<Record<string, Omit<Theme, 'kind'>>> = {
     features: [...REQUESTS, 'eagerSnapshots', 'members'],
     faults: ['crash', 'crashAll', 'loseDirectory'],
   },
-  membership: { features: ['members'], faults: ['loseDirectory', 'makeAnew', 'crash'] },
-  placement: { features: ['members', 'labels'] },
+  membership: { kind: 'usual', features: ['members'], faults: ['loseDirectory', 'makeAnew', 'crash'] },
+  placement: { kind: 'usual', features: ['members', 'labels'] },
   router: { features: ['ids', 'repeats'], faults: ['isolate', 'oneWay', 'pause', 'stop', 'crashLeader'] },
   'rules-version': { features: REQUESTS, faults: ['newRules', 'handOver'] },
   wire: { features: REQUESTS },
@@ -116,8 +118,9 @@ export function themeOf(id: string): Theme {
   const [area = ''] =
     Object.entries(MUTANTS_BY_AREA).find(([, list]) => list.some((one) => one.id === id)) ?? [];
   const mutant = mutantOf(id);
-  const { features = THEME_OF[area]?.features, faults = THEME_OF[area]?.faults } = mutant;
-  return { kind: mutant.world ?? 'small', features, faults };
+  const theme = THEME_OF[area];
+  const { features = theme?.features, faults = theme?.faults } = mutant;
+  return { kind: mutant.world ?? theme?.kind ?? 'small', features, faults };
 }
 
 /** @throws if there is none */
