@@ -84,9 +84,9 @@ const CROWDED: readonly FaultName[] = ['crowd', 'fullMemory', 'lowDisk', 'stuckR
 
 export function drawKind(random: Random): Kind {
   const unit = random.unit();
-  if (unit < 0.28) return 'usual';
-  if (unit < 0.38) return 'small';
-  if (unit < 0.42) return 'calm';
+  if (unit < 0.33) return 'usual';
+  if (unit < 0.43) return 'small';
+  if (unit < 0.47) return 'calm';
   if (unit < 0.53) return 'short-reigns';
   if (unit < 0.88) return 'far-behind';
   return unit < 0.94 ? 'idle' : 'crowded';

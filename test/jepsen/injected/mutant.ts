@@ -7,4 +7,4 @@ const id = process.env['QUORATE_TEST_MUTANT'];
 const mutant = NODE_MUTANTS.find((candidate) => candidate.id === id);
 if (mutant === undefined) throw new Error(`there is no mutant ${id ?? ''}`);
 const data = await compiled(Sources.read().edited(mutant.edits));
-register('../../sim/mutants/hooks.js', import.meta.url, { data });
+register('./hooks.js', import.meta.url, { data });

@@ -75,15 +75,13 @@ const REQUESTS: readonly Feature[] = [
 ];
 
 /** The worlds in which bugs of an area show: without what they have a seed says nothing of them. */
-const THEME_OF: Readonly<Record<string, Theme>> = {
+const THEME_OF: Readonly<Record<string, Omit<Theme, 'kind'>>> = {
   clock: {
-    // Clocks are found out in seconds: short worlds end before.
-    kind: 'usual',
     features: ['drift', 'wallSkew', 'timestamps'],
     faults: ['wrongClock', 'wallJump', 'crashLeader', 'handOver'],
   },
-  limiter: { kind: 'usual', features: [...REQUESTS, 'looks'], faults: ['newRules', 'handOver'] },
-  customers: { kind: 'usual', features: ['documents', 'customers', 'ids', 'meters'] },
+  limiter: { features: [...REQUESTS, 'looks'], faults: ['newRules', 'handOver'] },
+  customers: { features: ['documents', 'customers', 'ids', 'meters'] },
   joint: { features: REQUESTS },
   batches: { features: ['batches', 'ids', 'repeats'] },
   matching: { features: ['documents', 'customers', 'ids', 'repeats'], faults: ['newRules', 'handOver'] },
@@ -106,8 +104,8 @@ const THEME_OF: Readonly<Record<string, Theme>> = {
     features: [...REQUESTS, 'eagerSnapshots', 'members'],
     faults: ['crash', 'crashAll', 'loseDirectory'],
   },
-  membership: { kind: 'usual', features: ['members'], faults: ['loseDirectory', 'makeAnew', 'crash'] },
-  placement: { kind: 'usual', features: ['members', 'labels'] },
+  membership: { features: ['members'], faults: ['loseDirectory', 'makeAnew', 'crash'] },
+  placement: { features: ['members', 'labels'] },
   router: { features: ['ids', 'repeats'], faults: ['isolate', 'oneWay', 'pause', 'stop', 'crashLeader'] },
   'rules-version': { features: REQUESTS, faults: ['newRules', 'handOver'] },
   wire: { features: REQUESTS },
@@ -120,7 +118,7 @@ export function themeOf(id: string): Theme {
   const mutant = mutantOf(id);
   const theme = THEME_OF[area];
   const { features = theme?.features, faults = theme?.faults } = mutant;
-  return { kind: mutant.world ?? theme?.kind ?? 'small', features, faults };
+  return { kind: mutant.world ?? 'usual', features, faults };
 }
 
 /** @throws if there is none */

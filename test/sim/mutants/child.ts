@@ -3,7 +3,7 @@
  * as JSON and prints a `Fate`.
  */
 import { readFileSync } from 'node:fs';
-import { register } from 'node:module';
+import { loadHash32 } from '../../../src/partition/hash.ts';
 import { mutantOf, themeOf } from './all.ts';
 import type { Fate, Task } from './run.ts';
 
@@ -13,12 +13,9 @@ function end(fate: Fate): never {
   process.exit(0);
 }
 
-const { id, modules, seeds, script } = JSON.parse(readFileSync(0, 'utf8')) as Task;
+const { id, seeds, script } = JSON.parse(readFileSync(0, 'utf8')) as Task;
 const { seams } = mutantOf(id);
 const theme = themeOf(id);
-// Before anything of the product is loaded.
-register('./hooks.js', import.meta.url, { data: new Map(modules) });
-const { loadHash32 } = await import('../../../src/partition/hash.ts');
 if (script !== undefined) {
   const { firstCrash } = await import('../crash-points/command.ts');
   const { violation, runs } = await firstCrash(seams, script === '' ? undefined : script);

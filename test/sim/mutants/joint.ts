@@ -45,7 +45,6 @@ export const JOINT: readonly Mutant[] = [
   {
     id: 'J4',
     bug: 'a state from a snapshot remembers the first limit of a request only',
-    world: 'usual',
     law: 'replicas at the same index are equal',
     edits: [
       {
@@ -74,7 +73,6 @@ export const JOINT: readonly Mutant[] = [
   {
     id: 'J6',
     bug: 'there is room for each of the limits, and not for all of them',
-    world: 'usual',
     features: ['smallStates', 'severalLimits'],
     law: 'no state grows beyond its cap',
     edits: [

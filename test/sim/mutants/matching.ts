@@ -29,7 +29,6 @@ export const MATCHING: readonly Mutant[] = [
   {
     id: 'A3',
     bug: 'reservations of a request that an earlier attempt was granted are kept',
-    world: 'usual',
     law: 'who is not granted leaves nothing charged',
     edits: [
       {
@@ -60,7 +59,6 @@ export const MATCHING: readonly Mutant[] = [
   {
     id: 'A6',
     bug: 'a partition grants by limits that other rules have found than it decides by',
-    world: 'usual',
     law: 'nothing is granted by limits that other rules have found',
     edits: [
       {

@@ -1,12 +1,11 @@
 /** Runs mutants, each in a process of its own, and says what caught it. One that did not run was not caught. */
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Mutant } from './mutant.ts';
+import { MutatedCopy } from './mutated-copy.ts';
 import { compiled, Sources } from './places.ts';
 
 const run = promisify(execFile);
-const CHILD = fileURLToPath(new URL('child.js', import.meta.url));
 const VITEST = 'node_modules/vitest/vitest.mjs';
 /** On a machine that has other things to do. A mutant may make a step that never ends. */
 const SEED_MILLIS_MAX = 20_000;
@@ -14,8 +13,6 @@ const RUN_MILLIS_MIN = 600_000;
 
 export interface Task {
   readonly id: string;
-  /** What stands in the place of compiled modules, by path. */
-  readonly modules: readonly (readonly [string, string])[];
   readonly seeds: readonly number[];
   /** Instead of seeds: the script of crash points, or '' for all of them. */
   readonly script?: string | undefined;
@@ -61,15 +58,18 @@ async function fateOf(mutant: Mutant, sources: Sources, plan: Plan): Promise<Fat
   const seeds = plan.seedsOf(mutant);
   const script = mutant.script ?? (plan.crashPoints ? '' : undefined);
   const timeout = Math.max(RUN_MILLIS_MIN, seeds.length * SEED_MILLIS_MAX);
+  let copy: MutatedCopy | undefined;
   try {
-    const modules = [...(await compiled(sources.edited(edits)))];
-    const child = run(process.execPath, [CHILD], { timeout });
-    child.child.stdin?.end(JSON.stringify({ id, modules, seeds, script } satisfies Task));
+    copy = await MutatedCopy.make(await compiled(sources.edited(edits)));
+    const child = run(process.execPath, [copy.child], { timeout });
+    child.child.stdin?.end(JSON.stringify({ id, seeds, script } satisfies Task));
     return JSON.parse((await child).stdout) as Fate;
   } catch (error) {
     const { killed, stderr } = error as { readonly killed?: boolean; readonly stderr?: unknown };
     const reason = /^\w*Error: .*$/m.exec(String(stderr ?? error))?.[0] ?? String(error).split('\n')[0];
     return { runs: 0, failure: killed === true ? `no end within ${timeout / 1_000} s` : reason };
+  } finally {
+    await copy?.remove();
   }
 }
 
