@@ -44,7 +44,6 @@ const config = validateConfig({
   replicas: 1,
   timing: { requestDeadlineMillis: 60_000 },
   rules: {
-    version: 1,
     requestIdHorizonMillis: HOUR_MILLIS,
     partitionBytesMax: 4 * 2 ** 30,
     rules: [{ id: 'default', limit: 1_000, windowMillis: HOUR_MILLIS, clock: 'cluster' }],

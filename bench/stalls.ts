@@ -89,10 +89,10 @@ class Replica {
       options: PARTITION_DEFAULTS,
       monotonicMillis: () => this.nowMillis,
       wallMillis: () => this.nowMillis,
-      ruleTable: tableOf(1),
       requestProposal: () => undefined,
       leaderChanged: () => undefined,
     });
+    this.partition.wantRules(tableOf(1));
   }
 
   entry(data: Uint8Array): Entry {

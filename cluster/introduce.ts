@@ -4,9 +4,8 @@ import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
 import { urlOf } from './processes.ts';
-import { isOverruled } from '../src/node/rules-in-force.ts';
 
-type ShownRules = Pick<RuleTable, 'version' | 'rules'>;
+type ShownRules = Pick<RuleTable, 'rules'>;
 
 const RULES_SHOWN_MAX = 10;
 
@@ -21,24 +20,13 @@ export function describeLeaders(status: ClusterReport): string {
   return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
 }
 
-function sayRules({ version, rules }: ShownRules, inForce: ShownRules): void {
+function sayRules(inForce: ShownRules): void {
   for (const { id, limit, windowMillis } of inForce.rules.slice(0, RULES_SHOWN_MAX))
     console.log(
       `  rule '${id}': ${limit} per ${windowMillis} ms for each user or key, on all nodes together`,
     );
   const more = inForce.rules.length - RULES_SHOWN_MAX;
   if (more > 0) console.log(`  and ${more} more; GET /v1/rules tells all`);
-  if (!isOverruled({ version, rules }, inForce)) return;
-  if (inForce.version > version) {
-    console.log(
-      `  they are of version ${inForce.version}, and newer than those of cluster.json (${version})`,
-    );
-    return;
-  }
-  console.log(
-    `  cluster.json says something else under the same version, ${version}: to have that in force, raise`,
-  );
-  console.log(`  rules.version above ${inForce.version} and start again, or use --limit and --window`);
 }
 
 export function introduce(
@@ -60,7 +48,7 @@ export function introduce(
   }
   console.log('');
   console.log(`  ${describeLeaders(status)}`);
-  sayRules(config.rules, status.rules ?? config.rules);
+  sayRules(status.rules ?? config.rules);
   console.log(`  data and logs in ${data}; any node answers any request:`);
   console.log('');
   const trust = tls?.doors === undefined ? '' : ` --cacert ${resolvePath(tls.ca, data, first.id)}`;

@@ -4,7 +4,6 @@
  */
 import {
   createCluster,
-  defaultRule,
   deleteCluster,
   localAddress,
   readCluster,
@@ -15,8 +14,6 @@ import { AlreadyRunningError } from '../src/cli/explain-error.ts';
 import { type LocalNodes, localNodes } from '../src/cli/local-nodes.ts';
 import { makeAllCertificates } from '../src/cli/make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster.ts';
-import type { RuleTable } from '../src/limiter/rules.ts';
-import { isOverruled } from '../src/node/rules-in-force.ts';
 import { deleteCertificates } from '../src/tls/certificate-files.ts';
 import { assertPortsFree } from './free-ports.ts';
 import { clusterReport, isAnswering, trustNodes } from './processes.ts';
@@ -74,6 +71,13 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
       `${partitions} does not fit the cluster in ${data}, which has ${stored.partitions}, for good: ${freshly}`,
     );
   }
+  for (const name of ['limit', 'window'] as const) {
+    if (options[name] === undefined) continue;
+    throw new ConfigError(
+      `--${name}`,
+      `is for a new cluster: the one in ${data} has its rules already; start it, and change them with \`npx quorate rules apply\``,
+    );
+  }
   if (options.tls === true && stored.tls === undefined) {
     throw new ConfigError(
       '--tls',
@@ -84,7 +88,6 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
   return validateConfig({
     ...stored,
     nodes: addresses(stored, local, options),
-    rules: rules(stored, local.rules, options),
   });
 }
 
@@ -150,28 +153,4 @@ function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, 
   }
   if (ids.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');
   return started;
-}
-
-/**
- * A default rule that is given and is not in force gets a newer version than what is, so that the leaders replicate it.
- * Recorded grants stay.
- */
-function rules(
-  stored: ClusterConfig,
-  inForce: RuleTable | undefined,
-  options: StartOptions,
-): ClusterConfig['rules'] {
-  const [current, ...others] = stored.rules.rules;
-  if (current === undefined) return stored.rules;
-  const limit = options.limit ?? current.limit;
-  const windowMillis = options.window ?? current.windowMillis;
-  const isGiven = options.limit !== undefined || options.window !== undefined;
-  const isOverruledNow = inForce !== undefined && isOverruled(stored.rules, inForce);
-  const isOther = limit !== current.limit || windowMillis !== current.windowMillis;
-  if (!isGiven || !(isOther || isOverruledNow)) return stored.rules;
-  return {
-    ...stored.rules,
-    version: Math.max(stored.rules.version, inForce?.version ?? 0) + 1,
-    rules: [{ ...defaultRule(limit, windowMillis), id: current.id, clock: current.clock }, ...others],
-  };
 }

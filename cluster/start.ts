@@ -36,10 +36,10 @@ async function sayWhoStays(config: ClusterConfig, nodes: StartedNodes | undefine
   }
 }
 
-/** The rules of the file reach the partitions soon after these have leaders. */
+/** The first rules reach the partitions soon after these have leaders. */
 async function waitForRules(config: ClusterConfig, status: ClusterReport): Promise<ClusterReport> {
   let latest = status;
-  for (let i = 0; i < RULES_LOOKS_MAX && (latest.rules?.version ?? 0) < config.rules.version; i += 1) {
+  for (let i = 0; i < RULES_LOOKS_MAX && latest.rules === null; i += 1) {
     await new Promise((resolve) => setTimeout(resolve, RULES_LOOK_MILLIS));
     latest = (await clusterReport(config)) ?? latest;
   }

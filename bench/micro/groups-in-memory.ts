@@ -133,16 +133,17 @@ export class GroupsInMemory {
 
   #partition(nodeId: number, partition: number, raft: MultiRaft): Partition {
     const nowMillis = (): number => this.#nowMillis;
-    return new Partition({
+    const replica = new Partition({
       partition,
       nodeId,
       clock: new GroupClock(nowMillis, nowMillis),
       options: PARTITION_DEFAULTS,
       monotonicMillis: nowMillis,
       wallMillis: nowMillis,
-      ruleTable: RULES,
       requestProposal: () => raft.requestProposal(groupOfPartition(partition)),
       leaderChanged: () => undefined,
     });
+    replica.wantRules(RULES);
+    return replica;
   }
 }

@@ -5,6 +5,7 @@
  */
 import { Command } from 'commander';
 import type { Decision } from '../../src/api/answer.ts';
+import { questionOf } from '../../src/api/question.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Answer } from '../../src/partition/answer.ts';
 import { integerFrom } from '../../src/cli/options.ts';
@@ -113,7 +114,7 @@ function measureDenial({ nodes, cellMillis }: MicroOptions): number {
 /** What it costs to count an answer: to users of whom some come back, and to users who all come once in a long while. */
 function measureCounting({ cellMillis }: MicroOptions, users: number): number {
   const usage = new DoorUsage({ monotonicMillis: () => performance.now(), wallMillis: () => Date.now() });
-  const requests = Array.from({ length: users }, (_, user) => ({ userId: `user-${user}` }));
+  const requests = Array.from({ length: users }, (_, user) => questionOf({ userId: `user-${user}` }));
   const decision: Decision = {
     allowed: true,
     ruleId: 'open',

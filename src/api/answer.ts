@@ -102,6 +102,3 @@ export type AllowAnswer =
   | Invalid
   | ConflictingId
   | Unavailable;
-
-/** Told once. `partition` is that of the user: a receipt is unique within it. */
-export type AllowDone = (answer: AllowAnswer, partition: number) => void;

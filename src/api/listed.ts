@@ -5,11 +5,11 @@
 import type { ConflictingId, Invalid, LimitStanding, Unavailable } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import {
-  type DescribedAnswer,
-  type DescribedRequest,
+  type AskAnswer,
+  type Question,
   DESCRIPTOR_NAME_BYTES_MAX,
   DESCRIPTOR_VALUE_BYTES_MAX,
-} from './described.ts';
+} from './question.ts';
 import { COST_MAX } from './request.ts';
 import type { StatedRule } from './stated-rule.ts';
 
@@ -67,7 +67,7 @@ export type ListedAnswer =
       /** As many as the request has lists, in their order. If it is denied, at least one is over. */
       readonly lists: readonly ListOutcome[];
       /** What was decided, for whoever counts answers; absent: nothing was charged, and nobody was asked for a grant. */
-      readonly decided?: DescribedAnswer;
+      readonly decided?: AskAnswer;
     }
   | Invalid
   | ConflictingId
@@ -108,10 +108,9 @@ function wrong(field: string, bound: string): Invalid {
 }
 
 /** As it is counted beside requests that are described by names: by its first list, at the largest cost of all. */
-export function asDescribed({ lists }: ListedRequest): DescribedRequest {
+export function asQuestion({ lists }: ListedRequest): Question {
   const entries = lists[0]?.entries ?? [];
   return {
-    ask: 'described',
     descriptors: new Map(entries.map(({ key, value }) => [key, value])),
     cost: Math.max(1, ...lists.map(({ cost }) => cost)),
   };

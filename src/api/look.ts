@@ -4,6 +4,15 @@
  */
 import type { Invalid, LimitStanding, Receipt, Unavailable } from './answer.ts';
 
+/** What callers ask. */
+export interface LookQuestion {
+  /** Which key, as rules make it: `user=ada`. 1 to `KEY_BYTES_MAX` bytes. */
+  readonly key: string;
+  /** The id of a rule, or one that is stated, 1 to `RULE_ID_BYTES_MAX` bytes; absent: all that count by such keys. */
+  readonly rule?: string | undefined;
+}
+
+/** What a partition is asked. */
 export interface LookRequest {
   readonly ask: 'look';
   /** Who is looked at: 1 to `KEY_BYTES_MAX` bytes. */

@@ -3,7 +3,7 @@
  * done once. Plain data, and the check of what is asked.
  */
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
-import type { DescribedRequest } from './described.ts';
+import type { Question } from './question.ts';
 
 export interface RefundRequest {
   readonly ask: 'refund';
@@ -29,9 +29,8 @@ export interface Refund {
 
 export type RefundAnswer = { readonly kind: 'refund'; readonly refund: Refund } | Invalid | Unavailable;
 
-/** Of a request whose limits rules found: by what it was, not by a key. */
-export interface DescribedRefund extends Pick<DescribedRequest, 'descriptors'> {
-  readonly ask: 'refund described';
+/** What was granted to a question: by what that was, not by a key. */
+export interface RefundQuestion extends Pick<Question, 'descriptors' | 'rule'> {
   /** As the request had it: 1 to `REQUEST_ID_BYTES_MAX` bytes. */
   readonly requestId: string;
 }
@@ -43,7 +42,7 @@ export interface KeptLimit {
   readonly userId: string;
 }
 
-export type DescribedRefundAnswer =
+export type RefundQuestionAnswer =
   | {
       readonly kind: 'refund';
       readonly refund: Refund;
@@ -56,4 +55,4 @@ export type DescribedRefundAnswer =
   | Unavailable;
 
 /** Told once. `partition` is that of the first key. */
-export type DescribedRefundDone = (answer: DescribedRefundAnswer, partition: number) => void;
+export type RefundQuestionDone = (answer: RefundQuestionAnswer, partition: number) => void;

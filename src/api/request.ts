@@ -7,8 +7,10 @@ import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import type { CustomerGuard } from './customer.ts';
 
 // A node refuses frames with what is beyond its bounds, and breaks the connection: other bounds need a new version (`versions.ts`).
-/** The longest user id in UTF-8 bytes. */
-export const KEY_BYTES_MAX = 256;
+/** The longest `userId` that callers may name, in UTF-8 bytes. */
+export const USER_ID_BYTES_MAX = 256;
+/** The longest key that a limit counts by, in UTF-8 bytes: the longest user id has one, whatever letters it has. */
+export const KEY_BYTES_MAX = 1_024;
 /** The longest rule id in UTF-8 bytes. */
 export const RULE_ID_BYTES_MAX = 128;
 /** The largest cost of one request; the smallest is 1. */

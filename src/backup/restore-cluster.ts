@@ -88,7 +88,8 @@ export interface Restored {
 export async function restoreCluster(init: RestoreInit): Promise<Restored> {
   const { backup, data } = init;
   const { partitions } = backup.manifest;
-  const config = validateConfig({ ...init.config, partitions, rules: backup.rules });
+  const { version: _, ...rules } = backup.rules;
+  const config = validateConfig({ ...init.config, partitions, rules });
   const hash = await loadHash32();
   const members = membersOf(config, hash);
   const record = restoredRecord(init, config, hash);
@@ -139,13 +140,19 @@ function restoredRecord(
     return { ...addresses, ...labelsOf(others), ...founder };
   });
   const { replicas, partitions } = config;
-  const create = { type: 'create', nodes, replicas, partitions, clusterVersion: VERSIONS.max } as const;
+  const { rules, definitions, tokens } = backup.record.state;
+  const create = {
+    type: 'create',
+    nodes,
+    replicas,
+    partitions,
+    rules,
+    clusterVersion: VERSIONS.max,
+  } as const;
   const { record } = applyMetaCommand(undefined, create, hash);
   if (record === undefined) throw new ConfigError('nodes', 'make no cluster');
-  const { rules, definitions, tokens } = backup.record.state;
   const state = {
     ...record.state,
-    ...(rules !== undefined && { rules }),
     ...(definitions !== undefined && { definitions }),
     ...(tokens !== undefined && !withoutTokens && { tokens }),
   };

@@ -22,8 +22,8 @@ export async function examineConfig(
   }
   try {
     const config = parseCluster(text, path);
-    const { nodes, partitions, replicas, rules } = config;
-    const found = `${nodes.length} nodes, ${partitions} partitions of ${replicas} copies, rules version ${rules.version}`;
+    const { nodes, partitions, replicas } = config;
+    const found = `${nodes.length} nodes, ${partitions} partitions of ${replicas} copies`;
     return { findings: [ok(CHECK, found)], config };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

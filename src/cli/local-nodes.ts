@@ -7,9 +7,7 @@ import type { NodeId } from '../../raft/types.ts';
 import { hasStore } from '../../storage/files.ts';
 import { nodeDirectory } from '../config/cluster-directory.ts';
 import type { ClusterConfig } from '../config/config.ts';
-import type { RuleTable } from '../limiter/rules.ts';
 import { type KnownMembers, readKnownMembers } from '../node/member-cache.ts';
-import { rulesInForce } from '../node/rules-in-force.ts';
 
 export interface LocalNodes {
   /** Those whose database is here, by id. */
@@ -18,15 +16,12 @@ export interface LocalNodes {
   readonly members: readonly NodeId[];
   /** Known to have been removed. */
   readonly removed: ReadonlySet<NodeId>;
-  /** The newest rules that any of them knows to be in force. */
-  readonly rules: RuleTable | undefined;
 }
 
 export async function localNodes(directory: string, { founders }: ClusterConfig): Promise<LocalNodes> {
   const here: NodeId[] = [];
   const removed = new Set<NodeId>();
   let newest: KnownMembers | undefined;
-  const tables: { readonly ruleTable: RuleTable | undefined }[] = [];
   for (const name of await readdir(directory)) {
     const id = Number(/^node-(\d+)$/.exec(name)?.[1] ?? 0);
     const database = nodeDirectory(directory, id);
@@ -34,14 +29,13 @@ export async function localNodes(directory: string, { founders }: ClusterConfig)
     here.push(id);
     const known = await readKnownMembers(database);
     if (known === undefined) continue;
-    tables.push({ ruleTable: known.rules });
     if (known.isRemoved) removed.add(id);
     if (newest === undefined || isNewer(known, newest)) newest = known;
   }
   for (const id of newest?.retired ?? []) if (newest?.nodes.includes(id) !== true) removed.add(id);
   const members =
     newest !== undefined && newest.nodes.length > 0 ? newest.nodes : founders.map(({ id }) => id);
-  return { here: here.sort((a, b) => a - b), members, removed, rules: rulesInForce(tables) };
+  return { here: here.sort((a, b) => a - b), members, removed };
 }
 
 function isNewer(a: KnownMembers, b: KnownMembers): boolean {

@@ -9,7 +9,14 @@ import { guarded } from './guarded.ts';
 import { HttpTransport } from './http-transport.ts';
 import { LocalShares } from './local-share.ts';
 import { checkFailMode, type ClientOptions, type Settings, settingsOf } from './options.ts';
-import { copyOf, encodeRequest, type PermitAnswer, type PermitRequest, subjectOf } from './permit.ts';
+import {
+  copyOf,
+  encodeRequest,
+  onlyUserOf,
+  type PermitAnswer,
+  type PermitRequest,
+  subjectOf,
+} from './permit.ts';
 import { type AbortSignalLike, type PermitGranted, PermitLines, type Question } from './permit-lines.ts';
 
 export interface WaitOptions {
@@ -86,7 +93,8 @@ export class QuorateClient {
     let id = own ?? draw();
     encodeRequest(request, id);
     const asked = copyOf(request);
-    const { cost = 1, descriptors } = asked;
+    const { cost = 1 } = asked;
+    const isDescribed = onlyUserOf(asked) === undefined;
     return this.#lines.wait({
       subject: subjectOf(asked),
       cost,
@@ -98,7 +106,7 @@ export class QuorateClient {
         if (!isRepeat) id = own ?? draw();
         const answer = await this.#allow(asked, id, { isRepeat, doubt });
         // Rules that find limits may count another cost than that of the request.
-        if (answer.kind === 'denied' && descriptors === undefined && cost > answer.limit)
+        if (answer.kind === 'denied' && !isDescribed && cost > answer.limit)
           throw new CostAboveLimitError(cost, answer.limit);
         return answer;
       },
@@ -128,14 +136,16 @@ export class QuorateClient {
       this.#tell({ type: 'answered', outcome: 'denied', isCached: true, attempts: 0, tookMillis: 0 });
       return cached;
     }
-    const isDescribed = request.descriptors !== undefined;
-    const key = isDescribed ? undefined : request.userId;
+    const key = onlyUserOf(request);
     const outcome = await this.#ask({ body, key, subject, isRepeatable: requestId !== undefined });
     this.#tellAnswered(outcome, startedMillis);
     const { answer, error, sentMillis } = outcome;
     if (outcome.mayHaveCounted || error?.isDefinite === false) doubt?.();
     if (answer === undefined) return this.#undecided(error, { subject, cost, failMode });
-    this.#denials.note(answer, mayBeCached ? { subject, cost, isDescribed, sentMillis } : undefined);
+    this.#denials.note(
+      answer,
+      mayBeCached ? { subject, cost, isDescribed: key === undefined, sentMillis } : undefined,
+    );
     return answer;
   }
 

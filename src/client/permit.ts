@@ -1,7 +1,6 @@
 /** What is asked for a grant and what is answered, as users of the client see it; and one as the JSON of the cluster has the other. */
 import { createHash } from 'node:crypto';
-import { invalidInDescribed } from '../api/described.ts';
-import { invalidIn } from '../api/request.ts';
+import { invalidInQuestion, invalidInUser, USER } from '../api/question.ts';
 import { InvalidRequestError } from './errors.ts';
 import type { FailMode } from './options.ts';
 
@@ -14,26 +13,26 @@ interface Asked {
   readonly timestampMillis?: number | undefined;
   /** 1 to 128 bytes: yours, to repeat the same request later. Without it the client draws one for its own retries. */
   readonly requestId?: string | undefined;
+  /** By this one alone: the id of one with `named: true`, or one that is stated, such as `100/60000ms`. Default: all that match. */
+  readonly rule?: string | undefined;
   /** Instead of that of the client. */
   readonly failMode?: FailMode | undefined;
 }
 
-/** A grant is asked for by one rule, or under all limits that the rules find for a description. */
-export type PermitRequest =
-  | (Asked & {
-      /** Whose budget: 1 to 256 bytes. */
-      readonly userId: string;
-      /** Default: the first rule. */
-      readonly rule?: string | undefined;
-      readonly descriptors?: undefined;
-    })
-  | (Asked & {
-      /** 1 to 16 names with texts: `user`, `ip`, `endpoint`, or whatever the rules ask for. */
-      readonly descriptors: Readonly<Record<string, string>>;
-      /** The descriptor `user`. */
-      readonly userId?: string | undefined;
-      readonly rule?: undefined;
-    });
+/** A grant is asked for under all limits that the rules find, or by one rule. It is known who asks, what is asked, or both. */
+export type PermitRequest = Asked &
+  (
+    | {
+        /** The descriptor `user`: 1 to 256 bytes. */
+        readonly userId: string;
+        readonly descriptors?: Readonly<Record<string, string>> | undefined;
+      }
+    | {
+        readonly userId?: string | undefined;
+        /** 1 to 16 names with texts: `user`, `ip`, `endpoint`, or whatever the rules ask for. */
+        readonly descriptors: Readonly<Record<string, string>>;
+      }
+  );
 
 /** Where the decision stands in the log: see `decided` in the documentation of the HTTP door. */
 export interface PermitReceipt {
@@ -111,31 +110,34 @@ export function encodeRequest(request: PermitRequest, requestId: string | undefi
     throw new InvalidRequestError('request', 'the request must be an object');
   const { userId, rule, descriptors, cost, timestampMillis } = request;
   const rest = { cost, timestampMillis, requestId };
-  const user = userId === undefined ? {} : { user: userId };
   if (descriptors !== undefined && (typeof descriptors !== 'object' || descriptors === null))
     throw new InvalidRequestError('descriptors', 'descriptors must be an object of names and texts');
-  const both = descriptors !== undefined && userId !== undefined && descriptors['user'] !== undefined;
-  if (both && descriptors['user'] !== userId)
+  const both = descriptors !== undefined && userId !== undefined && descriptors[USER] !== undefined;
+  if (both && descriptors[USER] !== userId)
     throw new InvalidRequestError('userId', 'userId and the descriptor user must be the same');
-  if (descriptors !== undefined && rule !== undefined)
-    throw new InvalidRequestError('rule', 'rule must be absent where descriptors find the rules');
+  const named = new Map(Object.entries(descriptorsOf(request)));
+  const isUser = userId !== undefined || descriptors === undefined;
   const invalid =
-    descriptors === undefined
-      ? invalidIn({ userId: userId ?? '', ruleId: rule, ...rest })
-      : invalidInDescribed({
-          ask: 'described',
-          descriptors: new Map(Object.entries({ ...descriptors, ...user })),
-          ...rest,
-        });
+    (isUser ? invalidInUser({ userId: userId ?? '', rule, ...rest }) : undefined) ??
+    invalidInQuestion({ descriptors: named, rule, ...rest });
   if (invalid !== undefined) throw new InvalidRequestError(invalid.field, invalid.message);
   return JSON.stringify({ userId, rule, descriptors, ...rest });
 }
 
 /** The same text for whatever is decided alike, but for its cost, and another for all else. Of a long one the digest: many are remembered. */
-export function subjectOf({ userId, rule, descriptors }: PermitRequest): string {
-  if (descriptors === undefined) return brief(JSON.stringify([userId, rule]));
-  const named = Object.entries(descriptors).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return brief(JSON.stringify([userId, rule, named]));
+export function subjectOf(request: PermitRequest): string {
+  const named = Object.entries(descriptorsOf(request)).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return brief(JSON.stringify([request.rule, named]));
+}
+
+/** Who asks, if nothing else is said of the request; else undefined. */
+export function onlyUserOf(request: PermitRequest): string | undefined {
+  const { [USER]: user, ...others } = descriptorsOf(request);
+  return Object.keys(others).length === 0 ? user : undefined;
+}
+
+function descriptorsOf({ userId, descriptors }: PermitRequest): Readonly<Record<string, string>> {
+  return { ...descriptors, ...(userId !== undefined && { [USER]: userId }) };
 }
 
 function brief(subject: string): string {

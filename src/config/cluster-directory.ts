@@ -178,7 +178,6 @@ export function localConfig(options: LocalClusterOptions): ClusterConfig {
     partitions: options.partitions ?? PARTITIONS_PER_NODE * options.nodes,
     replicas: Math.min(3, options.nodes),
     rules: {
-      version: 1,
       rules: [defaultRule(options.limit, options.windowMillis)],
       requestIdHorizonMillis: REQUEST_ID_HORIZON_MILLIS_DEFAULT,
       clockDriftPpm: CLOCK_DRIFT_PPM_DEFAULT,

@@ -27,7 +27,8 @@ export interface ClusterConfig {
   readonly partitions: number;
   /** Copies of each partition. */
   readonly replicas: number;
-  readonly rules: RuleTable;
+  /** What the cluster is created with, as version 1. After that group 0 says which rules there are. */
+  readonly rules: FirstRules;
   readonly timing: Timing;
   /** A node with less free disk space than this, in bytes, proposes nothing. */
   readonly freeFloorBytes: number;
@@ -47,6 +48,9 @@ export interface ClusterConfig {
   /** They count beside those that the cluster keeps, from before this node knows any of those. */
   readonly tokens?: readonly TokenEntry[];
 }
+
+/** A rule table without a version. */
+export type FirstRules = Omit<RuleTable, 'version'>;
 
 const STATE_BYTES_MIN = 65_536;
 const SNAPSHOT_EVERY_BYTES_MIN = 1_024;
@@ -116,12 +120,11 @@ const CONFIG_KEYS = [
   'tokens',
 ] as const satisfies readonly (keyof ClusterConfig)[];
 const RULE_TABLE_KEYS = [
-  'version',
   'rules',
   'requestIdHorizonMillis',
   'clockDriftPpm',
   'partitionBytesMax',
-] as const satisfies readonly (keyof RuleTable)[];
+] as const satisfies readonly (keyof FirstRules)[];
 const RULE_KEYS = [
   'id',
   'limit',
@@ -252,12 +255,15 @@ function validateFounders(value: unknown): Founder[] {
   });
 }
 
-function validateRules(value: unknown): RuleTable {
+function validateRules(value: unknown): FirstRules {
   try {
-    const table = validateRuleTable(value);
-    const { rules } = objectAt(value, 'rules', RULE_TABLE_KEYS) as { rules: readonly unknown[] };
+    const { version: _, ...first } = validateRuleTable({
+      ...objectAt(value, 'rules', RULE_TABLE_KEYS),
+      version: 1,
+    });
+    const { rules } = value as { rules: readonly unknown[] };
     for (const [i, rule] of rules.entries()) objectAt(rule, `rules.rules[${i}]`, RULE_KEYS);
-    return table;
+    return first;
   } catch (error) {
     if (error instanceof InvalidRuleError) {
       throw new ConfigError(`rules.${error.field}`, error.message.slice(error.field.length + 1));
@@ -273,7 +279,7 @@ function validateRules(value: unknown): RuleTable {
  *
  * @throws ConfigError
  */
-export function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: RuleTable, timing: Timing): void {
+export function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: FirstRules, timing: Timing): void {
   const { requestDeadlineMillis } = timing;
   const neededMillis = groupMillisMax(2 * requestDeadlineMillis, clockDriftPpm);
   if (requestIdHorizonMillis >= neededMillis) return;

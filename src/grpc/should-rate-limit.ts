@@ -2,7 +2,7 @@
 import type { handleUnaryCall, StatusObject } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import type { Invalid } from '../api/answer.ts';
-import { asDescribed, type ListedAnswer, type ListedRequest } from '../api/listed.ts';
+import { asQuestion, type ListedAnswer, type ListedRequest } from '../api/listed.ts';
 import { UNAVAILABLE } from '../api/refusals.ts';
 import { askedBy } from '../rls/request.ts';
 import { type RateLimitResponse, responseTo } from '../rls/response.ts';
@@ -61,7 +61,7 @@ function tell(
   startedMillis: number,
 ): void {
   const decided = answer.kind === 'listed' ? answer.decided : answer;
-  if (decided !== undefined) node.answered(asDescribed(request), decided, startedMillis);
+  if (decided !== undefined) node.answered(asQuestion(request), decided, startedMillis);
 }
 
 function countedAs(answer: ListedAnswer): keyof GrpcAnswers {

@@ -1,9 +1,7 @@
 /** `POST /v1/allow`: one request for a grant. It reads the body, asks, and has the answer formatted. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { DescribedDone, DescribedRequest } from '../api/described.ts';
-import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { Question } from '../api/question.ts';
 import { rateLimitHeaders } from '../api/rate-limit-headers.ts';
-import type { AllowRequest } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatAnswer } from './answer-format.ts';
 import { clientOf } from './callers.ts';
@@ -13,16 +11,6 @@ import { headerUserOf } from './user-header.ts';
 
 export const ALLOW = '/v1/allow';
 
-/** Asks, in whichever of the two ways the body did. */
-export function askFor(
-  node: Pick<NodeBehindDoor, 'allow' | 'allowDescribed'>,
-  wanted: AllowRequest | DescribedRequest,
-  done: DescribedDone,
-): void {
-  if (wanted.ask === 'described') node.allowDescribed(wanted, done);
-  else node.allow(wanted, done);
-}
-
 function asItIs(answer: HttpAnswer): HttpAnswer {
   return answer;
 }
@@ -31,26 +19,20 @@ function asItIs(answer: HttpAnswer): HttpAnswer {
 export interface Asking {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly wanted: AllowRequest | DescribedRequest;
+  readonly wanted: Question;
   /** When it was read, on the monotonic clock. */
   readonly startedMillis: number;
-}
-
-/** How a route asks, and shows the answer: it is counted as it was. */
-interface Way {
-  readonly ask?: (node: NodeBehindDoor, wanted: AllowRequest | DescribedRequest, done: DescribedDone) => void;
-  readonly shown?: (answer: HttpAnswer) => HttpAnswer;
 }
 
 /** Asks, counts what came of it, and answers. */
 export function askAndAnswer(
   init: HttpDoorInit,
   { request, reply, wanted, startedMillis }: Asking,
-  { ask = askFor, shown = asItIs }: Way = {},
+  shown: (answer: HttpAnswer) => HttpAnswer = asItIs,
 ): void {
   const { shedding } = init.node;
   const share = shedding.entered(clientOf(request), 1);
-  ask(init.node, wanted, (answer, partition) => {
+  init.node.ask(wanted, (answer, partition) => {
     shedding.left(share, 1);
     const limitHeaders =
       answer.kind === 'decision' && answer.decision.isBlocked !== true

@@ -1,6 +1,6 @@
 /** An answer as an HTTP response: status, headers, body. Pure. */
 import type { Decision, Invalid, LimitStanding } from '../api/answer.ts';
-import type { DegradedAnswer, DescribedAnswer } from '../api/described.ts';
+import type { DegradedAnswer, AskAnswer } from '../api/question.ts';
 import { secondsCeil } from '../api/rate-limit-headers.ts';
 import {
   ALLOW_STATUS,
@@ -22,7 +22,7 @@ interface FormattedBody {
 
 /** @param limitHeaders those of a decision, in the forms that this door was told to write */
 export function formatAnswer(
-  answer: DescribedAnswer,
+  answer: AskAnswer,
   partition: number,
   limitHeaders: Readonly<Record<string, string>> = {},
 ): HttpAnswer {
@@ -31,13 +31,11 @@ export function formatAnswer(
 }
 
 /** As it stands in a batch, too: `allowed` is in every body, and true in those of grants alone. */
-export function formatBody(answer: DescribedAnswer, partition: number): FormattedBody {
+export function formatBody(answer: AskAnswer, partition: number): FormattedBody {
   switch (answer.kind) {
     case 'decision':
       if (answer.decision.isBlocked === true) return formatBlocked(answer.decision, partition);
-      return answer.decision.allowed
-        ? formatGrant(answer.decision, partition)
-        : formatDenial(answer.decision, partition);
+      return answer.decision.allowed ? formatGrant(answer, partition) : formatDenial(answer, partition);
     case 'invalid':
       return formatFault(ALLOW_STATUS.invalid, 'invalid_request', answer);
     case 'conflict':
@@ -58,7 +56,7 @@ export function formatBody(answer: DescribedAnswer, partition: number): Formatte
   }
 }
 
-function headersOf(answer: DescribedAnswer): Record<string, string> {
+function headersOf(answer: AskAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
       const { allowed, retryAfterMillis, isBlocked } = answer.decision;
@@ -80,7 +78,9 @@ function headersOf(answer: DescribedAnswer): Record<string, string> {
   }
 }
 
-function formatGrant(decision: Decision, partition: number): FormattedBody {
+type Decided = Extract<AskAnswer, { kind: 'decision' }>;
+
+function formatGrant({ decision, key }: Decided, partition: number): FormattedBody {
   const { limit, windowMillis, remaining, resetMillis, waitMillis, ruleId: rule, decided } = decision;
   const { rulesVersion } = decision;
   const wait = waitMillis === undefined ? {} : { waitMillis };
@@ -94,6 +94,7 @@ function formatGrant(decision: Decision, partition: number): FormattedBody {
       resetMillis,
       ...wait,
       rule,
+      key,
       rulesVersion,
       ...limitsOf(decision),
       decided: { partition, ...decided },
@@ -107,7 +108,7 @@ function limitsOf({ limits }: Decision): { readonly limits?: readonly unknown[] 
   return { limits: limits.map(({ ruleId: rule, ...limit }: LimitStanding) => ({ rule, ...limit })) };
 }
 
-function formatDenial(decision: Decision, partition: number): FormattedBody {
+function formatDenial({ decision, key }: Decided, partition: number): FormattedBody {
   const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule } = decision;
   const { decided, rulesVersion } = decision;
   const retryAfter = secondsCeil(retryAfterMillis);
@@ -122,6 +123,7 @@ function formatDenial(decision: Decision, partition: number): FormattedBody {
       resetMillis,
       retryAfterMillis,
       rule,
+      key,
       rulesVersion,
       ...limitsOf(decision),
       decided: { partition, ...decided },

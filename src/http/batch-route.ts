@@ -3,8 +3,7 @@
  * had come alone. What they cost less is the way: one body to read, one response to write.
  */
 import type { FastifyInstance } from 'fastify';
-import type { DescribedRequest } from '../api/described.ts';
-import type { AllowRequest } from '../api/request.ts';
+import type { Question } from '../api/question.ts';
 import { parseAllowBody } from './allow-body.ts';
 import { formatBody } from './answer-format.ts';
 import { askBatch } from './batch-asking.ts';
@@ -26,10 +25,7 @@ export const BATCH_BODY_BYTES_MAX = 524_288;
  * @param headerUser the user of all of them, if a header of the request names one
  * @throws InvalidBodyError for the first that is wrong: then none is asked
  */
-function parseBatchBody(
-  body: unknown,
-  headerUser: HeaderUser | undefined,
-): (AllowRequest | DescribedRequest)[] {
+function parseBatchBody(body: unknown, headerUser: HeaderUser | undefined): Question[] {
   const { requests } = fieldsOf(body, ['requests'], 'requests, a list');
   if (!Array.isArray(requests) || requests.length === 0 || requests.length > BATCH_MAX)
     throw new InvalidBodyError('requests', `requests must be a list of 1 to ${BATCH_MAX}`);

@@ -1,6 +1,6 @@
 /**
- * What operators say of one key: `GET`, `PUT`, `DELETE /v1/customers/{id}`, `PUT`, `DELETE /v1/users/{id}/block` and `POST
- * /v1/users/{id}/reset`. While the cluster is open, only the node's own machine may change anything. It parses and formats;
+ * What operators say of one key: `GET`, `PUT`, `DELETE /v1/customers/{id}`, `PUT`, `DELETE /v1/keys/{key}/block` and `POST
+ * /v1/keys/{key}/reset`, of which `/v1/users/{id}` is short for `user={id}`. While the cluster is open, only the node's own machine may change anything. It parses and formats;
  * the partition of the key decides.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -19,12 +19,15 @@ import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { keyOfUser } from './user-key.ts';
 import { forbidden } from './local-callers.ts';
 
 /** As the router of the server has them. */
 export const CUSTOMER = '/v1/customers/:customerId';
 export const BLOCK = '/v1/users/:userId/block';
 export const RESET = '/v1/users/:userId/reset';
+export const KEY_BLOCK = '/v1/keys/:key/block';
+export const KEY_RESET = '/v1/keys/:key/reset';
 /** Room for all overrides with the longest ids, each character of which takes six in JSON. */
 const CUSTOMER_BODY_BYTES_MAX = 32_768;
 const FORBIDDEN = forbidden(
@@ -121,7 +124,7 @@ function formatCustomer(
 }
 
 type OfCustomer = FastifyRequest<{ Params: { customerId: string } }>;
-type OfUser = FastifyRequest<{ Params: { userId: string } }>;
+type OfKey = FastifyRequest<{ Params: { userId?: string; key?: string } }>;
 
 export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
   const gate = { node, forbidding: FORBIDDEN };
@@ -139,14 +142,15 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     });
     return reply;
   };
-  const operate = (request: OfUser, reply: FastifyReply, action: CustomerAction): FastifyReply => {
-    const { userId } = request.params;
+  const operate = (request: OfKey, reply: FastifyReply, action: CustomerAction): FastifyReply => {
+    const { userId, key = keyOfUser(userId ?? '') } = request.params;
     if (maybeForbidden(request, reply, gate)) return reply;
-    const invalid = invalidInCustomer({ ask: 'customer', userId, action });
-    if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
-    node.operate({ ask: 'customer', userId, action }, (answer, partition) => {
-      const formatted = formatCustomer(answer, partition, { userId });
-      const user = digestOfKey(userId);
+    const wanted = { ask: 'customer', userId: key, action } as const;
+    const invalid = invalidInCustomer(wanted);
+    if (invalid !== undefined) throw new InvalidBodyError('key', invalid.message.replace('userId', 'key'));
+    node.operate(wanted, (answer, partition) => {
+      const formatted = formatCustomer(answer, partition, userId === undefined ? { key } : { userId, key });
+      const user = digestOfKey(key);
       const name = action.type === 'block' && !action.isBlocked ? 'unblock' : action.type;
       audited(logger, request, { action: `user.${name}`, user, status: formatted.status });
       send(reply, formatted);
@@ -171,7 +175,10 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     if (maybeForbidden(request, reply, gate)) return reply;
     return change(request, reply, { type: 'delete', ifVersion: ifVersionOf(request.headers['if-match']) });
   });
-  app.put(BLOCK, (request: OfUser, reply) => operate(request, reply, { type: 'block', isBlocked: true }));
-  app.delete(BLOCK, (request: OfUser, reply) => operate(request, reply, { type: 'block', isBlocked: false }));
-  app.post(RESET, (request: OfUser, reply) => operate(request, reply, { type: 'reset' }));
+  for (const path of [BLOCK, KEY_BLOCK]) {
+    app.put(path, (request: OfKey, reply) => operate(request, reply, { type: 'block', isBlocked: true }));
+    app.delete(path, (request: OfKey, reply) => operate(request, reply, { type: 'block', isBlocked: false }));
+  }
+  for (const path of [RESET, KEY_RESET])
+    app.post(path, (request: OfKey, reply) => operate(request, reply, { type: 'reset' }));
 }

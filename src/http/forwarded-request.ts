@@ -4,8 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
-import { type DescribedRequest, invalidInDescribed } from '../api/described.ts';
-import { type AllowRequest, invalidIn } from '../api/request.ts';
+import { invalidInQuestion, type Question, USER } from '../api/question.ts';
 import { clientAddressOf, type IsTrusted, keyOfAddress } from './client-address.ts';
 import type { HttpSettings } from './http-settings.ts';
 import { InvalidBodyError } from './json-body.ts';
@@ -13,7 +12,7 @@ import { queryFieldsOf } from './query-fields.ts';
 import { headerTextOf, headerUserOf } from './user-header.ts';
 
 export interface ForwardedRequest {
-  readonly wanted: AllowRequest | DescribedRequest;
+  readonly wanted: Question;
   /** Of a denial. */
   readonly denyStatus: number;
 }
@@ -21,8 +20,6 @@ export interface ForwardedRequest {
 export interface Forwarding {
   readonly settings: Pick<HttpSettings, 'userHeader'>;
   readonly isTrusted: IsTrusted;
-  /** Rules find the limits of requests that name none. */
-  readonly isDescribing: boolean;
 }
 
 export const FORWARDED_QUERY = ['deny_status', 'rule', 'cost', 'request_id'] as const;
@@ -39,20 +36,17 @@ const NUMBER = /^\d{1,15}$/;
  */
 export function forwardedRequestOf(
   request: Pick<IncomingMessage, 'rawHeaders' | 'socket' | 'url'>,
-  { settings, isTrusted, isDescribing }: Forwarding,
+  { settings, isTrusted }: Forwarding,
 ): ForwardedRequest {
   const query = queryFieldsOf(request.url ?? '', FORWARDED_QUERY);
   const denyStatus = denyStatusOf(query.deny_status);
   const user = headerUserOf(request, settings.userHeader)?.userId;
   // What is no number is refused with the bounds.
   const cost = query.cost !== undefined && NUMBER.test(query.cost) ? Number(query.cost) : query.cost;
-  const common = { cost: cost as number | undefined, requestId: query.request_id };
-  const isDescribed = isDescribing && query.rule === undefined;
-  const address = isDescribed || user === undefined ? clientAddressOf(request, isTrusted) : undefined;
+  const common = { rule: query.rule, cost: cost as number | undefined, requestId: query.request_id };
+  const address = clientAddressOf(request, isTrusted);
   if (user === undefined && address === undefined) throw nobody(settings);
-  const wanted = isDescribed
-    ? described(request, { user, address }, common)
-    : plain(user ?? keyOfAddress(address ?? ''), query.rule, common);
+  const wanted = questionFor(request, { user, address }, common);
   return { wanted, denyStatus };
 }
 
@@ -63,7 +57,7 @@ function denyStatusOf(text: string | undefined): number {
   throw new InvalidBodyError('deny_status', `deny_status must be ${DENY_STATUSES.join(' or ')}`);
 }
 
-type Common = Pick<AllowRequest, 'cost' | 'requestId'>;
+type Common = Pick<Question, 'rule' | 'cost' | 'requestId'>;
 
 function nobody({ userHeader }: Forwarding['settings']): InvalidBodyError {
   const header = userHeader === undefined ? 'http.userHeader is not set' : `there is no ${userHeader}`;
@@ -73,27 +67,21 @@ function nobody({ userHeader }: Forwarding['settings']): InvalidBodyError {
   );
 }
 
-function plain(userId: string, ruleId: string | undefined, common: Common): AllowRequest {
-  const wanted = { userId, ruleId, ...common };
-  const invalid = invalidIn(wanted);
-  if (invalid !== undefined) throw new InvalidBodyError(nameOf(invalid.field), invalid.message);
-  return wanted;
-}
-
-/** Who it is as far as it is known, and what it is for. */
-function described(
+/** Who it is as far as it is known, and what it is for. Whom nobody names is the address that it comes from. */
+function questionFor(
   request: Pick<IncomingMessage, 'rawHeaders'>,
   { user, address }: { readonly user: string | undefined; readonly address: string | undefined },
   common: Common,
-): DescribedRequest {
-  const descriptors = new Map([
-    ['method', needed(request, METHOD)],
-    ['endpoint', pathOf(needed(request, URI))],
-  ]);
-  if (user !== undefined) descriptors.set('user', user);
+): Question {
+  const descriptors = new Map([[USER, user ?? keyOfAddress(address ?? '')]]);
+  // Who names a rule has said what it is for.
+  if (common.rule === undefined) {
+    descriptors.set('method', needed(request, METHOD));
+    descriptors.set('endpoint', pathOf(needed(request, URI)));
+  }
   if (address !== undefined) descriptors.set('ip', address);
-  const wanted: DescribedRequest = { ask: 'described', descriptors, ...common };
-  const invalid = invalidInDescribed(wanted);
+  const wanted: Question = { descriptors, ...common };
+  const invalid = invalidInQuestion(wanted);
   if (invalid !== undefined) throw new InvalidBodyError(nameOf(invalid.field), invalid.message);
   return wanted;
 }

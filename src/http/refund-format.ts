@@ -1,14 +1,22 @@
 /** What became of a refund, as an HTTP response. Pure. */
-import type { KeptLimit, Refund } from '../api/refund.ts';
+import type { KeptLimit, Refund, RefundQuestionAnswer } from '../api/refund.ts';
+import { formatAnswer } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
 const headers = { 'content-type': JSON_TYPE };
 
-/** @param kept under which limits it stays charged, where that may be and is known */
-export function formatRefund(
+export function formatRefundAnswer(answer: RefundQuestionAnswer, partition: number): HttpAnswer {
+  if (answer.kind === 'refund') return formatRefund(answer.refund, partition, answer.kept);
+  return answer.kind === 'unlimited'
+    ? formatNothingToRefund(answer.rulesVersion)
+    : formatAnswer(answer, partition);
+}
+
+/** @param kept under which limits it stays charged; undefined: that is not known */
+function formatRefund(
   { refunded, ruleId, cost, decided, rulesVersion }: Refund,
   partition: number,
-  kept?: readonly KeptLimit[],
+  kept: readonly KeptLimit[] | undefined,
 ): HttpAnswer {
   const receipt = { partition, ...decided };
   if (!refunded) {
@@ -20,13 +28,13 @@ export function formatRefund(
       body: { refunded, decided: receipt, error: { type: 'not_remembered', field: 'requestId', message } },
     };
   }
-  const stays = kept?.map(({ ruleId: rule, userId }) => ({ rule, userId }));
+  const stays = kept?.map(({ ruleId: rule, userId: key }) => ({ rule, key }));
   const body = { refunded, rule: ruleId, cost, rulesVersion, decided: receipt };
   return { status: 200, headers, body: stays === undefined ? body : { ...body, kept: stays } };
 }
 
 /** No rule limits such a request. */
-export function formatNothingToRefund(rulesVersion: number): HttpAnswer {
+function formatNothingToRefund(rulesVersion: number): HttpAnswer {
   const message = 'no rule limits a request with these descriptors: nothing of it was counted';
   const error = { type: 'not_remembered', field: 'descriptors', message };
   return { status: 404, headers, body: { refunded: false, rulesVersion, error } };

@@ -4,41 +4,39 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { isBoundedText } from '../api/bounded.ts';
-import type { DescribedRefund } from '../api/refund.ts';
+import type { RefundQuestion } from '../api/refund.ts';
 import { REQUEST_ID_BYTES_MAX } from '../api/request.ts';
 import { parseAllowBody } from './allow-body.ts';
-import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
-import { type HttpAnswer, sendAnswer } from './http-answer.ts';
+import { sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
-import { formatNothingToRefund, formatRefund } from './refund-format.ts';
+import { formatRefundAnswer } from './refund-format.ts';
 
 export const REFUNDS = '/v1/refunds';
-const FIELDS = ['requestId', 'descriptors', 'userId'] as const;
+const FIELDS = ['requestId', 'descriptors', 'userId', 'rule'] as const;
 
 /**
- * `{"requestId": string, "descriptors": {name: text}, "userId"?: string}`, as `POST /v1/allow` had them.
+ * `{"requestId": string, "descriptors": {name: text}, "userId"?: string, "rule"?: string}`, as `POST /v1/allow` had them.
  *
  * @throws InvalidBodyError naming the field and its bound
  */
-function parseRefund(body: unknown): DescribedRefund {
-  const { requestId, descriptors, userId } = fieldsOf(body, FIELDS, 'requestId and descriptors');
+function parseRefund(body: unknown): RefundQuestion {
+  const { requestId, descriptors, userId, rule } = fieldsOf(
+    body,
+    FIELDS,
+    'requestId, and userId or descriptors',
+  );
   if (!isBoundedText(requestId, REQUEST_ID_BYTES_MAX))
     throw new InvalidBodyError('requestId', `requestId must be text of 1 to ${REQUEST_ID_BYTES_MAX} bytes`);
-  const request = parseAllowBody({ descriptors: descriptors ?? {}, userId }, undefined);
-  if (request.ask !== 'described') throw new InvalidBodyError('descriptors', 'descriptors must be there');
-  return { ask: 'refund described', descriptors: request.descriptors, requestId };
+  const question = parseAllowBody({ descriptors, userId, rule }, undefined);
+  return { descriptors: question.descriptors, rule: question.rule, requestId };
 }
 
 export function addRefundsRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
   app.post(REFUNDS, (request, reply) => {
-    node.refundDescribed(parseRefund(request.body), (answer, partition) => {
-      let formatted: HttpAnswer;
-      if (answer.kind === 'refund') formatted = formatRefund(answer.refund, partition, answer.kept);
-      else if (answer.kind === 'unlimited') formatted = formatNothingToRefund(answer.rulesVersion);
-      else formatted = formatAnswer(answer, partition);
+    node.refund(parseRefund(request.body), (answer, partition) => {
       if (node.wantsNoClients()) void reply.header('connection', 'close');
-      sendAnswer(reply, formatted);
+      sendAnswer(reply, formatRefundAnswer(answer, partition));
     });
     return reply;
   });

@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { InvalidFieldError } from '../api/fields.ts';
 import type { Invalid } from '../api/answer.ts';
-import { asDescribed, type ListedAnswer, type ListedRequest } from '../api/listed.ts';
+import { asQuestion, type ListedAnswer, type ListedRequest } from '../api/listed.ts';
 import { ALLOW_STATUS, UNAVAILABLE, UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { askedBy } from '../rls/request.ts';
 import { requestOfJson } from '../rls/request-json.ts';
@@ -58,7 +58,7 @@ export function addRlsRoute(app: FastifyInstance, init: HttpDoorInit): void {
     node.allowListed(wanted, (answer) => {
       shedding.left(share, 1);
       const decided = answer.kind === 'listed' ? answer.decided : answer;
-      if (decided !== undefined) node.answered(asDescribed(wanted), decided, startedMillis);
+      if (decided !== undefined) node.answered(asQuestion(wanted), decided, startedMillis);
       send(writtenOf(answer, rls));
     });
     return reply;

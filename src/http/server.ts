@@ -9,7 +9,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { addAllowRoute, ALLOW } from './allow-route.ts';
 import { addBackupRoute, ONE_BACKUP } from './backup-route.ts';
 import { addBatchRoute } from './batch-route.ts';
-import { addCustomersRoutes, BLOCK, CUSTOMER, RESET } from './customers-route.ts';
+import { addCustomersRoutes, BLOCK, CUSTOMER, KEY_BLOCK, KEY_RESET, RESET } from './customers-route.ts';
 import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
 import { addEventsRoute } from './events-route.ts';
 import { refusalOfCaller } from './callers.ts';
@@ -44,17 +44,20 @@ import { addRefundsRoute } from './refunds-route.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
 import { doorOptions } from '../tls/secure-door.ts';
-import { addUsersRoute, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
+import { addUsersRoute, KEY, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
 /** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
 const CHECKS_PER_LIMIT = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const;
 /** Paths with a name in them, and what the router calls them. */
 const NAMED: readonly (readonly [RegExp, string])[] = [
+  [/^\/v1\/keys\/[^/]+$/, KEY],
   [/^\/v1\/users\/[^/]+$/, USER],
   [/^\/v1\/users\/[^/]+\/refunds$/, REFUNDS],
   [/^\/v1\/users\/[^/]+\/block$/, BLOCK],
   [/^\/v1\/users\/[^/]+\/reset$/, RESET],
+  [/^\/v1\/keys\/[^/]+\/block$/, KEY_BLOCK],
+  [/^\/v1\/keys\/[^/]+\/reset$/, KEY_RESET],
   [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
   [/^\/v1\/cluster\/nodes\/[^/]+\/drain$/, DRAIN],
   [/^\/v1\/cluster\/nodes\/[^/]+\/labels$/, LABELS],

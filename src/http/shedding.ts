@@ -9,7 +9,7 @@ import { clientOf } from './callers.ts';
 import { GRANT_ROUTES } from './grant-routes.ts';
 import { REFUNDS as DESCRIBED_REFUNDS } from './refunds-route.ts';
 import { RLS_JSON, shedInText, type Written } from './rls-route.ts';
-import { REFUNDS, USER } from './users-route.ts';
+import { KEY, REFUNDS, USER } from './users-route.ts';
 
 /** What users' services ask for. Operators, and whoever looks how things are, are never refused for load. */
 const SHED_ROUTES: ReadonlySet<string | undefined> = new Set([
@@ -17,6 +17,7 @@ const SHED_ROUTES: ReadonlySet<string | undefined> = new Set([
   DESCRIBED_REFUNDS,
   REFUNDS,
   USER,
+  KEY,
 ]);
 
 interface Refusal {

@@ -3,7 +3,7 @@
  * bodies. Knows nothing of what a user may ask.
  */
 import type { IncomingMessage } from 'node:http';
-import { invalidIn } from '../api/request.ts';
+import { invalidInUser } from '../api/question.ts';
 import { InvalidBodyError } from './json-body.ts';
 
 /** Who a header says that the user is. */
@@ -28,7 +28,7 @@ export function headerUserOf(
   if (header === undefined) return undefined;
   const userId = headerTextOf(request, header);
   if (userId === undefined) return undefined;
-  const invalid = invalidIn({ userId });
+  const invalid = invalidInUser({ userId });
   if (invalid !== undefined) throw new InvalidBodyError(header, `${header}: ${invalid.message}`);
   return { header, userId };
 }

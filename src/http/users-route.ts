@@ -1,20 +1,24 @@
 /**
- * `GET /v1/users/{id}`: how a user stands, under every rule or, with `?rule=`, under one; and `POST /v1/users/{id}/refunds`: a grant
- * is taken back. It reads the path, the query and the body, asks, and formats. Nothing is granted here.
+ * `GET /v1/keys/{key}`: how a key stands, under all rules that count by such keys or, with `?rule=`, under one. `/v1/users/{id}` is
+ * short for the key `user={id}`, and has `POST /v1/users/{id}/refunds`: a grant is taken back. It reads the path, the query and the
+ * body, asks, and formats. Nothing is granted here.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { LimitStanding } from '../api/answer.ts';
-import type { LookAnswer, LookRequest } from '../api/look.ts';
+import type { LookAnswer, LookQuestion } from '../api/look.ts';
 import { isBoundedText } from '../api/bounded.ts';
-import type { RefundRequest } from '../api/refund.ts';
-import { invalidIn, KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX } from '../api/request.ts';
+import type { RefundQuestion } from '../api/refund.ts';
+import { questionOf } from '../api/question.ts';
+import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
 import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
-import { formatRefund } from './refund-format.ts';
+import { keyOfUser } from './user-key.ts';
+import { formatRefundAnswer } from './refund-format.ts';
 
 /** As the router of the server has it. */
+export const KEY = '/v1/keys/:key';
 export const USER = '/v1/users/:userId';
 export const REFUNDS = '/v1/users/:userId/refunds';
 /** Every byte of a user id may be written with three. */
@@ -22,11 +26,13 @@ export const USER_LENGTH_MAX = 3 * KEY_BYTES_MAX;
 const RULE = 'rule';
 
 /** @throws InvalidBodyError naming the part and its bound */
-function parseLook(userId: string, url: string): LookRequest {
-  const look: LookRequest = { ask: 'look', userId, ruleId: ruleIn(url) };
-  const invalid = invalidIn({ userId: look.userId, ruleId: look.ruleId });
-  if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
-  return look;
+function parseLook(key: string, url: string): LookQuestion {
+  if (!isBoundedText(key, KEY_BYTES_MAX))
+    throw new InvalidBodyError('key', `key must be text of 1 to ${KEY_BYTES_MAX} bytes`);
+  const rule = ruleIn(url);
+  if (rule !== undefined && !isBoundedText(rule, RULE_ID_BYTES_MAX))
+    throw new InvalidBodyError(RULE, `${RULE} must be text of 1 to ${RULE_ID_BYTES_MAX} bytes`);
+  return { key, rule };
 }
 
 /** Not by the parser of the server: that leaves bytes that are not UTF-8 as they were written. */
@@ -45,7 +51,7 @@ function ruleIn(url: string): string | undefined {
 }
 
 function formatStanding(
-  userId: string,
+  about: Readonly<Record<string, string>>,
   { standing }: Extract<LookAnswer, { kind: 'standing' }>,
   partition: number,
 ): HttpAnswer {
@@ -56,7 +62,7 @@ function formatStanding(
   return {
     status: 200,
     headers: { 'content-type': JSON_TYPE },
-    body: { userId, ...blocked, rulesVersion, limits, decided },
+    body: { ...about, ...blocked, rulesVersion, limits, decided },
   };
 }
 
@@ -67,15 +73,16 @@ function limitOf(standing: LimitStanding): Record<string, unknown> {
   return retryAfterMillis === 0 ? shown : { ...shown, retryAfterMillis };
 }
 
-/** `{"requestId": string}`. @throws InvalidBodyError naming the field and its bound */
-function parseRefund(userId: string, body: unknown): RefundRequest {
-  const { requestId } = fieldsOf(body, ['requestId'], 'requestId');
+/** `{"requestId": string, "rule"?: string}`. @throws InvalidBodyError naming the field and its bound */
+function parseRefund(userId: string, body: unknown): RefundQuestion {
+  const { requestId, rule } = fieldsOf(body, ['requestId', RULE], 'requestId');
   if (!isBoundedText(requestId, REQUEST_ID_BYTES_MAX)) {
     throw new InvalidBodyError('requestId', `requestId must be text of 1 to ${REQUEST_ID_BYTES_MAX} bytes`);
   }
-  const invalid = invalidIn({ userId });
-  if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
-  return { ask: 'refund', userId, requestId };
+  keyOfUser(userId);
+  if (rule !== undefined && !isBoundedText(rule, RULE_ID_BYTES_MAX))
+    throw new InvalidBodyError(RULE, `${RULE} must be text of 1 to ${RULE_ID_BYTES_MAX} bytes`);
+  return { ...questionOf({ userId, rule }), requestId };
 }
 
 export function addUsersRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
@@ -85,18 +92,23 @@ export function addUsersRoute(app: FastifyInstance, { node }: HttpDoorInit): voi
   };
   app.post<{ Params: { userId: string } }>(REFUNDS, (request, reply) => {
     const refund = parseRefund(request.params.userId, request.body);
-    node.refund(refund, (answer, partition) => {
-      if (answer.kind === 'refund') send(reply, formatRefund(answer.refund, partition));
-      else send(reply, formatAnswer(answer, partition));
-    });
+    node.refund(refund, (answer, partition) => send(reply, formatRefundAnswer(answer, partition)));
     return reply;
   });
-  app.get<{ Params: { userId: string } }>(USER, (request, reply) => {
-    const look = parseLook(request.params.userId, request.url);
-    node.look(look, (answer, partition) => {
-      if (answer.kind === 'standing') send(reply, formatStanding(look.userId, answer, partition));
+  const look = (question: LookQuestion, about: Readonly<Record<string, string>>, reply: FastifyReply): void =>
+    node.look(question, (answer, partition) => {
+      if (answer.kind === 'standing') send(reply, formatStanding(about, answer, partition));
       else send(reply, formatAnswer(answer, partition));
     });
+  app.get<{ Params: { userId: string } }>(USER, (request, reply) => {
+    const { userId } = request.params;
+    const key = keyOfUser(userId);
+    look(parseLook(key, request.url), { userId, key }, reply);
+    return reply;
+  });
+  app.get<{ Params: { key: string } }>(KEY, (request, reply) => {
+    const { key } = request.params;
+    look(parseLook(key, request.url), { key }, reply);
     return reply;
   });
 }

@@ -1,5 +1,5 @@
 /** What is known of a request that is under the limits of rules, while it is on its way. Data only. */
-import type { DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { AskDone, Question } from '../api/question.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import type { KnownCustomer } from './customer-cache.ts';
 import type { MatchedLists } from './listed-limits.ts';
@@ -8,7 +8,7 @@ import type { RuleBook } from './rule-book.ts';
 import type { AnsweredShare } from './share-outcome.ts';
 
 /** Of lists of descriptors it has no descriptors by name. */
-export interface MatchedRequest extends DescribedRequest {
+export interface MatchedRequest extends Question {
   readonly listed?: ListedRequest;
 }
 
@@ -16,7 +16,7 @@ export interface MatchedRequest extends DescribedRequest {
 export interface Asking {
   readonly request: MatchedRequest;
   readonly deadlineMillis: number;
-  readonly done: DescribedDone;
+  readonly done: AskDone;
   /** It waited for other rules; those on trial were asked before. */
   isAgain: boolean;
   /** Of the rules that found its limits last. */
@@ -33,7 +33,7 @@ export interface Asking {
   answered: readonly AnsweredShare[];
 }
 
-export function newAsking(request: MatchedRequest, deadlineMillis: number, done: DescribedDone): Asking {
+export function newAsking(request: MatchedRequest, deadlineMillis: number, done: AskDone): Asking {
   return {
     request,
     deadlineMillis,

@@ -4,7 +4,7 @@
  * So whoever leads some partition is asked, and believed for a while. It decides nothing else.
  */
 import type { Unavailable } from '../api/answer.ts';
-import type { DescribedAnswer } from '../api/described.ts';
+import type { AskAnswer } from '../api/question.ts';
 import type { LookAnswer } from '../api/look.ts';
 import { statedRuleId } from '../api/stated-rule.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
@@ -17,7 +17,7 @@ export const CONFIRMED_MILLIS = 1_000;
 /** Every partition knows it, whatever its rules. */
 const ANY_RULE = statedRuleId(0, 1);
 
-type Unlimited = Extract<DescribedAnswer, { kind: 'unlimited' }>;
+type Unlimited = Extract<AskAnswer, { kind: 'unlimited' }>;
 
 export class ConfirmedRules {
   readonly #init: Pick<DescribedRequestsInit, 'ask' | 'monotonicMillis'>;
@@ -30,24 +30,34 @@ export class ConfirmedRules {
 
   /** @param book which has no limit for a request @param done told once */
   tellUnlimited(
-    { version: rulesVersion, isClosed }: RuleBook,
+    book: RuleBook,
     deadlineMillis: number,
     done: (answer: Unlimited | Unavailable, partition: number) => void,
   ): void {
+    this.areInForce(book, deadlineMillis, (refusal, partition) => {
+      const mayPass = refusal === undefined || (!book.isClosed && isLeftToFailModes(refusal));
+      if (mayPass) done({ kind: 'unlimited', rulesVersion: book.version }, 0);
+      else done(refusal, partition);
+    });
+  }
+
+  /** @param done told once: why they may not be, undefined if they are */
+  areInForce(
+    { version }: RuleBook,
+    deadlineMillis: number,
+    done: (refusal: Unavailable | undefined, partition: number) => void,
+  ): void {
     const { ask, monotonicMillis } = this.#init;
-    const unlimited: Unlimited = { kind: 'unlimited', rulesVersion };
     const askedMillis = monotonicMillis();
-    if (askedMillis < this.#untilMillis) return done(unlimited, 0);
+    if (askedMillis < this.#untilMillis) return done(undefined, 0);
     // Each time another partition: one without a leader must not stand for all.
     this.#looks += 1;
     ask(
       { ask: 'look', userId: String(this.#looks), ruleId: ANY_RULE },
       (answer, partition) => {
-        const refusal = refusalIn(answer, rulesVersion);
+        const refusal = refusalIn(answer, version);
         if (refusal === undefined) this.#untilMillis = askedMillis + CONFIRMED_MILLIS;
-        const mayPass = refusal === undefined || (!isClosed && isLeftToFailModes(refusal));
-        if (mayPass) done(unlimited, 0);
-        else done(refusal, partition);
+        done(refusal, partition);
       },
       deadlineMillis,
     );

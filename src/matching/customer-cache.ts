@@ -3,8 +3,8 @@
  * version, and the partition of the customer refuses what was matched with another.
  */
 import type { CustomerRecord } from '../api/customer.ts';
-import type { DescribedRequest } from '../api/described.ts';
-import { keyText } from '../rules/key-text.ts';
+import type { Question } from '../api/question.ts';
+import { keyText } from '../api/key-text.ts';
 
 /** The descriptor that names a customer, and the one that a record takes the place of. */
 export const CUSTOMER = 'customer';
@@ -32,7 +32,7 @@ export class CustomerCache {
   }
 
   /** Whose request it is; undefined: of no customer. */
-  of({ descriptors }: DescribedRequest): KnownCustomer | undefined {
+  of({ descriptors }: Pick<Question, 'descriptors'>): KnownCustomer | undefined {
     const id = descriptors.get(CUSTOMER) ?? '';
     const key = id === '' ? undefined : customerKey(id);
     if (key === undefined) return undefined;
@@ -54,7 +54,7 @@ export class CustomerCache {
 }
 
 /** As it is matched: the tier of the record wins over what the request says. */
-export function asOf(request: DescribedRequest, customer: KnownCustomer | undefined): DescribedRequest {
+export function asOf(request: Question, customer: KnownCustomer | undefined): Question {
   if (customer?.tier === undefined) return request;
   return { ...request, descriptors: new Map(request.descriptors).set(TIER, customer.tier) };
 }

@@ -17,7 +17,7 @@ import type { RuleBook } from './rule-book.ts';
 
 export interface CustomersInit {
   /** See `DescribedRequestsInit`. */
-  readonly book: () => RuleBook | 'starting' | undefined;
+  readonly book: () => RuleBook | 'starting';
   readonly ask: (request: CustomerRequest, done: DoneWith<CustomerRequest>) => void;
   readonly cache: CustomerCache;
 }
@@ -54,7 +54,7 @@ export class Customers {
     const book = this.#init.book();
     if (book === 'starting') return undefined;
     for (const [i, { ruleId, burst }] of overrides.entries()) {
-      const rule = book?.ruleByCustomer(ruleId);
+      const rule = book.ruleByCustomer(ruleId);
       const at = `overrides[${i}]`;
       if (rule === undefined)
         return wrong(

@@ -3,7 +3,7 @@
  * limit that this node grants alone. Nothing of it enters a log, so it may grant what the cluster would not. It says when
  * it begins, and when it ended.
  */
-import type { DegradedAnswer } from '../api/described.ts';
+import type { DegradedAnswer } from '../api/question.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 
 /** It has ended when nothing was decided so for as long. */

@@ -4,17 +4,17 @@
  * a customer the record is read first: which partition was the first one follows from that.
  */
 import type { CustomerRequest } from '../api/customer.ts';
-import type { DescribedRefund, DescribedRefundDone, RefundRequest } from '../api/refund.ts';
+import type { RefundQuestion, RefundQuestionDone, RefundRequest } from '../api/refund.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { asOf, type CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { ownFirst, readOf } from './record-read.ts';
-import { NO_DOCUMENT, STARTING } from './refused-here.ts';
+import { STARTING } from './refused-here.ts';
 import type { RuleBook } from './rule-book.ts';
 import { sharesOf } from './share-outcome.ts';
 
 export interface DescribedRefundsInit {
   /** See `DescribedRequestsInit`. */
-  readonly book: () => RuleBook | 'starting' | undefined;
+  readonly book: () => RuleBook | 'starting';
   readonly partitionOf: (userId: string) => number;
   readonly ask: <R extends CustomerRequest | RefundRequest>(
     request: R,
@@ -26,7 +26,7 @@ export interface DescribedRefundsInit {
 }
 
 interface Refunding {
-  readonly refund: DescribedRefund;
+  readonly refund: RefundQuestion;
   readonly book: RuleBook;
   readonly customer: KnownCustomer | undefined;
   readonly untilMillis: number;
@@ -36,23 +36,21 @@ interface Refunding {
 export function refundDescribed(
   init: DescribedRefundsInit,
   cache: CustomerCache,
-  refund: DescribedRefund,
-  done: DescribedRefundDone,
+  refund: RefundQuestion,
+  done: RefundQuestionDone,
 ): void {
   const { book: bookOf, ask, doorMillis, deadlineMillis } = init;
   const book = bookOf();
   if (book === 'starting') return done(STARTING, 0);
-  if (book === undefined) return done(NO_DOCUMENT, 0);
   const untilMillis = doorMillis() + deadlineMillis;
-  const { descriptors } = refund;
-  const customer = cache.of({ ask: 'described', descriptors });
+  const customer = cache.of(refund);
   if (customer === undefined) return refundAs(init, { refund, book, customer, untilMillis }, done);
   ask(
     readOf(customer),
     (answer, partition) => {
       if (answer.kind !== 'customer') return done(answer, partition);
       cache.learn(customer.key, answer.outcome.record);
-      const known = cache.of({ ask: 'described', descriptors });
+      const known = cache.of(refund);
       refundAs(init, { refund, book, customer: known, untilMillis }, done);
     },
     untilMillis,
@@ -61,10 +59,10 @@ export function refundDescribed(
 
 function refundAs(
   { partitionOf, ask }: DescribedRefundsInit,
-  { refund: { descriptors, requestId }, book, customer, untilMillis }: Refunding,
-  done: DescribedRefundDone,
+  { refund, book, customer, untilMillis }: Refunding,
+  done: RefundQuestionDone,
 ): void {
-  const matched = book.limitsFor(asOf({ ask: 'described', descriptors }, customer));
+  const matched = book.limitsFor(asOf(refund, customer));
   if (matched.kind === 'invalid') return done(matched, 0);
   const shares = sharesOf(matched.enforced, partitionOf);
   const [first, ...others] =
@@ -72,7 +70,7 @@ function refundAs(
   if (first === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);
   const [{ userId }] = first.limits;
   ask(
-    { ask: 'refund', userId, requestId },
+    { ask: 'refund', userId, requestId: refund.requestId },
     (answer, partition) => {
       if (answer.kind !== 'refund') return done(answer, partition);
       const { refunded, rulesVersion } = answer.refund;

@@ -6,8 +6,8 @@ import type { DegradedDecisions } from './degraded-decisions.ts';
 import type { RuleBook } from './rule-book.ts';
 
 export interface DescribedRequestsInit {
-  /** The rules that this node knows; undefined: there are none to match by; `starting`: it knows of none yet. */
-  readonly book: () => RuleBook | 'starting' | undefined;
+  /** The rules that this node knows; `starting`: it knows of none yet. */
+  readonly book: () => RuleBook | 'starting';
   readonly partitionOf: (userId: string) => number;
   /** Asks whoever leads; `done` is told once, at the latest a tick after the deadline. */
   readonly ask: <R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;
@@ -27,3 +27,6 @@ export interface DescribedRequestsInit {
   /** To be asked where nobody can decide, and the rules say more than no. */
   readonly degraded: DegradedDecisions;
 }
+
+/** Until the deadline of what comes now. */
+export type AskInTime = <R extends UserRequest>(request: R, done: DoneWith<R>) => void;

@@ -8,20 +8,22 @@
  * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer } from '../api/answer.ts';
+import type { AllowAnswer, Invalid, Unavailable } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer.ts';
-import type { DescribedDone, DescribedRequest } from '../api/described.ts';
+import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
-import type { DescribedRefund, DescribedRefundDone } from '../api/refund.ts';
+import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
 import { type Asking, newAsking, type Once } from './asking.ts';
 import { ConfirmedRules } from './confirmed-rules.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
 import { refundDescribed } from './described-refunds.ts';
-import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { AskInTime, DescribedRequestsInit } from './described-requests-init.ts';
 import { askListed, type Look } from './listed-requests.ts';
+import { deniedHere } from './denied-here.ts';
+import { Looks } from './looks.ts';
 import type { MatchedLimit } from './matched-limit.ts';
-import { NO_DOCUMENT, outdated, OVERLOADED, TOO_LATE, STARTING } from './refused-here.ts';
+import { outdated, OVERLOADED, TOO_LATE, STARTING } from './refused-here.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
@@ -35,7 +37,7 @@ import {
   sharesOf,
   together,
   wantsOtherRules,
-  worstOf,
+  withKey,
 } from './share-outcome.ts';
 import { guardOf, ownRequestFor, requestFor } from './share-request.ts';
 
@@ -45,6 +47,7 @@ const RECORDS_PER_TICK_MAX = 4;
 export class DescribedRequests {
   /** What operators say of customers. */
   readonly customers: Customers;
+  readonly looks: Looks;
   readonly #cache = new CustomerCache();
   readonly #init: DescribedRequestsInit;
   /** To be asked again with the next tick: rules were changing. */
@@ -55,11 +58,9 @@ export class DescribedRequests {
   constructor(init: DescribedRequestsInit) {
     this.#init = init;
     const { book, ask, doorMillis, deadlineMillis } = init;
-    this.customers = new Customers({
-      book,
-      cache: this.#cache,
-      ask: (request, done) => ask(request, done, doorMillis() + deadlineMillis),
-    });
+    const askInTime: AskInTime = (request, done) => ask(request, done, doorMillis() + deadlineMillis);
+    this.customers = new Customers({ book, cache: this.#cache, ask: askInTime });
+    this.looks = new Looks({ book, ask: askInTime });
     this.#reservations = new Reservations(init);
     this.#confirmed = new ConfirmedRules(init);
   }
@@ -69,8 +70,8 @@ export class DescribedRequests {
     return this.#reservations.counts;
   }
 
-  /** @param request well-formed, see `invalidInDescribed`; `done` is told once */
-  ask(request: DescribedRequest, done: DescribedDone): void {
+  /** @param request well-formed, see `invalidInQuestion`; `done` is told once */
+  ask(request: Question, done: AskDone): void {
     this.#ask(newAsking(request, this.#init.doorMillis() + this.#init.deadlineMillis, done));
   }
 
@@ -81,8 +82,8 @@ export class DescribedRequests {
     askListed({ book, look, ask, deadlineMillis: doorMillis() + deadlineMillis }, request, done);
   }
 
-  /** Of a request with an id. @param refund well-formed, as `invalidInDescribed` says; `done` is told once */
-  refund(refund: DescribedRefund, done: DescribedRefundDone): void {
+  /** Of a request with an id. @param refund well-formed, as `invalidInQuestion` says; `done` is told once */
+  refund(refund: RefundQuestion, done: RefundQuestionDone): void {
     refundDescribed(this.#init, this.#cache, refund, done);
   }
 
@@ -109,7 +110,6 @@ export class DescribedRequests {
     const { request, done } = asking;
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
-    if (book === undefined) return done(NO_DOCUMENT, 0);
     asking.rulesVersion = book.version;
     const customer = this.#cache.of(request);
     asking.customer = customer;
@@ -118,7 +118,7 @@ export class DescribedRequests {
     asking.lists = lists?.kind === 'limits' ? lists : undefined;
     asking.answered = [];
     if (matched.kind !== 'limits') {
-      const refuse = (): void => done(matched, 0);
+      const refuse = (): void => this.#refuseMatched(matched, asking, book);
       // It may be wrong by the tier of before.
       if (customer !== undefined) this.#askRecord(customer, [], { asking, book, goOn: refuse });
       else refuse();
@@ -138,17 +138,31 @@ export class DescribedRequests {
     const [first, ...others] = shares;
     if (first === undefined) return this.#tellUnlimited(asking, book);
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
-    const denied = this.#deniedHere(shares, asking, book);
+    const denied = deniedHere(this.#init, shares, asking, book);
     if (denied === undefined) return this.#reserve(first, others, asking, book);
     asking.answered = [denied];
-    this.#recall(first, asking, book, () => asking.done(denied.answer, denied.share.partition));
+    this.#recall(first, asking, book, () =>
+      asking.done(withKey(denied.answer, asking.answered), denied.share.partition),
+    );
+  }
+
+  /** The rules of this node refuse it. Where it asked for one by name, others may be in force. */
+  #refuseMatched(matched: Invalid | Unavailable, asking: Asking, book: RuleBook): void {
+    if (asking.request.rule === undefined) return asking.done(matched, 0);
+    this.#confirmed.areInForce(book, asking.deadlineMillis, (refusal, partition) => {
+      if (refusal === undefined) asking.done(matched, 0);
+      else this.#tell(refusal, asking, partition);
+    });
   }
 
   #tellUnlimited(asking: Asking, book: RuleBook): void {
-    this.#confirmed.tellUnlimited(book, asking.deadlineMillis, (answer, partition) => {
-      if (wantsOtherRules(answer)) this.#again(asking, partition);
-      else asking.done(answer, partition);
-    });
+    const { deadlineMillis } = asking;
+    this.#confirmed.tellUnlimited(book, deadlineMillis, (...told) => this.#tell(told[0], asking, told[1]));
+  }
+
+  #tell(answer: AskAnswer, asking: Asking, partition: number): void {
+    if (wantsOtherRules(answer)) this.#again(asking, partition);
+    else asking.done(answer, partition);
   }
 
   /**
@@ -184,22 +198,6 @@ export class DescribedRequests {
     asking.isAgain = true;
     asking.undecided = [];
     this.#ask(asking);
-  }
-
-  /** What this node knows to be denied need not be reserved anywhere, and given back: of several the longest denial. */
-  #deniedHere(shares: readonly Share[], asking: Asking, book: RuleBook): RefusedShare | undefined {
-    // It waited for too long before this process came to read it.
-    if (this.#init.monotonicMillis() >= asking.deadlineMillis) return undefined;
-    // What it is matched with may be of before, which only the partition of its customer can say.
-    const sure = shares.filter(
-      (share) =>
-        asking.customer === undefined || guardOf(share, asking, this.#init.partitionOf) !== undefined,
-    );
-    const denials = sure.flatMap((share): RefusedShare[] => {
-      const decision = this.#init.deniedHere(ownRequestFor(share, asking, book, this.#init.partitionOf));
-      return decision === undefined ? [] : [{ share, answer: { kind: 'decision', decision } }];
-    });
-    return worstOf(denials);
   }
 
   /** A rule on trial denies nothing; what it decides is counted where it is decided. */
@@ -294,7 +292,7 @@ export class DescribedRequests {
         const isUnknown = answer.kind === 'unavailable' && undecided.length > 0;
         if (wantsOtherRules(answer)) this.#again(asking, partition);
         else if (isUnknown) ifNone();
-        else if (answer.kind !== 'invalid') done(answer, partition);
+        else if (answer.kind !== 'invalid') done(withKey(answer, [{ share: first, answer }]), partition);
         // What others denied meanwhile is no answer any more, and nothing was charged.
         else if (this.#init.monotonicMillis() >= deadlineMillis) done(TOO_LATE, partition);
         else ifNone();
@@ -341,6 +339,6 @@ export class DescribedRequests {
     const record = recordIn(answer);
     if (record !== undefined) this.#askWith(record, asking, partition);
     else if (wantsOtherRules(answer)) this.#again(asking, partition);
-    else asking.done(together(answer, reserved), partition);
+    else asking.done(withKey(together(answer, reserved), asking.answered), partition);
   }
 }

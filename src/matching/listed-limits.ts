@@ -3,9 +3,10 @@ import type { Invalid } from '../api/answer.ts';
 import type { DescriptorList, ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
 import { statedRuleId } from '../api/stated-rule.ts';
-import { keyText } from '../rules/key-text.ts';
+import { keyText } from '../api/key-text.ts';
 import type { AppliedRule, RuleMatcher } from '../rules/match.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { statedDefinition } from '../rules/stated-definition.ts';
 import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';
 
 /** What the rules say of one list. `limits`: one for each window; lists that are counted together share them. */
@@ -73,23 +74,7 @@ function statedBy(domain: string, { entries, limit }: DescriptorList): AppliedRu
   const id = statedRuleId(limit.limit, limit.windowMillis);
   const key = keyText([['domain', domain], ...entries.map(({ key, value }) => [key, value] as const)]);
   if (key === undefined) return 'unkeyed';
-  const rule: RuleDefinition = {
-    id,
-    name: '',
-    scope: { kind: 'path', domain, steps: [] },
-    group: id,
-    priority: 0,
-    windows: [limit],
-    meter: 'slidingLog',
-    cost: { otherwise: 1, endpoints: [] },
-    clock: 'cluster',
-    failMode: 'closed',
-    enabled: true,
-    shadow: false,
-    unlimited: false,
-    replaces: [],
-  };
-  return { rule, key, cost: 1 };
+  return { rule: statedDefinition(id), key, cost: 1 };
 }
 
 function unkeyed(what: string): Invalid {

@@ -3,7 +3,7 @@
  * under none, and each list is told what became of it. It keeps nothing.
  */
 import type { LimitStanding, Unavailable } from '../api/answer.ts';
-import type { DescribedAnswer } from '../api/described.ts';
+import type { AskAnswer } from '../api/question.ts';
 import { standingOf } from '../api/joint-answer.ts';
 import type { ListedAnswer, ListedDone, ListedRequest, ListOutcome } from '../api/listed.ts';
 import type { LookAnswer, LookRequest } from '../api/look.ts';
@@ -49,7 +49,7 @@ export function askListed(init: ListedInit, request: ListedRequest, done: Listed
       if ([...looked.values()].some(({ isOver }) => isOver))
         return done({ kind: 'listed', allowed: false, lists: outcomesOf(lists, looked, false) });
     }
-    const described = { ask: 'described', descriptors: UNNAMED, listed: request } as const;
+    const described = { descriptors: UNNAMED, listed: request } as const;
     const asking = newAsking(described, init.deadlineMillis, (answer) =>
       done(answerOf(asking, answer, looked)),
     );
@@ -91,7 +91,7 @@ function neverFits({ ruleId, window: { limit, windowMillis } }: MatchedLimit): T
   return { isOver: true, standing: { ruleId, limit, windowMillis, remaining: 0, ...times } };
 }
 
-function answerOf({ lists, answered }: Asking, answer: DescribedAnswer, looked: AllTold): ListedAnswer {
+function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTold): ListedAnswer {
   switch (answer.kind) {
     case 'invalid':
       // A limit is smaller than what was asked for: over it, as all that does not fit.
@@ -117,9 +117,7 @@ function answerOf({ lists, answered }: Asking, answer: DescribedAnswer, looked: 
   }
 }
 
-function isAllowed(
-  answer: Extract<DescribedAnswer, { kind: 'decision' | 'unlimited' | 'degraded' }>,
-): boolean {
+function isAllowed(answer: Extract<AskAnswer, { kind: 'decision' | 'unlimited' | 'degraded' }>): boolean {
   if (answer.kind === 'unlimited') return true;
   return answer.kind === 'degraded' ? answer.allowed : answer.decision.allowed;
 }

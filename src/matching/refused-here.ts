@@ -1,15 +1,9 @@
 /** What a node answers itself to requests whose limits rules find, before or instead of asking any partition. */
-import type { Invalid, Unavailable } from '../api/answer.ts';
+import type { Unavailable } from '../api/answer.ts';
 import type { Asking } from './asking.ts';
 
 /** This node knows of no rules yet. */
 export const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
-/** There are none to match by. */
-export const NO_DOCUMENT: Invalid = {
-  kind: 'invalid',
-  field: 'descriptors',
-  message: 'descriptors find no rules: none of this cluster say which requests they are for; name a rule',
-};
 export const OVERLOADED: Unavailable = { kind: 'unavailable', reason: 'overloaded', proposed: false };
 export const TOO_LATE: Unavailable = { kind: 'unavailable', reason: 'deadline', proposed: false };
 export const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };

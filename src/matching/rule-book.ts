@@ -1,21 +1,33 @@
 /** The rules of one version, made ready to find the limits that a request is under. It asks nobody, and decides nothing. */
 import type { Invalid, Unavailable } from '../api/answer.ts';
-import type { DescribedRequest } from '../api/described.ts';
+import { type Question, USER } from '../api/question.ts';
+import { parseStatedRule } from '../api/stated-rule.ts';
 import type { ListedRequest } from '../api/listed.ts';
-import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
+import { COST_MAX, LIMITS_PER_REQUEST_MAX, USER_ID_BYTES_MAX } from '../api/request.ts';
 import { windowRuleId } from '../rules/compile.ts';
 import { CUSTOMER } from './customer-cache.ts';
-import { RuleMatcher } from '../rules/match.ts';
-import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { type AppliedRule, type Descriptors, type Matching, RuleMatcher } from '../rules/match.ts';
+import { GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
+import { statedDefinition } from '../rules/stated-definition.ts';
+import { partName, type RuleDefinition } from '../rules/rule-definition.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
 import { type MatchedLimits, windowsOf } from './matched-limit.ts';
 import { RULES_CHANGED } from './refused-here.ts';
+
+/** Stated rules that are remembered, ready to be matched. */
+const STATED_MAX = 256;
+/** Of an id with one of these the key is another text. */
+const ESCAPED = /[%,]/;
 
 export class RuleBook {
   readonly version: number;
   /** A rule refuses what nobody can decide. */
   readonly isClosed: boolean;
   readonly #matcher: RuleMatcher;
+  readonly #definitions: readonly RuleDefinition[];
+  /** What applies to requests that say nothing but their user, whoever that is. Undefined: that depends on the user. */
+  readonly #ofAnyUser: readonly AppliedRule[] | undefined;
+  readonly #stated = new Map<string, RuleDefinition>();
   /** By the ids that the limiter keeps them under, of the rules that count by customer alone. */
   readonly #byCustomer: ReadonlyMap<string, RuleDefinition>;
 
@@ -26,6 +38,9 @@ export class RuleBook {
       ({ enabled, unlimited, failMode }) => enabled && !unlimited && failMode === 'closed',
     );
     this.#matcher = new RuleMatcher(definitions);
+    this.#definitions = definitions;
+    const ofUser = definitions.some(asksWhoUserIs) ? undefined : this.#matcher.match(new Map([[USER, USER]]));
+    this.#ofAnyUser = ofUser?.kind === 'rules' ? ofUser.applied : undefined;
     this.#byCustomer = new Map(
       definitions
         .filter(countsByCustomer)
@@ -38,25 +53,55 @@ export class RuleBook {
     return this.#byCustomer.get(ruleId);
   }
 
-  limitsFor({
-    descriptors,
-    cost = 1,
-  }: Pick<DescribedRequest, 'descriptors' | 'cost'>): MatchedLimits | Invalid {
-    const matching = this.#matcher.match(descriptors);
-    if (matching.kind === 'unkeyed')
-      return invalid('descriptors', `what rule '${matching.rule.id}' counts by is too long, or no Unicode`);
-    const limiting = matching.applied.filter(({ rule }) => !rule.unlimited);
-    const enforced = limiting.filter(({ rule }) => !rule.shadow).flatMap((rule) => windowsOf(rule, cost));
-    if (enforced.length > LIMITS_PER_REQUEST_MAX)
-      return invalid('descriptors', `${enforced.length} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
-    const tooDear = enforced.find((limit) => limit.cost > COST_MAX);
-    if (tooDear !== undefined)
-      return invalid('cost', `cost must be at most ${COST_MAX} after rule '${tooDear.ruleId}' multiplies it`);
-    const onTrial = limiting
-      .filter(({ rule }) => rule.shadow)
-      .map((rule) => windowsOf(rule, cost))
-      .filter((windows) => windows.every((limit) => limit.cost <= COST_MAX));
-    return { kind: 'limits', enforced, onTrial };
+  /** @param question with its `rule`, that one alone */
+  limitsFor({ descriptors, rule, cost = 1 }: Question): MatchedLimits | Invalid {
+    if (rule === undefined) return limitsOf(this.#matching(descriptors), cost);
+    const stated = this.#statedRule(rule);
+    if (stated !== undefined) return statedLimits(stated, descriptors, cost);
+    const matching = this.#matcher.matchNamed(rule, descriptors);
+    if (matching.kind === 'unnamed') return invalid(matching.field, matching.message);
+    return limitsOf(matching, cost);
+  }
+
+  /** Most requests say who their user is, and no more: what applies to them was found once. */
+  #matching(descriptors: Descriptors): Matching {
+    const user = descriptors.size === 1 ? (descriptors.get(USER) ?? '') : '';
+    const isPlain = user !== '' && user.length <= USER_ID_BYTES_MAX && !ESCAPED.test(user);
+    if (!isPlain || this.#ofAnyUser === undefined) return this.#matcher.match(descriptors);
+    const ofUser = `${USER}=${user}`;
+    const applied = this.#ofAnyUser.map(({ rule, key, cost }) => ({
+      rule,
+      key: key === GLOBAL_KEY ? GLOBAL_KEY : ofUser,
+      cost,
+    }));
+    return { kind: 'rules', applied };
+  }
+
+  #statedRule(id: string): RuleDefinition | undefined {
+    const known = this.#stated.get(id);
+    if (known !== undefined || parseStatedRule(id) === undefined) return known;
+    if (this.#stated.size >= STATED_MAX) this.#stated.clear();
+    const definition = statedDefinition(id);
+    this.#stated.set(id, definition);
+    return definition;
+  }
+
+  /**
+   * The ids under which the limiter keeps the windows of the rules that count by keys such as `key`, or of one of them; undefined:
+   * that one is no such rule.
+   */
+  limitIdsOf(key: string, ruleId?: string): readonly string[] | undefined {
+    const kind = JSON.stringify(partNamesIn(key));
+    const found = this.#definitions.filter(
+      ({ id, scope, enabled, unlimited }) =>
+        enabled &&
+        !unlimited &&
+        scope.kind === 'descriptors' &&
+        JSON.stringify(scope.key.map(partName)) === kind &&
+        (ruleId === undefined || id === ruleId),
+    );
+    if (ruleId !== undefined && found.length === 0) return undefined;
+    return found.flatMap((rule) => rule.windows.map((_, place) => windowRuleId(rule, place)));
   }
 
   listsFor(request: ListedRequest): MatchedLists | Invalid {
@@ -70,6 +115,37 @@ export class RuleBook {
   }
 }
 
+function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {
+  if (matching.kind === 'unkeyed')
+    return invalid('descriptors', `what rule '${matching.rule.id}' counts by is too long, or no Unicode`);
+  const limiting = matching.applied.filter(({ rule }) => !rule.unlimited);
+  const enforced = limiting.filter(({ rule }) => !rule.shadow).flatMap((rule) => windowsOf(rule, cost));
+  if (enforced.length > LIMITS_PER_REQUEST_MAX)
+    return invalid('descriptors', `${enforced.length} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
+  const tooDear = enforced.find((limit) => limit.cost > COST_MAX);
+  if (tooDear !== undefined)
+    return invalid('cost', `cost must be at most ${COST_MAX} after rule '${tooDear.ruleId}' multiplies it`);
+  const onTrial = limiting
+    .filter(({ rule }) => rule.shadow)
+    .map((rule) => windowsOf(rule, cost))
+    .filter((windows) => windows.every((limit) => limit.cost <= COST_MAX));
+  return { kind: 'limits', enforced, onTrial };
+}
+
+/** By a rule that the request states itself: it counts by user. */
+function statedLimits(rule: RuleDefinition, descriptors: Descriptors, cost: number): MatchedLimits | Invalid {
+  const user = descriptors.get(USER) ?? '';
+  if (user === '')
+    return invalid('descriptors', `descriptors must have ${USER}: rule '${rule.id}' counts by it`);
+  const key = userKey(user);
+  if (key === undefined) return invalid('descriptors', `${USER} is too long, or no Unicode`);
+  return {
+    kind: 'limits',
+    enforced: windowsOf({ rule, key, cost: 1 }, cost),
+    onTrial: [],
+  };
+}
+
 function countsByCustomer({ scope, enabled }: RuleDefinition): boolean {
   if (!enabled || scope.kind !== 'descriptors') return false;
   const [only, ...others] = scope.key;
@@ -78,4 +154,8 @@ function countsByCustomer({ scope, enabled }: RuleDefinition): boolean {
 
 function invalid(field: string, message: string): Invalid {
   return { kind: 'invalid', field, message };
+}
+
+function asksWhoUserIs({ scope }: RuleDefinition): boolean {
+  return scope.kind === 'descriptors' && scope.conditions.some(({ name }) => name === USER);
 }

@@ -1,7 +1,7 @@
 /** What the answers of partitions mean for a request whose limits they share. Pure. */
 import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer.ts';
-import type { DescribedAnswer } from '../api/described.ts';
+import type { AskAnswer } from '../api/question.ts';
 import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { LookAnswer } from '../api/look.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
@@ -82,7 +82,7 @@ export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
 export type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
 
 /** Nobody could decide, and what fail modes say is done. */
-export function isLeftToFailModes(answer: DescribedAnswer | LookAnswer): boolean {
+export function isLeftToFailModes(answer: AskAnswer | LookAnswer): boolean {
   return answer.kind === 'unavailable' && FOLLOWS_FAIL_MODES[answer.reason];
 }
 
@@ -130,15 +130,24 @@ export function recordIn(answer: AllowAnswer): CustomerRecord | undefined {
 }
 
 /** A rule that is not there: this node knows of others than the partition has. */
-export function wantsOtherRules(answer: DescribedAnswer): boolean {
+export function wantsOtherRules(answer: AskAnswer): boolean {
   return (
     (answer.kind === 'invalid' && answer.field === 'rule') ||
     (answer.kind === 'unavailable' && answer.reason === 'rules_changed' && !answer.proposed)
   );
 }
 
+/** With what was counted by the rule that binds. */
+export function withKey(answer: AskAnswer, answered: readonly AnsweredShare[]): AskAnswer {
+  if (answer.kind !== 'decision') return answer;
+  const { ruleId } = answer.decision;
+  for (const { share } of answered)
+    for (const limit of share.limits) if (limit.ruleId === ruleId) return { ...answer, key: limit.userId };
+  return answer;
+}
+
 /** All limits that were decided, and of a grant the one with least remaining. */
-export function together(answer: AllowAnswer, reserved: readonly AnsweredShare[]): DescribedAnswer | Invalid {
+export function together(answer: AllowAnswer, reserved: readonly AnsweredShare[]): AskAnswer | Invalid {
   if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
   if (answer.decision.isBlocked === true) return answer;
   const decisions = [answer.decision, ...reserved.flatMap((one) => decisionsOf(one, answer.decision))];

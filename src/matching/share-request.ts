@@ -1,6 +1,6 @@
 /** What a partition is asked for a request whose limits it shares. Pure. */
 import type { CustomerGuard } from '../api/customer.ts';
-import type { DescribedRequest } from '../api/described.ts';
+import type { Question } from '../api/question.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { askedDigest } from './asked-digest.ts';
 import type { Asking } from './asking.ts';
@@ -10,7 +10,7 @@ import type { Share } from './share-outcome.ts';
 /** @param requestId undefined: nothing is remembered of it */
 export function requestFor(
   { limits }: Share,
-  request: DescribedRequest,
+  request: Question,
   requestId: string | undefined,
   { version }: RuleBook,
 ): AllowRequest {

@@ -159,6 +159,7 @@ function isCommand(value: unknown): boolean {
         isListOf(isIntroduction)(value['nodes']) &&
         isCount(value['replicas']) &&
         isCount(value['partitions']) &&
+        isTable(value['rules']) &&
         isAbsentOr(isVersion)(value['clusterVersion'])
       );
     case 'change':
@@ -212,7 +213,7 @@ function isState(value: unknown): boolean {
     [settledNodes, retired].every(isListOf(isCount)) &&
     [placement, settledPlacement].every(isText) &&
     isAbsentOr(isTokenTable)(tokens) &&
-    isAbsentOr(isTable)(rules) &&
+    isTable(rules) &&
     isAbsentOr(isText)(definitions) &&
     isAbsentOr(isVersion)(clusterVersion)
   );

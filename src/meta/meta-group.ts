@@ -6,6 +6,7 @@ import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raf
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import { VERSIONS } from '../api/versions.ts';
+import type { RuleTable } from '../limiter/rules.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
 import { decodeMetaCommand, decodeMetaRecord, encodeMeta, isReadable } from './meta-form.ts';
@@ -21,6 +22,8 @@ import { clusterVersionOf } from './versions.ts';
 export interface MetaGroupInit {
   readonly clock: GroupClock;
   readonly founders: readonly Introduction[];
+  /** What the cluster is created with. */
+  readonly rules: RuleTable;
   /** With the cluster: `hash` says where its nodes and partitions are on the ring of placement. */
   readonly fixed: { readonly replicas: number; readonly partitions: number; readonly hash: Hash32 };
   readonly requestProposal: () => void;
@@ -107,12 +110,12 @@ export class MetaGroup implements GroupApplication {
   }
 
   takeProposal(): Uint8Array | undefined {
-    const { founders, fixed } = this.#init;
+    const { founders, rules, fixed } = this.#init;
     if (this.#record === undefined && this.#inflight.size === 0) {
       const { replicas, partitions } = fixed;
       const clusterVersion = VERSIONS.max;
       this.#proposing = {
-        command: { type: 'create', nodes: founders, replicas, partitions, clusterVersion },
+        command: { type: 'create', nodes: founders, replicas, partitions, rules, clusterVersion },
         done: undefined,
       };
     } else {

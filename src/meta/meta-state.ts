@@ -51,8 +51,8 @@ export interface MetaState {
   readonly leaving: readonly Member[];
   /** Ids that left: they never come back, for whoever bears them may have forgotten what it promised. */
   readonly retired: readonly NodeId[];
-  /** The last that were changed while the cluster runs; absent while the files of the nodes say all. */
-  readonly rules?: RuleTable;
+  /** In force: what the cluster was created with, or the last change. All partitions come to decide by them. */
+  readonly rules: RuleTable;
   /** What `rules` were made of, and requests are matched by: see `ClusterChange`. */
   readonly definitions?: string;
   /** Who may ask what; absent until the first one is made. */
@@ -70,6 +70,8 @@ export type MetaCommand =
       readonly nodes: readonly Introduction[];
       readonly replicas: number;
       readonly partitions: number;
+      /** The first rules, of version 1. */
+      readonly rules: RuleTable;
       /** Absent in logs of nodes that say nothing of versions. */
       readonly clusterVersion?: number;
     }
@@ -146,7 +148,7 @@ export function applyMetaCommand(
 }
 
 function created(
-  { nodes, replicas, partitions, clusterVersion }: Extract<MetaCommand, { type: 'create' }>,
+  { nodes, replicas, partitions, rules, clusterVersion }: Extract<MetaCommand, { type: 'create' }>,
   hash: Hash32,
 ): MetaRecord {
   const sorted = byId(nodes);
@@ -156,7 +158,16 @@ function created(
   const settled = { settledVersion: 1, settledNodes, settledPlacement: placement };
   const versioned = clusterVersion === undefined ? {} : { clusterVersion };
   const founded = {
-    state: { version: 1, ...settled, nodes: sorted, placement, leaving: [], retired: [], ...versioned },
+    state: {
+      version: 1,
+      ...settled,
+      nodes: sorted,
+      placement,
+      leaving: [],
+      retired: [],
+      rules,
+      ...versioned,
+    },
     replicas,
     added: [],
   };
@@ -203,7 +214,7 @@ function changedRules(
   record: MetaRecord | undefined,
   { table, base, definitions }: Extract<ClusterChange, { type: 'rules' }>,
 ): MetaResult {
-  const current = record?.state.rules?.version ?? 0;
+  const current = record?.state.rules.version ?? 0;
   if (record === undefined || base !== current || table.version <= current)
     return { record, refusal: 'rulesChanged' };
   const { definitions: _, ...state } = record.state;

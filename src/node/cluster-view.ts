@@ -17,7 +17,6 @@ import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
 import type { NodeCore } from './node-core.ts';
 import { sayable } from './peer-addresses.ts';
-import { digestOfRules } from './rules-digest.ts';
 
 /** A node that was silent for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
@@ -64,10 +63,9 @@ function reportOfPartition(
   rules: RuleTable | undefined,
 ): PartitionReport {
   const rulesVersion = rules?.version ?? 0;
-  const rulesDigest = rules === undefined ? '' : digestOfRules(rules);
   const position = { term, commit, applied, lastIndex };
   const isLeader = role === 'leader';
-  return { partition, isLeader, ...position, rulesVersion, rulesDigest, members: membersOf(config) };
+  return { partition, isLeader, ...position, rulesVersion, members: membersOf(config) };
 }
 
 /** What is replicated about the cluster itself. */

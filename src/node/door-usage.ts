@@ -1,6 +1,5 @@
 /** Counts what the doors of this node answer, by its clocks. What the figures are is said in src/usage; no user is named in a log. */
-import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
-import type { AllowRequest } from '../api/request.ts';
+import type { AskAnswer, Question } from '../api/question.ts';
 import type { UsageOutcome, UsageQuery } from '../api/usage.ts';
 import { RULES_MAX, type RuleTable } from '../limiter/rules.ts';
 import type { NodeUsage } from '../usage/node-usage.ts';
@@ -33,24 +32,20 @@ export class DoorUsage {
   }
 
   /** Returns how long it took, if that was timed. @param startedMillis when the door had read the request, on the monotonic clock */
-  answered(
-    request: AllowRequest | DescribedRequest,
-    answer: DescribedAnswer,
-    startedMillis: number,
-  ): number | undefined {
+  answered(question: Question, answer: AskAnswer, startedMillis: number): number | undefined {
     switch (answer.kind) {
       case 'decision': {
         const { ruleId, allowed } = answer.decision;
         // A blocked customer may be under no rule at all.
-        if (ruleId !== '') this.#table.decided(ruleId, allowed, userOf(request));
+        if (ruleId !== '') this.#table.decided(ruleId, allowed, answer.key);
         this.#recent.decided(allowed);
         break;
       }
       case 'unavailable':
         // A door that takes no requests has none to answer for: an operator wanted it so.
         if (answer.reason === 'draining') return undefined;
-        this.#table.undecided(request.ask === undefined ? request.ruleId : undefined);
-        this.#recent.undecided(answer.proposed ? (request.cost ?? 1) : 0);
+        this.#table.undecided(question.rule);
+        this.#recent.undecided(answer.proposed ? (question.cost ?? 1) : 0);
         break;
       case 'degraded':
         this.#table.degraded(answer.ruleIds[0]);
@@ -105,11 +100,4 @@ export class DoorUsage {
     this.#table.turnTo(minute);
     this.#recent.turnTo(minute);
   }
-}
-
-/** By whom the keys that are granted and denied most are told. */
-function userOf(request: AllowRequest | DescribedRequest): string {
-  if (request.ask === undefined) return request.userId;
-  const [[, first] = ['', '']] = request.descriptors;
-  return request.descriptors.get('user') ?? first;
 }

@@ -1,12 +1,11 @@
 /**
- * What a node last knew of the nodes of its cluster, of the rules in force, and whether everybody must show a token, in a small file beside its database: for
+ * What a node last knew of the nodes of its cluster, and whether everybody must show a token, in a small file beside its database: for
  * the script that starts the nodes of a directory, before any of them can be asked, and for the doors of this node until it knows
  * better. A cache: nothing that must be right is decided by it, and it may be missing or old.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeId } from '../../raft/types.ts';
-import { type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 import { hasAdmin } from '../meta/token-table.ts';
 
@@ -21,8 +20,6 @@ export interface KnownMembers {
   readonly retired: readonly NodeId[];
   /** The node that wrote this was told that it was removed. */
   readonly isRemoved: boolean;
-  /** Those in force. */
-  readonly rules?: RuleTable;
   readonly tokens?: KnownTokens;
 }
 
@@ -47,7 +44,7 @@ export async function readKnownMembers(databaseDirectory: string): Promise<Known
 export function parseKnownMembers(text: string): KnownMembers | undefined {
   try {
     const known = JSON.parse(text) as Partial<KnownMembers>;
-    const { version = 0, settledVersion = 0, nodes, retired, isRemoved, rules, tokens } = known;
+    const { version = 0, settledVersion = 0, nodes, retired, isRemoved, tokens } = known;
     if (!Array.isArray(nodes) || !Array.isArray(retired)) return undefined;
     const numbers: readonly unknown[] = [version, settledVersion, ...nodes, ...retired];
     if (!numbers.every((number) => Number.isSafeInteger(number) && Number(number) >= 0)) return undefined;
@@ -57,7 +54,6 @@ export function parseKnownMembers(text: string): KnownMembers | undefined {
       nodes,
       retired,
       isRemoved: isRemoved === true,
-      ...(rules !== undefined && { rules: validateRuleTable(rules) }),
       ...(tokens !== undefined && { tokens }),
     };
   } catch {
@@ -92,12 +88,6 @@ export class MemberCache {
     const newest = isNewer ? { version: tokens.version, isClosed: hasAdmin(tokens.entries) } : known;
     const told = newest === undefined ? {} : { tokens: newest };
     this.#change({ ...this.#known, version, settledVersion, nodes: ids, retired, ...told });
-  }
-
-  /** Called often, with the same table as a rule. Without a list of nodes it is left for later: the file may have one. */
-  rulesInForce(rules: RuleTable | undefined): void {
-    const { version, rules: known } = this.#known;
-    if (rules !== undefined && rules !== known && version > 0) this.#change({ ...this.#known, rules });
   }
 
   removed(): void {

@@ -8,7 +8,6 @@ import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { GroupApplication, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
-import type { DefaultRequests } from '../matching/default-requests.ts';
 import type { DescribedRequests } from '../matching/described-requests.ts';
 import { ClusterPlacement, META_GROUP, metaMembers, unlabelled } from '../meta/cluster-placement.ts';
 import { Membership } from '../meta/membership.ts';
@@ -51,9 +50,8 @@ export class NodeCore {
   readonly draining: Draining;
   /** To be asked what the doors of all nodes answered. */
   readonly usage: UsageExchange;
-  /** To be asked under all limits that the rules find for a request. */
+  /** To be asked what callers ask. */
   readonly described: DescribedRequests;
-  readonly byDefault: DefaultRequests;
   readonly backups: Backups;
   /** To be told of all that comes from peers. */
   readonly peers: PeerEvents;
@@ -90,9 +88,9 @@ export class NodeCore {
     });
     this.clock = this.#newClockWatch();
     this.#membership = this.#newMembership();
-    const { timing, partitions: partitionCount, rules: file } = config;
+    const { timing, partitions: partitionCount } = config;
     const change: RulesChangesInit['change'] = (...asked) => this.#membership.change(...asked);
-    this.rules = new RulesChanges({ core: this, timing, partitionCount, fileVersion: file.version, change });
+    this.rules = new RulesChanges({ core: this, timing, partitionCount, change });
     const state = (): MetaState | undefined => this.meta.state;
     this.tokens = newTokens(init, { state, change });
     this.draining = new Draining({ ...init, raft: this.raft, state, change });
@@ -108,14 +106,14 @@ export class NodeCore {
     this.#departure = newDeparture(init, this.raft, () => [...this.#nodeIds, ...leaving()]);
     const { forwarder, ...routing } = newRouting({
       init,
-      rules: () => this.rules,
+      state,
       ask: (...asked) => this.ask(...asked),
       placement: this.placement,
       partitions: this.partitions,
       hearsOfLeaders: (partition) => this.#replicas.hearsOfLeaders(partition),
     });
     this.#forwarder = forwarder;
-    ({ router: this.router, described: this.described, byDefault: this.byDefault } = routing);
+    ({ router: this.router, described: this.described } = routing);
     this.usage = new UsageExchange(init, () => this.#nodeIds);
     this.peers = new PeerEvents({
       nodeId,
@@ -140,6 +138,7 @@ export class NodeCore {
     return new MetaGroup({
       clock: new GroupClock(clocks.monotonicMillis, clocks.wallMillis),
       founders: introductionsOf(config),
+      rules: { ...config.rules, version: 1 },
       fixed: { replicas: config.replicas, partitions: config.partitions, hash },
       requestProposal: () => this.raft.requestProposal(META_GROUP),
       stateChanged: (state) => this.#stateChanged(state),
@@ -291,7 +290,6 @@ export class NodeCore {
     this.raft.tick();
     this.router.tick();
     this.described.tick();
-    this.byDefault.tick();
     this.#forwarder.tick();
     this.#departure.tick();
     this.draining.tick();

@@ -269,7 +269,8 @@ function behindDoor(
     answered(request, answer, startedMillis) {
       const millis = usage.answered(request, answer, startedMillis);
       if (millis === undefined || millis < SLOW_MILLIS) return;
-      const place = request.ask === undefined ? placeOf(request.userId, readiness.core) : {};
+      const key = answer.kind === 'decision' ? answer.key : undefined;
+      const place = key === undefined ? {} : placeOf(key, readiness.core);
       slow.answered(request, answer, { millis, ...place });
     },
     backup(group, done) {

@@ -88,8 +88,7 @@ export class Replicas implements LocalReplicas {
   }
 
   #made(partition: number): Partition {
-    const { nodeId, config, raft, clocks, random, options, leaderChanged, refusedAtCapacity, timed } =
-      this.#init;
+    const { nodeId, raft, clocks, random, options, leaderChanged, refusedAtCapacity, timed } = this.#init;
     const group = groupOfPartition(partition);
     const replica = new Partition({
       partition,
@@ -99,7 +98,6 @@ export class Replicas implements LocalReplicas {
       hashSeed: random(SEED_BOUND),
       monotonicMillis: clocks.monotonicMillis,
       wallMillis: clocks.wallMillis,
-      ruleTable: config.rules,
       requestProposal: () => raft.requestProposal(group),
       leaderChanged,
       configChanged: () => this.revise(partition),

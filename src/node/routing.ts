@@ -2,17 +2,16 @@
 import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
 import { CurrentBook } from '../matching/current-book.ts';
-import { DefaultRequests } from '../matching/default-requests.ts';
 import { DegradedDecisions } from '../matching/degraded-decisions.ts';
 import { DescribedRequests } from '../matching/described-requests.ts';
 import type { DescribedRequestsInit } from '../matching/described-requests-init.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
+import type { MetaState } from '../meta/meta-state.ts';
 import type { Partition } from '../partition/partition.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';
 import { LocalShares } from './local-shares.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
-import type { RulesChanges } from './rules-changes.ts';
 
 /** Requests without an answer that a node holds at a time. */
 export const OPEN_REQUESTS_MAX = 65_536;
@@ -22,8 +21,8 @@ export interface RoutingInit {
   readonly placement: ClusterPlacement;
   /** The replicas on this node. */
   readonly partitions: ReadonlyMap<number, Partition>;
-  /** What this node knows of the rules. */
-  readonly rules: () => Pick<RulesChanges, 'known' | 'versionWithoutDocument'>;
+  /** What this node knows of its cluster. */
+  readonly state: () => MetaState | undefined;
   /** Asks whoever leads, if this node may. */
   readonly ask: DescribedRequestsInit['ask'];
   /** Can the replica here be relied on to learn who leads? */
@@ -34,7 +33,6 @@ export interface Routing {
   readonly forwarder: Forwarder;
   readonly router: Router;
   readonly described: DescribedRequests;
-  readonly byDefault: DefaultRequests;
 }
 
 export function newRouting(routing: RoutingInit): Routing {
@@ -73,33 +71,21 @@ export function newRouting(routing: RoutingInit): Routing {
     breakerTicksMin: breakerTicksOf(config.timing),
     openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
   });
-  return { forwarder, router, described: newDescribed(routing, router), byDefault: newByDefault(routing) };
+  return { forwarder, router, described: newDescribed(routing, router) };
 }
 
-function newByDefault({ init, rules, ask }: RoutingInit): DefaultRequests {
-  const { config, clocks, doorMillis, queues } = init;
-  return new DefaultRequests({
-    rules: () => (rules().known === undefined ? 'starting' : rules().versionWithoutDocument),
-    ask,
-    monotonicMillis: clocks.monotonicMillis,
-    doorMillis,
-    deadlineMillis: config.timing.requestDeadlineMillis,
-    waitingMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
-  });
-}
-
-function newDescribed({ init, rules, ask, partitions }: RoutingInit, router: Router): DescribedRequests {
+function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Router): DescribedRequests {
   const { nodeId, config, clocks, doorMillis, random, queues } = init;
   const { monotonicMillis } = clocks;
   const books = new CurrentBook();
-  const nodeCount = (): number => rules().known?.nodes.length ?? config.founders.length;
+  const nodeCount = (): number => state()?.nodes.length ?? config.founders.length;
   const shares = new LocalShares({ nodeCount, monotonicMillis });
   const process = random(FIRST_ID_BOUND);
   let count = 0;
   return new DescribedRequests({
     book: () => {
-      const state = rules().known;
-      return state === undefined ? 'starting' : books.of(state);
+      const known = state();
+      return known === undefined ? 'starting' : books.of(known);
     },
     partitionOf: (userId) => router.partitionOf(userId),
     ask,

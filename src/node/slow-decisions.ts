@@ -6,8 +6,7 @@
  * whose door was asked tells of an answer: the same partition, term and index lead from one line to the other.
  */
 import { createHash } from 'node:crypto';
-import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
-import type { AllowRequest } from '../api/request.ts';
+import type { AskAnswer, Question } from '../api/question.ts';
 import type { UserRequest } from '../api/user-request.ts';
 import type { EntryTiming } from '../partition/entry-timing.ts';
 
@@ -73,8 +72,8 @@ export class SlowDecisions {
 
   /** A door of this node gave this answer after so long, whoever decided. @param told its place, as far as it is known here */
   answered(
-    request: AllowRequest | DescribedRequest,
-    answer: DescribedAnswer,
+    request: Question,
+    answer: AskAnswer,
     told: { readonly millis: number; readonly partition?: number; readonly leader?: number },
   ): void {
     if (told.millis < SLOW_MILLIS) return;
@@ -93,7 +92,7 @@ export class SlowDecisions {
     return Math.max(0, ...meanwhile.map((write) => write.millis));
   }
 
-  #say(request: UserRequest | DescribedRequest, message: string, fields: () => object): void {
+  #say(request: UserRequest | Question, message: string, fields: () => object): void {
     const { logger, monotonicMillis } = this.#init;
     this.#count += 1;
     const now = monotonicMillis();
@@ -110,9 +109,9 @@ export class SlowDecisions {
 }
 
 /** Who knows the request can compare it; nobody can read it. */
-function digestOf(request: UserRequest | DescribedRequest): string {
+function digestOf(request: UserRequest | Question): string {
   const said =
-    request.ask === 'described'
+    'descriptors' in request
       ? [...request.descriptors]
       : [request.userId, 'requestId' in request && request.requestId];
   return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, DIGEST_CHARACTERS);

@@ -1,66 +1,56 @@
-/** Which requests of clients the doors of this node take, and hand to its core: none before it is loaded, none while it is drained. */
+/** Which requests of clients the doors of this node take, and hand to its core: none before it is loaded, while it is drained, or once it belongs to its cluster no more. */
 import type { Unavailable } from '../api/answer.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
-import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeReadiness } from './readiness.ts';
 
-type Requests = Pick<
-  NodeBehindDoor,
-  | 'allow'
-  | 'hasDocument'
-  | 'allowByDefault'
-  | 'allowDescribed'
-  | 'allowListed'
-  | 'look'
-  | 'refund'
-  | 'operate'
-  | 'customer'
-  | 'refundDescribed'
->;
+type Requests = Pick<NodeBehindDoor, 'ask' | 'allowListed' | 'look' | 'refund' | 'operate' | 'customer'>;
 
 const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
 const DRAINING: Unavailable = { kind: 'unavailable', reason: 'draining', proposed: false };
+const NOT_MEMBER: Unavailable = { kind: 'unavailable', reason: 'not_member', proposed: false };
 
 export function takenRequests(readiness: NodeReadiness): Requests {
   /** Undefined while requests are refused, by `refusal`. */
-  const serving = (): NodeCore | undefined => (readiness.isDraining ? undefined : readiness.core);
-  const refusal = (): Unavailable => (readiness.core === undefined ? STARTING : DRAINING);
-  const ask = <R extends UserRequest>(request: R, done: DoneWith<R>): void => {
-    const core = serving();
-    if (core === undefined) (done as DoneWith<UserRequest>)(refusal(), 0);
-    else core.ask(request, done);
+  const serving = (): NodeCore | undefined => {
+    const { core, isDraining } = readiness;
+    return isDraining || core?.isExcluded === true ? undefined : core;
+  };
+  const refusal = (): Unavailable => {
+    const { core } = readiness;
+    if (core === undefined) return STARTING;
+    return core.isExcluded ? NOT_MEMBER : DRAINING;
   };
   return {
-    allow: ask,
-    hasDocument: () => readiness.core?.rules.known?.definitions !== undefined,
-    allowByDefault(request, done) {
+    ask(question, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
-      else core.byDefault.ask(request, done);
-    },
-    allowDescribed(request, done) {
-      const core = serving();
-      if (core === undefined) done(refusal(), 0);
-      else core.described.ask(request, done);
+      else core.described.ask(question, done);
     },
     allowListed(request, done) {
       const core = serving();
       if (core === undefined) done(refusal());
       else core.described.askListed(request, (asked, told) => core.ask(asked, told), done);
     },
-    look: ask,
-    refund: ask,
-    operate: ask,
+    look(question, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.described.looks.ask(question, done);
+    },
+    refund(question, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.described.refund(question, done);
+    },
+    operate(request, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.ask(request, done);
+    },
     customer(customerId, action, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
       else core.described.customers.ask(customerId, action, done);
-    },
-    refundDescribed(request, done) {
-      const core = serving();
-      if (core === undefined) done(refusal(), 0);
-      else core.described.refund(request, done);
     },
   };
 }

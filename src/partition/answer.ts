@@ -59,7 +59,10 @@ export function answerTo(
 export function conflictAnswer(requestId: string, { field, first }: Conflict): Answer {
   const value = typeof first === 'string' ? `'${first}'` : String(first);
   const before = first === undefined ? `without ${field}` : `with ${field} ${value}`;
-  const message = `requestId '${requestId}' was used before, ${before}: only a repetition of that request may use it again`;
+  // Of all that was asked together nobody knows which part it is.
+  const asked = 'with other descriptors, or another rule, cost or timestampMillis';
+  const how = field === 'descriptors' ? asked : before;
+  const message = `requestId '${requestId}' was used before, ${how}: only a repetition of that request may use it again`;
   return { kind: 'conflict', field, message };
 }
 

@@ -13,7 +13,20 @@ export async function loadHash32(): Promise<Hash32> {
   return (text) => hasher.h32(text);
 }
 
-/** All rules and windows of one user live in one partition, so that they are decided in one step. */
-export function partitionOf(userId: string, partitionCount: number): number {
-  return partitionOfSlot(keySlot(userId), partitionCount);
+const USER_PREFIX = 'user=';
+
+/**
+ * All that is counted under one key lies in one partition, so that it is decided in one step. A user alone lies where the slot of
+ * the id is: clients of Redis Cluster, which know the id and no keys, find the partition themselves.
+ *
+ * @param key as rules make it (key-text.ts), such as `user=ada`
+ */
+export function partitionOf(key: string, partitionCount: number): number {
+  const isUser = key.startsWith(USER_PREFIX) && !key.includes(',');
+  const slotKey = isUser ? unescaped(key.slice(USER_PREFIX.length)) : key;
+  return partitionOfSlot(keySlot(slotKey), partitionCount);
+}
+
+function unescaped(value: string): string {
+  return value.includes('%') ? value.replaceAll('%2c', ',').replaceAll('%25', '%') : value;
 }

@@ -10,7 +10,6 @@ import { HistoryBegin } from './history-begin.ts';
 
 export interface OwnProposalsInit {
   readonly machine: LimiterStateMachine;
-  readonly ruleTable: RuleTable;
   /** In milliseconds since 1970. */
   readonly wallMillis: () => number;
   /** Rules of this version are proposed: what others matched is decided by other rules. */
@@ -19,8 +18,8 @@ export interface OwnProposalsInit {
 
 export class OwnProposals {
   readonly #init: OwnProposalsInit;
-  /** The newest rules that this node knows of, from its file or from group 0. */
-  #wantedRules: RuleTable;
+  /** The newest that group 0 has, as far as this node knows. */
+  #wantedRules: RuleTable | undefined;
   #proposedRules = { version: 0, term: 0 };
   readonly #historyBegin = new HistoryBegin();
   /** What is being proposed; undefined: requests. */
@@ -30,16 +29,14 @@ export class OwnProposals {
 
   constructor(init: OwnProposalsInit) {
     this.#init = init;
-    this.#wantedRules = init.ruleTable;
   }
 
-  /** Of two tables with one version the later counts: that of group 0, not that of a file. */
   wantRules(table: RuleTable): void {
-    if (table.version >= this.#wantedRules.version) this.#wantedRules = table;
+    if (table.version > (this.#wantedRules?.version ?? 0)) this.#wantedRules = table;
   }
 
   areRulesDue(term: number): boolean {
-    return this.#wantedRules.version > this.rulesAhead(term);
+    return (this.#wantedRules?.version ?? 0) > this.rulesAhead(term);
   }
 
   /** The version of the rules that decide what is proposed next: they are applied, or in the log before it. */
@@ -55,11 +52,12 @@ export class OwnProposals {
   /** The next entry for the log; undefined: the requests have their turn. */
   take(term: number, isSweepDue: () => boolean): Uint8Array | undefined {
     const { rulesTaken, wallMillis } = this.#init;
-    if (this.areRulesDue(term)) {
-      this.#proposedRules = { version: this.#wantedRules.version, term };
+    const rules = this.#wantedRules;
+    if (rules !== undefined && this.areRulesDue(term)) {
+      this.#proposedRules = { version: rules.version, term };
       this.#proposing = 'rules';
-      rulesTaken(this.#wantedRules.version);
-      return encodeRules(this.#wantedRules);
+      rulesTaken(rules.version);
+      return encodeRules(rules);
     }
     if (this.isHistoryDue(term)) {
       this.#proposing = 'historyBegins';

@@ -2,7 +2,7 @@
 import type { EntryTiming } from './entry-timing.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../limiter/rules.ts';
+import { MAX_AHEAD_MILLIS_DEFAULT } from '../limiter/rules.ts';
 
 export interface PartitionOptions {
   /** Requests that wait for a place in the log; more are refused as `overloaded`. */
@@ -31,8 +31,6 @@ export interface PartitionInit {
   readonly monotonicMillis: () => number;
   /** Only to refuse timestamps from the future; decisions never see it. */
   readonly wallMillis: () => number;
-  /** The rules this node was configured with; the leader proposes them if they are newer than the replicated ones. */
-  readonly ruleTable: RuleTable;
   /** Asks the driver for a place in the log, soon. */
   readonly requestProposal: () => void;
   /** `leader` leads in `term`; NO_NODE: nobody does, as far as this replica knows. */

@@ -55,10 +55,9 @@ export class Partition implements GroupApplication {
     this.clock = init.clock;
     this.#machine = new LimiterStateMachine(init.hashSeed);
     this.#waiters = new Waiters(init.monotonicMillis, init.options, init.timed);
-    const { ruleTable, wallMillis } = init;
+    const { wallMillis } = init;
     this.#own = new OwnProposals({
       machine: this.#machine,
-      ruleTable,
       wallMillis,
       rulesTaken: (version) =>
         this.#waiters.answerMatchedByOther(version, unavailable('rules_changed', false)),
@@ -144,9 +143,7 @@ export class Partition implements GroupApplication {
       done({ kind: 'notLeader', leader: this.#leader, term: this.#term });
       return;
     }
-    // With an entry of its own term a leader has applied all that was committed before (Raft, dissertation, 6.4). Until
-    // then it could deny what is granted further on in its log.
-    if (this.#applied.term !== this.#term) {
+    if (!this.#canDecide) {
       if (this.#early.length >= this.#init.options.pendingMax) done(unavailable('overloaded', false));
       else this.#early.push({ request, deadlineMillis, done });
       return;
@@ -162,9 +159,17 @@ export class Partition implements GroupApplication {
     }
   }
 
+  /**
+   * With an entry of its own term a leader has applied all that was committed before (Raft, dissertation, 6.4). Until then it could
+   * deny what is granted further on in its log. And the log of a new partition has no rules yet.
+   */
+  get #canDecide(): boolean {
+    return this.#applied.term === this.#term && this.#machine.ruleTable !== undefined;
+  }
+
   /** The denial that this node, if it leads, would tell now without the log. Nothing is counted by it, and nobody answered. */
   deniedAtOnce(request: AllowRequest): Decision | undefined {
-    if (!this.#isLeader || this.#applied.term !== this.#term) return undefined;
+    if (!this.#isLeader || !this.#canDecide) return undefined;
     if (request.matchedBy !== this.#own.rulesAhead(this.#term)) return undefined;
     const nowMillis = this.clock.nowMillis();
     return denialAtOnce(this.#machine, request, { nowMillis, room: this.#room, bound: this.#timestampBound });
@@ -172,8 +177,7 @@ export class Partition implements GroupApplication {
 
   /** By the log, always: what it is about may be on its way. */
   #tell(request: RefundRequest | CustomerRequest, deadlineMillis: number, done: Done): void {
-    if (this.#machine.ruleTable === undefined) done(unavailable('starting', false));
-    else this.#propose(undefined, request, deadlineMillis, done);
+    this.#propose(undefined, request, deadlineMillis, done);
   }
 
   #allow(request: AllowRequest, deadlineMillis: number, done: Done): void {
@@ -204,7 +208,6 @@ export class Partition implements GroupApplication {
     // Its grant may have been refunded by another leader meanwhile: that it counts is for the log to say.
     if (remembered !== undefined)
       return remembered.allowed ? undefined : answerOf(remembered, request.requestId);
-    if (ruleTable === undefined) return unavailable('starting', false);
     const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
     // Whose request it is says under which limits it is: these come after that.
     if (denial !== undefined && isOfCustomer(denial)) return answerOf(denial, request.requestId);
@@ -255,7 +258,7 @@ export class Partition implements GroupApplication {
     if (isNewTerm) this.#waiters.answerOverruled(this.#applied);
     if (this.#own.waitsForRoom || (isNewTerm && this.#own.isHistoryDue(this.#term)))
       this.#init.requestProposal();
-    if (isNewTerm && this.#early.length > 0 && entry.term === this.#term) this.#decideEarly();
+    if (this.#early.length > 0 && this.#canDecide) this.#decideEarly();
   }
 
   isSlowToApply({ kind, data }: Entry): boolean {

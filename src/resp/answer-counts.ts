@@ -1,8 +1,8 @@
 /** What the door counts of its answers to requests for a grant. */
-import type { DescribedAnswer } from '../api/described.ts';
+import type { AskAnswer } from '../api/question.ts';
 import type { DoorCounts } from './command.ts';
 
-export function count({ answers }: DoorCounts, answer: DescribedAnswer): void {
+export function count({ answers }: DoorCounts, answer: AskAnswer): void {
   switch (answer.kind) {
     case 'unlimited':
       answers.granted += 1;

@@ -2,17 +2,17 @@
  * The answers that a client waits for, in the order of its commands. Decisions arrive in any order; each waits in its place until
  * all before it can go out.
  */
-import type { AllowAnswer } from '../api/answer.ts';
+import type { AskAnswer } from '../api/question.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 
 /** Writes an answer down as the command that asked has it. `quantity` is what was asked for. */
-export type AnswerFormat = (writer: ReplyWriter, answer: AllowAnswer, quantity: number) => void;
+export type AnswerFormat = (writer: ReplyWriter, answer: AskAnswer, quantity: number) => void;
 
 /** The place of one answer. */
 export interface Place {
   /** One of these is there when the answer is. */
   bytes: Buffer | undefined;
-  answer: AllowAnswer | undefined;
+  answer: AskAnswer | undefined;
   /** How often `bytes` go out. */
   copies: number;
   readonly format: AnswerFormat | undefined;
@@ -86,7 +86,7 @@ export class AnswerQueue {
   }
 
   /** Only the first answer of a place counts. */
-  settle(place: Place, answer: AllowAnswer): void {
+  settle(place: Place, answer: AskAnswer): void {
     place.answer ??= answer;
   }
 

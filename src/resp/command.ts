@@ -1,8 +1,7 @@
 /** What a command is: its place in the table, and what it may use of the connection and the door that it came by. */
-import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
+import type { AskAnswer, Question } from '../api/question.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { ALLOW_STATUS } from '../api/refusals.ts';
-import type { AllowRequest } from '../api/request.ts';
 import type { AnswerFormat } from './answer-queue.ts';
 import type { CommandArguments } from './command-arguments.ts';
 import type { CommandTable } from './command-table.ts';
@@ -46,15 +45,15 @@ export interface Call {
   /**
    * Asks the node. The answer goes out in the place of this command, as `format` writes it.
    *
-   * @param request well-formed, see `invalidIn`
+   * @param question well-formed, see `invalidInQuestion`
    */
-  ask(request: AllowRequest, format: AnswerFormat, quantity: number): void;
+  ask(question: Question, format: AnswerFormat, quantity: number): void;
   /**
-   * The same under all limits that the rules find.
+   * The same, where the answer has text in it.
    *
-   * @param request well-formed, see `invalidInDescribed`
+   * @param question well-formed, see `invalidInQuestion`
    */
-  askDescribed(request: DescribedRequest, replyTo: (answer: DescribedAnswer) => Reply): void;
+  askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void;
   /**
    * Keeps the place of this command: what is given back takes its answer, once.
    *

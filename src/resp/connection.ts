@@ -3,8 +3,7 @@
  * client does not take what it is sent, so that what is kept for one client has a bound.
  */
 import type { Socket } from 'node:net';
-import type { DescribedAnswer, DescribedRequest } from '../api/described.ts';
-import type { AllowRequest } from '../api/request.ts';
+import type { AskAnswer, Question } from '../api/question.ts';
 import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
 import { count } from './answer-counts.ts';
 import { Backlog } from './backlog.ts';
@@ -83,8 +82,8 @@ export class Connection implements Flushable, Readable {
       args: this.#parser.arguments,
       session,
       door,
-      ask: (request, format, quantity) => this.#ask(request, format, quantity),
-      askDescribed: (request, replyTo) => this.#askDescribed(request, replyTo),
+      ask: (question, format, quantity) => this.#ask(question, format, quantity),
+      askAtLength: (question, replyTo) => this.#askAtLength(question, replyTo),
       answerLater: (bytesReserved) => this.#answerLater(bytesReserved),
     };
     socket.on('data', (chunk: Buffer) => {
@@ -265,29 +264,29 @@ export class Connection implements Flushable, Readable {
     this.#init.flushPass.mark(this);
   }
 
-  #ask(request: AllowRequest, format: AnswerFormat, quantity: number): void {
+  #ask(question: Question, format: AnswerFormat, quantity: number): void {
     const place = this.#answers.reserve(format, quantity);
     const { node, counts } = this.#init.door;
     const startedMillis = this.session.lastMillis;
     const share = node.shedding.entered(this.session.client, 1);
-    node.allow(request, (answer) => {
+    node.ask(question, (answer) => {
       node.shedding.left(share, 1);
       count(counts, answer);
-      node.answered(request, answer, startedMillis);
+      node.answered(question, answer, startedMillis);
       this.#answers.settle(place, answer);
       if (this.#answers.isReady && !this.#isFinished) this.#init.flushPass.mark(this);
     });
   }
 
-  #askDescribed(request: DescribedRequest, replyTo: (answer: DescribedAnswer) => Reply): void {
+  #askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void {
     const { node, counts } = this.#init.door;
     const startedMillis = this.session.lastMillis;
     const tell = this.#answerLater(DESCRIBED_BYTES_MAX);
     const share = node.shedding.entered(this.session.client, 1);
-    node.allowDescribed(request, (answer) => {
+    node.ask(question, (answer) => {
       node.shedding.left(share, 1);
       count(counts, answer);
-      node.answered(request, answer, startedMillis);
+      node.answered(question, answer, startedMillis);
       tell(replyTo(answer));
     });
   }

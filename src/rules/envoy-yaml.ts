@@ -2,7 +2,7 @@
  * The descriptors of envoyproxy/ratelimit as rules: each level that has a limit is one, and so is each end without a limit,
  * which has none. What its service keeps apart from limits, such as metrics, is noted and left out.
  */
-import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/described.ts';
+import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { Fields, isNothing, itemsOf, mapOf, type TextAt, textOf } from './fields.ts';
 import { type Findings, knownInstead, quoted } from './mistakes.ts';

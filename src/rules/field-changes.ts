@@ -46,6 +46,7 @@ export function fieldChanges(before: RuleDefinition, after: RuleDefinition): rea
     tighterIf(OPENNESS[after.failMode] < OPENNESS[before.failMode]),
   );
   compare('enabled', yes(before.enabled), yes(after.enabled), tighterIf(after.enabled));
+  compare('named', yes(before.named === true), yes(after.named === true), 'differently');
   compare('shadow', yes(before.shadow), yes(after.shadow), tighterIf(!after.shadow));
   compare('priority', number(before.priority), number(after.priority), 'differently');
   compare('group', before.group, after.group, 'differently');

@@ -3,7 +3,7 @@
  * an index made once, never at all of them. It decides no limit.
  */
 import { networkOf } from './ip-prefix.ts';
-import { GLOBAL_KEY, keyText } from './key-text.ts';
+import { GLOBAL_KEY, keyText } from '../api/key-text.ts';
 import { type DescriptorEntry, PathIndex } from './path-index.ts';
 import { type KeyPart, partName, type RuleDefinition } from './rule-definition.ts';
 import { compareNumbers, standing } from './specificity.ts';
@@ -26,6 +26,13 @@ export interface AppliedRule {
  * shadow, which deny nothing, are left out instead.
  */
 export type Unkeyed = { readonly kind: 'unkeyed'; readonly rule: RuleDefinition };
+
+/** Of a rule that is asked by name: it does not apply, and why. `field` is what the caller has to change. */
+export interface Unnamed {
+  readonly kind: 'unnamed';
+  readonly field: 'rule' | 'descriptors';
+  readonly message: string;
+}
 
 /** None that apply: nothing limits this request. In the order of the document. */
 export type Matching = { readonly kind: 'rules'; readonly applied: readonly AppliedRule[] } | Unkeyed;
@@ -51,12 +58,17 @@ export class RuleMatcher {
   /** Of rules with conditions: by the one of them that the fewest rules share. */
   readonly #byName = new Map<string, PatternIndex<Ready>>();
   readonly #unconditional: Ready[] = [];
+  readonly #unnamed = new Set<string>();
+  readonly #named = new Map<string, Ready>();
   readonly #paths: PathIndex;
 
   /** @param definitions with distinct ids, as `readRules` gives them */
   constructor(definitions: readonly RuleDefinition[]) {
     const enabled = definitions.filter((rule) => rule.enabled);
-    const ready = madeReady(enabled);
+    const all = madeReady(enabled);
+    const ready = all.filter(({ rule }) => rule.named !== true);
+    for (const one of all) if (one.rule.named === true) this.#named.set(one.rule.id, one);
+    for (const one of ready) this.#unnamed.add(one.rule.id);
     const sharers = new Map<string, number>();
     for (const { rule } of ready) {
       for (const id of conditionIds(rule)) sharers.set(id, (sharers.get(id) ?? 0) + 1);
@@ -67,9 +79,9 @@ export class RuleMatcher {
 
   /** The rules for a request that is described by names and values. */
   match(descriptors: Descriptors): Matching {
-    const found: Ready[] = [...this.#unconditional];
+    const candidates: Ready[] = [...this.#unconditional];
     const take = (one: Ready): void => {
-      found.push(one);
+      candidates.push(one);
     };
     if (descriptors.size < this.#byName.size) {
       for (const [name, value] of descriptors) if (value !== '') this.#byName.get(name)?.each(value, take);
@@ -79,19 +91,37 @@ export class RuleMatcher {
         if (value !== undefined && value !== '') index.each(value, take);
       }
     }
-    const matching = found.filter((one) => holds(one, descriptors));
+    const matching = candidates.filter((one) => holds(one, descriptors));
     const winners = withoutReplaced(mostSpecific(matching));
     const applied: AppliedRule[] = [];
     for (const one of winners.sort((a, b) => a.order - b.order)) {
-      const { rule } = one;
-      const key = keyOf(
-        rule,
-        one.key.map((part) => [partName(part), valueOf(part, descriptors)]),
-      );
-      if (key !== undefined) applied.push({ rule, key, cost: costOf(one, descriptors) });
-      else if (!rule.shadow) return { kind: 'unkeyed', rule };
+      const found = appliedRule(one, descriptors);
+      if (found !== undefined) applied.push(found);
+      else if (!one.rule.shadow) return { kind: 'unkeyed', rule: one.rule };
     }
     return { kind: 'rules', applied };
+  }
+
+  /** The one rule that a request asks for by its id. */
+  matchNamed(id: string, descriptors: Descriptors): Matching | Unnamed {
+    const one = this.#named.get(id);
+    if (one === undefined) {
+      const message = this.#unnamed.has(id)
+        ? `rule '${id}' is for all requests that match it: only one with named: true is asked by its id`
+        : `rule must be the id of a rule in force with named: true, but there is no '${id}'`;
+      return { kind: 'unnamed', field: 'rule', message };
+    }
+    const missing = one.key.find(({ name }) => (descriptors.get(name) ?? '') === '');
+    if (missing !== undefined) {
+      const message = `descriptors must have ${missing.name}: rule '${id}' counts by it`;
+      return { kind: 'unnamed', field: 'descriptors', message };
+    }
+    if (!holds(one, descriptors))
+      return { kind: 'unnamed', field: 'descriptors', message: `descriptors must match rule '${id}'` };
+    const applied = appliedRule(one, descriptors);
+    return applied === undefined
+      ? { kind: 'unkeyed', rule: one.rule }
+      : { kind: 'rules', applied: [applied] };
   }
 
   /** The rules for a request of lists of descriptors: one list is one question, and all are looked at together. */
@@ -194,6 +224,15 @@ function notReplaced(rules: readonly RuleDefinition[]): (rule: RuleDefinition) =
     for (const name of replaces) (shadow ? replacedInShadow : replaced).add(name);
   }
   return ({ name, shadow }) => !replaced.has(name) && !(shadow && replacedInShadow.has(name));
+}
+
+/** Undefined: it has no key. */
+function appliedRule(one: Ready, descriptors: Descriptors): AppliedRule | undefined {
+  const key = keyOf(
+    one.rule,
+    one.key.map((part) => [partName(part), valueOf(part, descriptors)]),
+  );
+  return key === undefined ? undefined : { rule: one.rule, key, cost: costOf(one, descriptors) };
 }
 
 function keyOf(

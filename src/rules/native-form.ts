@@ -5,7 +5,7 @@ import { keyKind, partName, type RuleCost, type RuleDefinition } from './rule-de
 export function nativeForm(definition: RuleDefinition): Readonly<Record<string, unknown>> | undefined {
   const { id, scope, group, priority, windows, meter, burst, cost, clock, failMode } = definition;
   if (scope.kind === 'path') return undefined;
-  const { enabled, shadow, unlimited, replaces, comment } = definition;
+  const { enabled, shadow, named, unlimited, replaces, comment } = definition;
   return {
     id,
     ...(scope.conditions.length > 0 && {
@@ -22,6 +22,7 @@ export function nativeForm(definition: RuleDefinition): Readonly<Record<string, 
     ...(priority !== 0 && { priority }),
     ...(group !== keyKind(scope.key) && { group }),
     ...(shadow && { shadow }),
+    ...(named === true && { named }),
     ...(replaces.length > 0 && { replaces }),
     ...(comment !== undefined && { comment }),
   };

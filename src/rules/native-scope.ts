@@ -1,5 +1,5 @@
 /** `match`, `key` and `cost` of a rule in rules.yaml: which requests it is for, what it counts them by, and as how much. */
-import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/described.ts';
+import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/question.ts';
 import { COST_MAX } from '../api/request.ts';
 import { entriesOf, type Fields, integerOf, isNothing, mapOf, shown, textOf } from './fields.ts';
 import { ipBits } from './ip-prefix.ts';

@@ -139,6 +139,8 @@ export interface RuleDefinition {
   readonly enabled: boolean;
   /** It is decided and told, and denies nothing. */
   readonly shadow: boolean;
+  /** It applies to requests that ask for it by its id, and to no others; absent: to all that match. */
+  readonly named?: true;
   /** Whoever it applies to has no limit. */
   readonly unlimited: boolean;
   /** It is there to have none, and says so nowhere: who asks is told the same as where no rule is. Beside `unlimited`. */

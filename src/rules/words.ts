@@ -10,8 +10,12 @@ import {
 /** As `100 per minute and 10,000 per day by customer, where tier is free`. */
 export function ruleInWords(rule: RuleDefinition): string {
   const where = conditionsInWords(rule.scope);
-  const { enabled, shadow } = rule;
-  const states = [...(enabled ? [] : ['not enabled']), ...(shadow ? ['in shadow'] : [])];
+  const { enabled, shadow, named } = rule;
+  const states = [
+    ...(enabled ? [] : ['not enabled']),
+    ...(shadow ? ['in shadow'] : []),
+    ...(named === true ? ['asked by name'] : []),
+  ];
   const state = states.length === 0 ? '' : ` (${states.join(', ')})`;
   return `${limitsInWords(rule)} ${keyInWords(rule.scope)}${where === '' ? '' : `, ${where}`}${state}`;
 }

@@ -89,13 +89,13 @@ export class UsageTable {
     this.#defaultRule = ruleIds[0];
   }
 
-  /** @param ruleId of the decision, so it is one of a table, or stated */
-  decided(ruleId: string, isAllowed: boolean, userId: string): void {
+  /** @param ruleId of the decision, so it is one of a table, or stated @param key that it counted by; undefined: not known */
+  decided(ruleId: string, isAllowed: boolean, key: string | undefined): void {
     if (this.#latest.ruleId !== ruleId)
       this.#latest = this.#rowOf.get(ruleId) ?? this.#statedSeen.get(ruleId) ?? this.#rowFor(ruleId);
     const row = this.#latest;
     this.#count(row, isAllowed ? ALLOWED : DENIED);
-    this.#top.add(isAllowed ? 'allowed' : 'denied', row.place, userId);
+    if (key !== undefined) this.#top.add(isAllowed ? 'allowed' : 'denied', row.place, key);
   }
 
   /** Nobody could decide. @param ruleId as the caller has it: any text; undefined: the default */

@@ -14,8 +14,6 @@ export interface PartitionReport {
   readonly lastIndex: number;
   /** Of the rules that this replica has applied; 0 before the first. */
   readonly rulesVersion: number;
-  /** Of all that these rules say, 16 hexadecimal digits; empty before the first. */
-  readonly rulesDigest: string;
   /** Who holds the partition, as far as this replica knows. */
   readonly members: readonly NodeId[];
 }
@@ -55,7 +53,6 @@ export function encodeNodeReport({
     p.applied,
     p.lastIndex,
     p.rulesVersion,
-    p.rulesDigest,
     p.members,
   ]);
   const { host, port } = resp ?? {};
@@ -77,7 +74,6 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
       applied: p.integer('applied'),
       lastIndex: p.integer('lastIndex'),
       rulesVersion: p.integer('rulesVersion'),
-      rulesDigest: digest(p.string('rulesDigest')),
       members: p.integers('members'),
     };
   });
@@ -97,9 +93,4 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
     ...(speaks !== undefined && { speaks }),
     ...(release !== undefined && { release }),
   };
-}
-
-function digest(text: string): string {
-  if (!/^([0-9a-f]{16})?$/.test(text)) throw new FrameError('rulesDigest is no digest');
-  return text;
 }

@@ -1,4 +1,5 @@
 /** A cluster that a test plays to a backup: a group of the cluster itself and some partitions, and how it fails. */
+import { FIRST_RULES } from '../meta/first-rules.ts';
 import type { BackupSnapshot } from '../../src/api/backup.ts';
 import type { BackupSource } from '../../src/backup/take-backup.ts';
 import { drawToken } from '../../src/config/token-secret.ts';
@@ -26,7 +27,13 @@ export class PlayedSource implements BackupSource {
       return harness;
     });
     const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `${id}`.repeat(32) }));
-    const create = { type: 'create', nodes, replicas: 3, partitions: partitionCount } as const;
+    const create = {
+      type: 'create',
+      rules: FIRST_RULES,
+      nodes,
+      replicas: 3,
+      partitions: partitionCount,
+    } as const;
     const { record } = applyMetaCommand(undefined, create, await loadHash32());
     const tokens = { version: 1, entries: [drawToken({ role: 'admin', name: 'x' }, 7).entry] };
     const state = record && { ...record, state: { ...record.state, tokens } };

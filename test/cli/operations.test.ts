@@ -150,7 +150,7 @@ describe('what a cluster does just now', () => {
         p50Millis: expect.any(Number) as number,
         p99Millis: expect.any(Number) as number,
         nodes: [{ id: 1, state: 'ready' }, { id: 2 }, { id: 3 }],
-        top: [{ rule: 'default', key: 'ada\u001B[2J' }],
+        top: [{ rule: 'default', key: 'user=ada\u001B[2J' }],
       });
       // On a busy machine nothing may be answered between the two readings, or late beyond all bounds.
       const shown = async (): Promise<string> => {

@@ -17,7 +17,10 @@ describe('an error', () => {
     [{ userId: 'ada', timestampMillis: -1 }, 'timestampMillis'],
     [{ descriptors: {} }, 'descriptors'],
     [{ descriptors: { a: 1 } }, 'descriptors.a'],
-    [{ descriptors: { a: 'b' }, rule: 'r' }, 'rule'],
+    [{ descriptors: { a: 'b' }, rule: '' }, 'rule'],
+    [{ descriptors: { a: 'b' }, userId: 'x'.repeat(257) }, 'userId'],
+    [{ descriptors: { a: 'b' }, userId: '' }, 'userId'],
+    [{ descriptors: { a: null } }, 'descriptors.a'],
     [{ descriptors: { user: 'b' }, userId: 'ada' }, 'userId'],
     [null, 'request'],
   ])('of %j names the field, and nothing is sent', async (request, field) => {

@@ -107,7 +107,7 @@ describe('a denial', () => {
   });
 
   it('is forgotten with its rules by whatever answer says so first', async () => {
-    const described = { descriptors: { user: 'bob' } };
+    const described = { descriptors: { ip: '10.0.0.1' } };
     const played = new Played();
     watched(played.client.allow(described));
     await played.settle();

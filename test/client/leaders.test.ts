@@ -53,6 +53,16 @@ describe('a client', () => {
     ]);
   });
 
+  it('knows the leader of a user, named as a descriptor too', async () => {
+    const played = await knowing(led([2, 2, 3]));
+    for (const user of USERS) watched(played.client.allow({ descriptors: { user: user ?? '' } }));
+    await played.settle();
+    expect(played.sent.map(({ origin, requests }) => [origin, requests.length])).toEqual([
+      [B, 2],
+      [C, 1],
+    ]);
+  });
+
   it('goes to any node, in turn, where nobody tells it who leads', async () => {
     const played = new Played();
     for (let i = 0; i < 6; i += 1) {

@@ -173,9 +173,11 @@ describe('what is asked', () => {
       client,
       descriptors: { ip: () => '1.2.3.4', user: () => undefined, team: () => null, query: () => '' },
     })({}, FACTS);
+    await limitOf({ client, descriptors: { ip: () => '1.2.3.4' }, rule: 'by-ip' })({}, FACTS);
     expect(client.asked).toEqual([
       { userId: 'ada', cost: 5, rule: 'reports', failMode: 'open' },
-      { descriptors: { ip: '1.2.3.4', query: '' }, cost: undefined, failMode: undefined },
+      { descriptors: { ip: '1.2.3.4', query: '' } },
+      { descriptors: { ip: '1.2.3.4' }, rule: 'by-ip' },
     ]);
   });
 
@@ -200,7 +202,6 @@ describe('what is asked', () => {
     [{ identify: () => 'ada' }, 'client'],
     [{ client: new Answering() }, 'identify'],
     [{ client: new Answering(), identify: () => 'a', descriptors: {} }, 'identify'],
-    [{ client: new Answering(), descriptors: {}, rule: 'r' }, 'rule'],
     [{ client: new Answering(), identify: () => 'a', headers: ['y'] }, 'headers'],
   ])('options %# are refused by their name', (options, field) => {
     expect(() => limitOf(options as never)).toThrow(expect.objectContaining({ field }));

@@ -4,18 +4,38 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type PermitRequest, subjectOf } from '../../src/client/permit.ts';
 
-const unit = fc.constantFrom('a', '"', ',', ':', '[', ']', '\\', '\u0000', '|', '=', '/', 'null', 'é');
+const unit = fc.constantFrom(
+  'user',
+  'a',
+  '"',
+  ',',
+  ':',
+  '[',
+  ']',
+  '\\',
+  '\u0000',
+  '|',
+  '=',
+  '/',
+  'null',
+  'é',
+);
 const text = fc.string({ unit, maxLength: 4 });
 const named = fc.uniqueArray(fc.tuple(text, text), { selector: ([name]) => name, maxLength: 4 });
 const request: fc.Arbitrary<PermitRequest> = fc.oneof(
   fc.record({ userId: text, rule: fc.option(text, { nil: undefined }) }),
-  fc.record({ userId: fc.option(text, { nil: undefined }), descriptors: named.map(Object.fromEntries) }),
+  fc.record({
+    userId: fc.option(text, { nil: undefined }),
+    rule: fc.option(text, { nil: undefined }),
+    descriptors: named.map(Object.fromEntries),
+  }),
 );
 
 /** All that is asked but for its cost, in an order of its own. */
 function plain({ userId, rule, descriptors }: PermitRequest): unknown {
-  const entries = descriptors === undefined ? undefined : new Map(Object.entries(descriptors));
-  return { userId, rule, entries };
+  const entries = new Map(Object.entries(descriptors ?? {}));
+  if (userId !== undefined) entries.set('user', userId);
+  return { rule, entries };
 }
 
 function long(last: string): PermitRequest {
@@ -31,6 +51,17 @@ describe('a subject', () => {
         expect(subjectOf({ descriptors: Object.fromEntries(entries.toReversed()), cost })).toBe(one);
       }),
     );
+  });
+
+  it('is the same for a user, named either way', () => {
+    fc.assert(
+      fc.property(text, fc.option(text, { nil: undefined }), named, (userId, rule, entries) => {
+        const descriptors = Object.fromEntries(entries);
+        const one = subjectOf({ descriptors: { ...descriptors, user: userId }, rule });
+        expect(subjectOf({ userId, descriptors, rule })).toBe(one);
+      }),
+    );
+    expect(subjectOf({ userId: 'ada' })).toBe(subjectOf({ descriptors: { user: 'ada' } }));
   });
 
   it('is another for another request, whatever its texts hold', () => {

@@ -47,7 +47,7 @@ async function metric(cluster: TestCluster, node: number, name: string): Promise
 describe('a flood of new users at nodes with a 90 MB heap', () => {
   let cluster: TestCluster;
   const exits: unknown[] = [];
-  const first = { userId: 'known-0', rule: LONG.id, requestId: 'first' };
+  const first = { userId: 'known-0', requestId: 'first' };
   let granted: AllowResult;
 
   beforeAll(async () => {
@@ -68,7 +68,7 @@ describe('a flood of new users at nodes with a 90 MB heap', () => {
     }
     await cluster.ready();
     granted = await decided(cluster, 1, first);
-    await Promise.all(known.map((userId) => decided(cluster, 2, { userId, rule: LONG.id })));
+    await Promise.all(known.map((userId) => decided(cluster, 2, { userId })));
   });
   afterAll(async () => {
     await cluster.stop();
@@ -89,9 +89,7 @@ describe('a flood of new users at nodes with a 90 MB heap', () => {
   });
 
   it('does not shut out the users that are known, nor retries', async () => {
-    const answers = await Promise.all(
-      known.map((userId, i) => decided(cluster, (i % 3) + 1, { userId, rule: LONG.id })),
-    );
+    const answers = await Promise.all(known.map((userId, i) => decided(cluster, (i % 3) + 1, { userId })));
     expect(answers.map(({ status }) => status)).toEqual(known.map(() => 200));
     const retried = await decided(cluster, 3, first);
     expect(retried.body).toEqual(granted.body);

@@ -143,9 +143,9 @@ describe('a block', () => {
   });
 
   it('is for a key that any rule counts by, as well', async () => {
-    await say(1, 'PUT', `/v1/users/${encodeURIComponent('ip=10.9.9.9')}/block`);
+    await say(1, 'PUT', `/v1/keys/${encodeURIComponent('ip=10.9.9.9')}/block`);
     for (const node of NODES) expect((await allow(node, { ip: '10.9.9.9' })).status).toBe(403);
-    await say(1, 'DELETE', `/v1/users/${encodeURIComponent('ip=10.9.9.9')}/block`);
+    await say(1, 'DELETE', `/v1/keys/${encodeURIComponent('ip=10.9.9.9')}/block`);
     expect((await allow(2, { ip: '10.9.9.9' })).status).toBe(200);
   });
 });
@@ -186,7 +186,7 @@ describe('a reset', () => {
   it('forgets what a customer was granted', async () => {
     await say(1, 'PUT', '/v1/customers/max', { tier: 'free' });
     expect(await grantsOf('max', 9)).toBe(5);
-    expect((await say(2, 'POST', `/v1/users/${encodeURIComponent('customer=max')}/reset`)).status).toBe(200);
+    expect((await say(2, 'POST', `/v1/keys/${encodeURIComponent('customer=max')}/reset`)).status).toBe(200);
     expect(await grantsOf('max', 9)).toBe(5);
   });
 });

@@ -80,7 +80,7 @@ describe('a cluster with a document of rules', () => {
 
   async function remaining(key: string, rule: string): Promise<number> {
     return eventually(`how ${key} stands`, async () => {
-      const response = await fetch(url(1, `/v1/users/${encodeURIComponent(key)}?rule=${rule}`));
+      const response = await fetch(url(1, `/v1/keys/${encodeURIComponent(key)}?rule=${rule}`));
       const { limits } = (await response.json()) as Body;
       return response.status === 503 ? undefined : (limits?.[0]?.remaining ?? -1);
     });

@@ -57,7 +57,7 @@ async function ask(descriptors: Readonly<Record<string, string>>, cost = 1): Pro
 async function remaining(key: string, rule: string): Promise<number> {
   return eventually(`how ${key} stands`, async () => {
     const response = await fetch(
-      `${url}/v1/users/${encodeURIComponent(key)}?rule=${encodeURIComponent(rule)}`,
+      `${url}/v1/keys/${encodeURIComponent(key)}?rule=${encodeURIComponent(rule)}`,
     );
     const { limits } = (await response.json()) as Body;
     return response.status === 503 ? undefined : (limits?.[0]?.remaining ?? -1);
@@ -135,7 +135,7 @@ describe('keys that rules make', () => {
     expect(await ask({ user: 'ada', region: 'eu' })).toMatchObject({ allowed: false, rule: 'pair' });
     expect(await ask({ user: 'ada', region: 'us' })).toMatchObject({ allowed: true });
     expect(await ask({ user: 'eve', region: 'eu' })).toMatchObject({ allowed: true });
-    expect(await remaining('region=us&user=ada', 'pair')).toBe(1);
+    expect(await remaining('region=us,user=ada', 'pair')).toBe(1);
   });
 
   it('hold together who changes the key of an account, by address (002-19, 002-25)', async () => {

@@ -95,13 +95,13 @@ describe('a cluster of which one node of three is left', () => {
     }
   });
 
-  it('refuses where a rule is closed, also beside an open one, and where a rule was named', async () => {
+  it('refuses where a rule is closed, also beside an open one, and where the request states its limit', async () => {
     await Promise.all([1, 3].map(async (id) => cluster.kill(id)));
     const answers = await Promise.all([
       described({ mode: 'closed', user: 'ada' }),
       described({ mode: 'open', user: 'ada', ip: '10.0.0.1' }),
       described({ mode: 'local', user: 'ada', ip: '10.0.0.1' }),
-      ask({ userId: 'user=ada', rule: 'open' }),
+      ask({ userId: 'ada', rule: '5/60000ms' }),
     ]);
     for (const { status, body } of answers) {
       expect(status).toBe(503);

@@ -163,8 +163,14 @@ describe('a node alone that is asked to stop', () => {
       partitions: 2,
       timing: { requestDeadlineMillis },
     });
-    // Alone: there is no leader, and a request waits for one.
-    await local.startNode(1);
+    for (const id of [1, 2, 3]) await local.startNode(id);
+    await local.ready();
+    for (const id of [2, 3]) await local.stopNode(id);
+    // Alone: soon there is no leader, and a request waits for one.
+    await eventually('no partition has a leader', () => {
+      const partitions = [...(local?.node(1).core.partitions.values() ?? [])];
+      return partitions.every(({ leader }) => leader === 0) ? true : undefined;
+    });
     const port = local.config.nodes[0]?.http.port ?? 0;
     const ask = async (): Promise<Response> =>
       fetch(`http://127.0.0.1:${port}/v1/allow`, {

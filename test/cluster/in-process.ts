@@ -112,11 +112,9 @@ export class InProcessCluster {
   }
 
   async ready(): Promise<void> {
-    await eventually('every running node knows every leader', () => {
-      const nodes = [...this.#nodes.values()];
-      const known = nodes.every((node) => [...node.core.partitions.values()].every((p) => p.leader !== 0));
-      return known ? true : undefined;
-    });
+    await eventually('every running node knows the rules and every leader', () =>
+      [...this.#nodes.values()].every(({ core }) => core.isReady) ? true : undefined,
+    );
   }
 
   node(id: number): QuorateNode {

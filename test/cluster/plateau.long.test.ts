@@ -39,15 +39,15 @@ class VirtualCluster {
       options: PARTITION_DEFAULTS,
       monotonicMillis: () => this.nowMillis,
       wallMillis: () => 1_700_000_000_000 + this.nowMillis,
-      ruleTable: {
-        version: 1,
-        rules: [{ id: 'default', limit: 10, windowMillis: 10_000, clock: 'request' }],
-        requestIdHorizonMillis: 20_000,
-        partitionBytesMax: PARTITION_BYTES_DEFAULT,
-        clockDriftPpm: 100,
-      },
       requestProposal: () => raft.requestProposal(GROUP),
       leaderChanged: () => undefined,
+    });
+    partition.wantRules({
+      version: 1,
+      rules: [{ id: 'default', limit: 10, windowMillis: 10_000, clock: 'request' }],
+      requestIdHorizonMillis: 20_000,
+      partitionBytesMax: PARTITION_BYTES_DEFAULT,
+      clockDriftPpm: 100,
     });
     const raft: MultiRaft = new MultiRaft({
       id,

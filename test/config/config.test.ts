@@ -19,7 +19,7 @@ const VALID = {
   nodes: [node(1), node(2), node(3)],
   partitions: 16,
   replicas: 3,
-  rules: { version: 1, rules: [RULE] },
+  rules: { rules: [RULE] },
 };
 
 function refusal(value: unknown): ConfigError {
@@ -68,7 +68,7 @@ describe('a configuration', () => {
     ['nodes[0].http.prot', { ...VALID, nodes: [{ ...node(1), http: { host: 'a', port: 1, prot: 2 } }] }],
     ['founders[0].name', { ...VALID, founders: [{ ...founders(1)[0], name: 'a' }] }],
     ['rules.clockDriftPmp', { ...VALID, rules: { ...VALID.rules, clockDriftPmp: 1 } }],
-    ['rules.rules[0].windowMilis', { ...VALID, rules: { version: 1, rules: [{ ...RULE, windowMilis: 1 }] } }],
+    ['rules.rules[0].windowMilis', { ...VALID, rules: { rules: [{ ...RULE, windowMilis: 1 }] } }],
   ])('with a misspelt key is refused: %s', (field, value) => {
     expect(refusal(value).field).toBe(field);
     expect(refusal(value).message).toContain(`${field} is not known; known here are `);
@@ -247,15 +247,15 @@ describe('a configuration', () => {
   });
 
   it('is refused when its rules are, with the reason', () => {
-    expect(refusal({ ...VALID, rules: undefined }).message).toContain('table must be an object');
-    const negative = { version: 1, rules: [{ ...RULE, limit: -1 }] };
+    expect(refusal({ ...VALID, rules: undefined }).message).toContain('rules must be an object');
+    const negative = { rules: [{ ...RULE, limit: -1 }] };
     expect(refusal({ ...VALID, rules: negative }).message).toContain(
       'rules[0].limit must be an integer from 0 to 1000000',
     );
   });
 
   it('names the path of a bad rule like that of any other field', () => {
-    const error = refusal({ ...VALID, rules: { version: 1, rules: [{ ...RULE, limit: -1 }] } });
+    const error = refusal({ ...VALID, rules: { rules: [{ ...RULE, limit: -1 }] } });
     expect(error.field).toBe('rules.rules[0].limit');
     expect(error.message).toBe('rules.rules[0].limit must be an integer from 0 to 1000000, but is -1');
   });

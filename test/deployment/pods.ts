@@ -13,7 +13,6 @@ export const LIMIT = 100;
 const WINDOW_MILLIS = 86_400_000;
 const SETTINGS = {
   rules: {
-    version: 1,
     rules: [{ id: 'default', limit: LIMIT, windowMillis: WINDOW_MILLIS, clock: 'cluster' }],
     requestIdHorizonMillis: 3_600_000,
     clockDriftPpm: 500,

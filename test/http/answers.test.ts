@@ -35,6 +35,13 @@ describe('a grant', () => {
     });
   });
 
+  it('names the key that was counted, where that is known', async () => {
+    door.answer = { kind: 'decision', decision: decisionOf(), key: 'user=ada' };
+    expect((await door.post({ userId: 'ada' })).body).toMatchObject({ rule: 'default', key: 'user=ada' });
+    door.answer = { kind: 'decision', decision: denialOf(), key: 'ip=10.0.0.1,user=ada' };
+    expect((await door.post({ userId: 'ada' })).body).toMatchObject({ key: 'ip=10.0.0.1,user=ada' });
+  });
+
   it('says how long it has to queue, if it has to', async () => {
     const { status, body } = await door.decide(decisionOf({ waitMillis: 1_500 }));
     expect([status, body['allowed'], body['waitMillis']]).toEqual([200, true, 1_500]);
@@ -123,11 +130,20 @@ describe('no decision', () => {
   });
 });
 
+describe('a request that no rule limits', () => {
+  it('is 200, says so, and has no receipt', async () => {
+    door.answer = { kind: 'unlimited', rulesVersion: 7 };
+    const { status, headers, body } = await door.post({ userId: 'ada' });
+    expect([status, body]).toEqual([200, { allowed: true, unlimited: true, rulesVersion: 7 }]);
+    expect(headers).not.toHaveProperty('x-ratelimit-remaining');
+  });
+});
+
 describe('what a fail mode decides', () => {
   const described = { descriptors: { user: 'ada' } };
 
   it('is 200 where it is let through, says so, names the rules and has no receipt', async () => {
-    door.describedAnswer = {
+    door.answer = {
       kind: 'degraded',
       allowed: true,
       ruleIds: ['a', 'b'],
@@ -139,11 +155,11 @@ describe('what a fail mode decides', () => {
     expect(headers).not.toHaveProperty('retry-after');
     expect(headers).not.toHaveProperty('x-ratelimit-remaining');
     expect(body).toEqual({ allowed: true, degraded: true, rules: ['a', 'b'], rulesVersion: 7 });
-    expect(door.told).toMatchObject([{ answer: door.describedAnswer }]);
+    expect(door.told).toMatchObject([{ answer: door.answer }]);
   });
 
   it('is 429 where it is not, and never sends a client back too early', async () => {
-    door.describedAnswer = {
+    door.answer = {
       kind: 'degraded',
       allowed: false,
       ruleIds: ['a'],
@@ -173,14 +189,15 @@ describe('what a fail mode decides', () => {
 });
 
 describe('a request the cluster refuses', () => {
-  it('is 400 and names the field', async () => {
-    door.answer = { kind: 'invalid', field: 'cost', message: 'cost is out of bounds' };
-    const { status, body } = await door.post({ userId: 'ada' });
+  it.each([
+    ['cost', 'cost is out of bounds'],
+    ['rule', "rule 'user' is for all requests that match it: only one with named: true is asked by its id"],
+    ['descriptors', "descriptors must have ip: rule 'by-ip' counts by it"],
+  ])('is 400 and names the field: %s', async (field, message) => {
+    door.answer = { kind: 'invalid', field, message };
+    const { status, body } = await door.post({ userId: 'ada', rule: 'user' });
     expect(status).toBe(400);
-    expect(body).toEqual({
-      allowed: false,
-      error: { type: 'invalid_request', field: 'cost', message: 'cost is out of bounds' },
-    });
+    expect(body).toEqual({ allowed: false, error: { type: 'invalid_request', field, message } });
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { questionOf } from '../../src/api/question.ts';
 import { Door } from './fixtures.ts';
 
 const door = new Door();
@@ -8,6 +9,8 @@ afterAll(() => door.app.close());
 const TEXT_256 = 'text of 1 to 256 bytes';
 const TEXT_128 = 'text of 1 to 128 bytes';
 const COST = 'an integer from 1 to 1000000';
+const LONG = 'x'.repeat(1_025);
+const MANY = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`d${i}`, 'a']));
 const TIME = 'an integer from 0 to 8640000000000000';
 
 /** A refusal: the field and its bound are named, nobody was asked, and it is not a grant. */
@@ -77,8 +80,31 @@ describe('a field out of bounds is 400 and named with its bound', () => {
     ['requestId empty', { userId: 'ada', requestId: '' }, 'requestId', TEXT_128],
     ['requestId too long in bytes', { userId: 'ada', requestId: 'ü'.repeat(65) }, 'requestId', TEXT_128],
     ['requestId an object', { userId: 'ada', requestId: {} }, 'requestId', TEXT_128],
+    ['descriptors a list', { descriptors: ['ada'] }, 'descriptors', 'an object of names and texts'],
+    ['descriptors none', { descriptors: {} }, 'descriptors', '1 to 16'],
+    ['descriptors too many', { userId: 'ada', descriptors: MANY }, 'descriptors', '1 to 16'],
+    ['userId empty beside descriptors', { userId: '', descriptors: { ip: 'a' } }, 'userId', TEXT_256],
+    ['userId another', { userId: 'ada', descriptors: { user: 'bob' } }, 'userId', 'must be the same'],
+    ['rule too long for descriptors', { descriptors: { ip: 'a' }, rule: LONG }, 'rule', TEXT_128],
   ])('%s', async (_what, body, field, bound) => {
     await expectRefused(body, 400, field, bound);
+  });
+});
+
+describe('a descriptor out of bounds is 400 and named with its bound', () => {
+  it.each([
+    [{ '': 'a' }, 'descriptors', 'the name of a descriptor must be text of 1 to 64 bytes'],
+    [{ [LONG.slice(0, 65)]: 'a' }, 'descriptors', 'the name of a descriptor must be text of 1 to 64 bytes'],
+    [{ ip: 7 }, 'descriptors.ip', 'ip must be text of 0 to 1024 bytes'],
+    [{ ip: null }, 'descriptors.ip', 'ip must be text of 0 to 1024 bytes'],
+    [{ ip: LONG }, 'descriptors.ip', 'ip must be text of 0 to 1024 bytes'],
+  ])('%j', async (descriptors, field, message) => {
+    const asked = door.asked.length;
+    expect(await door.post({ descriptors })).toMatchObject({
+      status: 400,
+      body: { error: { field, message } },
+    });
+    expect(door.asked).toHaveLength(asked);
   });
 });
 
@@ -180,7 +206,7 @@ describe('bytes that are not UTF-8', () => {
 
   it('the character that takes their place elsewhere is a user like any other', async () => {
     expect((await postUser([0xef, 0xbf, 0xbd])).status).toBe(200);
-    expect(door.asked.at(-1)).toEqual({ userId: '\ufffd' });
+    expect(door.asked.at(-1)).toEqual(questionOf({ userId: '\ufffd' }));
   });
 });
 
@@ -207,16 +233,16 @@ describe('a body in another encoding is 415 and told which one is understood', (
 
 describe('what is within the bounds', () => {
   it.each([
-    [{ userId: 'a' }, { userId: 'a' }],
-    [{ userId: 'a'.repeat(256) }, { userId: 'a'.repeat(256) }],
-    [{ userId: '😀'.repeat(64) }, { userId: '😀'.repeat(64) }],
+    [{ userId: 'a' }, questionOf({ userId: 'a' })],
+    [{ userId: 'a'.repeat(256) }, questionOf({ userId: 'a'.repeat(256) })],
+    [{ userId: '😀'.repeat(64) }, questionOf({ userId: '😀'.repeat(64) })],
     [
       { userId: '__proto__', rule: 'x', cost: null, timestampMillis: null },
-      { userId: '__proto__', ruleId: 'x' },
+      questionOf({ userId: '__proto__', rule: 'x' }),
     ],
     [
       { userId: 'ada', timestampMillis: 0, cost: 1_000_000, rule: 'r', requestId: 'q' },
-      { userId: 'ada', timestampMillis: 0, cost: 1_000_000, ruleId: 'r', requestId: 'q' },
+      questionOf({ userId: 'ada', timestampMillis: 0, cost: 1_000_000, rule: 'r', requestId: 'q' }),
     ],
   ])('is asked as it is: %j', async (body, request) => {
     const { status } = await door.post(body);
@@ -224,12 +250,31 @@ describe('what is within the bounds', () => {
     expect(door.asked.at(-1)).toEqual(request);
   });
 
+  it.each([
+    { descriptors: { user: 'ada' } },
+    { userId: 'ada', descriptors: {} },
+    { userId: 'ada', descriptors: { user: 'ada' } },
+    { userId: null, descriptors: { user: 'ada' } },
+    { userId: 'ada', descriptors: null },
+  ])('is the same question, said either way: %j', async (body) => {
+    for (const more of [{}, { rule: 'r', cost: 2, timestampMillis: 5, requestId: 'q' }]) {
+      expect((await door.post({ ...body, ...more })).status).toBe(200);
+      expect(door.asked.at(-1)).toEqual(questionOf({ userId: 'ada', ...more }));
+    }
+  });
+
+  it('may say more of a request than who asks', async () => {
+    await door.post({ userId: 'ada', descriptors: { ip: '10.0.0.1', plan: '' } });
+    const said = { ip: '10.0.0.1', plan: '', user: 'ada' };
+    expect(door.asked.at(-1)).toEqual({ descriptors: new Map(Object.entries(said)) });
+  });
+
   it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'application/json; a=b'])(
     'may say its charset: %s',
     async (type) => {
       const { status } = await door.post({ userId: 'ünal' }, type);
       expect(status).toBe(200);
-      expect(door.asked.at(-1)?.userId).toBe('ünal');
+      expect(door.asked.at(-1)).toEqual(questionOf({ userId: 'ünal' }));
     },
   );
 });

@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { AllowAnswer } from '../../src/api/answer.ts';
+import { type AskAnswer, questionOf } from '../../src/api/question.ts';
 import { BATCH_BODY_BYTES_MAX, BATCH_MAX } from '../../src/http/batch-route.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { denialOf, Door, type HttpResult, PARTITION } from './fixtures.ts';
 
-const ANSWERS: readonly AllowAnswer[] = [
-  { kind: 'decision', decision: decisionOf() },
+const ANSWERS: readonly AskAnswer[] = [
+  { kind: 'decision', decision: decisionOf(), key: 'user=user-0' },
   { kind: 'decision', decision: denialOf() },
   { kind: 'invalid', field: 'rule', message: "there is no rule 'x'" },
   { kind: 'conflict', field: 'cost', message: 'used before' },
   { kind: 'unavailable', reason: 'no_leader', proposed: false },
+  { kind: 'unlimited', rulesVersion: 7 },
 ];
 
 const ask = (door: Door, body: unknown): Promise<HttpResult> =>
@@ -46,17 +47,14 @@ describe('POST /v1/allow/batch', () => {
     }
     expect(status).toBe(200);
     expect(body).toEqual({ answers: alone });
-    expect(alone.map((each) => (each as { status: number }).status)).toEqual([200, 429, 400, 422, 503]);
+    expect(alone.map((each) => (each as { status: number }).status)).toEqual([200, 429, 400, 422, 503, 200]);
   });
 
   it('asks with all that a request can say, in the order of the list', async () => {
     const door = new Door();
     const wanted = { userId: 'ada', cost: 3, rule: '10/1000ms', timestampMillis: 5, requestId: 'r' };
-    await ask(door, { requests: [wanted, { userId: 'bob' }] });
-    expect(door.asked).toMatchObject([
-      { userId: 'ada', cost: 3, ruleId: '10/1000ms', timestampMillis: 5, requestId: 'r' },
-      { userId: 'bob' },
-    ]);
+    await ask(door, { requests: [wanted, { descriptors: { user: 'bob' } }] });
+    expect(door.asked).toEqual([questionOf(wanted), questionOf({ userId: 'bob' })]);
   });
 
   it('says nothing before the last of them is decided', async () => {

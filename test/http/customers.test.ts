@@ -130,10 +130,16 @@ describe('a key', () => {
     await ask('DELETE', '/v1/users/ada/block');
     await ask('POST', '/v1/users/a%20b/reset');
     expect(door.operated).toEqual([
-      { ask: 'customer', userId: 'ada', action: { type: 'block', isBlocked: true } },
-      { ask: 'customer', userId: 'ada', action: { type: 'block', isBlocked: false } },
-      { ask: 'customer', userId: 'a b', action: { type: 'reset' } },
+      { ask: 'customer', userId: 'user=ada', action: { type: 'block', isBlocked: true } },
+      { ask: 'customer', userId: 'user=ada', action: { type: 'block', isBlocked: false } },
+      { ask: 'customer', userId: 'user=a b', action: { type: 'reset' } },
     ]);
+  });
+
+  it('is that of a user id within its bounds', async () => {
+    const long = `/v1/users/${'a'.repeat(257)}/block`;
+    expect(await ask('PUT', long)).toMatchObject({ status: 400, body: { error: { field: 'userId' } } });
+    expect(door.operated).toEqual([]);
   });
 
   it('is 405 for other methods, which are named', async () => {

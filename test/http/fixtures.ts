@@ -1,9 +1,8 @@
 /** The HTTP door with a router that the test plays, and clocks that stand still. */
-import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { expect } from 'vitest';
-import type { AllowAnswer, AllowDone, Decision } from '../../src/api/answer.ts';
+import type { Decision } from '../../src/api/answer.ts';
 import type { BackupStarted } from '../../src/api/backup.ts';
 import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
@@ -14,15 +13,9 @@ import type { LabelChange, LabelResult } from '../../src/api/label-change.ts';
 import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
 import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
-import type { AllowRequest } from '../../src/api/request.ts';
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
-import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
-import type {
-  DescribedRefund,
-  DescribedRefundAnswer,
-  RefundAnswer,
-  RefundRequest,
-} from '../../src/api/refund.ts';
+import type { LookAnswer, LookQuestion } from '../../src/api/look.ts';
+import type { RefundQuestion, RefundQuestionAnswer } from '../../src/api/refund.ts';
 import type { UpgradeChange, UpgradeResult } from '../../src/api/upgrade.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import { PlayedAccess } from '../api/played-access.ts';
@@ -79,30 +72,23 @@ export class Door {
   readonly access = new PlayedAccess();
   readonly shedding = new PlayedShedding();
   refusedUnread = 0;
-  readonly asked: AllowRequest[] = [];
-  /** Of those that name no rule, and whose door was told that there is no document. */
-  readonly byDefault: AllowRequest[] = [];
-  readonly allowByDefault: NodeBehindDoor['allowByDefault'] = (request, done) => {
-    this.byDefault.push(request);
-    done(this.answer ?? expect.fail('nobody keeps these open'), PARTITION);
-  };
-  readonly open: AllowDone[] = [];
+  readonly asked: Question[] = [];
+  readonly open: AskDone[] = [];
   readonly told: {
-    readonly request: AllowRequest | DescribedRequest;
-    readonly answer: DescribedAnswer;
+    readonly request: Question;
+    readonly answer: AskAnswer;
     readonly startedMillis: number;
   }[] = [];
   readonly usageAsked: UsageQuery[] = [];
   usage: UsageResult = { ok: false, reason: 'tooMany' };
   readonly observed: { readonly status: number; readonly startedMillis: number }[] = [];
   /** Undefined keeps requests open. */
-  answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
-  readonly looks: LookRequest[] = [];
-  readonly refunds: RefundRequest[] = [];
-  readonly describedRefunds: DescribedRefund[] = [];
-  refundedDescribed: DescribedRefundAnswer = { kind: 'unlimited', rulesVersion: 7 };
-  refunded: RefundAnswer = {
+  answer: AskAnswer | undefined = { kind: 'decision', decision: decisionOf() };
+  readonly looks: LookQuestion[] = [];
+  readonly refunds: RefundQuestion[] = [];
+  refunded: RefundQuestionAnswer = {
     kind: 'refund',
+    kept: undefined,
     refund: {
       refunded: true,
       ruleId: 'default',
@@ -130,8 +116,6 @@ export class Door {
   readiness: Readiness = { status: 'ready' };
   figures: LiveFigures = FIGURES;
   faults: readonly Fault[] = [];
-  readonly described: DescribedRequest[] = [];
-  describedAnswer: DescribedAnswer = { kind: 'unlimited', rulesVersion: 7 };
   readonly listed: ListedRequest[] = [];
   listedAnswer: ListedAnswer = { kind: 'listed', allowed: true, lists: [{ kind: 'free' }] };
   readonly allowListed: NodeBehindDoor['allowListed'] = (request, done) => {
@@ -173,22 +157,16 @@ export class Door {
       ...this.#untold(),
       access: this.access,
       shedding: this.shedding,
-      allow: (request, done) => {
+      ask: (request, done) => {
         this.asked.push(request);
         if (this.answer === undefined) this.open.push(done);
         else done(this.answer, PARTITION);
       },
-      hasDocument: () => this.rules?.definitions !== undefined,
-      allowByDefault: this.allowByDefault,
       refusedUnread: (requests) => void (this.refusedUnread += requests),
       answered: (request, answer, startedMillis) => this.told.push({ request, answer, startedMillis }),
       usage: (query, done) => {
         this.usageAsked.push(query);
         done(this.usage);
-      },
-      allowDescribed: (request, done) => {
-        this.described.push(request);
-        done(this.describedAnswer, PARTITION);
       },
       allowListed: this.allowListed,
       look: (request, done) => {
@@ -206,10 +184,6 @@ export class Door {
       customer: (customerId, action, done) => {
         this.customers.push({ customerId, action });
         done(this.customer, PARTITION);
-      },
-      refundDescribed: (request, done) => {
-        this.describedRefunds.push(request);
-        done(this.refundedDescribed, PARTITION);
       },
       changeNodes: this.changeNodes,
       rules: () => this.rules,

@@ -1,9 +1,9 @@
 /** What a gateway asks, and what it is told: who the client is, by which rules, and that whatever is missing lets nothing pass. */
 import { afterEach, describe, expect, it } from 'vitest';
+import { questionOf } from '../../src/api/question.ts';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import type { HttpSettings } from '../../src/http/http-settings.ts';
 import { keyOfAddress } from '../../src/http/client-address.ts';
-import { decisionOf } from '../api/decision-of.ts';
 import { denialOf, Door, WALL_MILLIS } from './fixtures.ts';
 
 const URL = '/v1/forward-auth';
@@ -22,18 +22,9 @@ function opened(settings: HttpSettings = SETTINGS): Door {
 
 afterEach(async () => door.app.close());
 
-function withDocument(): void {
-  opened();
-  door.rules = {
-    version: 1,
-    rules: [],
-    requestIdHorizonMillis: 1,
-    clockDriftPpm: 1,
-    partitionBytesMax: 1,
-    definitions: [{}],
-  };
-  door.describedAnswer = { kind: 'decision', decision: decisionOf() };
-}
+/** What every gateway says of the request. */
+const OF_REQUEST = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/api/a?b=c' };
+const FORWARDED = { 'x-forwarded-for': '203.0.113.9', ...OF_REQUEST };
 
 type Asked = Awaited<ReturnType<Door['app']['inject']>>;
 
@@ -42,23 +33,35 @@ async function ask(headers: Record<string, string>, query = '', remoteAddress = 
 }
 
 describe('who it is', () => {
-  it.each([
+  it.each<[string, Record<string, string>, string, string?]>([
     ['the user in the header', { 'x-user-id': 'ada' }, 'ada'],
-    ['the user, whatever the address', { 'x-user-id': 'ada', 'x-forwarded-for': '203.0.113.9' }, 'ada'],
-    ['the address without a user', { 'x-forwarded-for': '203.0.113.9' }, 'ip=203.0.113.9'],
+    [
+      'the user, whatever the address',
+      { 'x-user-id': 'ada', 'x-forwarded-for': '203.0.113.9' },
+      'ada',
+      '203.0.113.9',
+    ],
+    ['the address without a user', { 'x-forwarded-for': '203.0.113.9' }, 'ip=203.0.113.9', '203.0.113.9'],
     [
       'the last that is no gateway of ours',
       { 'x-forwarded-for': '1.1.1.1, 203.0.113.9, 10.0.0.7' },
       'ip=203.0.113.9',
+      '203.0.113.9',
     ],
-    ['no nonsense of the client', { 'x-forwarded-for': 'unknown, 203.0.113.9' }, 'ip=203.0.113.9'],
-    ['the first, if all are ours', { 'x-forwarded-for': '10.0.0.8,fd00::1' }, 'ip=10.0.0.8'],
-    ['an IPv4 address in IPv6', { 'x-forwarded-for': '::ffff:203.0.113.9' }, 'ip=203.0.113.9'],
-    ['64 bits of IPv6', { 'x-forwarded-for': '2001:DB8:0:1::5' }, 'ip=2001:db8:0:1::/64'],
-  ])('is %s', async (_what, headers, userId) => {
+    [
+      'no nonsense of the client',
+      { 'x-forwarded-for': 'unknown, 203.0.113.9' },
+      'ip=203.0.113.9',
+      '203.0.113.9',
+    ],
+    ['the first, if all are ours', { 'x-forwarded-for': '10.0.0.8,fd00::1' }, 'ip=10.0.0.8', '10.0.0.8'],
+    ['an IPv4 address in IPv6', { 'x-forwarded-for': '::ffff:203.0.113.9' }, 'ip=203.0.113.9', '203.0.113.9'],
+    ['64 bits of IPv6', { 'x-forwarded-for': '2001:DB8:0:1::5' }, 'ip=2001:db8:0:1::/64', '2001:db8:0:1::5'],
+  ])('is %s', async (_what, headers, user, ip) => {
     opened();
-    expect((await ask(headers)).statusCode).toBe(200);
-    expect(door.byDefault).toEqual([{ userId }]);
+    expect((await ask({ ...OF_REQUEST, ...headers })).statusCode).toBe(200);
+    const [asked] = door.asked;
+    expect([asked?.descriptors.get('user'), asked?.descriptors.get('ip')]).toEqual([user, ip]);
   });
 
   it.each<[string, Record<string, string>, string, string]>([
@@ -74,16 +77,16 @@ describe('who it is', () => {
     ['the user is empty', { 'x-user-id': '', 'x-forwarded-for': '203.0.113.9' }, '127.0.0.1', 'x-user-id'],
   ])('is refused where %s', async (_what, headers, remoteAddress, field) => {
     opened();
-    const response = await ask(headers, '', remoteAddress);
+    const response = await ask({ ...OF_REQUEST, ...headers }, '', remoteAddress);
     expect(response.statusCode).toBe(400);
     expect(response.json()).toMatchObject({ allowed: false, error: { field } });
-    expect([...door.asked, ...door.byDefault]).toEqual([]);
+    expect(door.asked).toEqual([]);
     expect(door.observed.map(({ status }) => status)).toEqual([400]);
   });
 
   it('believes no address without the setting', async () => {
     opened({ rateLimitHeaders: [] });
-    expect((await ask({ 'x-forwarded-for': '203.0.113.9', 'x-user-id': 'ada' })).statusCode).toBe(400);
+    expect((await ask({ ...FORWARDED, 'x-user-id': 'ada' })).statusCode).toBe(400);
   });
 
   it.each([
@@ -97,12 +100,12 @@ describe('who it is', () => {
 });
 
 describe('what is asked', () => {
-  const ADA = { 'x-user-id': 'ada' };
+  const ADA = { 'x-user-id': 'ada', ...OF_REQUEST };
 
   it('is what the address of the gateway says', async () => {
     opened();
     expect((await ask(ADA, '?rule=burst%2Fa&cost=3&request_id=r1&deny_status=403')).statusCode).toBe(200);
-    expect(door.asked).toEqual([{ userId: 'ada', ruleId: 'burst/a', cost: 3, requestId: 'r1' }]);
+    expect(door.asked).toEqual([questionOf({ userId: 'ada', rule: 'burst/a', cost: 3, requestId: 'r1' })]);
   });
 
   it.each([
@@ -123,14 +126,7 @@ describe('what is asked', () => {
       400,
       field,
     ]);
-    expect([...door.asked, ...door.byDefault]).toEqual([]);
-  });
-
-  it('is by the default rule where none is named, unless other rules are in force than this node knows', async () => {
-    opened();
-    door.answer = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
-    expect((await ask(ADA, '?deny_status=403')).statusCode).toBe(503);
-    expect([door.asked, door.byDefault]).toEqual([[], [{ userId: 'ada' }]]);
+    expect(door.asked).toEqual([]);
   });
 
   it('is no other method', async () => {
@@ -139,21 +135,15 @@ describe('what is asked', () => {
       const response = await door.app.inject({ method, url: URL, headers: ADA });
       expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET']);
     }
-    expect([...door.asked, ...door.byDefault]).toEqual([]);
+    expect(door.asked).toEqual([]);
   });
 });
 
-describe('with a document of rules', () => {
-  const FORWARDED = {
-    'x-forwarded-for': '203.0.113.9',
-    'x-forwarded-method': 'GET',
-    'x-forwarded-uri': '/api/a?b=c',
-  };
-
-  it('describes the request', async () => {
-    withDocument();
+describe('what the request is', () => {
+  it('is told by descriptors', async () => {
+    opened();
     expect((await ask({ ...FORWARDED, 'x-user-id': 'ada' }, '?cost=2')).statusCode).toBe(200);
-    expect(door.described.map(({ descriptors, cost }) => [Object.fromEntries(descriptors), cost])).toEqual([
+    expect(door.asked.map(({ descriptors, cost }) => [Object.fromEntries(descriptors), cost])).toEqual([
       [{ method: 'GET', endpoint: '/api/a', user: 'ada', ip: '203.0.113.9' }, 2],
     ]);
   });
@@ -164,9 +154,9 @@ describe('with a document of rules', () => {
     ['/api/', '/api/'],
     ['/%E6%97%A5', '/日'],
   ])('has one endpoint for all ways to write %s', async (uri, endpoint) => {
-    withDocument();
+    opened();
     await ask({ ...FORWARDED, 'x-forwarded-uri': uri });
-    expect(door.described[0]?.descriptors.get('endpoint')).toBe(endpoint);
+    expect(door.asked[0]?.descriptors.get('endpoint')).toBe(endpoint);
   });
 
   it.each<[string, Record<string, string | undefined>, string]>([
@@ -177,7 +167,7 @@ describe('with a document of rules', () => {
     ['the path is too long', { 'x-forwarded-uri': `/${'a'.repeat(1024)}` }, 'descriptors.endpoint'],
     ['nobody is known', { 'x-forwarded-for': undefined }, 'userId'],
   ])('is refused where %s', async (_what, changes, field) => {
-    withDocument();
+    opened();
     const all = Object.entries<string | undefined>({ ...FORWARDED, ...changes });
     const headers = Object.fromEntries(
       all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
@@ -187,18 +177,32 @@ describe('with a document of rules', () => {
       400,
       field,
     ]);
-    expect(door.described).toEqual([]);
+    expect(door.asked).toEqual([]);
   });
 
-  it('decides by a rule that is named', async () => {
-    withDocument();
-    await ask(FORWARDED, '?rule=burst');
-    expect([door.described.length, door.asked]).toEqual([0, [{ userId: 'ip=203.0.113.9', ruleId: 'burst' }]]);
+  it('need not be said where a rule is named', async () => {
+    opened();
+    await ask({ 'x-forwarded-for': '203.0.113.9' }, '?rule=burst');
+    const descriptors = new Map([
+      ['user', 'ip=203.0.113.9'],
+      ['ip', '203.0.113.9'],
+    ]);
+    expect(door.asked).toEqual([{ descriptors, rule: 'burst' }]);
+  });
+
+  it('is the same question as of a service that says so itself', async () => {
+    opened();
+    await ask({ ...FORWARDED, 'x-user-id': 'ada' });
+    await door.post({
+      userId: 'ada',
+      descriptors: { method: 'GET', endpoint: '/api/a', ip: '203.0.113.9' },
+    });
+    expect(door.asked[0]).toEqual(door.asked[1]);
   });
 });
 
 describe('what it is told', () => {
-  const ADA = { 'x-user-id': 'ada' };
+  const ADA = { 'x-user-id': 'ada', ...OF_REQUEST };
 
   it('is a grant, in no cache', async () => {
     opened();
@@ -210,7 +214,7 @@ describe('what it is told', () => {
     ]);
     expect(headers['ratelimit']).toContain('"default";r=');
     expect(door.observed).toEqual([{ status: 200, startedMillis: 777 }]);
-    expect(door.told.map(({ request }) => request)).toEqual(door.byDefault);
+    expect(door.told.map(({ request }) => request)).toEqual(door.asked);
   });
 
   it.each([
@@ -256,7 +260,7 @@ describe('in a closed cluster', () => {
   ])('a gateway with %s', async (_what, headers, status) => {
     opened();
     door.access.close();
-    expect((await ask({ 'x-user-id': 'ada', ...headers })).statusCode).toBe(status);
-    expect(door.byDefault).toHaveLength(status === 200 ? 1 : 0);
+    expect((await ask({ ...OF_REQUEST, 'x-user-id': 'ada', ...headers })).statusCode).toBe(status);
+    expect(door.asked).toHaveLength(status === 200 ? 1 : 0);
   });
 });

@@ -6,7 +6,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { AskAnswer } from '../../src/api/question.ts';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { SCHEMAS, type SchemaName } from '../../src/http/openapi/components.ts';
 import { openApiDocument, OPERATIONS } from '../../src/http/openapi/document.ts';
@@ -171,7 +171,7 @@ describe('what the door takes', () => {
     anything,
     fc.record({ userId: fc.constant('ada'), cost: NUMBERS, requestId: TEXTS }, { requiredKeys: ['userId'] }),
     fc.record(
-      { descriptors: DESCRIPTORS, cost: fc.constant(2), userId: TEXTS },
+      { descriptors: DESCRIPTORS, cost: fc.constant(2), userId: TEXTS, rule: TEXTS },
       { requiredKeys: ['descriptors'] },
     ),
   );
@@ -194,7 +194,7 @@ describe('what the door takes', () => {
       '/v1/refunds',
       'DescribedRefundRequest',
       'POST',
-      some({ requestId: TEXTS, descriptors: DESCRIPTORS, userId: TEXTS }),
+      some({ requestId: TEXTS, descriptors: DESCRIPTORS, userId: TEXTS, rule: TEXTS }),
     ],
     [
       '/v1/customers/acme',
@@ -240,7 +240,9 @@ describe('what the door takes', () => {
 describe('what the door answers', () => {
   const limits = [standingOf(), standingOf({ ruleId: 'b' })];
 
-  it.each<[string, AllowAnswer, SchemaName, number]>([
+  it.each<[string, AskAnswer, SchemaName, number]>([
+    ['a grant to a key', { kind: 'decision', decision: decisionOf(), key: 'user=ada' }, 'Grant', 200],
+    ['no limit', { kind: 'unlimited', rulesVersion: 7 }, 'Grant', 200],
     ['a grant', { kind: 'decision', decision: decisionOf() }, 'Grant', 200],
     [
       'a grant under limits',
@@ -252,7 +254,7 @@ describe('what the door answers', () => {
     ['a block', { kind: 'decision', decision: denialOf({ isBlocked: true }) }, 'Blocked', 403],
     ['a conflict', { kind: 'conflict', field: 'cost', message: 'why' }, 'Fault', 422],
     ['bad input', { kind: 'invalid', field: 'rule', message: 'why' }, 'Fault', 400],
-    ...UNAVAILABLE_REASONS.map((reason): [string, AllowAnswer, SchemaName, number] => [
+    ...UNAVAILABLE_REASONS.map((reason): [string, AskAnswer, SchemaName, number] => [
       reason,
       { kind: 'unavailable', reason, proposed: true },
       'Unavailable',
@@ -270,8 +272,9 @@ describe('what the door answers', () => {
 
   it.each<['GET' | 'POST' | 'PUT' | 'DELETE', string, unknown, SchemaName]>([
     ['GET', '/v1/users/ada', undefined, 'Standing'],
+    ['GET', '/v1/keys/ip=10.0.0.1', undefined, 'Standing'],
     ['POST', '/v1/users/ada/refunds', { requestId: 'a' }, 'Refunded'],
-    ['POST', '/v1/refunds', { requestId: 'a', descriptors: { user: 'ada' } }, 'NotRefunded'],
+    ['POST', '/v1/refunds', { requestId: 'a', descriptors: { user: 'ada' } }, 'Refunded'],
     ['GET', '/v1/customers/acme', undefined, 'Customer'],
     ['PUT', '/v1/users/ada/block', undefined, 'Customer'],
     ['PUT', '/v1/rules', { rules: [] }, 'RulesChanged'],

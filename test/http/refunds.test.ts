@@ -1,5 +1,6 @@
 /** `POST /v1/users/{id}/refunds` and `POST /v1/refunds`: what is asked, and how the answers read. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { questionOf } from '../../src/api/question.ts';
 import { Door, PARTITION } from './fixtures.ts';
 
 let door: Door;
@@ -28,7 +29,7 @@ describe('POST /v1/users/{id}/refunds', () => {
         decided: { partition: PARTITION, term: 2, index: 7, position: 1, timeMillis: 90 },
       },
     ]);
-    expect(door.refunds).toEqual([{ ask: 'refund', userId: 'a/b', requestId: 'r1' }]);
+    expect(door.refunds).toEqual([{ ...questionOf({ userId: 'a/b' }), requestId: 'r1' }]);
     expect(door.observed).toEqual([]);
   });
 
@@ -37,6 +38,7 @@ describe('POST /v1/users/{id}/refunds', () => {
     door.refunded = {
       kind: 'refund',
       refund: { refunded: false, ruleId: '', cost: 0, decided, rulesVersion: 7 },
+      kept: [],
     };
     expect(await refund({ requestId: 'r1' })).toMatchObject([
       404,
@@ -86,7 +88,7 @@ describe('POST /v1/refunds', () => {
 
   it('gives back by descriptors, and says what stays charged', async () => {
     const kept = [{ ruleId: 'net', userId: 'ip=10.0.0.1' }];
-    door.refundedDescribed = { kind: 'refund', refund: done, kept };
+    door.refunded = { kind: 'refund', refund: done, kept };
     expect(await refund(asked, '/v1/refunds')).toEqual([
       200,
       {
@@ -95,47 +97,69 @@ describe('POST /v1/refunds', () => {
         cost: 2,
         rulesVersion: 7,
         decided: { partition: PARTITION, ...granted.decided },
-        kept: [{ rule: 'net', userId: 'ip=10.0.0.1' }],
+        kept: [{ rule: 'net', key: 'ip=10.0.0.1' }],
       },
     ]);
     const descriptors = new Map([
       ['ip', '10.0.0.1'],
       ['user', 'ada'],
     ]);
-    expect(door.describedRefunds).toEqual([{ ask: 'refund described', descriptors, requestId: 'r1' }]);
+    expect(door.refunds).toEqual([{ descriptors, requestId: 'r1' }]);
+  });
+
+  it.each([
+    [{ userId: 'ada', requestId: 'r1' }],
+    [{ descriptors: { user: 'ada' }, requestId: 'r1' }],
+    [{ descriptors: { user: 'ada' }, userId: 'ada', requestId: 'r1' }],
+  ])('asks of a user as its own path does: %j', async (body) => {
+    await refund(body, '/v1/refunds');
+    await refund({ requestId: 'r1' });
+    const question = { ...questionOf({ userId: 'ada' }), requestId: 'r1' };
+    expect(door.refunds).toEqual([question, question]);
+  });
+
+  it('names the rule that the request named', async () => {
+    await refund({ userId: 'ada', rule: '100/60000ms', requestId: 'r1' }, '/v1/refunds');
+    expect(door.refunds).toEqual([
+      { ...questionOf({ userId: 'ada', rule: '100/60000ms' }), requestId: 'r1' },
+    ]);
   });
 
   it('says nothing of what stays charged where nobody knows', async () => {
-    door.refundedDescribed = { kind: 'refund', refund: done, kept: undefined };
+    door.refunded = { kind: 'refund', refund: done, kept: undefined };
     const [status, body] = await refund(asked, '/v1/refunds');
     expect([status, body]).toMatchObject([200, { refunded: true }]);
     expect(body).not.toHaveProperty('kept');
   });
 
   it('is 404 where nothing was granted, or no rule limits', async () => {
+    door.refunded = { kind: 'unlimited', rulesVersion: 7 };
     expect(await refund(asked, '/v1/refunds')).toMatchObject([
       404,
       { refunded: false, rulesVersion: 7, error: { type: 'not_remembered', field: 'descriptors' } },
     ]);
-    door.refundedDescribed = { kind: 'refund', refund: { ...done, refunded: false }, kept: [] };
+    door.refunded = { kind: 'refund', refund: { ...done, refunded: false }, kept: [] };
     expect(await refund(asked, '/v1/refunds')).toMatchObject([404, { error: { field: 'requestId' } }]);
   });
 
   it('is 503 where nobody can say', async () => {
-    door.refundedDescribed = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    door.refunded = { kind: 'unavailable', reason: 'deadline', proposed: true };
     expect(await refund(asked, '/v1/refunds')).toMatchObject([503, { reason: 'deadline', proposed: true }]);
   });
 
   it.each([
     [{ descriptors: asked.descriptors }, 'requestId'],
     [{ ...asked, requestId: 'r'.repeat(129) }, 'requestId'],
-    [{ requestId: 'r1' }, 'descriptors'],
+    [{ requestId: 'r1' }, 'userId'],
+    [{ requestId: 'r1', descriptors: {} }, 'descriptors'],
+    [{ ...asked, userId: '' }, 'userId'],
+    [{ ...asked, descriptors: { user: 'bob' } }, 'userId'],
     [{ ...asked, descriptors: ['ip'] }, 'descriptors'],
     [{ ...asked, descriptors: { ip: 7 } }, 'descriptors.ip'],
-    [{ ...asked, rule: 'net' }, 'rule'],
+    [{ ...asked, rule: '' }, 'rule'],
     [[], 'body'],
   ])('%j is refused for its %s', async (body, field) => {
     expect(await refund(body, '/v1/refunds')).toMatchObject([400, { error: { field } }]);
-    expect(door.describedRefunds).toEqual([]);
+    expect(door.refunds).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 /** `GET /v1/usage`: its query is read in one way only, users are named to few; and both doors tell what they answered. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { questionOf, type UserQuestion } from '../../src/api/question.ts';
 import type { UsageReport } from '../../src/api/usage.ts';
 import { PlayedDoor } from '../resp/fixtures.ts';
 import { Door } from './fixtures.ts';
@@ -81,14 +82,16 @@ describe('GET /v1/usage', () => {
 });
 
 describe('what a door answered is told to its node', () => {
-  const requests = [{ userId: 'ada' }, { userId: 'bob', rule: 'slow' }];
+  const requests: readonly UserQuestion[] = [{ userId: 'ada' }, { userId: 'bob', rule: 'slow' }];
 
   it('by HTTP, in a batch or alone', async () => {
     await door.post({ requests }, 'application/json', '/v1/allow/batch');
     await door.post({ userId: 'eve' });
-    expect(door.told).toMatchObject(['ada', 'bob', 'eve'].map((userId) => ({ request: { userId } })));
+    expect(door.told).toMatchObject(
+      [...requests, { userId: 'eve' }].map((each) => ({ request: questionOf(each) })),
+    );
     expect(door.told[1]).toMatchObject({
-      request: { ruleId: 'slow' },
+      request: { rule: 'slow' },
       answer: { kind: 'decision' },
       startedMillis: 777,
     });
@@ -101,8 +104,8 @@ describe('what a door answered is told to its node', () => {
       await client.ask('ALLOW', 'ada');
       await client.ask('ALLOW', 'bob', 'RULE', 'slow');
       expect(resp.told).toMatchObject([
-        { request: { userId: 'ada', ruleId: undefined } },
-        { request: { userId: 'bob', ruleId: 'slow' } },
+        { request: questionOf({ userId: 'ada' }) },
+        { request: questionOf({ userId: 'bob', rule: 'slow' }) },
       ]);
     } finally {
       await resp.stop();

@@ -1,5 +1,6 @@
 /** A gateway names the user in a header (000-19): who is asked for then, and what is refused instead of guessed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { questionOf, USER } from '../../src/api/question.ts';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import { until } from '../transport/wait.ts';
 import { Door } from './fixtures.ts';
@@ -40,8 +41,8 @@ async function send(lines: readonly string[], body?: unknown, path = '/v1/allow'
   return { status: Number(client.statuses()[0]), error };
 }
 
-function askedUsers(): readonly string[] {
-  return door.asked.map(({ userId }) => userId);
+function askedUsers(): readonly unknown[] {
+  return door.asked.map(({ descriptors }) => descriptors.get(USER));
 }
 
 describe('the user of a request', () => {
@@ -51,6 +52,8 @@ describe('the user of a request', () => {
     ['may be named by the header in any letters', ['X-USER-id: Ada'], {}, 'Ada'],
     ['is named by the header where the body says null', ['x-user-id: ada'], { userId: null }, 'ada'],
     ['may be named by both, if they say the same', ['x-user-id: ada'], { userId: 'ada' }, 'ada'],
+    ['is named by the header beside descriptors', ['x-user-id: ada'], { descriptors: { ip: 'a' } }, 'ada'],
+    ['may be named by the descriptor too', ['x-user-id: ada'], { descriptors: { user: 'ada' } }, 'ada'],
     ['is named by the body where there is no header', [], { userId: 'ada' }, 'ada'],
     ['may have other letters than ASCII', ['x-user-id: 日 ü'], { userId: '日 ü' }, '日 ü'],
     ['may have 256 bytes', [`x-user-id: ${'ü'.repeat(128)}`], {}, 'ü'.repeat(128)],
@@ -61,8 +64,8 @@ describe('the user of a request', () => {
 
   it('does not change what else the body says', async () => {
     await send(['x-user-id: ada'], { cost: 2, rule: 'burst', requestId: 'r1', timestampMillis: 5 });
-    const request = { userId: 'ada', cost: 2, ruleId: 'burst', requestId: 'r1', timestampMillis: 5 };
-    expect(door.asked).toEqual([request]);
+    const request = { userId: 'ada', cost: 2, rule: 'burst', requestId: 'r1', timestampMillis: 5 };
+    expect(door.asked).toEqual([questionOf(request)]);
   });
 
   it('is refused where header and body differ, naming both', async () => {
@@ -132,7 +135,7 @@ it('no header names a user unless the configuration says which', async () => {
         .statusCode;
     expect(await ask({ userId: 'bob' })).toBe(200);
     expect(await ask({})).toBe(400);
-    expect(plain.asked.map(({ userId }) => userId)).toEqual(['bob']);
+    expect(plain.asked).toEqual([questionOf({ userId: 'bob' })]);
   } finally {
     await plain.app.close();
   }

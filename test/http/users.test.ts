@@ -1,4 +1,4 @@
-/** `GET /v1/users/{id}`: the path and the query are read in one way only, and the answer says how the user stands. */
+/** `GET /v1/keys/{key}` and `GET /v1/users/{id}`, which is short for one: the path and the query are read in one way only, and the answer says how the key stands. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { standingOf } from '../api/decision-of.ts';
 import { Door, PARTITION } from './fixtures.ts';
@@ -35,28 +35,31 @@ describe('GET /v1/users/{id}', () => {
       status: 200,
       body: {
         userId: 'ada',
+        key: 'user=ada',
         limits: [limit, { ...limit, rule: 'slow', remaining: 0, retryAfterMillis: 500 }],
         decided: { partition: PARTITION, ...decided },
         rulesVersion: 7,
       },
     });
-    expect(door.looks).toEqual([{ ask: 'look', userId: 'ada', ruleId: undefined }]);
+    expect(door.looks).toEqual([{ key: 'user=ada' }]);
     expect(door.observed).toEqual([]);
   });
 
   it.each([
-    ['/v1/users/a%20b%2Fc', 'a b/c', undefined],
-    ['/v1/users/100%25', '100%', undefined],
-    ['/v1/users/%2541', '%41', undefined],
-    ['/v1/users/%E6%97%A5', '日', undefined],
-    ['/v1/users/a+b?', 'a+b', undefined],
-    [`/v1/users/${'%41'.repeat(256)}`, 'A'.repeat(256), undefined],
-    ['/v1/users/ada?rule=a%26b', 'ada', 'a&b'],
-    ['/v1/users/ada?rule=100/60000ms', 'ada', '100/60000ms'],
-    ['/v1/users/ada?rule=a+b=c', 'ada', 'a b=c'],
-  ])('%s asks for %j and %j', async (url, userId, ruleId) => {
+    ['/v1/users/a%20b%2Fc', 'user=a b/c', undefined],
+    ['/v1/users/100%25', 'user=100%25', undefined],
+    ['/v1/users/%2541', 'user=%2541', undefined],
+    ['/v1/users/%E6%97%A5', 'user=日', undefined],
+    ['/v1/users/a+b?', 'user=a+b', undefined],
+    ['/v1/users/a,b=c', 'user=a%2cb=c', undefined],
+    [`/v1/users/${'%41'.repeat(256)}`, `user=${'A'.repeat(256)}`, undefined],
+    [`/v1/users/${'%25'.repeat(256)}`, `user=${'%25'.repeat(256)}`, undefined],
+    ['/v1/users/ada?rule=a%26b', 'user=ada', 'a&b'],
+    ['/v1/users/ada?rule=100/60000ms', 'user=ada', '100/60000ms'],
+    ['/v1/users/ada?rule=a+b=c', 'user=ada', 'a b=c'],
+  ])('%s asks for the key %j and the rule %j', async (url, key, rule) => {
     expect((await get(url)).status).toBe(200);
-    expect(door.looks).toEqual([{ ask: 'look', userId, ruleId }]);
+    expect(door.looks).toEqual([{ key, rule }]);
   });
 
   it.each([
@@ -97,9 +100,55 @@ describe('GET /v1/users/{id}', () => {
       ['POST', '/v1/users/ada', 405],
       ['GET', '/v1/users/', 400],
       ['GET', '/v1/users', 404],
+      ['POST', '/v1/keys/user=ada', 405],
+      ['GET', '/v1/keys/', 400],
+      ['GET', '/v1/keys/user=ada/more', 404],
       ['GET', '/v1/users/ada/more', 404],
     ] as const)
       expect([url, (await door.app.inject({ method, url })).statusCode]).toEqual([url, status]);
     expect(door.looks).toEqual([]);
+  });
+});
+
+describe('GET /v1/keys/{key}', () => {
+  it('tells how any key stands, as its user would be told', async () => {
+    const ofUser = await get('/v1/users/ada?rule=default');
+    const ofKey = await get('/v1/keys/user=ada?rule=default');
+    const { userId, ...told } = ofUser.body as { readonly userId: string };
+    expect([userId, ofKey]).toEqual(['ada', { status: 200, body: told }]);
+    expect(door.looks).toEqual([
+      { key: 'user=ada', rule: 'default' },
+      { key: 'user=ada', rule: 'default' },
+    ]);
+  });
+
+  it.each([
+    ['/v1/keys/ip%3D10.0.0.1%2Cuser%3Dada', 'ip=10.0.0.1,user=ada'],
+    ['/v1/keys/user=a%252cb', 'user=a%2cb'],
+    ['/v1/keys/*', '*'],
+    [`/v1/keys/${'%41'.repeat(1_024)}`, 'A'.repeat(1_024)],
+  ])('%s asks for the key as it is: %j', async (url, key) => {
+    expect(await get(url)).toMatchObject({ status: 200, body: { key } });
+    expect(door.looks).toEqual([{ key }]);
+  });
+
+  it.each([
+    [`/v1/keys/${'a'.repeat(1_025)}`, 'key', 'text of 1 to 1024 bytes'],
+    [`/v1/keys/${'%E6%97%A5'.repeat(342)}`, 'key', 'text of 1 to 1024 bytes'],
+    ['/v1/keys/%EF%BB%BFada', 'key', 'text of 1 to 1024 bytes'],
+    ['/v1/keys/%FF', 'url', '%FF'],
+    ['/v1/keys/user=ada?rule=', 'rule', 'text of 1 to 128 bytes'],
+    ['/v1/keys/user=ada?rules=a', 'query', 'rule='],
+  ])('%s is refused for its %s', async (url, field, bound) => {
+    const { status, body } = await get(url);
+    expect([status, body]).toMatchObject([400, { error: { type: 'invalid_request', field } }]);
+    expect(JSON.stringify(body)).toContain(bound);
+    expect(door.looks).toEqual([]);
+  });
+
+  it('says that an operator blocks it', async () => {
+    const standing = { limits: [], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 };
+    door.standing = { kind: 'standing', standing: { ...standing, isBlocked: true } };
+    expect(await get('/v1/keys/user=ada')).toMatchObject({ status: 200, body: { blocked: true } });
   });
 });

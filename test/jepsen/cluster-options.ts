@@ -50,7 +50,8 @@ export async function configOf(options: ClusterUnderTestOptions): Promise<Cluste
     nodes: addresses,
     rules: {
       ...base.rules,
-      rules: options.rules,
+      // Those of the clients are asked by name; the first of a table is for requests that name none.
+      rules: [...base.rules.rules.filter(({ id }) => isFree(id, options.rules)), ...options.rules],
       requestIdHorizonMillis: options.requestIdHorizonMillis ?? base.rules.requestIdHorizonMillis,
     },
     replicas: options.replicas ?? base.replicas,
@@ -58,4 +59,8 @@ export async function configOf(options: ClusterUnderTestOptions): Promise<Cluste
     freeFloorBytes: options.freeFloorBytes ?? FREE_FLOOR_BYTES_DEFAULT,
     snapshotEveryBytes: options.snapshotEveryBytes ?? SNAPSHOT_EVERY_BYTES_DEFAULT,
   };
+}
+
+function isFree(id: string, rules: readonly Rule[]): boolean {
+  return rules.every((rule) => rule.id !== id);
 }

@@ -27,12 +27,12 @@ export function bodyOf({ subject, cost, requestId }: Wish): Record<string, unkno
   const rest = { ...(cost !== 1 && { cost }), requestId };
   return subject.kind === 'described'
     ? { descriptors: subject.descriptors, ...rest }
-    : { userId: subject.key, rule: NAMED_RULE, ...rest };
+    : { userId: subject.user, rule: NAMED_RULE, ...rest };
 }
 
 export function commandOf({ subject, cost, requestId }: Wish): string[] {
   const rest = [...(cost === 1 ? [] : ['COST', `${cost}`]), 'ID', requestId];
-  if (subject.kind === 'named') return ['ALLOW', subject.key, 'RULE', NAMED_RULE, ...rest];
+  if (subject.kind === 'named') return ['ALLOW', subject.user, 'RULE', NAMED_RULE, ...rest];
   const descriptors = Object.entries(subject.descriptors);
   return ['MATCH', `${descriptors.length}`, ...descriptors.flat(), ...rest];
 }

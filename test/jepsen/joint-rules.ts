@@ -29,9 +29,6 @@ const WINDOWS: Readonly<Record<string, readonly Window[]>> = {
 /** By name, without descriptors. */
 const NAMED: Window = { rule: 'joint-named', windowMillis: 2_000, high: 5, low: 2 };
 
-/** No request has the descriptor that these rules ask for: they are asked for by name only. */
-const BY_NAME = { lane: 'by name' };
-
 export const WINDOW_MILLIS_MAX = Math.max(
   ...[NAMED, ...Object.values(WINDOWS).flat()].map(({ windowMillis }) => windowMillis),
 );
@@ -46,9 +43,8 @@ export function limitsAt(level: Level): Record<string, number> {
 export function documentAt(level: Level, single: readonly Rule[]): string {
   const byName = single.map(({ id, limit, windowMillis, clock }) => ({
     id,
-    match: BY_NAME,
+    named: true,
     key: 'user',
-    group: id,
     windows: { limit, windowMillis },
     clock,
   }));
@@ -56,7 +52,7 @@ export function documentAt(level: Level, single: readonly Rule[]): string {
     limit: window[level],
     windowMillis: window.windowMillis,
   });
-  const named = { id: NAMED.rule, match: BY_NAME, key: 'user', group: NAMED.rule, windows: windowOf(NAMED) };
+  const named = { id: NAMED.rule, named: true, key: 'user', windows: windowOf(NAMED) };
   const described = Object.entries(WINDOWS).map(([name, windows]) => ({
     id: windows[0]?.rule,
     key: name,
@@ -66,16 +62,16 @@ export function documentAt(level: Level, single: readonly Rule[]): string {
   return JSON.stringify({ rules: [...byName, { ...named, clock: 'cluster' }, ...described] });
 }
 
-/** What a request asks, by descriptors or for a key under the rule that is named. */
+/** What a request asks, by descriptors or for a user under the rule that is named. */
 export type Subject =
   | { readonly kind: 'described'; readonly descriptors: Readonly<Record<string, string>> }
-  | { readonly kind: 'named'; readonly key: string };
+  | { readonly kind: 'named'; readonly user: string };
 
 export const NAMED_RULE = NAMED.rule;
 
 /** In the order of the document, so that the first has the key that refunds are asked for with. */
 export function limitsOf(subject: Subject): LimitAsked[] {
-  if (subject.kind === 'named') return [asked(subject.key, NAMED)];
+  if (subject.kind === 'named') return [asked(`user=${subject.user}`, NAMED)];
   return Object.entries(WINDOWS).flatMap(([name, windows]) => {
     const value = subject.descriptors[name];
     return value === undefined ? [] : windows.map((window) => asked(`${name}=${value}`, window));

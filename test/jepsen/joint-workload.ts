@@ -20,7 +20,7 @@ import {
   type Wish,
 } from './joint-attempts.ts';
 import type { Ask, JointEvent } from './joint-history.ts';
-import { limitsAt, limitsOf, type Subject, WINDOW_MILLIS_MAX } from './joint-rules.ts';
+import { limitsAt, limitsOf, NAMED_RULE, type Subject, WINDOW_MILLIS_MAX } from './joint-rules.ts';
 import { RedisClient } from './redis-client.ts';
 import { RulesClient } from './rules-client.ts';
 
@@ -113,7 +113,7 @@ export class JointWorkload {
     for (let i = 0; i < FRESH_SUBJECTS; i += 1) {
       const [user, net, org] = [`fresh${i}`, `fresh${i}`, `fresh${i}`];
       await this.#askAll({ kind: 'described', descriptors: i === 0 ? { user } : { user, net, org } });
-      await this.#askAll({ kind: 'named', key: `fresh${i}` });
+      await this.#askAll({ kind: 'named', user: `fresh${i}` });
     }
     await until(WHOLE_AFTER_MILLIS);
     await this.#askAll({ kind: 'described', descriptors: { net: 'n0' } });
@@ -224,20 +224,23 @@ export class JointWorkload {
     const target = await this.#pick();
     const key = limitsOf(subject)[0]?.key;
     if (target === undefined || key === undefined) return;
-    const isRedis = this.#init.random(2) === 0;
+    // Redis knows users, and no other descriptors.
+    const user = subject.kind === 'named' ? subject.user : subject.descriptors['user'];
+    const isRedis = user !== undefined && this.#init.random(2) === 0;
+    const byName = subject.kind === 'named';
     const wish = { key, requestId };
     const sent: Sent = { door: isRedis ? 'redis' : 'http', node: target.id, invokeNanos: nowNanos() };
     if (isRedis) {
       const [ending] = await redis.pipeline(
         target.respPort,
-        [['REFUND', key, 'ID', requestId]],
+        [['REFUND', user, 'ID', requestId, ...(byName ? ['RULE', NAMED_RULE] : [])]],
         this.#patienceMillis,
       );
       if (ending !== undefined) this.#init.record(refundOfReply(wish, sent, ending));
       return;
     }
-    const path = `/v1/users/${encodeURIComponent(key)}/refunds`;
-    const outcome = await this.#post(target.port, path, { requestId });
+    const about = byName ? { userId: user, rule: NAMED_RULE } : { descriptors: subject.descriptors };
+    const outcome = await this.#post(target.port, '/v1/refunds', { ...about, requestId });
     this.#init.record(refundOf(wish, sent, nowNanos(), outcome));
   }
 
@@ -284,7 +287,7 @@ export class JointWorkload {
   #subject(): Subject {
     const { random } = this.#init;
     const kind = random(12);
-    if (kind < 2) return { kind: 'named', key: `j${random(NAMES)}` };
+    if (kind < 2) return { kind: 'named', user: `j${random(NAMES)}` };
     const user = { user: `u${random(USERS)}` };
     const net = { net: `n${random(NETS)}` };
     const org = { org: `o${random(ORGS)}` };

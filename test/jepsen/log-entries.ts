@@ -139,7 +139,7 @@ function requestsOf({
         position,
         term,
         timeMillis,
-        user: userId,
+        user: userOf(userId),
         rule: named ?? byDefault ?? DEFAULT_RULE,
         requestId: requestId ?? null,
         cost: cost ?? 1,
@@ -148,6 +148,12 @@ function requestsOf({
     }
   }
   return requests;
+}
+
+/** Of a key that counts by user alone that user; else the key. Read here without the product. */
+function userOf(key: string): string {
+  const [, value] = /^user=([^,]*)$/.exec(key) ?? [];
+  return value === undefined ? key : value.replaceAll('%2c', ',').replaceAll('%25', '%');
 }
 
 /** A state machine as a snapshot left it, or an empty one. */

@@ -65,7 +65,7 @@ async function client(
       requestId,
     };
     try {
-      const { status, body } = await allowAt(port, { userId: user, rule: RULE.id, requestId });
+      const { status, body } = await allowAt(port, { userId: user, requestId });
       record(operationOf(question, nanos(), { kind: 'answer', status, body }));
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';

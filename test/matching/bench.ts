@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
 import type { CustomerAnswer } from '../../src/api/customer.ts';
-import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { AskAnswer, Question } from '../../src/api/question.ts';
 import type { LookAnswer } from '../../src/api/look.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -43,8 +43,8 @@ const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3,
 
 export class Bench {
   readonly asked: Asked[] = [];
-  readonly told: { readonly answer: DescribedAnswer; readonly partition: number }[] = [];
-  book: RuleBook | 'starting' | undefined = bookOf(7);
+  readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
+  book: RuleBook | 'starting' = bookOf(7);
   now = 1_000;
   /** What the leader of any partition says of the rules. */
   inForce: LookAnswer = standingBy(7);
@@ -70,8 +70,8 @@ export class Bench {
     }),
   });
 
-  ask(descriptors: Readonly<Record<string, string>>, more: Partial<DescribedRequest> = {}): void {
-    const request = { ask: 'described', descriptors: new Map(Object.entries(descriptors)), ...more } as const;
+  ask(descriptors: Readonly<Record<string, string>>, more: Partial<Question> = {}): void {
+    const request = { descriptors: new Map(Object.entries(descriptors)), ...more } as const;
     this.requests.ask(request, (answer, partition) => this.told.push({ answer, partition }));
   }
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { CustomerAnswer, CustomerRecord, CustomerRequest } from '../../src/api/customer.ts';
-import type { DescribedRequest } from '../../src/api/described.ts';
+import type { Question } from '../../src/api/question.ts';
 import { CustomerCache, CUSTOMERS_MAX } from '../../src/matching/customer-cache.ts';
 import { Bench, bookOf, decision, DENIED, GONE, LOST } from './bench.ts';
 
@@ -34,8 +34,8 @@ function put(
   return answers;
 }
 
-function requestOf(customer: string): DescribedRequest {
-  return { ask: 'described', descriptors: new Map([['customer', customer]]) };
+function requestOf(customer: string): Question {
+  return { descriptors: new Map([['customer', customer]]) };
 }
 
 function told(record: CustomerRecord): CustomerAnswer {
@@ -230,7 +230,7 @@ describe('what an operator says of a customer', () => {
 
   it('is refused for an id that no key can hold', () => {
     const answers: CustomerAnswer[] = [];
-    benchOf().requests.customers.ask('x'.repeat(250), { type: 'read' }, (answer) => answers.push(answer));
+    benchOf().requests.customers.ask('x'.repeat(1_020), { type: 'read' }, (answer) => answers.push(answer));
     expect(answers).toMatchObject([{ kind: 'invalid', field: 'customer' }]);
   });
 });

@@ -135,7 +135,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.asked[0]!.answer(granted);
     bench.asked[1]!.answer({ kind: 'invalid', field: 'requestId', message: '' });
     expect(bench.told).toEqual([
-      { answer: granted, partition: 0 },
+      { answer: { ...granted, key: 'user=ada' }, partition: 0 },
       { answer: DENIED, partition: 3 },
     ]);
   });
@@ -175,7 +175,7 @@ describe('a request whose limits are in several partitions', () => {
     });
     const first = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
     bench.of('user').answer(first);
-    expect(bench.told).toEqual([{ answer: first, partition: 0 }]);
+    expect(bench.told).toEqual([{ answer: { ...first, key: 'user=ada' }, partition: 0 }]);
   });
 
   it.each([
@@ -247,7 +247,7 @@ describe('a request whose limits are in several partitions', () => {
     const first = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
     bench.of('user').answer(first);
     expect(bench.refunds()).toHaveLength(2);
-    expect(bench.told).toEqual([{ answer: first, partition: 0 }]);
+    expect(bench.told).toEqual([{ answer: { ...first, key: 'user=ada' }, partition: 0 }]);
   });
 });
 
@@ -267,7 +267,7 @@ describe('a rule on trial', () => {
 
 describe('what can never be decided', () => {
   it.each([
-    [{ user: 'x'.repeat(300) }, {}, 'descriptors', /too long/],
+    [{ user: 'x'.repeat(1_020) }, {}, 'descriptors', /too long/],
     [{ ip: '10.0.0.1', endpoint: '/dear' }, { cost: 500_000 }, 'cost', /at most 1000000/],
   ])('is invalid: %#', (descriptors, more, field, message) => {
     const bench = new Bench();

@@ -182,7 +182,7 @@ describe('a request of lists', () => {
     const limit = { limit: 3, windowMillis: 60_000 };
     bench.askLists([listOf({ trial: 'x' }, { limit })]);
     expect(bench.asked.map(({ request }) => request)).toMatchObject([
-      { userId: 'domain=edge&trial=x', ruleId: '3/60000ms', cost: 1 },
+      { userId: 'domain=edge,trial=x', ruleId: '3/60000ms', cost: 1 },
     ]);
   });
 
@@ -193,18 +193,15 @@ describe('a request of lists', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('is unavailable while this node knows no rules, and refused where there are none', () => {
+  it('is unavailable while this node knows no rules', () => {
     const bench = new ListedBench();
     bench.book = 'starting';
-    bench.askLists([USER]);
-    bench.book = undefined;
     bench.askLists([USER]);
     // A limit that is stated holds beside those of rules, and is never left out.
     bench.askLists([listOf({ user: 'ada' }, { limit: { limit: 3, windowMillis: 60_000 } })]);
     expect(bench.listed).toMatchObject([
       { kind: 'unavailable', reason: 'starting' },
-      { kind: 'invalid', field: 'descriptors' },
-      { kind: 'invalid', field: 'descriptors' },
+      { kind: 'unavailable', reason: 'starting' },
     ]);
   });
 });

@@ -1,6 +1,6 @@
 /** What a denied request under limits of several partitions costs their logs, with a leader for each that commits at once. */
 import { describe, expect, it } from 'vitest';
-import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { AskAnswer, Question } from '../../src/api/question.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { DescribedRequests } from '../../src/matching/described-requests.ts';
 import { FakeDriver, tableOf } from '../partition/fake-driver.ts';
@@ -62,10 +62,9 @@ class Cluster {
     });
   }
 
-  ask(descriptors: Readonly<Record<string, string>>, requestId?: string): DescribedAnswer {
-    const told: DescribedAnswer[] = [];
-    const request: DescribedRequest = {
-      ask: 'described',
+  ask(descriptors: Readonly<Record<string, string>>, requestId?: string): AskAnswer {
+    const told: AskAnswer[] = [];
+    const request: Question = {
       descriptors: new Map(Object.entries(descriptors)),
       requestId,
     };
@@ -94,7 +93,7 @@ class Cluster {
 function denied(
   cluster: Cluster,
   requestId?: string,
-): { readonly answer: DescribedAnswer; readonly entries: number } {
+): { readonly answer: AskAnswer; readonly entries: number } {
   for (const ip of ['10.0.0.1', '10.0.0.2'])
     expect(cluster.ask({ user: 'ada', ip })).toMatchObject({ decision: { allowed: true } });
   const before = cluster.entries;

@@ -1,4 +1,5 @@
 /** Who may take part: by facts, target, incarnation and removal; and what is taken from whom before group 0 says so. */
+import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../raft/types.ts';
 import { VERSIONS } from '../../src/api/versions.ts';
@@ -24,6 +25,7 @@ function stateOf(changes: Partial<MetaState>): MetaState {
     leaving: [],
     placement: '',
     settledPlacement: '',
+    rules: FIRST_RULES,
     retired: [],
   };
   return { ...state, ...changes };

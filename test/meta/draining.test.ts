@@ -1,4 +1,5 @@
 /** Which nodes are drained, in the state of group 0: what is refused, and that a repetition is harmless. */
+import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { tooFewUndrainedText, undrainedMin } from '../../src/api/drain.ts';
 import {
@@ -14,7 +15,7 @@ const hash = await loadHash32();
 
 function created(...ids: number[]): MetaRecord {
   const nodes = ids.map((id) => ({ id, incarnation: `of ${id}` }));
-  const command: MetaCommand = { type: 'create', nodes, replicas: 1, partitions: 4 };
+  const command: MetaCommand = { type: 'create', rules: FIRST_RULES, nodes, replicas: 1, partitions: 4 };
   const { record } = applyMetaCommand(undefined, command, hash);
   if (record === undefined) throw new Error('nothing was created');
   return record;

@@ -1,4 +1,5 @@
 /** What nodes say of themselves is recorded: the first incarnation of an id for ever, the latest address. */
+import { FIRST_RULES } from './first-rules.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
@@ -23,7 +24,7 @@ function created(): MetaRecord {
   const nodes = [1, 2, 3].map(founder);
   const { record } = applyMetaCommand(
     undefined,
-    { type: 'create', nodes, replicas: 3, partitions: 16 },
+    { type: 'create', rules: FIRST_RULES, nodes, replicas: 3, partitions: 16 },
     hash,
   );
   if (record === undefined) throw new Error('nothing was created');

@@ -1,4 +1,5 @@
 /** Labels of nodes in the state of group 0: what is refused, what moves for them, and that a repetition is harmless. */
+import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { LabelChange } from '../../src/api/label-change.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
@@ -25,7 +26,11 @@ const hash = await loadHash32();
 function created(nodes: readonly Labelled[], clusterVersion = 14): MetaRecord {
   const founders: Introduction[] = nodes.map((node) => ({ ...node, incarnation: `of ${node.id}` }));
   const fixed = { replicas: 3, partitions: 16, clusterVersion };
-  const { record } = applyMetaCommand(undefined, { type: 'create', nodes: founders, ...fixed }, hash);
+  const { record } = applyMetaCommand(
+    undefined,
+    { type: 'create', rules: FIRST_RULES, nodes: founders, ...fixed },
+    hash,
+  );
   if (record === undefined) throw new Error('nothing was created');
   return record;
 }

@@ -1,4 +1,5 @@
 /** Group 0 on one node: what it says of itself in snapshots, and whom it answers. */
+import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { CHUNK_BYTES_MAX } from '../../raft/driver/local-snapshots.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
@@ -22,6 +23,7 @@ function metaGroup(): MetaGroup {
   return new MetaGroup({
     clock: new GroupClock(now, now),
     founders: [],
+    rules: FIRST_RULES,
     fixed: { replicas: 1, partitions: 16, hash },
     requestProposal: nothing,
     stateChanged: nothing,
@@ -33,7 +35,7 @@ function metaGroup(): MetaGroup {
 function createdGroup(): MetaGroup {
   const meta = metaGroup();
   const nodes = [{ id: 1, incarnation: 'one' }];
-  apply(meta, 1, { type: 'create', nodes, replicas: 1, partitions: 16 });
+  apply(meta, 1, { type: 'create', rules: FIRST_RULES, nodes, replicas: 1, partitions: 16 });
   return meta;
 }
 
@@ -84,7 +86,7 @@ describe('a snapshot of group 0', () => {
       () => {
         const meta = metaGroup();
         const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `of ${id}` }));
-        apply(meta, 1, { type: 'create', nodes, replicas: 1, partitions: 16 });
+        apply(meta, 1, { type: 'create', rules: FIRST_RULES, nodes, replicas: 1, partitions: 16 });
         apply(meta, 2, { type: 'change', change: { remove: 2 } });
         apply(meta, 3, { type: 'settled', version: 2 });
         apply(meta, 4, { type: 'change', change: { add: { id: 4, http: AT, peer: AT } } });
@@ -98,7 +100,7 @@ describe('a snapshot of group 0', () => {
       'with the largest table of rules',
       () => {
         const meta = createdGroup();
-        apply(meta, 2, { type: 'rules', table: largestTable(), base: 0 });
+        apply(meta, 2, { type: 'rules', table: largestTable(), base: 1 });
         expect(meta.state?.rules?.rules).toHaveLength(RULES_MAX);
         return meta;
       },
@@ -141,7 +143,7 @@ describe('a leader of group 0 that loses the lead', () => {
     const meta = createdGroup();
     lead(meta);
     const answers: ClusterChangeResult[] = [];
-    meta.change({ type: 'rules', table: largestTable(), base: 0 }, (result) => answers.push(result));
+    meta.change({ type: 'rules', table: largestTable(), base: 1 }, (result) => answers.push(result));
     expect(propose(meta, 2)).toMatchObject({ type: 'rules' });
     loseLead(meta);
     const unknown = { ok: false, reason: 'unknownOutcome' };

@@ -1,4 +1,5 @@
 /** The replicated list of nodes: which changes are sound, and that a repetition is harmless. */
+import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { NodeChange } from '../../src/api/node-change.ts';
 import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from '../../src/meta/meta-form.ts';
@@ -25,7 +26,7 @@ function created(...ids: number[]): MetaRecord {
   const nodes = ids.map(founder);
   const { record } = applyMetaCommand(
     undefined,
-    { type: 'create', nodes, replicas: 3, partitions: 16 },
+    { type: 'create', rules: FIRST_RULES, nodes, replicas: 3, partitions: 16 },
     hash,
   );
   if (record === undefined) throw new Error('nothing was created');
@@ -64,7 +65,7 @@ function asked(record: MetaRecord, version: number, base: number): ReturnType<ty
 describe('the rules', () => {
   it('are those that were changed last; the list of nodes is as it was', () => {
     const before = created(1, 2, 3);
-    const { record = before, refusal: refused } = asked(before, 4, 0);
+    const { record = before, refusal: refused } = asked(before, 4, 1);
     expect([refused, record.state]).toEqual([undefined, { ...before.state, rules: table(4) }]);
     expect(asked(record, 5, 4).record?.state.rules).toEqual(table(5));
     expect(decodeMetaRecord([encodeMeta(record)])).toEqual(record);
@@ -76,7 +77,7 @@ describe('the rules', () => {
     ['they are of the same version', 4, 4],
   ])('stay where %s', (_, version, base) => {
     const before = created(1, 2, 3);
-    const { record = before } = asked(before, 4, 0);
+    const { record = before } = asked(before, 4, 1);
     expect(asked(record, version, base)).toEqual({ record, refusal: 'rulesChanged' });
   });
 });
@@ -119,7 +120,7 @@ describe('the list of nodes', () => {
     expect(record.state).toMatchObject({ version: 1, settledVersion: 1, settledNodes: [1, 2, 3] });
     const again = applyMetaCommand(
       record,
-      { type: 'create', nodes: [founder(9)], replicas: 1, partitions: 16 },
+      { type: 'create', rules: FIRST_RULES, nodes: [founder(9)], replicas: 1, partitions: 16 },
       hash,
     );
     expect(again.record).toBe(record);

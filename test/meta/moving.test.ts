@@ -1,4 +1,5 @@
 /** Groups that wait for a dead newcomer hold up nobody: those meant for a healthy one arrive. */
+import { FIRST_RULES } from './first-rules.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { changedConfig, leaveJoint, simpleConfig, type MembershipChange } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -209,6 +210,7 @@ describe('a leader of group 0', () => {
       settledNodes: [1, 2, 3, LEAVING, GONE],
       placement: '',
       settledPlacement: '',
+      rules: FIRST_RULES,
       leaving: [LEAVING, GONE].map(node),
       retired: [LEAVING, GONE],
     };

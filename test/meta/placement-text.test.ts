@@ -1,4 +1,5 @@
 /** How group 0 writes a placement down: small, and read back as it was, or not at all. */
+import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { decodePlacement, encodePlacement } from '../../src/meta/placement-text.ts';
@@ -44,6 +45,7 @@ describe('the placement of a cluster', () => {
       placement: 'BA',
       settledNodes: [1, 3],
       settledPlacement: 'AA',
+      rules: FIRST_RULES,
       leaving: [{ id: 1 }],
       retired: [1],
     } satisfies MetaState;
@@ -55,6 +57,7 @@ describe('the placement of a cluster', () => {
       settledVersion: 3,
       settledNodes: [3, 5],
       settledPlacement: 'BA',
+      rules: FIRST_RULES,
       leaving: [],
     });
     expect([placement.isSettled, placement.candidatesOf(0)]).toEqual([true, [5]]);

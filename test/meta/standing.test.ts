@@ -1,3 +1,4 @@
+import { FIRST_RULES } from './first-rules.ts';
 import { expect, it } from 'vitest';
 import type { Admission } from '../../src/meta/admission.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
@@ -21,6 +22,7 @@ function stateOf(changes: Partial<MetaState>): MetaState {
     retired: [],
     placement: '',
     settledPlacement: '',
+    rules: FIRST_RULES,
     ...changes,
   };
 }

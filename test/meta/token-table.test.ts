@@ -1,4 +1,5 @@
 /** The tokens of group 0: how many, which may go, and that a snapshot holds them. */
+import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { type Role, type TokenEntry, TOKENS_MAX } from '../../src/api/token.ts';
 import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from '../../src/meta/meta-form.ts';
@@ -51,7 +52,13 @@ describe('the tokens of group 0', () => {
 
   it('are in the state, in its snapshot, and change nothing else', () => {
     const nodes = [{ id: 1, incarnation: 'i' }];
-    const { record } = apply(undefined, { type: 'create', nodes, replicas: 1, partitions: 1 });
+    const { record } = apply(undefined, {
+      type: 'create',
+      rules: FIRST_RULES,
+      nodes,
+      replicas: 1,
+      partitions: 1,
+    });
     const change = { create: token('aaaaaaaa') };
     const changed = apply(record, { type: 'tokens', change });
     expect(changed.record?.state).toEqual({ ...record?.state, tokens: tableOf(token('aaaaaaaa')) });

@@ -1,4 +1,5 @@
 /** The version of the cluster in the state of group 0: what raises it, what refuses to, and who is welcome after that. */
+import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { type NodeBehind, nodesBehindText } from '../../src/api/upgrade.ts';
 import { UNSAID, VERSIONS, type VersionRange } from '../../src/api/versions.ts';
@@ -31,7 +32,14 @@ const UPGRADE = { type: 'upgrade', change: { version: 13 } } as const;
 function created(clusterVersion?: number): MetaRecord {
   const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `of ${id}` }));
   const versioned = clusterVersion === undefined ? {} : { clusterVersion };
-  const command: MetaCommand = { type: 'create', nodes, replicas: 1, partitions: 4, ...versioned };
+  const command: MetaCommand = {
+    type: 'create',
+    rules: FIRST_RULES,
+    nodes,
+    replicas: 1,
+    partitions: 4,
+    ...versioned,
+  };
   const { record } = applyMetaCommand(undefined, command, hash);
   if (record === undefined) throw new Error('nothing was created');
   return record;
@@ -92,7 +100,14 @@ describe('the version of a cluster', () => {
       () => decodeMetaCommand(encodeMeta({ type: 'upgrade', change: { version: NEWER } })),
       () =>
         decodeMetaCommand(
-          encodeMeta({ type: 'create', nodes: [], replicas: 1, partitions: 1, clusterVersion: NEWER }),
+          encodeMeta({
+            type: 'create',
+            rules: FIRST_RULES,
+            nodes: [],
+            replicas: 1,
+            partitions: 1,
+            clusterVersion: NEWER,
+          }),
         ),
     ];
     for (const each of read) {

@@ -26,7 +26,6 @@ function chunksOfPartition(): Uint8Array[] {
     options: PARTITION_DEFAULTS,
     monotonicMillis: zero,
     wallMillis: zero,
-    ruleTable: CONFIG.rules,
     requestProposal: () => undefined,
     leaderChanged: () => undefined,
   });

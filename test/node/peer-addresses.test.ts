@@ -1,3 +1,4 @@
+import { FIRST_RULES } from '../meta/first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { localConfig } from '../../src/config/cluster-directory.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
@@ -17,6 +18,7 @@ function state(ids: readonly number[], more: Partial<MetaState> = {}): MetaState
     retired: [],
     placement: '',
     settledPlacement: '',
+    rules: FIRST_RULES,
     ...more,
   };
 }

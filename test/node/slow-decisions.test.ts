@@ -1,4 +1,5 @@
 /** Decisions that took long, in the log: where the time went, few lines, and nobody's id. */
+import { questionOf } from '../../src/api/question.ts';
 import { describe, expect, it } from 'vitest';
 import { LINE_MILLIS, SLOW_MILLIS, SlowDecisions } from '../../src/node/slow-decisions.ts';
 import type { EntryTiming } from '../../src/partition/entry-timing.ts';
@@ -48,7 +49,7 @@ describe('a decision that took long', () => {
   it('is told by the node whose door was asked, too, with the same place in the log', () => {
     const bench = new Bench();
     const decision = decisionOf({ decided: { term: 3, index: 90, timeMillis: 1 } });
-    const request = { userId: 'ada@example.com' };
+    const request = questionOf({ userId: 'ada@example.com' });
     bench.slow.answered(request, { kind: 'decision', decision }, { millis: 450.2, partition: 7, leader: 2 });
     expect(bench.lines).toMatchObject([{ millis: 450, partition: 7, leader: 2, term: 3, index: 90 }]);
     expect(JSON.stringify(bench.lines)).not.toContain('ada');
@@ -68,7 +69,11 @@ describe('a decision that took long', () => {
   it('is told of no other', () => {
     const bench = new Bench();
     bench.applied({ queueMillis: 50, commitMillis: 49 });
-    bench.slow.answered({ userId: 'ada' }, { kind: 'unlimited', rulesVersion: 1 }, { millis: 99 });
+    bench.slow.answered(
+      questionOf({ userId: 'ada' }),
+      { kind: 'unlimited', rulesVersion: 1 },
+      { millis: 99 },
+    );
     expect([bench.lines, bench.slow.count]).toEqual([[], 0]);
   });
 });

@@ -1,4 +1,5 @@
 /** Who may ask a node what, by what group 0 says there: closed, revoked, and when a change is told to be done. */
+import { FIRST_RULES } from '../meta/first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { type TokenCreated, type TokenEntry, type TokenRevoked } from '../../src/api/token.ts';
 import { drawToken } from '../../src/config/token-secret.ts';
@@ -13,6 +14,7 @@ const NOBODY: MetaState = {
   settledVersion: 1,
   placement: 'A',
   settledPlacement: 'A',
+  rules: FIRST_RULES,
   nodes: [{ id: 1 }, { id: 2 }, { id: 3 }],
   settledNodes: [1, 2, 3],
   leaving: [],

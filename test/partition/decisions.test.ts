@@ -78,12 +78,17 @@ describe('decisions', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('are denied, without a trace, until the first rules are applied', () => {
+  it('wait for the first rules to be applied', () => {
     const driver = new FakeDriver();
     driver.lead();
     const answers = driver.ask('ada');
     driver.commitAll();
-    expect(answers).toEqual([{ kind: 'unavailable', reason: 'starting', proposed: false }]);
+    expect(answers).toEqual([]);
+    for (let i = 0; i < 2; i += 1) {
+      driver.turn();
+      driver.commitAll();
+    }
+    expect(answers).toMatchObject([{ kind: 'decision', decision: { allowed: true } }]);
   });
 });
 

@@ -56,7 +56,6 @@ export class FakeDriver {
       options: { ...PARTITION_DEFAULTS, ...options.partition },
       monotonicMillis: () => this.now,
       wallMillis: () => this.now + this.wallOffset,
-      ruleTable: options.table ?? tableOf(1, {}),
       requestProposal: () => {
         this.requested += 1;
       },
@@ -65,6 +64,7 @@ export class FakeDriver {
         this.refused += 1;
       },
     });
+    this.partition.wantRules(options.table ?? tableOf(1, {}));
   }
 
   /** A leader with its rules in place. */

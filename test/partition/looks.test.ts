@@ -52,11 +52,14 @@ describe('a look', () => {
     expect(answers).toMatchObject([{ kind: 'notLeader', leader: 3 }]);
   });
 
-  it('is refused as nobody can answer it before the first rules are applied', () => {
+  it('waits for the first rules to be applied', () => {
     const driver = new FakeDriver();
     driver.lead();
     const answers = driver.ask(LOOK);
     driver.commitAll();
-    expect(answers).toEqual([{ kind: 'unavailable', reason: 'starting', proposed: false }]);
+    expect(answers).toEqual([]);
+    driver.turn();
+    driver.commitAll();
+    expect(answers).toMatchObject([{ kind: 'standing' }]);
   });
 });

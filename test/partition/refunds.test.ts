@@ -92,11 +92,6 @@ describe('a refund', () => {
     driver.partition.setLowDisk(false);
     driver.ask('ada');
     expect(driver.ask(REFUND)).toEqual([{ kind: 'unavailable', reason: 'overloaded', proposed: false }]);
-    const starting = new FakeDriver();
-    starting.lead();
-    const early = starting.ask(REFUND);
-    starting.commitAll();
-    expect(early).toEqual([{ kind: 'unavailable', reason: 'starting', proposed: false }]);
   });
 
   it('is one of few in an entry, and nothing overtakes it', () => {

@@ -1,5 +1,6 @@
 /** `ALLOW` asks what it says, and its answer is what the node decided: only a decision can allow. */
 import { afterEach, describe, expect, it } from 'vitest';
+import { questionOf } from '../../src/api/question.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
 
@@ -21,20 +22,20 @@ describe('ALLOW', () => {
   it('asks for its key alone', async () => {
     await open();
     await client.ask('ALLOW', 'ada');
-    expect(played.asked).toEqual([{ userId: 'ada' }]);
+    expect(played.asked).toEqual([questionOf({ userId: 'ada' })]);
   });
 
   it('takes its options in any order and in any letters', async () => {
     await open();
     await client.ask('allow', 'ada', 'id', 'r1', 'At', '123', 'RULE', 'burst', 'cost', '7');
-    const request = { userId: 'ada', requestId: 'r1', timestampMillis: 123, ruleId: 'burst', cost: 7 };
-    expect(played.asked).toEqual([request]);
+    const request = { userId: 'ada', requestId: 'r1', timestampMillis: 123, rule: 'burst', cost: 7 };
+    expect(played.asked).toEqual([questionOf(request)]);
   });
 
   it('takes keys of other letters than ASCII', async () => {
     await open();
     await client.ask('ALLOW', 'žluť 😀');
-    expect(played.asked).toEqual([{ userId: 'žluť 😀' }]);
+    expect(played.asked).toEqual([questionOf({ userId: 'žluť 😀' })]);
   });
 
   it.each([2, 3])('answers five integers in RESP%i', async (version) => {
@@ -46,6 +47,31 @@ describe('ALLOW', () => {
     const denial = { ...decision, allowed: false, remaining: 0, retryAfterMillis: 12_345 };
     played.answer = { kind: 'decision', decision: denial };
     expect(await client.ask('ALLOW', 'ada')).toEqual([0, 100, 0, 12_345, 59_001]);
+  });
+
+  it('asks as MATCH does with the one descriptor user', async () => {
+    await open();
+    await client.ask('ALLOW', 'ada');
+    await client.ask('MATCH', '1', 'user', 'ada');
+    await client.ask('ALLOW', 'ada', 'ID', 'r1', 'AT', '123', 'COST', '7');
+    await client.ask('MATCH', '1', 'user', 'ada', 'ID', 'r1', 'AT', '123', 'COST', '7');
+    const [allow, match, allowMore, matchMore] = played.asked;
+    expect([match, matchMore]).toEqual([allow, allowMore]);
+  });
+
+  it('says that no rule limits by a limit of -1', async () => {
+    await open();
+    played.answer = { kind: 'unlimited', rulesVersion: 7 };
+    expect(await client.ask('ALLOW', 'ada')).toEqual([1, -1, -1, 0, 0]);
+  });
+
+  it.each([
+    [true, 0, [1, -1, -1, 0, 0]],
+    [false, 70, [0, -1, -1, 70, 0]],
+  ])('is told what fail modes did where nobody could decide: %j', async (allowed, retryAfterMillis, told) => {
+    await open();
+    played.answer = { kind: 'degraded', allowed, ruleIds: ['user'], rulesVersion: 7, retryAfterMillis };
+    expect(await client.ask('ALLOW', 'ada')).toEqual(told);
   });
 
   it.each([

@@ -1,15 +1,13 @@
 /** The RESP door with a node that the test plays, and a client that speaks byte by byte. */
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
-import type { AllowAnswer, AllowDone } from '../../src/api/answer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
-import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../../src/api/described.ts';
+import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { RulesInForce } from '../../src/api/rules-change.ts';
-import type { AllowRequest } from '../../src/api/request.ts';
 import { RESP_LIMITS, type RespLimits } from '../../src/resp/door-init.ts';
 import { RespDoor } from '../../src/resp/resp-door.ts';
-import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
-import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import type { LookAnswer, LookQuestion, LookRequest } from '../../src/api/look.ts';
+import type { RefundQuestion, RefundQuestionAnswer, RefundQuestionDone } from '../../src/api/refund.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
 import { PlayedAccess } from '../api/played-access.ts';
 import { PlayedShedding } from '../api/played-shedding.ts';
@@ -43,20 +41,17 @@ export class PlayedDoor {
   readonly shedding = new PlayedShedding();
   refusedUnread = 0;
   readonly told: { readonly request: unknown; readonly answer: unknown }[] = [];
-  readonly asked: AllowRequest[] = [];
-  readonly open: AllowDone[] = [];
+  readonly asked: Question[] = [];
+  readonly open: AskDone[] = [];
   /** Undefined keeps requests open. */
-  answer: AllowAnswer | undefined = { kind: 'decision', decision: decisionOf() };
-  readonly described: DescribedRequest[] = [];
-  readonly openDescribed: DescribedDone[] = [];
-  /** Undefined keeps them open. */
-  describedAnswer: DescribedAnswer | undefined = { kind: 'unlimited', rulesVersion: 7 };
-  readonly looks: LookRequest[] = [];
-  readonly refunds: RefundRequest[] = [];
-  readonly openRefunds: DoneWith<RefundRequest>[] = [];
+  answer: AskAnswer | undefined = { kind: 'decision', decision: decisionOf() };
+  readonly looks: LookQuestion[] = [];
+  readonly refunds: RefundQuestion[] = [];
+  readonly openRefunds: RefundQuestionDone[] = [];
   /** Undefined keeps refunds open. */
-  refunded: RefundAnswer | undefined = {
+  refunded: RefundQuestionAnswer | undefined = {
     kind: 'refund',
+    kept: undefined,
     refund: {
       refunded: true,
       ruleId: 'default',
@@ -83,22 +78,14 @@ export class PlayedDoor {
       node: {
         access: this.access,
         shedding: this.shedding,
-        allow: (request, done) => {
+        ask: (request, done) => {
           this.asked.push(request);
           if (this.answer === undefined) this.open.push(done);
           else done(this.answer, 0);
         },
-        hasDocument: () => false,
-        allowByDefault: (_request, done) =>
-          done({ kind: 'unavailable', reason: 'starting', proposed: false }, 0),
         refusedUnread: (requests) => void (this.refusedUnread += requests),
         answered: (request, answer) => this.told.push({ request, answer }),
         usage: (_query, done) => done({ ok: false, reason: 'starting' }),
-        allowDescribed: (request, done) => {
-          this.described.push(request);
-          if (this.describedAnswer === undefined) this.openDescribed.push(done);
-          else done(this.describedAnswer, 0);
-        },
         allowListed: (_request, done) => done({ kind: 'unavailable', reason: 'starting', proposed: false }),
         look: (request, done) => {
           this.looks.push(request);
@@ -113,7 +100,6 @@ export class PlayedDoor {
         operate: (_request, done) => done({ kind: 'invalid', field: 'userId', message: '' }, 0),
         customer: (_customerId, _action, done) =>
           done({ kind: 'invalid', field: 'customer', message: '' }, 0),
-        refundDescribed: (_request, done) => done({ kind: 'unlimited', rulesVersion: 7 }, 0),
         backup: (_group, done) => done({ ok: false, reason: 'starting' }),
         readiness: () => ({ status: 'ready' }),
         wantsNoClients: () => this.wantsNoClients,

@@ -27,15 +27,14 @@ describe('MATCH', () => {
       ['user', 'žluť 😀'],
       ['ip', '10.0.0.1'],
     ]);
-    expect(played.described).toEqual([{ ask: 'described', descriptors }]);
-    expect(played.asked).toEqual([]);
+    expect(played.asked).toEqual([{ descriptors }]);
   });
 
   it('takes options behind them in any order and in any letters', async () => {
     await client.ask('match', '1', 'user', 'ada', 'id', 'r1', 'At', '123', 'cost', '7');
     const descriptors = new Map([['user', 'ada']]);
     const options = { requestId: 'r1', timestampMillis: 123, cost: 7 };
-    expect(played.described).toEqual([{ ask: 'described', descriptors, ...options }]);
+    expect(played.asked).toEqual([{ descriptors, ...options }]);
   });
 
   it('knows descriptors from options by their number, whatever they are called', async () => {
@@ -44,30 +43,29 @@ describe('MATCH', () => {
       ['id', 'cost'],
       ['COST', '5'],
     ]);
-    expect(played.described).toEqual([{ ask: 'described', descriptors, cost: 2 }]);
+    expect(played.asked).toEqual([{ descriptors, cost: 2 }]);
   });
 
   it('answers that no wait helps where the key is blocked', async () => {
     const nothing = { limit: 0, remaining: 0, retryAfterMillis: 0, resetMillis: 0, windowMillis: 0 };
     const decision = decisionOf({ ...nothing, allowed: false, isBlocked: true });
-    played.describedAnswer = { kind: 'decision', decision };
-    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 0, 0, -1, 0, decision.ruleId]);
     played.answer = { kind: 'decision', decision };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 0, 0, -1, 0, decision.ruleId]);
     expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
   });
 
   it.each([2, 3])('answers five integers and the rule that binds in RESP%i', async (version) => {
     await client.ask('HELLO', String(version));
     const decision = decisionOf({ remaining: 42, ruleId: 'user/2' });
-    played.describedAnswer = { kind: 'decision', decision };
+    played.answer = { kind: 'decision', decision };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, 100, 42, 0, 59_001, 'user/2']);
     const denial = { ...decision, allowed: false, remaining: 0, retryAfterMillis: 12_345 };
-    played.describedAnswer = { kind: 'decision', decision: denial };
+    played.answer = { kind: 'decision', decision: denial };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 100, 0, 12_345, 59_001, 'user/2']);
   });
 
   it('says where nobody could decide, and fail modes did', async () => {
-    played.describedAnswer = {
+    played.answer = {
       kind: 'degraded',
       allowed: true,
       ruleIds: ['user', 'net'],
@@ -75,7 +73,7 @@ describe('MATCH', () => {
       retryAfterMillis: 0,
     };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, -1, -1, 0, 0, 'user', 'DEGRADED']);
-    played.describedAnswer = {
+    played.answer = {
       kind: 'degraded',
       allowed: false,
       ruleIds: ['user'],
@@ -86,6 +84,7 @@ describe('MATCH', () => {
   });
 
   it('says that no rule limits by a limit of -1 and no rule', async () => {
+    played.answer = { kind: 'unlimited', rulesVersion: 7 };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([1, -1, -1, 0, 0, null]);
     client.send('MATCH', '1', 'user', 'ada');
     await client.next(1);
@@ -109,7 +108,7 @@ describe('MATCH', () => {
     [['MATCH', '1', 'user', 'ada', 'ID', ''], 'ERR requestId must be text of 1 to 128 bytes'],
   ])('refuses what cannot be asked: %j', async (args, error) => {
     expect(await client.ask(...args)).toEqual({ error });
-    expect(played.described).toEqual([]);
+    expect(played.asked).toEqual([]);
   });
 
   it('refuses texts that are not UTF-8', async () => {
@@ -117,28 +116,29 @@ describe('MATCH', () => {
     expect(await client.ask('MATCH', '1', bytes, 'ada')).toEqual(notUtf8('the name of a descriptor'));
     expect(await client.ask('MATCH', '1', 'user', bytes)).toEqual(notUtf8('the value of a descriptor'));
     expect(await client.ask('MATCH', '1', 'user', 'ada', 'ID', bytes)).toEqual(notUtf8('requestId'));
-    expect(played.described).toEqual([]);
+    expect(played.asked).toEqual([]);
   });
 
   it('whatever else was answered is an error, and no grant', async () => {
-    played.describedAnswer = { kind: 'unavailable', reason: 'deadline', proposed: true };
+    played.answer = { kind: 'unavailable', reason: 'deadline', proposed: true };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({
       error:
         'UNAVAILABLE deadline the deciding node did not answer before the deadline; nothing was granted, but the request may have been counted',
     });
-    played.describedAnswer = { kind: 'conflict', field: 'descriptors', message: 'the id is taken' };
+    played.answer = { kind: 'conflict', field: 'descriptors', message: 'the id is taken' };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({ error: 'ERR the id is taken' });
-    played.describedAnswer = { kind: 'invalid', field: 'descriptors', message: 'there are no rules' };
+    played.answer = { kind: 'invalid', field: 'descriptors', message: 'there are no rules' };
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({ error: 'ERR there are no rules' });
   });
 
   it('keeps its place among other answers, and is counted and told once', async () => {
-    played.describedAnswer = undefined;
+    played.answer = undefined;
     client.send('MATCH', '1', 'user', 'ada');
     client.send('ALLOW', 'ada');
-    const done = await eventually('the request is open', () => played.openDescribed[0]);
+    const last = await eventually('both requests are open', () => played.open[1]);
+    last({ kind: 'decision', decision: decisionOf() }, 0);
     expect(client.replies).toEqual([]);
-    done({ kind: 'unlimited', rulesVersion: 7 }, 0);
+    played.open[0]?.({ kind: 'unlimited', rulesVersion: 7 }, 0);
     expect(await client.next(2)).toEqual([
       [1, -1, -1, 0, 0, null],
       [1, 100, 42, 0, 59_001],

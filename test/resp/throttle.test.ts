@@ -1,6 +1,7 @@
 /** `CL.THROTTLE` asks by the limit it states, exactly, and answers in whole seconds as redis-cell does. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { questionOf } from '../../src/api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import { parseStatedRule } from '../../src/api/stated-rule.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
@@ -37,9 +38,9 @@ describe('CL.THROTTLE', () => {
     [[999_999, 1_000_000, 60], '1000000/60000ms', 1],
     // Beyond what a number holds exactly on the way.
     [[999_999, 9_007_199_254_740_991, 9_007_199_254_740_991], '1000000/1000000000ms', 1],
-  ])('asks %j by the rule %s', async (args, ruleId, cost) => {
+  ])('asks %j by the rule %s', async (args, rule, cost) => {
     await throttle(...args);
-    expect(played.asked).toEqual([{ userId: 'ada', ruleId, cost }]);
+    expect(played.asked).toEqual([questionOf({ userId: 'ada', rule, cost })]);
   });
 
   it('asks for the shortest window that does not exceed the rate', async () => {
@@ -55,7 +56,7 @@ describe('CL.THROTTLE', () => {
         await throttle(burst, count, periodSeconds);
         const windowMillis = (numerator + BigInt(count) - 1n) / BigInt(count);
         const isTooLong = windowMillis > BigInt(WINDOW_MILLIS_MAX);
-        const rules = played.asked.map(({ ruleId = '' }) => parseStatedRule(ruleId));
+        const rules = played.asked.map(({ rule = '' }) => parseStatedRule(rule));
         expect(rules).toEqual(isTooLong ? [] : [{ limit: burst + 1, windowMillis: Number(windowMillis) }]);
       }),
     );
@@ -90,7 +91,7 @@ describe('CL.THROTTLE', () => {
     expect(await throttle(15, 30, 60, 0)).toEqual([0, 16, 3, -1, 3]);
     expect(await throttle(15, 30, 60, 17)).toEqual([1, 16, 3, -1, 3]);
     expect(await throttle(15, 30, 60, 9_007_199_254_740_991)).toEqual([1, 16, 3, -1, 3]);
-    const look = { ask: 'look', userId: 'ada', ruleId: '16/32000ms' };
+    const look = { key: 'user=ada', rule: '16/32000ms' };
     expect([played.looks, played.asked]).toEqual([[look, look, look], []]);
     // Nobody asked for a grant.
     expect(played.door.counts.answers).toEqual(before);

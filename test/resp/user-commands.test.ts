@@ -1,5 +1,6 @@
 /** `LOOK` and `REFUND` ask what they say; no answer of theirs can be taken for a grant. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { questionOf } from '../../src/api/question.ts';
 import { standingOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
@@ -22,10 +23,7 @@ describe('LOOK', () => {
   it('asks for all rules of its key, or for one', async () => {
     await client.ask('LOOK', 'ada');
     await client.ask('look', 'žluť 😀', 'rule', '100/60000ms');
-    expect(played.looks).toEqual([
-      { ask: 'look', userId: 'ada' },
-      { ask: 'look', userId: 'žluť 😀', ruleId: '100/60000ms' },
-    ]);
+    expect(played.looks).toEqual([{ key: 'user=ada' }, { key: 'user=žluť 😀', rule: '100/60000ms' }]);
     expect(played.asked).toEqual([]);
   });
 
@@ -120,8 +118,8 @@ describe('REFUND', () => {
     await client.ask('REFUND', 'ada', 'ID', 'r1');
     await client.ask('refund', 'žluť 😀', 'id', 'r 2');
     expect(played.refunds).toEqual([
-      { ask: 'refund', userId: 'ada', requestId: 'r1' },
-      { ask: 'refund', userId: 'žluť 😀', requestId: 'r 2' },
+      { ...questionOf({ userId: 'ada' }), requestId: 'r1' },
+      { ...questionOf({ userId: 'žluť 😀' }), requestId: 'r 2' },
     ]);
     expect(played.asked).toEqual([]);
   });
@@ -141,6 +139,7 @@ describe('REFUND', () => {
     played.refunded = {
       kind: 'refund',
       refund: { refunded: false, ruleId: '', cost: 0, decided: DECIDED, rulesVersion: 7 },
+      kept: [],
     };
     expect(await client.ask('REFUND', 'ada', 'ID', 'r1')).toEqual([0, null, 0]);
     expect(client.received.subarray(length).toString()).toBe(bytes);
@@ -149,7 +148,7 @@ describe('REFUND', () => {
   it.each([
     [['REFUND', 'ada'], "ERR wrong number of arguments for 'refund' command"],
     [['REFUND', 'ada', 'r1'], "ERR wrong number of arguments for 'refund' command"],
-    [['REFUND', 'ada', 'ID', 'r1', 'x'], "ERR wrong number of arguments for 'refund' command"],
+    [['REFUND', 'ada', 'ID', 'r1', 'x'], 'ERR syntax error'],
     [['REFUND', 'ada', 'RULE', 'r1'], 'ERR syntax error'],
     [['REFUND', '', 'ID', 'r1'], `ERR userId ${TEXT_256}`],
     [['REFUND', 'ada', 'ID', ''], `ERR requestId ${TEXT_128}`],
@@ -201,7 +200,7 @@ describe('LOOK and REFUND', () => {
   it('are in the table of commands, with their key', async () => {
     expect(await client.ask('COMMAND', 'INFO', 'look', 'refund')).toEqual([
       ['look', -2, ['readonly', 'fast'], 1, 1, 1, [], [], [], []],
-      ['refund', 4, ['write', 'fast'], 1, 1, 1, [], [], [], []],
+      ['refund', -4, ['write', 'fast'], 1, 1, 1, [], [], [], []],
     ]);
     expect(await client.ask('COMMAND', 'GETKEYS', 'REFUND', 'ada', 'ID', 'r1')).toEqual(['ada']);
     expect(await client.ask('COMMAND', 'DOCS', 'look', 'refund')).toEqual([

@@ -26,7 +26,6 @@ function leadingPartition(): Partition {
     options: PARTITION_DEFAULTS,
     monotonicMillis: () => 0,
     wallMillis: () => 1_000,
-    ruleTable: RULES,
     requestProposal: () => {},
     leaderChanged: () => {},
   });

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { utf8Length } from '../../src/api/bounded.ts';
 import { ipBits, networkOf } from '../../src/rules/ip-prefix.ts';
-import { keyText } from '../../src/rules/key-text.ts';
+import { keyText, partNamesIn, userKey } from '../../src/api/key-text.ts';
+import { partitionOf } from '../../src/partition/hash.ts';
 import { fits, piecesOf } from '../../src/rules/value-pattern.ts';
 import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
 
@@ -10,14 +11,15 @@ describe('the text of a key', () => {
   it('is what it counts by, name and value', () => {
     expect(keyText([])).toBe('*');
     expect(keyText([['user', 'ada']])).toBe('user=ada');
-    expect(keyText([['a', '1&b=2']])).toBe('a=1%26b%3d2');
+    expect(keyText([['a', '1,b=2']])).toBe('a=1%2cb=2');
+    expect(keyText([['a=b', '50%']])).toBe('a%3db=50%25');
     expect(keyText([['a', '']])).toBe('a=');
     expect(keyText([['', '']])).toBe('=');
   });
 
   it('is never the same for two lists of parts', () => {
     // Of few letters, and those that could be mistaken: what is equal is so by chance, and often.
-    const letters = ['a', '=', '&', '%', '*', '25', '26', '%26', '3d', '/', 'é'];
+    const letters = ['a', '=', ',', '%', '*', '25', '2c', '%2c', '3d', '/', 'é'];
     forEachSeed(someSeeds(10, 5), (seed) => {
       const below = seeded(seed);
       const text = (): string =>
@@ -36,14 +38,36 @@ describe('the text of a key', () => {
     });
   });
 
-  it('is not longer than 256 bytes, or there is none', () => {
-    expect(keyText([['user', 'x'.repeat(251)]])).toHaveLength(256);
-    expect(keyText([['user', 'x'.repeat(252)]])).toBeUndefined();
-    expect(keyText([['user', 'é'.repeat(126)]])).toBeUndefined();
-    expect(utf8Length(keyText([['user', 'é'.repeat(125)]]) ?? '')).toBe(255);
-    expect(keyText([['user', '='.repeat(100)]])).toBeUndefined();
+  it('is not longer than 1,024 bytes, or there is none', () => {
+    expect(keyText([['user', 'x'.repeat(1_019)]])).toHaveLength(1_024);
+    expect(keyText([['user', 'x'.repeat(1_020)]])).toBeUndefined();
+    expect(keyText([['user', 'é'.repeat(510)]])).toBeUndefined();
+    expect(utf8Length(keyText([['user', 'é'.repeat(509)]]) ?? '')).toBe(1_023);
+    expect(keyText([['user', ','.repeat(400)]])).toBeUndefined();
     expect(keyText([['user', '\udc00']])).toBeUndefined();
     expect(keyText([['user', 'x'.repeat(10_000_000)]])).toBeUndefined();
+  });
+});
+
+describe('the key of a user', () => {
+  it('is there for every user id, and tells of what it is', () => {
+    expect(userKey('ada')).toBe('user=ada');
+    expect(userKey(','.repeat(256))).toBe(`user=${'%2c'.repeat(256)}`);
+    expect(partNamesIn('user=a=b')).toEqual(['user']);
+    expect(
+      partNamesIn(
+        keyText([
+          ['a,b', '1,2'],
+          ['ip/24/64', '10.0.0.0'],
+        ]) ?? '',
+      ),
+    ).toEqual(['a,b', 'ip/24/64']);
+    expect(partNamesIn('*')).toEqual([]);
+  });
+
+  it('lies where the slot of the id is', () => {
+    for (const id of ['ada', 'a,b', '50%', '{tag}x', '%2c'])
+      expect(partitionOf(userKey(id) ?? '', 64)).toBe(partitionOf(id, 64));
   });
 });
 

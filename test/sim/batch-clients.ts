@@ -3,7 +3,7 @@
  * or with descriptors, of several partitions, under ids that come again in the same batch or in another, and some that nobody can
  * decide. Each item is judged like any other request; here, that each is asked once, in order, and answered in its place.
  */
-import type { DescribedAnswer, DescribedRequest } from '../../src/api/described.ts';
+import type { AskAnswer, Question } from '../../src/api/question.ts';
 import { type AllowRequest, COST_MAX } from '../../src/api/request.ts';
 import { askBatch } from '../../src/http/batch-asking.ts';
 import type { ClientWorld } from './client-world.ts';
@@ -14,7 +14,7 @@ import type { BatchSettings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
-type Item = AllowRequest | DescribedRequest;
+type Item = AllowRequest | Question;
 
 /** Of the requests that come with batches, remembered to be asked again with another. */
 const REMEMBERED_MAX = 20;
@@ -43,7 +43,7 @@ interface Batch {
   readonly items: readonly Item[];
   readonly tries: number;
   /** What the node said of each, by its place. */
-  readonly said: (DescribedAnswer | undefined)[];
+  readonly said: (AskAnswer | undefined)[];
   askedCount: number;
   saidCount: number;
   isAnswered: boolean;
@@ -117,7 +117,7 @@ class BatchClients {
     const random = this.#random;
     const item = described !== undefined && random.chance(DESCRIBED) ? described.draw() : clients.draw();
     if (!random.chance(UNDECIDABLE)) return item;
-    if (item.ask === 'described' || random.chance(0.5)) return { ...item, cost: COST_MAX };
+    if ('descriptors' in item || random.chance(0.5)) return { ...item, cost: COST_MAX };
     const { further: _, askedDigest: __, timestampMillis: ___, ...plain } = item;
     return { ...plain, ruleId: 'noSuchRule' };
   }
@@ -128,7 +128,7 @@ class BatchClients {
     story.seen(
       `batch of ${length === 1 ? 1 : length < 10 ? '2-9' : length < 100 ? '10-99' : length < 1_000 ? '100-999' : 1_000}`,
     );
-    const stated = items.flatMap((item) => (item.ask === 'described' ? [] : [partitionOf(item.userId)]));
+    const stated = items.flatMap((item) => ('descriptors' in item ? [] : [partitionOf(item.userId)]));
     if (new Set(stated).size > 1) story.seen('batch of several partitions');
     if (stated.length > 0 && stated.length < length) story.seen('batch of both forms');
   }
@@ -145,14 +145,10 @@ class BatchClients {
       isAnswered: false,
       isLost: false,
     };
-    askBatch<DescribedAnswer>(
-      {
-        allow: (request, done) => this.#askOne(batch, request, done as Say),
-        allowDescribed: (request, done) => this.#askOne(batch, request, done),
-      },
-      items,
-      { told: (_, answer) => answer, done: (answers) => this.#answered(batch, answers) },
-    );
+    askBatch<Item, AskAnswer>({ ask: (request, done) => this.#askOne(batch, request, done) }, items, {
+      told: (_, answer) => answer,
+      done: (answers) => this.#answered(batch, answers),
+    });
     check(
       batch.askedCount === items.length,
       () => `of a batch of ${items.length} only ${batch.askedCount} are asked`,
@@ -171,7 +167,7 @@ class BatchClients {
     // It died of what came before, and the connection with it.
     if (!node.isOpen || node.life !== life) return;
     const { clients, described } = this.#init;
-    if (request.ask === 'described')
+    if ('descriptors' in request)
       described?.askOnce(node, request, (answer, partition) =>
         this.#said(batch, place, { answer, partition, done }),
       );
@@ -194,7 +190,7 @@ class BatchClients {
       answer,
       partition,
       done,
-    }: { readonly answer: DescribedAnswer; readonly partition: number; readonly done: Say },
+    }: { readonly answer: AskAnswer; readonly partition: number; readonly done: Say },
   ): void {
     batch.said[place] = answer;
     batch.saidCount += 1;
@@ -207,7 +203,7 @@ class BatchClients {
     );
   }
 
-  #answered(batch: Batch, answers: readonly DescribedAnswer[]): void {
+  #answered(batch: Batch, answers: readonly AskAnswer[]): void {
     const { items, said } = batch;
     check(!batch.isAnswered, () => `a batch of ${items.length} is answered twice`);
     batch.isAnswered = true;
@@ -245,9 +241,9 @@ export function sendBatches(
   new BatchClients({ world, batches, clients, described, calmSince: world.now() + safetyMillis }).start();
 }
 
-type Say = (answer: DescribedAnswer, partition: number) => void;
+type Say = (answer: AskAnswer, partition: number) => void;
 
-function wordOf(answer: DescribedAnswer): string {
+function wordOf(answer: AskAnswer): string {
   if (answer.kind !== 'decision') return answer.kind;
   return answer.decision.allowed ? 'granted' : 'denied';
 }

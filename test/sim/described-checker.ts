@@ -4,7 +4,7 @@
  * behind, nobody gives back what is another's, and nothing is granted by limits that other rules have found.
  */
 import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
-import type { DescribedAnswer } from '../../src/api/described.ts';
+import type { AskAnswer } from '../../src/api/question.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
@@ -152,7 +152,7 @@ export class DescribedChecker {
   }
 
   /** A client is told. Returns the question of which this is the answer, if its node asked none: what it denied by itself. */
-  answered(asking: Asking, answer: DescribedAnswer): AllowRequest | undefined {
+  answered(asking: Asking, answer: AskAnswer): AllowRequest | undefined {
     const round = asking.rounds.at(-1);
     for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
     if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);

@@ -2,7 +2,7 @@
  * Users who say what their request is, and leave to the rules which limits it is under: at any node, with and without ids, and
  * once more at another one where they got no answer, or to see that nothing is granted twice.
  */
-import type { DescribedAnswer, DescribedDone, DescribedRequest } from '../../src/api/described.ts';
+import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { DescribedWatch } from './described-watch.ts';
 import { Patience } from './patience.ts';
@@ -42,7 +42,7 @@ export class DescribedClients {
   unavailable = 0;
   conflicts = 0;
   #ids = 0;
-  #last: DescribedRequest | undefined;
+  #last: Question | undefined;
   /** Ids that more than one request has. */
   readonly #shared = new Set<string>();
 
@@ -63,7 +63,7 @@ export class DescribedClients {
   }
 
   /** What a user would ask for next. */
-  draw(): DescribedRequest {
+  draw(): Question {
     const random = this.#random;
     const { clients } = this.#init.world.settings;
     const descriptors = new Map<string, string>();
@@ -75,8 +75,7 @@ export class DescribedClients {
     const { customers = [] } = this.#init.world.settings.operators ?? {};
     if (customers.length > 0 && random.chance(0.5)) descriptors.set('customer', random.pick(customers));
     if (customers.length > 0 && random.chance(0.2)) descriptors.set('tier', random.pick(['gold', 'free']));
-    const request: DescribedRequest = {
-      ask: 'described',
+    const request: Question = {
       descriptors,
       ...(random.chance(clients.withCost) && { cost: random.between(1, 2) }),
       ...(random.chance(clients.withId) && { requestId: `d${(this.#ids += 1)}` }),
@@ -90,18 +89,18 @@ export class DescribedClients {
     return { ...request, requestId: last.requestId };
   }
 
-  #askAnybody(request: DescribedRequest, count: number): void {
+  #askAnybody(request: Question, count: number): void {
     if (!this.#patience.mayAsk(ANY_PARTITION)) return;
     const nodes = this.#patience.worthAsking(this.#init.world.askable());
     if (nodes.length > 0) this.#ask(this.#random.pick(nodes), request, count);
   }
 
   /** As one of several in a body. `done` is told what the node says, if it does. */
-  askOnce(node: SimNode, request: DescribedRequest, done: DescribedDone): void {
+  askOnce(node: SimNode, request: Question, done: AskDone): void {
     this.#ask(node, request, 1, done);
   }
 
-  #ask(node: SimNode, request: DescribedRequest, count: number, done?: DescribedDone): void {
+  #ask(node: SimNode, request: Question, count: number, done?: AskDone): void {
     const { world, watch } = this.#init;
     this.requests += 1;
     const invokedAt = world.now();
@@ -124,8 +123,8 @@ export class DescribedClients {
 
   #answered(
     node: SimNode,
-    request: DescribedRequest,
-    answer: DescribedAnswer,
+    request: Question,
+    answer: AskAnswer,
     { tookMillis, invokedAt }: { readonly tookMillis: number; readonly invokedAt: number },
   ): void {
     const { world, mustDecideSince, areRulesSettled } = this.#init;
@@ -176,7 +175,7 @@ export class DescribedClients {
     }
   }
 
-  #maybeAgain(request: DescribedRequest, answer: DescribedAnswer | undefined, count: number): void {
+  #maybeAgain(request: Question, answer: AskAnswer | undefined, count: number): void {
     const { world, isActive } = this.#init;
     if (request.requestId === undefined || count >= ATTEMPTS_MAX) return;
     const isLost = answer === undefined || answer.kind === 'unavailable';
@@ -187,7 +186,7 @@ export class DescribedClients {
   }
 }
 
-function wordOf(answer: DescribedAnswer): string {
+function wordOf(answer: AskAnswer): string {
   if (answer.kind === 'unavailable') return answer.reason;
   if (answer.kind !== 'decision') return answer.kind;
   const { isRepeat, decision } = answer;

@@ -9,7 +9,7 @@ import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
 /** One question of a node. */
-export interface Question {
+export interface PartitionQuestion {
   readonly node: SimNode;
   readonly request: AllowRequest | RefundRequest | LookRequest;
   /** For whom; undefined: what is given back, and nobody waits for; and who looks which rules are in force. */
@@ -30,7 +30,7 @@ export function wordOf(answer: AllowAnswer): string {
 }
 
 /** Which rules are in force, where those of the node find no limit? */
-export function questionOfRules(world: ClientWorld, node: SimNode, request: LookRequest): Question {
+export function questionOfRules(world: ClientWorld, node: SimNode, request: LookRequest): PartitionQuestion {
   check(request.ruleId === '0/1ms', () => `node ${node.id} looks at ${JSON.stringify(request)}`);
   return {
     node,

@@ -4,7 +4,7 @@
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { CustomerRecord } from '../../src/api/customer.ts';
-import type { DescribedRequest } from '../../src/api/described.ts';
+import type { Question } from '../../src/api/question.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { ExpectedLimit } from './documents.ts';
@@ -36,7 +36,7 @@ export interface Round {
 }
 
 export interface Asking {
-  readonly request: DescribedRequest;
+  readonly request: Question;
   readonly node: SimNode;
   readonly life: number;
   readonly askedAt: number;

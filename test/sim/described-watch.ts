@@ -4,7 +4,7 @@
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
-import type { DescribedDone, DescribedRequest } from '../../src/api/described.ts';
+import type { AskDone, Question } from '../../src/api/question.ts';
 import type { LookAnswer } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -14,7 +14,7 @@ import type { ClientWorld } from './client-world.ts';
 import { CustomerWatch } from './customer-watch.ts';
 import type { DescribedChecker } from './described-checker.ts';
 import { customerKeyOf } from './described-limits.ts';
-import { isCurrent, type Question, questionOfRules, wordOf } from './described-questions.ts';
+import { isCurrent, type PartitionQuestion, questionOfRules, wordOf } from './described-questions.ts';
 import { type Asking, wordsOfAsking } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
@@ -24,7 +24,7 @@ import { check } from './story.ts';
 export class DescribedWatch {
   readonly #world: ClientWorld;
   readonly #checker: DescribedChecker;
-  readonly #open = new Set<Question>();
+  readonly #open = new Set<PartitionQuestion>();
   /** Not answered yet. */
   readonly #askings = new Set<Asking>();
   /** By process and deadline, which no two have in common. */
@@ -41,7 +41,7 @@ export class DescribedWatch {
   }
 
   /** A client asks `node`. `done` is told what its process tells, but not what it tells after its end. */
-  ask(node: SimNode, request: DescribedRequest, done: DescribedDone): Asking {
+  ask(node: SimNode, request: Question, done: AskDone): Asking {
     const key = customerKeyOf(request.descriptors);
     const asking: Asking = {
       request,
@@ -155,7 +155,11 @@ export class DescribedWatch {
     return asking;
   }
 
-  #answered(question: Question, answer: AllowAnswer | RefundAnswer | LookAnswer, partition: number): void {
+  #answered(
+    question: PartitionQuestion,
+    answer: AllowAnswer | RefundAnswer | LookAnswer,
+    partition: number,
+  ): void {
     const { node, request } = question;
     check(this.#open.delete(question), () => `${JSON.stringify(request)} was answered twice`);
     this.#world.asks.answered(node.id, request);
@@ -165,7 +169,7 @@ export class DescribedWatch {
     question.answered(answer, partition);
   }
 
-  #giveBack(node: SimNode, request: RefundRequest): Question {
+  #giveBack(node: SimNode, request: RefundRequest): PartitionQuestion {
     const reservation = this.#checker.released(node, request);
     return {
       node,
@@ -184,7 +188,7 @@ export class DescribedWatch {
   }
 
   /** Was it granted before? It charges nothing, whatever becomes of it. */
-  #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
+  #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): PartitionQuestion {
     const asking = this.#askingOf(node, request, deadlineMillis);
     check(
       asking.request.requestId === request.requestId,
@@ -209,7 +213,7 @@ export class DescribedWatch {
     };
   }
 
-  #question(node: SimNode, request: AllowRequest, deadlineMillis: number): Question {
+  #question(node: SimNode, request: AllowRequest, deadlineMillis: number): PartitionQuestion {
     const asking = this.#askingOf(node, request, deadlineMillis);
     const isTrial = this.#checker.isTrial(request);
     if (isTrial) this.#checker.tried(asking, request);

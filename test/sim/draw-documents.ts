@@ -23,10 +23,10 @@ const KINDS: readonly Omit<DocumentRule, 'windows'>[] = [
 ];
 
 export function withDocuments(random: Random, drawn: Settings): Settings {
-  const [first = drawn.config.rules] = drawn.tables;
-  const base = drawn.config.rules;
+  const base: RuleTable = { ...drawn.config.rules, version: 1 };
+  const [first = base] = drawn.tables;
   const tables: RuleTable[] = [{ ...first, rules: plain(first) }];
-  const documents: RulesDocument[] = [];
+  const documents: RulesDocument[] = [created(tables[0])];
   let kinds = KINDS.map((kind) => ({ kind, windows: drawWindows(random), isIn: random.chance(0.8) }));
   for (let i = 0; i < DOCUMENTS; i += 1) {
     const version = tables.length + 1;
@@ -52,6 +52,21 @@ export function withDocuments(random: Random, drawn: Settings): Settings {
     config: { ...drawn.config, rules: tables[0] ?? base },
     documents: { list: documents, changeMeanMillis, clientMeanMillis: drawn.clients.meanMillis / share },
   };
+}
+
+/** What the cluster is created with is a table: its first rule is for all users, the others are asked by name. */
+function created(table: RuleTable | undefined): RulesDocument {
+  const [rule] = table?.rules ?? [];
+  if (rule === undefined) throw new Error('there is no first rule');
+  const { id, limit, windowMillis } = rule;
+  const first: DocumentRule = {
+    id,
+    countsBy: 'user',
+    cost: 1,
+    isShadow: false,
+    windows: [{ limit, windowMillis }],
+  };
+  return { version: 1, rules: [first], text: '' };
 }
 
 /** Both rules that the other users ask for by name. They count by every log, and are the same in all documents. */

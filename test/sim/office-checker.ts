@@ -53,7 +53,9 @@ export class OfficeChecker {
     const decide = app.decide.bind(app);
     app.decide = (request, deadlineMillis, done) => {
       const index = applied();
-      const mayRead = office !== undefined && this.#init.entryAt(group, index)?.entry.term === office;
+      const isInOffice = office !== undefined && this.#init.entryAt(group, index)?.entry.term === office;
+      // The log of a new partition has no rules yet: requests wait for them.
+      const mayRead = isInOffice && this.#init.tableAt(group, index) !== undefined;
       let isAtOnce = true;
       let isAnswered = false;
       const isTooMuch = mayRead && this.#isTooMuch(group, index, request);

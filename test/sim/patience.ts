@@ -3,7 +3,7 @@
  * time, until there is a decision. And nobody asks a node again that said it is no member.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
-import type { DescribedAnswer } from '../../src/api/described.ts';
+import type { AskAnswer } from '../../src/api/question.ts';
 import type { Random } from './random.ts';
 import type { SimNode } from './sim-node.ts';
 
@@ -46,7 +46,7 @@ export class Patience {
   }
 
   /** What `node` said, or undefined if it died. */
-  answered(node: SimNode, partition: number, answer: AllowAnswer | DescribedAnswer | undefined): void {
+  answered(node: SimNode, partition: number, answer: AllowAnswer | AskAnswer | undefined): void {
     if (!this.#init.isPatient) return;
     if (answer !== undefined && answer.kind !== 'unavailable') {
       this.#waits.delete(partition);

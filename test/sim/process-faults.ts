@@ -23,8 +23,6 @@ export class ProcessFaults {
   readonly #hand: Hand;
   readonly #network: NetworkFaults;
   /** The newest rule table that nodes are configured with. */
-  #table = 0;
-  #isAsked = false;
 
   constructor(hand: Hand, network: NetworkFaults) {
     this.#hand = hand;
@@ -78,7 +76,7 @@ export class ProcessFaults {
   }
 
   /** Those in force are replaced while requests are on their way. */
-  #askRules({ victim }: Strike): void {
+  #newRules({ victim }: Strike): void {
     const { tables } = this.#hand.world.settings;
     const asked = victim.core;
     const next = tables.find(({ version }) => version === (asked?.rules.newest?.version ?? 0) + 1);
@@ -86,24 +84,11 @@ export class ProcessFaults {
     const { version, ...table } = next;
     // What becomes of it is seen in the logs.
     victim.inProcess((core) => core.rules.change({ table, ifVersion: version - 1 }, () => undefined));
-  }
-
-  /** By turns in the files of the nodes, and through one of them. */
-  #newRules(strike: Strike): void {
-    const { victim, nodes } = strike;
-    this.#isAsked = !this.#isAsked;
-    if (!this.#isAsked) {
-      this.#askRules(strike);
-      return;
-    }
     const { random } = this.#hand;
-    const { settings, leaders } = this.#hand.world;
-    this.#table = Math.min(this.#table + 1, settings.tables.length - 1);
-    for (const node of nodes) if (random.chance(0.7)) node.table = this.#table;
-    this.#hand.crash(victim);
-    // Whoever has read the new table and leads brings it into force, while requests are on their way.
-    this.#hand.later(1_000, () => {
-      for (const node of leaders()) node.core?.raft.handOver();
+    if (random.chance(0.5)) return;
+    // Others bring it into force, while requests are on their way.
+    this.#hand.later(random.between(1, 500), () => {
+      for (const node of this.#hand.world.leaders()) node.core?.raft.handOver();
     });
   }
 }

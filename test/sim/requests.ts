@@ -122,7 +122,7 @@ export class Requests {
 
   get #inForce(): RuleTable {
     const { settings, rules } = this.#init;
-    return rules() ?? settings.config.rules;
+    return rules() ?? { ...settings.config.rules, version: 1 };
   }
 
   #maybeCost(ruleId: string): { readonly cost?: number } {

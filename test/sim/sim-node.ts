@@ -38,8 +38,6 @@ export class SimNode implements Endpoint, Machine {
   sendsUnsound = false;
   /** By how much each of those that slow the disk down does. */
   readonly #slowness = new Set<{ readonly factor: number }>();
-  /** Index of the rule table the next process is configured with. */
-  table = 0;
   readonly identity: SimIdentity;
   readonly directory = new SimDirectory();
   /** Its directory was lost and made anew under its old id: nobody may take it for the one it was. */

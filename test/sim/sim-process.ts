@@ -33,8 +33,6 @@ export interface Machine {
   readonly clock: SimClock;
   readonly identity: SimIdentity;
   readonly directory: SimDirectory;
-  /** Index of the rule table that the next process is configured with. */
-  readonly table: number;
   readonly sendsUnsound: boolean;
   /** A multiple of what the disk usually takes. */
   readonly diskFactor: number;
@@ -134,7 +132,7 @@ export class SimProcess {
     const { id, identity } = machine;
     const { settings, network, story } = world;
     return {
-      config: { ...identity.config, rules: settings.tables[machine.table] ?? settings.config.rules },
+      config: identity.config,
       nodeId: id,
       admission: this.#admission,
       nodesChanged: () => {

@@ -1,31 +1,32 @@
-/** A cluster of real processes of which each node runs this version or the one before, with clients that never stop asking. */
+/** A cluster of real processes of which each node runs this version or the next one. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type CommandWrapper, reportFrom } from '../../cluster/processes.ts';
+import { reportFrom } from '../../cluster/processes.ts';
 import type { ClusterReport, ReportedNode } from '../../src/api/cluster-report.ts';
 import { ClusterCommandError } from '../../src/cli/ask-node.ts';
 import { drainNode } from '../../src/cli/drain-command.ts';
 import { finishUpgrade, showUpgrade } from '../../src/cli/upgrade-command.ts';
 import { eventually, TestCluster, type TestConfigOptions } from '../cluster/harness.ts';
+import { NextVersion } from './next-version.ts';
 
-export type WhichVersion = 'before' | 'this';
+type WhichVersion = 'this' | 'next';
 
 const quietly = (): void => undefined;
 
 export class MixedCluster {
   readonly cluster: TestCluster;
-  readonly #before: CommandWrapper;
+  readonly #next: NextVersion;
 
-  private constructor(cluster: TestCluster, before: CommandWrapper) {
+  private constructor(cluster: TestCluster, next: NextVersion) {
     this.cluster = cluster;
-    this.#before = before;
+    this.#next = next;
   }
 
-  /** All nodes run the version before. */
-  static async start(before: CommandWrapper, options: TestConfigOptions): Promise<MixedCluster> {
-    const mixed = new MixedCluster(await TestCluster.create(options), before);
-    for (const id of mixed.cluster.ids) mixed.run(id, 'before');
+  /** All nodes run this version. */
+  static async start(options: TestConfigOptions): Promise<MixedCluster> {
+    const mixed = new MixedCluster(await TestCluster.create(options), await NextVersion.make());
+    for (const id of mixed.cluster.ids) mixed.run(id, 'this');
     await mixed.cluster.ready();
     return mixed;
   }
@@ -35,7 +36,12 @@ export class MixedCluster {
   }
 
   run(id: number, which: WhichVersion): void {
-    this.cluster.startNode(id, which === 'before' ? this.#before : undefined);
+    this.cluster.startNode(id, which === 'next' ? this.#next.run : undefined);
+  }
+
+  async stop(): Promise<void> {
+    await this.cluster.stop();
+    await this.#next.remove();
   }
 
   async kill(id: number, which: WhichVersion): Promise<void> {

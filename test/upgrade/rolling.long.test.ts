@@ -1,17 +1,15 @@
 /**
- * A cluster of the version before is upgraded node by node under load, with kills at random points: no client is told a grant too
+ * A cluster is upgraded to the next version node by node under load, with kills at random points: no client is told a grant too
  * many, there is a way back until the upgrade is finished, and none after it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { VERSIONS } from '../../src/api/versions.ts';
 import { ClusterCommandError } from '../../src/cli/ask-node.ts';
-import { changeNodes } from '../../src/cli/nodes-command.ts';
 import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { PersistentClients } from '../cluster/persistent-clients.ts';
 import { MixedCluster } from './mixed-cluster.ts';
-import { VERSION_BEFORE, versionBefore } from './version-before.ts';
+import { beNextVersion, NEXT, THIS } from './next-version.ts';
 
 const RULE = { id: 'default', limit: 60, windowMillis: 3_600_000, clock: 'cluster' } as const;
 const IDS = [1, 2, 3] as const;
@@ -29,67 +27,57 @@ function drawn(millisMax: number, what: string): number {
   return millis;
 }
 
-const before = await versionBefore();
-
-describe.skipIf(before === undefined)('a cluster that is upgraded node by node', () => {
+describe('a cluster that is upgraded node by node', () => {
   let mixed: MixedCluster;
   let clients: PersistentClients;
   beforeAll(async () => {
-    if (before === undefined) return;
-    mixed = await MixedCluster.start(before, { rules: [RULE], partitions: 8, snapshotEveryBytes: 64 << 10 });
+    mixed = await MixedCluster.start({ rules: [RULE], partitions: 8, snapshotEveryBytes: 64 << 10 });
     clients = new PersistentClients(8, () => mixed.cluster.ids.map((id) => mixed.cluster.port(id)));
   });
   afterAll(async () => {
     await clients?.stop();
-    await mixed?.cluster.stop();
+    await mixed?.stop();
   });
 
-  /** Of node 2, by node 2. */
-  async function label(): Promise<void> {
-    const change = { label: { node: 2, zone: 'a' } };
-    await changeNodes({ via: mixed.url(2), change, timeoutMillis: 60_000, print: () => undefined });
-  }
-
-  it('runs both versions at once, and refuses to be finished while one node is of the one before', async () => {
-    await mixed.replace(2, 'this', drawn(START_KILL_MILLIS_MAX, 'node 2 is killed'));
-    await mixed.knows(2, 1, ({ speaks, up }) => up && speaks === VERSION_BEFORE);
-    expect(await mixed.report(2)).toMatchObject({ clusterVersion: VERSION_BEFORE });
+  it('runs both versions at once, and refuses to be finished while one node speaks less', async () => {
+    await mixed.replace(2, 'next', drawn(START_KILL_MILLIS_MAX, 'node 2 is killed'));
+    await mixed.knows(2, 1, ({ speaks, up }) => up && speaks === THIS.max);
+    expect(await mixed.report(2)).toMatchObject({ clusterVersion: THIS.max });
     expect((await mixed.report(1))?.nodes.map(({ up }) => up)).toEqual([true, true, true]);
-    expect(await mixed.status(2)).toMatch(/node 1 speaks 13, node 3 speaks 13.*\nunfinished$/);
+    expect(await mixed.status(2)).toMatch(/node 1 speaks 14, node 3 speaks 14\).*\nunfinished$/);
     const refused = await mixed.finish(2);
     expect(refused).toBeInstanceOf(ClusterCommandError);
-    expect((refused as Error).message).toContain('node 1 speaks 13, node 3 speaks 13: ');
+    expect((refused as Error).message).toContain('node 1 speaks 14, node 3 speaks 14: ');
     // Who is asked there speaks no such version.
     expect(await mixed.finish(1)).toBeInstanceOf(ClusterCommandError);
-    await expect(label()).rejects.toThrow(/labels need version 14 of the cluster/);
   });
 
   it('goes back and forth until it is finished, also with a node of either version killed', async () => {
-    await mixed.replace(2, 'before', drawn(START_KILL_MILLIS_MAX, 'node 2, of before again, is killed'));
-    await mixed.replace(3, 'this');
-    await mixed.kill(1, 'before');
+    await mixed.replace(2, 'this', drawn(START_KILL_MILLIS_MAX, 'node 2, of this version again, is killed'));
+    await mixed.replace(3, 'next');
+    await mixed.kill(1, 'this');
     await mixed.cluster.ready();
-    await mixed.kill(3, 'this');
+    await mixed.kill(3, 'next');
     await mixed.cluster.ready();
-    await mixed.replace(2, 'this');
-    await mixed.knows(3, 2, ({ speaks, up }) => up && speaks === VERSIONS.max);
+    await mixed.replace(2, 'next');
+    await mixed.knows(3, 2, ({ speaks, up }) => up && speaks === NEXT.max);
     const refused = await mixed.finish(3);
     expect((refused as Error).message).toMatch(
-      /: node 1 speaks 13: start it with a quorate that speaks version/,
+      /: node 1 speaks 14: start it with a quorate that speaks version/,
     );
-    await mixed.replace(1, 'this', drawn(START_KILL_MILLIS_MAX, 'node 1 is killed'));
+    await mixed.replace(1, 'next', drawn(START_KILL_MILLIS_MAX, 'node 1 is killed'));
   });
 
   it('is finished once, whoever is killed meanwhile and however often it is asked', async () => {
-    for (const id of IDS) await mixed.knows(3, id, ({ speaks, up }) => up && speaks === VERSIONS.max);
-    expect(await mixed.report(3)).toMatchObject({ clusterVersion: VERSION_BEFORE });
+    for (const id of IDS) await mixed.knows(3, id, ({ speaks, up }) => up && speaks === NEXT.max);
+    expect(await mixed.report(3)).toMatchObject({ clusterVersion: THIS.max });
     for (let round = 0; round < FINISH_ROUNDS; round += 1) {
       const leader = await eventually('group 0 has a leader', async () => mixed.leaderOfNodes());
       const asked = round % 2 === 0 ? leader : (IDS.find((id) => id !== leader) ?? leader);
       const victim = round === 3 ? asked : leader;
       const outcome = mixed.finish(asked);
       await delay(drawn(FINISH_KILL_MILLIS_MAX, `node ${victim} is killed, node ${asked} was asked,`));
-      await mixed.kill(victim, 'this');
+      await mixed.kill(victim, 'next');
       const told = await outcome;
       console.log(told instanceof Error ? told.message : told);
       await mixed.cluster.ready();
@@ -99,34 +87,32 @@ describe.skipIf(before === undefined)('a cluster that is upgraded node by node',
         const told = await mixed.finish(2);
         return told instanceof Error ? undefined : told;
       }),
-    ).toMatch(/^(done: )?the cluster is at version 14/m);
+    ).toMatch(/^(done: )?the cluster is at version 15/m);
     for (const id of IDS) {
       await eventually(`node ${id} knows it`, async () =>
-        (await mixed.report(id))?.clusterVersion === VERSIONS.max ? true : undefined,
+        (await mixed.report(id))?.clusterVersion === NEXT.max ? true : undefined,
       );
       // Group 0 may be without a leader for a moment: then it says first that it asks again.
       expect(await mixed.finish(id)).toMatch(
-        /^the cluster is at version 14 already: there is nothing to finish$/m,
+        /^the cluster is at version 15 already: there is nothing to finish$/m,
       );
       expect(await mixed.status(id)).toMatch(/finished$/);
     }
-    await label();
-    expect((await mixed.report(3))?.nodes.map(({ zone }) => zone)).toEqual([undefined, 'a', undefined]);
   });
 
-  it('refuses a node of the version before after that, and says what to do; the new version takes over again', async () => {
+  it('refuses a node of the version before after that, and says what to do; the next version takes over again', async () => {
     await mixed.cluster.kill(1);
-    mixed.run(1, 'before');
+    mixed.run(1, 'this');
     // Its own database tells it; one that had not heard is told so by the others, at the handshake.
-    const own = 'the cluster was raised to version 14, and this program reads no version above 13';
+    const own = `the cluster was raised to version ${NEXT.max}, and this program reads no version above ${THIS.max}`;
     const others =
-      /node 1 speaks version 12 to 13, and node [23] of this cluster 14: start node 1 with a newer quorate/;
+      /node 1 speaks version 12 to 14, and node [23] of this cluster 15: start node 1 with a newer quorate/;
     await eventually('node 1 says why it does not run', async () => {
       const log = await mixed.logOf(1);
       return log.includes(own) || others.test(log) ? true : undefined;
     });
     expect((await mixed.report(2))?.nodes.find(({ id }) => id === 1)?.up).toBe(false);
-    await mixed.kill(1, 'this');
+    await mixed.kill(1, 'next');
     await mixed.cluster.ready();
   });
 
@@ -142,19 +128,33 @@ describe.skipIf(before === undefined)('a cluster that is upgraded node by node',
     expect(unexplained).toEqual([]);
   });
 
-  it('has the same state on all its nodes', async () => {
-    for (const id of IDS) await mixed.cluster.kill(id);
-    const here = InProcessCluster.of(mixed.cluster.config, mixed.cluster.directory);
-    await here.startAll();
-    try {
-      const hashes = await eventually('all replicas have applied the same', () => {
-        const all = IDS.map((id) => stateOf(here, id));
-        return new Set(all).size === 1 ? all[0] : undefined;
-      });
-      expect(hashes).toMatch(/"clusterVersion":14/);
-    } finally {
-      for (const id of IDS) await here.stopNode(id);
-    }
+  it('is lowered by nobody', async () => {
+    const asked = { method: 'PUT', headers: { 'content-type': 'application/json' } };
+    const answer = await eventually('a leader of group 0 decides', async () => {
+      const body = JSON.stringify({ version: THIS.max });
+      const response = await fetch(new URL('/v1/cluster/version', mixed.url(2)), { ...asked, body });
+      return response.status === 503 ? undefined : response;
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([409, { reason: 'lowerVersion' }]);
+  });
+
+  describe('once its nodes have stopped', () => {
+    beNextVersion();
+
+    it('has the same state on all its nodes', async () => {
+      for (const id of IDS) await mixed.cluster.kill(id);
+      const here = InProcessCluster.of(mixed.cluster.config, mixed.cluster.directory);
+      await here.startAll();
+      try {
+        const hashes = await eventually('all replicas have applied the same', () => {
+          const all = IDS.map((id) => stateOf(here, id));
+          return new Set(all).size === 1 ? all[0] : undefined;
+        });
+        expect(hashes).toMatch(/"clusterVersion":15/);
+      } finally {
+        for (const id of IDS) await here.stopNode(id);
+      }
+    });
   });
 });
 

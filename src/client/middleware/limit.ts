@@ -21,7 +21,7 @@ export interface RateLimitOptions<R> {
   readonly identify?: Identifier<R>;
   /** What the request is, for rules that find their limits themselves. What is undefined or null is left out; all of it: 400. */
   readonly descriptors?: Readonly<Record<string, Identifier<R>>>;
-  /** With `identify`. Default: the first rule of the cluster. */
+  /** By this rule alone. Default: by all of the cluster that match. */
   readonly rule?: string | ((request: R) => string | undefined);
   /** Default 1. */
   readonly cost?: number | ((request: R) => number);
@@ -109,12 +109,10 @@ export function limitOf<R>(
   };
 }
 
-function checkOptions<R>({ client, identify, descriptors, rule, headers = [] }: RateLimitOptions<R>): void {
+function checkOptions<R>({ client, identify, descriptors, headers = [] }: RateLimitOptions<R>): void {
   if (typeof client?.allow !== 'function') throw new InvalidOptionError('client', 'must be a QuorateClient');
   if ((identify === undefined) === (descriptors === undefined))
     throw new InvalidOptionError('identify', 'or descriptors must be there, and not both');
-  if (descriptors !== undefined && rule !== undefined)
-    throw new InvalidOptionError('rule', 'must be absent where descriptors find the rules');
   const known: readonly string[] = RATE_LIMIT_HEADERS;
   if (!Array.isArray(headers) || headers.some((each) => !known.includes(each)))
     throw new InvalidOptionError('headers', `must be a list of some of ${known.join(', ')}`);
@@ -127,11 +125,15 @@ function permitRequest<R>(
   facts: RequestFacts,
 ): PermitRequest | undefined {
   const { identify, descriptors, rule, cost, failMode } = options;
-  const rest = { cost: typeof cost === 'function' ? cost(request) : cost, failMode };
+  const rest = {
+    rule: typeof rule === 'function' ? rule(request) : rule,
+    cost: typeof cost === 'function' ? cost(request) : cost,
+    failMode,
+  };
   if (identify !== undefined) {
     const id = knownId(identify(request, facts));
     if (id === undefined) return undefined;
-    return { userId: keyOf(id), rule: typeof rule === 'function' ? rule(request) : rule, ...rest };
+    return { userId: keyOf(id), ...rest };
   }
   const told: Record<string, string> = {};
   for (const [name, of] of Object.entries(descriptors ?? {})) {

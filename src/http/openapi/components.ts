@@ -5,16 +5,16 @@ import {
   DESCRIPTOR_NAME_BYTES_MAX,
   DESCRIPTOR_VALUE_BYTES_MAX,
   DESCRIPTORS_MAX,
-} from '../../api/described.ts';
+} from '../../api/question.ts';
 import { NODE_ID_MAX } from '../../api/node-address.ts';
 import { LABEL, LABEL_CHARACTERS_MAX } from '../../api/node-labels.ts';
 import { UNAVAILABLE_REASONS } from '../../api/refusals.ts';
 import {
   COST_MAX,
-  KEY_BYTES_MAX,
   REQUEST_ID_BYTES_MAX,
   RULE_ID_BYTES_MAX,
   TIMESTAMP_MILLIS_MAX,
+  USER_ID_BYTES_MAX,
 } from '../../api/request.ts';
 import {
   GRANULARITY_MILLIS_MAX,
@@ -34,7 +34,8 @@ const FLAG: Schema = { type: 'boolean' };
 const COUNT = integer(0);
 const NODE = integer(1, NODE_ID_MAX);
 const ONE_LABEL = { type: 'string', minLength: 1, maxLength: LABEL_CHARACTERS_MAX, pattern: LABEL.source };
-const userId = text(KEY_BYTES_MAX, 'whose budget is asked for');
+const key: Schema = { ...TEXT, description: 'what the rule counts by, such as `user=ada`' };
+const userId = text(USER_ID_BYTES_MAX, 'the descriptor `user`');
 /** @param minProperties none are needed where a user is named, who is one of them */
 const descriptors = (minProperties: 0 | 1): Schema => ({
   type: 'object',
@@ -44,16 +45,19 @@ const descriptors = (minProperties: 0 | 1): Schema => ({
   propertyNames: text(DESCRIPTOR_NAME_BYTES_MAX),
   additionalProperties: { type: 'string', maxLength: DESCRIPTOR_VALUE_BYTES_MAX },
 });
-/** Beside descriptors a user is one of them, and has their bound. */
-const describedUser: Schema = { type: 'string', maxLength: DESCRIPTOR_VALUE_BYTES_MAX };
+const rule = text(
+  RULE_ID_BYTES_MAX,
+  'by this rule alone: one with `named: true`, or one that it states, such as `100/60000ms`',
+);
 const common = {
+  rule: orNull(rule),
   timestampMillis: orNull(
     integer(0, TIMESTAMP_MILLIS_MAX, 'when it happened, for rules with the clock `request`'),
   ),
   cost: orNull(integer(1, COST_MAX, '1 if it is absent')),
   requestId: orNull(text(REQUEST_ID_BYTES_MAX, 'makes retries safe')),
 };
-const rule = text(RULE_ID_BYTES_MAX, 'by which rule; the first of the table if it is absent');
+const refunded = { requestId: text(REQUEST_ID_BYTES_MAX), rule: orNull(rule) };
 const standing = {
   rule: TEXT,
   limit: COUNT,
@@ -78,17 +82,10 @@ const columns = (schema: Schema): Record<string, Schema> =>
 
 const REQUESTS = {
   AllowRequest: {
-    description: 'by a rule, or with descriptors: then the rules in force find the limits',
+    description: 'userId is the descriptor `user`; the rules in force find the limits',
     anyOf: [
-      asked({ userId, rule: orNull(rule), descriptors: { type: 'null' }, ...common }, ['userId']),
-      asked(
-        { userId: orNull(describedUser), rule: { type: 'null' }, descriptors: descriptors(1), ...common },
-        ['descriptors'],
-      ),
-      asked({ userId: describedUser, rule: { type: 'null' }, descriptors: descriptors(0), ...common }, [
-        'userId',
-        'descriptors',
-      ]),
+      asked({ userId, descriptors: orNull(descriptors(0)), ...common }, ['userId']),
+      asked({ userId: orNull(userId), descriptors: descriptors(1), ...common }, ['descriptors']),
     ],
   },
   BatchRequest: asked({ requests: list(ref('AllowRequest'), { minItems: 1, maxItems: BATCH_MAX }) }, [
@@ -97,14 +94,11 @@ const REQUESTS = {
   RefundRequest: asked({ requestId: text(REQUEST_ID_BYTES_MAX) }, ['requestId']),
   DescribedRefundRequest: {
     anyOf: [
-      asked(
-        { requestId: text(REQUEST_ID_BYTES_MAX), descriptors: descriptors(1), userId: orNull(describedUser) },
-        ['requestId', 'descriptors'],
-      ),
-      asked(
-        { requestId: text(REQUEST_ID_BYTES_MAX), descriptors: orNull(descriptors(0)), userId: describedUser },
-        ['requestId', 'userId'],
-      ),
+      asked({ ...refunded, userId, descriptors: orNull(descriptors(0)) }, ['requestId', 'userId']),
+      asked({ ...refunded, userId: orNull(userId), descriptors: descriptors(1) }, [
+        'requestId',
+        'descriptors',
+      ]),
     ],
   },
   CustomerRequest: asked({
@@ -176,11 +170,12 @@ const ANSWERS = {
           resetMillis: COUNT,
           waitMillis: integer(1, undefined, 'of a leaky bucket: until it may go on'),
           rule: TEXT,
+          key,
           rulesVersion: COUNT,
           limits: list(ref('LimitStanding')),
           decided: ref('Receipt'),
         },
-        ['limits', 'waitMillis'],
+        ['limits', 'waitMillis', 'key'],
       ),
       told({ allowed: { const: true }, unlimited: { const: true }, rulesVersion: COUNT }),
       told({ allowed: { const: true }, degraded: { const: true }, rules: list(TEXT), rulesVersion: COUNT }),
@@ -196,6 +191,7 @@ const ANSWERS = {
         resetMillis: COUNT,
         retryAfterMillis: COUNT,
         rule: TEXT,
+        key,
         rulesVersion: COUNT,
         limits: list(ref('LimitStanding')),
         degraded: { const: true },
@@ -205,7 +201,7 @@ const ANSWERS = {
           { retry_after: integer(0, undefined, 'seconds'), limit: COUNT, window: TEXT },
         ),
       },
-      ['limit', 'remaining', 'resetMillis', 'rule', 'limits', 'degraded', 'decided'],
+      ['limit', 'remaining', 'resetMillis', 'rule', 'key', 'limits', 'degraded', 'decided'],
     ),
   },
   Blocked: {
@@ -235,13 +231,14 @@ const ANSWERS = {
   BatchAnswer: told({ answers: list(told({ status: integer(200, 599), allowed: FLAG })) }),
   Standing: told(
     {
-      userId: TEXT,
+      userId: { ...TEXT, description: 'as the address has it' },
+      key,
       blocked: { const: true },
       rulesVersion: COUNT,
       limits: list(ref('LimitStanding')),
       decided: ref('Receipt'),
     },
-    ['blocked'],
+    ['userId', 'blocked'],
   ),
   Refunded: told(
     {
@@ -250,7 +247,7 @@ const ANSWERS = {
       cost: integer(1),
       rulesVersion: COUNT,
       decided: ref('Receipt'),
-      kept: list(told({ rule: TEXT, userId: TEXT })),
+      kept: list(told({ rule: TEXT, key: TEXT })),
     },
     ['kept'],
   ),

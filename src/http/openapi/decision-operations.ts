@@ -1,5 +1,11 @@
 /** What users' services ask for, described. */
-import { COST_MAX, KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
+import {
+  COST_MAX,
+  KEY_BYTES_MAX,
+  REQUEST_ID_BYTES_MAX,
+  RULE_ID_BYTES_MAX,
+  USER_ID_BYTES_MAX,
+} from '../../api/request.ts';
 import { DENY_STATUSES } from '../forwarded-request.ts';
 import type { Operation, Parameter } from './operation.ts';
 import { integer, oneOf, text } from './schema.ts';
@@ -12,6 +18,7 @@ const GRANT = {
   remaining: 99,
   resetMillis: 60_037,
   rule: 'default',
+  key: 'user=ada',
   rulesVersion: 1,
   decided: RECEIPT,
 };
@@ -22,6 +29,7 @@ const DENIAL = {
   resetMillis: 60_037,
   retryAfterMillis: 12_345,
   rule: 'default',
+  key: 'user=ada',
   rulesVersion: 1,
   decided: { partition: 2, term: 1, index: 103, timeMillis: 1_795_231_950_000 },
   error: {
@@ -46,10 +54,16 @@ const FAULT = {
   error: { type: 'invalid_request', field: 'cost', message: `cost must be an integer from 1 to ${COST_MAX}` },
 };
 const STANDING = { rule: 'default', limit: 100, windowMillis: 60_000, remaining: 58, resetMillis: 41_000 };
+const STANDS = { key: 'user=ada', rulesVersion: 1, limits: [STANDING], decided: RECEIPT };
 export const USER_ID: Parameter = {
   name: 'userId',
   in: 'path',
-  schema: text(KEY_BYTES_MAX, 'a key that a limit counts by'),
+  schema: text(USER_ID_BYTES_MAX, 'stands for the key `user={userId}`'),
+};
+const KEY: Parameter = {
+  name: 'key',
+  in: 'path',
+  schema: text(KEY_BYTES_MAX, 'what a rule counts by, such as `user=ada`'),
 };
 const RULE: Parameter = { name: 'rule', in: 'query', schema: text(RULE_ID_BYTES_MAX) };
 const FAILED = {
@@ -107,7 +121,7 @@ export const DECISION_OPERATIONS: Readonly<Record<string, Operation>> = {
     group,
     summary: 'A gateway asks before it passes a request on',
     description:
-      'Who it is comes from the header `http.userHeader`, else from `X-Forwarded-For` of `http.trustedProxies`. Without `rule`, and with a document of rules in force, `X-Forwarded-Method` and `X-Forwarded-Uri` must say what it is.',
+      'Who it is comes from the header `http.userHeader`, else from `X-Forwarded-For` of `http.trustedProxies`. Without `rule`, `X-Forwarded-Method` and `X-Forwarded-Uri` must say what it is.',
     parameters: [
       {
         name: 'deny_status',
@@ -138,17 +152,17 @@ export const DECISION_OPERATIONS: Readonly<Record<string, Operation>> = {
       503: { is: { type: 'text/plain' } },
     },
   },
-  'GET /v1/users/:userId': {
+  'GET /v1/keys/:key': {
     group,
     summary: 'How does a key stand? Nothing is counted',
+    parameters: [KEY, RULE],
+    answers: { 200: { is: 'Standing', example: STANDS }, ...FAILED },
+  },
+  'GET /v1/users/:userId': {
+    group,
+    summary: 'The same of the key of a user',
     parameters: [USER_ID, RULE],
-    answers: {
-      200: {
-        is: 'Standing',
-        example: { userId: 'ada', rulesVersion: 1, limits: [STANDING], decided: RECEIPT },
-      },
-      ...FAILED,
-    },
+    answers: { 200: { is: 'Standing', example: { userId: 'ada', ...STANDS } }, ...FAILED },
   },
   'POST /v1/users/:userId/refunds': {
     group,

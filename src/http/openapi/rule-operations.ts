@@ -16,6 +16,11 @@ const RULE_ID: Parameter = {
   schema: { type: 'string' },
   description: 'a slash as %2F',
 };
+const KEY: Parameter = {
+  name: 'key',
+  in: 'path',
+  schema: text(KEY_BYTES_MAX, 'a key that a limit counts by'),
+};
 const CUSTOMER_ID: Parameter = { name: 'customerId', in: 'path', schema: text(KEY_BYTES_MAX) };
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' };
 const RULES = {
@@ -102,16 +107,34 @@ export const RULE_OPERATIONS: Readonly<Record<string, Operation>> = {
     parameters: [USER_ID],
     answers: { ...OF_KEY, 400: { is: 'Fault' }, 503: { is: 'Unavailable' } },
   },
+  'PUT /v1/keys/:key/block': {
+    ...customers,
+    summary: 'Everything of a key is denied',
+    parameters: [KEY],
+    answers: { ...OF_KEY, 400: { is: 'Fault' }, 503: { is: 'Unavailable' } },
+  },
   'DELETE /v1/users/:userId/block': {
     ...customers,
     summary: 'No more than the rules deny',
     parameters: [USER_ID],
     answers: { ...OF_KEY, 400: { is: 'Fault' }, 503: { is: 'Unavailable' } },
   },
+  'DELETE /v1/keys/:key/block': {
+    ...customers,
+    summary: 'No more than the rules deny',
+    parameters: [KEY],
+    answers: { ...OF_KEY, 400: { is: 'Fault' }, 503: { is: 'Unavailable' } },
+  },
   'POST /v1/users/:userId/reset': {
     ...customers,
     summary: 'What a key was granted is forgotten',
     parameters: [USER_ID],
+    answers: { ...OF_KEY, 400: { is: 'Fault' }, 503: { is: 'Unavailable' } },
+  },
+  'POST /v1/keys/:key/reset': {
+    ...customers,
+    summary: 'What a key was granted is forgotten',
+    parameters: [KEY],
     answers: { ...OF_KEY, 400: { is: 'Fault' }, 503: { is: 'Unavailable' } },
   },
 };

@@ -1,7 +1,7 @@
 /** What callers of the library may say, and the one error that they get when they say something else. */
 
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
-import { COST_MAX, KEY_BYTES_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
+import { COST_MAX, USER_ID_BYTES_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
 
 /** An argument of a limiter is out of bounds. `field` names it. */
 export class InvalidLimiterArgumentError extends RangeError {
@@ -22,8 +22,8 @@ export function requireInteger(field: string, value: number, min: number, max: n
 }
 
 export function requireUserId(userId: string): void {
-  if (!isBoundedText(userId, KEY_BYTES_MAX)) {
-    throw new InvalidLimiterArgumentError('userId', `text of 1 to ${KEY_BYTES_MAX} bytes`, userId);
+  if (!isBoundedText(userId, USER_ID_BYTES_MAX)) {
+    throw new InvalidLimiterArgumentError('userId', `text of 1 to ${USER_ID_BYTES_MAX} bytes`, userId);
   }
 }
 

@@ -1,5 +1,5 @@
 /** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId]`: all that a request for a grant can say. */
-import { invalidIn } from '../../api/request.ts';
+import { invalidInUser, questionOf } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
 import { type ErrorReply, failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
 import { writeAllow } from './answer-forms.ts';
@@ -20,7 +20,7 @@ function runAllow(call: Call): Reply | undefined {
   const userId = args.text(1);
   if (userId === undefined) return notUtf8('userId');
   let cost: number | undefined;
-  let ruleId: string | undefined;
+  let rule: string | undefined;
   let timestampMillis: number | undefined;
   let requestId: string | undefined;
   for (let i = 2; i < args.count; i += 2) {
@@ -28,18 +28,18 @@ function runAllow(call: Call): Reply | undefined {
     if (value === args.count) return SYNTAX_ERROR;
     if (args.is(i, 'COST') && cost === undefined) cost = args.integer(value);
     else if (args.is(i, 'AT') && timestampMillis === undefined) timestampMillis = args.integer(value);
-    else if (args.is(i, 'RULE') && ruleId === undefined) {
-      ruleId = args.text(value);
-      if (ruleId === undefined) return notUtf8('rule');
+    else if (args.is(i, 'RULE') && rule === undefined) {
+      rule = args.text(value);
+      if (rule === undefined) return notUtf8('rule');
     } else if (args.is(i, 'ID') && requestId === undefined) {
       requestId = args.text(value);
       if (requestId === undefined) return notUtf8('requestId');
     } else return SYNTAX_ERROR;
   }
-  const request = { userId, ruleId, cost, timestampMillis, requestId };
-  const invalid = invalidIn(request);
+  const request = { userId, rule, cost, timestampMillis, requestId };
+  const invalid = invalidInUser(request);
   if (invalid !== undefined) return failed(invalid.message);
-  call.ask(request, writeAllow, cost ?? 1);
+  call.ask(questionOf(request), writeAllow, cost ?? 1);
   return undefined;
 }
 

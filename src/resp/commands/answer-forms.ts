@@ -2,37 +2,37 @@
  * Answers to what is asked about a user, as the commands that ask have them. Only a decision can say `allowed`, or that no rule
  * limits.
  */
-import type { AllowAnswer, ConflictingId, Decision, Invalid, Unavailable } from '../../api/answer.ts';
-import type { DescribedAnswer } from '../../api/described.ts';
+import type { ConflictingId, Decision, Invalid, Unavailable } from '../../api/answer.ts';
+import type { AskAnswer } from '../../api/question.ts';
 import type { LookAnswer } from '../../api/look.ts';
-import type { RefundAnswer } from '../../api/refund.ts';
+import type { RefundQuestionAnswer } from '../../api/refund.ts';
 import { UNAVAILABLE } from '../../api/refusals.ts';
 import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
+
+/** Of a limit, and of how much of it is left, where there is none. */
+const NO_LIMIT = -1;
 
 /** -1 where no wait helps: the key is blocked. */
 function waitOf({ retryAfterMillis, isBlocked }: Decision): number {
   return isBlocked === true ? -1 : retryAfterMillis;
 }
 
-/** `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`. */
-export function writeAllow(writer: ReplyWriter, answer: AllowAnswer): void {
-  if (answer.kind !== 'decision') {
-    writeRefusal(writer, answer);
-    return;
-  }
+/** `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`, of what no rule limits `[1, -1, -1, 0, 0]`. */
+export function writeAllow(writer: ReplyWriter, answer: AskAnswer): void {
+  if (answer.kind === 'unlimited') return writer.fiveIntegers(1, NO_LIMIT, NO_LIMIT, 0, 0);
+  if (answer.kind === 'degraded')
+    return writer.fiveIntegers(answer.allowed ? 1 : 0, NO_LIMIT, NO_LIMIT, answer.retryAfterMillis, 0);
+  if (answer.kind !== 'decision') return writeRefusal(writer, answer);
   const { allowed, limit, remaining, resetMillis } = answer.decision;
   writer.fiveIntegers(allowed ? 1 : 0, limit, remaining, waitOf(answer.decision), resetMillis);
 }
-
-/** Of a limit, and of how much of it is left, where there is none. */
-const NO_LIMIT = -1;
 
 /**
  * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis, rule]` of the limit that binds; where no rule limits
  * `[1, -1, -1, 0, 0, null]`. Where nobody could decide, and fail modes did, a seventh says so: `DEGRADED`.
  */
-export function matchReply(answer: DescribedAnswer): Reply {
+export function matchReply(answer: AskAnswer): Reply {
   if (answer.kind === 'unlimited') return [1, NO_LIMIT, NO_LIMIT, 0, 0, null];
   if (answer.kind === 'degraded') {
     const { allowed, retryAfterMillis, ruleIds } = answer;
@@ -44,11 +44,8 @@ export function matchReply(answer: DescribedAnswer): Reply {
 }
 
 /** `[limited 0/1, limit, remaining, retry after, reset after]`, in whole seconds; -1: it need not, or will never fit. */
-export function writeThrottle(writer: ReplyWriter, answer: AllowAnswer, quantity: number): void {
-  if (answer.kind !== 'decision') {
-    writeRefusal(writer, answer);
-    return;
-  }
+export function writeThrottle(writer: ReplyWriter, answer: AskAnswer, quantity: number): void {
+  if (answer.kind !== 'decision') return writeRefusal(writer, answer);
   const { allowed, limit, remaining, retryAfterMillis, resetMillis, isBlocked } = answer.decision;
   const retryAfter =
     allowed || quantity > limit || isBlocked === true ? -1 : Math.ceil(retryAfterMillis / 1000);
@@ -86,8 +83,10 @@ export function standingReply(answer: LookAnswer): Reply {
 }
 
 /** `[1, rule, cost]` of the grant that counts no more; `[0, null, 0]`: none is remembered under the id. */
-export function refundReply(answer: RefundAnswer): Reply {
+export function refundReply(answer: RefundQuestionAnswer): Reply {
   switch (answer.kind) {
+    case 'unlimited':
+      return [0, null, 0];
     case 'refund': {
       const { refunded, ruleId, cost } = answer.refund;
       return refunded ? [1, ruleId, cost] : [0, null, 0];
@@ -102,8 +101,10 @@ export function refundReply(answer: RefundAnswer): Reply {
   }
 }
 
-function writeRefusal(writer: ReplyWriter, answer: Invalid | ConflictingId | Unavailable): void {
-  writer.error(refusal(answer).text);
+/** A limit that the request states is always decided, or refused. */
+function writeRefusal(writer: ReplyWriter, answer: Exclude<AskAnswer, { kind: 'decision' }>): void {
+  const isRefused = answer.kind !== 'unlimited' && answer.kind !== 'degraded';
+  writer.error((isRefused ? refusal(answer) : failed('there is no such limit')).text);
 }
 
 function refusal(answer: Invalid | ConflictingId | Unavailable): ErrorReply {

@@ -2,7 +2,7 @@
  * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId]`: a request for a grant that says what it
  * is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name.
  */
-import { DESCRIPTORS_MAX, type DescribedRequest, invalidInDescribed } from '../../api/described.ts';
+import { DESCRIPTORS_MAX, type Question, invalidInQuestion } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
 import type { CommandArguments } from '../command-arguments.ts';
 import { type ErrorReply, failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
@@ -45,10 +45,10 @@ function runMatch(call: Call): Reply | undefined {
       if (requestId === undefined) return notUtf8('requestId');
     } else return SYNTAX_ERROR;
   }
-  const request: DescribedRequest = { ask: 'described', descriptors, cost, timestampMillis, requestId };
-  const invalid = invalidInDescribed(request);
+  const request: Question = { descriptors, cost, timestampMillis, requestId };
+  const invalid = invalidInQuestion(request);
   if (invalid !== undefined) return failed(invalid.message);
-  call.askDescribed(request, matchReply);
+  call.askAtLength(request, matchReply);
   return undefined;
 }
 

@@ -3,10 +3,11 @@
  * exact sliding log of max_burst + 1 per window. The window is as long as that many take at the rate that is asked for, so the
  * burst passes at once, and in the long run never more than the rate.
  */
-import type { LookRequest } from '../../api/look.ts';
-import { invalidIn } from '../../api/request.ts';
+import type { LookQuestion } from '../../api/look.ts';
+import { invalidInUser, questionOf } from '../../api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { statedRuleId } from '../../api/stated-rule.ts';
+import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
 import { notUtf8 } from './allow-command.ts';
@@ -56,18 +57,19 @@ function runThrottle(call: Call): Reply | undefined {
   }
   const userId = args.text(1);
   if (userId === undefined) return notUtf8('userId');
-  const ruleId = statedRuleId(limit, windowMillis);
-  const invalid = invalidIn({ userId, ruleId });
+  const rule = statedRuleId(limit, windowMillis);
+  const invalid = invalidInUser({ userId, rule });
   if (invalid !== undefined) return failed(invalid.message);
-  if (quantity === 0 || quantity > limit) look(call, { ask: 'look', userId, ruleId }, quantity > 0);
-  else call.ask({ userId, ruleId, cost: quantity }, writeThrottle, quantity);
+  if (quantity === 0 || quantity > limit)
+    look(call, { key: userKey(userId) ?? GLOBAL_KEY, rule }, quantity > 0);
+  else call.ask(questionOf({ userId, rule, cost: quantity }), writeThrottle, quantity);
   return undefined;
 }
 
 /** Nothing is asked for, or what can never be granted: then it is told how things stand, and nothing reaches the log. */
-function look(call: Call, request: LookRequest, isLimited: boolean): void {
+function look(call: Call, question: LookQuestion, isLimited: boolean): void {
   const tell = call.answerLater(0);
-  call.door.node.look(request, (answer) => tell(throttleStanding(answer, isLimited)));
+  call.door.node.look(question, (answer) => tell(throttleStanding(answer, isLimited)));
 }
 
 /** How long `limit` requests take at `count` per period, in milliseconds: rounded up, so that the rate is never exceeded. */

@@ -1,5 +1,6 @@
 /** `LOOK` and `REFUND`: what else may be asked about a user than a grant, with the fields that HTTP has for it. */
-import { invalidIn } from '../../api/request.ts';
+import { invalidInUser, questionOf } from '../../api/question.ts';
+import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
 import { notUtf8 } from './allow-command.ts';
@@ -20,11 +21,11 @@ const LOOK: Command = {
   run: runLook,
 };
 
-/** `REFUND key ID requestId`. */
+/** `REFUND key ID requestId [RULE r]`. */
 const REFUND: Command = {
   name: 'REFUND',
   isShed: true,
-  arity: 4,
+  arity: -4,
   flags: ['write', 'fast'],
   key: 1,
   summary:
@@ -40,27 +41,32 @@ function runLook(call: Call): Reply | undefined {
   if (args.count > 2 && !isOfOneRule) return SYNTAX_ERROR;
   const userId = args.text(1);
   if (userId === undefined) return notUtf8('userId');
-  const ruleId = isOfOneRule ? args.text(3) : undefined;
-  if (isOfOneRule && ruleId === undefined) return notUtf8('rule');
-  const invalid = invalidIn({ userId, ruleId });
+  const rule = isOfOneRule ? args.text(3) : undefined;
+  if (isOfOneRule && rule === undefined) return notUtf8('rule');
+  const invalid = invalidInUser({ userId, rule });
   if (invalid !== undefined) return failed(invalid.message);
   const { node } = call.door;
   const rows = isOfOneRule ? 1 : (node.rules()?.rules.length ?? 1);
   const tell = call.answerLater(rows * ROW_BYTES_MAX);
-  node.look({ ask: 'look', userId, ruleId }, (answer) => tell(standingReply(answer)));
+  node.look({ key: userKey(userId) ?? GLOBAL_KEY, rule }, (answer) => tell(standingReply(answer)));
   return undefined;
 }
 
 function runRefund(call: Call): Reply | undefined {
   const { args } = call;
-  if (!args.is(2, 'ID')) return SYNTAX_ERROR;
+  const hasRule = args.count === 6 && args.is(4, 'RULE');
+  if (!args.is(2, 'ID') || (args.count > 4 && !hasRule)) return SYNTAX_ERROR;
   const userId = args.text(1);
   if (userId === undefined) return notUtf8('userId');
   const requestId = args.text(3);
   if (requestId === undefined) return notUtf8('requestId');
-  const invalid = invalidIn({ userId, requestId });
+  const rule = hasRule ? args.text(5) : undefined;
+  if (hasRule && rule === undefined) return notUtf8('rule');
+  const invalid = invalidInUser({ userId, requestId, rule });
   if (invalid !== undefined) return failed(invalid.message);
   const tell = call.answerLater(0);
-  call.door.node.refund({ ask: 'refund', userId, requestId }, (answer) => tell(refundReply(answer)));
+  call.door.node.refund({ ...questionOf({ userId, rule }), requestId }, (answer) =>
+    tell(refundReply(answer)),
+  );
   return undefined;
 }

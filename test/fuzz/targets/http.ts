@@ -1,8 +1,9 @@
 /** The HTTP door: its bodies and headers as functions, and all its routes as a server that is asked without a socket. */
 import fc from 'fast-check';
-import { invalidInDescribed } from '../../../src/api/described.ts';
+import { isBoundedText } from '../../../src/api/bounded.ts';
+import { invalidInQuestion } from '../../../src/api/question.ts';
 import { invalidInListed } from '../../../src/api/listed.ts';
-import { invalidIn } from '../../../src/api/request.ts';
+import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } from '../../../src/api/request.ts';
 import { parseAllowBody } from '../../../src/http/allow-body.ts';
 import { InvalidBodyError, parseJsonBody, UnsupportedBodyError } from '../../../src/http/json-body.ts';
 import { headerUserOf } from '../../../src/http/user-header.ts';
@@ -20,10 +21,9 @@ function runBody(input: Buffer): Outcome {
   const read = readOr(OWN_ERRORS, () => parseAllowBody(parseJsonBody({}, input), undefined));
   if ('refused' in read) return read.refused;
   const { value: request } = read;
-  const isDescribed = 'descriptors' in request;
-  const invalid = isDescribed ? invalidInDescribed(request) : invalidIn(request);
+  const invalid = invalidInQuestion(request);
   promise(invalid === undefined, `it is read, and is not within its bounds: ${invalid?.message ?? ''}`);
-  return isDescribed ? 'read described' : 'read';
+  return `read ${Math.min(3, request.descriptors.size)}`;
 }
 
 /** What Node takes off a value; all else belongs to it. */
@@ -55,7 +55,7 @@ function runHeaders(input: Buffer): Outcome {
   if ('refused' in read) return read.refused;
   const { value: user } = read;
   if (user === undefined) return 'read';
-  promise(invalidIn({ userId: user.userId }) === undefined, 'a user within bounds');
+  promise(isBoundedText(user.userId, USER_ID_BYTES_MAX), 'a user within bounds');
   const bytes = headers
     .filter(([name]) => name === USER_HEADER)
     .map(([, value]) => Buffer.from(value, 'latin1'));
@@ -116,30 +116,16 @@ function isReadable(body: string): boolean {
 }
 
 /** Whatever came to the node is within its bounds. */
-function checkAsked({ asked, byDefault, described, listed, looks, refunds, ...more }: Door): void {
-  for (const request of [...asked, ...byDefault])
-    promise(invalidIn(request) === undefined, 'a request within bounds');
-  for (const request of described)
-    promise(invalidInDescribed(request) === undefined, 'descriptors within bounds');
+function checkAsked({ asked, listed, looks, refunds, ...more }: Door): void {
+  for (const question of [...asked, ...refunds])
+    promise(invalidInQuestion(question) === undefined, 'a question within bounds');
   for (const request of listed) promise(invalidInListed(request) === undefined, 'lists within bounds');
-  for (const { userId, ruleId } of looks)
-    promise(invalidIn({ userId, ruleId }) === undefined, 'a look within bounds');
-  for (const { userId, requestId } of refunds)
-    promise(invalidIn({ userId, requestId }) === undefined, 'a refund within bounds');
+  for (const { key, rule: named } of looks) {
+    promise(isBoundedText(key, KEY_BYTES_MAX), 'a key within its bounds');
+    promise(named === undefined || isBoundedText(named, RULE_ID_BYTES_MAX), 'a rule within its bounds');
+  }
   const { told, observed, usageAsked, changes, rulesChanges } = more;
-  for (const list of [
-    asked,
-    byDefault,
-    described,
-    listed,
-    looks,
-    refunds,
-    told,
-    observed,
-    usageAsked,
-    changes,
-    rulesChanges,
-  ])
+  for (const list of [asked, listed, looks, refunds, told, observed, usageAsked, changes, rulesChanges])
     list.length = 0;
 }
 
@@ -162,6 +148,10 @@ const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     }),
   }),
   'POST /v1/users/ada/refunds': fc.record({ requestId: shortText(9) }),
+  'POST /v1/refunds': fc.record(
+    { requestId: shortText(9), userId: shortText(9), rule: shortText(9) },
+    { requiredKeys: ['requestId', 'userId'] },
+  ),
   'POST /v1/cluster/nodes': nodeChange,
   'PUT /v1/rules': fc.oneof(
     fc.record({ rules: fc.array(rule, { maxLength: 3 }), clockDriftPpm: fc.nat(500) }),
@@ -171,6 +161,7 @@ const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 const simple = fc.constantFrom(
   'GET /v1/users/ada?rule=default\n\n',
   'GET /v1/users/%E2%82%AC\n\n',
+  'GET /v1/keys/ip=10.0.0.1,user=a%252cb?rule=a\n\n',
   'GET /v1/usage?minutes=5&rule=a&top=3\n\n',
   'GET /v1/forward-auth?deny_status=403&rule=a&cost=2&request_id=b\nx-user: ada\n\n',
   'GET /v1/forward-auth\nx-forwarded-for: 2001:db8::1, 10.0.0.1\nx-forwarded-method: GET\nx-forwarded-uri: /a/../%62?c\n\n',

@@ -64,7 +64,6 @@ const partition = fc.record({
   applied: natural,
   lastIndex: natural,
   rulesVersion: natural,
-  rulesDigest: fc.constantFrom('', '0123456789abcdef'),
   members: fc.array(natural, { maxLength: 3 }),
 });
 

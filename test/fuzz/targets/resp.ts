@@ -4,9 +4,10 @@ import { PlayedShedding } from '../../api/played-shedding.ts';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
+import { isBoundedText } from '../../../src/api/bounded.ts';
 import type { NodeBehindDoor } from '../../../src/api/front-door.ts';
-import { invalidInDescribed } from '../../../src/api/described.ts';
-import { invalidIn } from '../../../src/api/request.ts';
+import { invalidInQuestion, USER } from '../../../src/api/question.ts';
+import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../../src/api/request.ts';
 import type { DoorState } from '../../../src/resp/command.ts';
 import { COMMAND_TABLE } from '../../../src/resp/commands/all.ts';
 import { Connection } from '../../../src/resp/connection.ts';
@@ -69,34 +70,33 @@ function runParser(input: Buffer): Outcome {
 
 const RECEIPT = { term: 2, index: 7, timeMillis: 90 };
 const NODE: NodeBehindDoor = {
-  allow: (request, done) => {
-    promise(invalidIn(request) === undefined, `a request: ${JSON.stringify(request)}`);
-    done({ kind: 'decision', decision: decisionOf() }, 0);
+  ask: (question, done) => {
+    const { descriptors } = question;
+    promise(invalidInQuestion(question) === undefined, `a question of ${JSON.stringify([...descriptors])}`);
+    const isLimited = descriptors.has(USER);
+    done(
+      isLimited ? { kind: 'decision', decision: decisionOf() } : { kind: 'unlimited', rulesVersion: 7 },
+      0,
+    );
   },
-  hasDocument: () => false,
-  allowByDefault: () => promise(false, 'a rule that is named, or the default one of its partition'),
   answered: () => {},
   refusedUnread: () => {},
   usage: (_query, done) => done({ ok: false, reason: 'starting' }),
-  allowDescribed: (request, done) => {
-    promise(invalidInDescribed(request) === undefined, 'descriptors within their bounds');
-    done({ kind: 'unlimited', rulesVersion: 7 }, 0);
-  },
   allowListed: (_request, done) => done({ kind: 'unavailable', reason: 'starting', proposed: false }),
-  look: ({ userId, ruleId }, done) => {
-    promise(invalidIn({ userId, ruleId }) === undefined, `a look at ${userId}`);
+  look: ({ key, rule }, done) => {
+    promise(isBoundedText(key, KEY_BYTES_MAX), `a look at ${key}`);
+    promise(rule === undefined || isBoundedText(rule, RULE_ID_BYTES_MAX), 'a rule within its bounds');
     done({ kind: 'standing', standing: { limits: [standingOf()], decided: RECEIPT, rulesVersion: 7 } }, 0);
   },
-  refund: ({ userId, requestId }, done) => {
-    promise(invalidIn({ userId, requestId }) === undefined, `a refund of ${requestId}`);
+  refund: (question, done) => {
+    promise(invalidInQuestion(question) === undefined, `a refund of ${question.requestId}`);
     const refund = { refunded: true, ruleId: 'default', cost: 2, decided: RECEIPT, rulesVersion: 7 };
-    done({ kind: 'refund', refund }, 0);
+    done({ kind: 'refund', refund, kept: undefined }, 0);
   },
   access: new PlayedAccess(),
   shedding: new PlayedShedding(),
   operate: () => {},
   customer: () => {},
-  refundDescribed: () => {},
   backup: () => {},
   readiness: () => ({ status: 'ready' }),
   wantsNoClients: () => false,

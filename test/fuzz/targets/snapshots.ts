@@ -1,4 +1,5 @@
 /** Snapshots, as a disk or another node gives them: of a limiter, and of group 0 with its commands. */
+import { FIRST_RULES } from '../../meta/first-rules.ts';
 import { loadHash32 } from '../../../src/partition/hash.ts';
 import fc from 'fast-check';
 import { Digest, InvalidSnapshotError } from '../../../src/limiter/state/byte-stream.ts';
@@ -97,6 +98,7 @@ const command: fc.Arbitrary<MetaCommand> = fc.oneof(
     nodes: fc.uniqueArray(introduction, { minLength: 1, maxLength: 4, selector: ({ id }) => id }),
     replicas: fc.constant(1),
     partitions: fc.integer({ min: 1, max: 5 }),
+    rules: table,
   }),
   fc.record({ type: fc.constant('change' as const), change }),
   fc.record({ type: fc.constant('rules' as const), table, base: fc.nat(3) }),
@@ -117,6 +119,7 @@ const FOUNDED = applyMetaCommand(
   undefined,
   {
     type: 'create',
+    rules: FIRST_RULES,
     nodes: [{ id: 1, incarnation: 'f'.repeat(32) }],
     replicas: 1,
     partitions: 2,

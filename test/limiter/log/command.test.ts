@@ -50,7 +50,7 @@ describe('a batch', () => {
 
   it('takes the longest texts and the largest integers', () => {
     const asked = {
-      userId: 'u'.repeat(256),
+      userId: 'u'.repeat(1_024),
       ruleId: 'ü'.repeat(64),
       cost: 1_000_000,
       timestampMillis: 8_640_000_000_000_000,
@@ -85,8 +85,8 @@ describe('a batch', () => {
 
   it.each([
     { userId: '' },
-    { userId: 'x'.repeat(257) },
-    { userId: 'ü'.repeat(129) },
+    { userId: 'x'.repeat(1_025) },
+    { userId: 'ü'.repeat(513) },
     { userId: '\ud800' },
     { userId: '\ufeffa' },
     { userId: 'a', ruleId: '' },
@@ -168,7 +168,7 @@ describe('the form of a command', () => {
     ['more bytes than it needs', [...ONE, 0, ...A, 0]],
     ['a user without an id', [...ONE, 0, 0]],
     ['a user id that ends too early', [...ONE, 0, 2, 0x61]],
-    ['a user id that is too long', [...ONE, 0, 0x81, 2, ...Array.from({ length: 257 }, () => 0x61)]],
+    ['a user id that is too long', [...ONE, 0, 0x81, 8, ...Array.from({ length: 1_025 }, () => 0x61)]],
     ['a user id that is not UTF-8', [...ONE, 0, 1, 0xff]],
     ['half a character', [...ONE, 0, 1, 0xc3]],
     ['a user id behind a byte order mark', [...ONE, 0, 4, 0xef, 0xbb, 0xbf, 0x61]],

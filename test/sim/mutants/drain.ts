@@ -21,8 +21,8 @@ export const DRAIN: readonly Mutant[] = [
     edits: [
       {
         in: 'takenRequests',
-        find: '(readiness.isDraining ? undefined : readiness.core)',
-        replace: 'readiness.core',
+        find: 'isDraining || core',
+        replace: 'core',
       },
     ],
     unitTest: { file: 'node/drained-node.test.ts', why: NO_OPERATOR },

@@ -100,8 +100,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'DescribedRequests.#askShares',
-        find: 'this.#recall(first, asking, book, () => asking.done(denied.answer, denied.share.partition));',
-        replace: 'asking.done(denied.answer, denied.share.partition);',
+        find: 'this.#recall(first, asking, book, () =>',
+        replace: '((_: unknown, tell: () => void) => tell())(0, () =>',
       },
     ],
     unitTest: {
@@ -161,7 +161,7 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.deniedAtOnce',
-        find: 'if (!this.#isLeader || this.#applied.term !== this.#term) return undefined;',
+        find: 'if (!this.#isLeader || !this.#canDecide) return undefined;',
         replace: '',
       },
     ],
@@ -170,9 +170,7 @@ export const MATCHING: readonly Mutant[] = [
     id: 'A9',
     bug: 'rules on trial deny',
     law: 'a rule on trial denies nothing',
-    edits: [
-      { in: 'RuleBook.limitsFor', find: 'limiting.filter(({ rule }) => !rule.shadow)', replace: 'limiting' },
-    ],
+    edits: [{ in: 'limitsOf', find: 'limiting.filter(({ rule }) => !rule.shadow)', replace: 'limiting' }],
   },
   {
     id: 'A10',
@@ -208,12 +206,18 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A22',
-    bug: 'a request that names no rule is by the default one of whatever rules its partition has',
-    law: 'the default rule decides nothing that a document has limits for',
-    edits: [{ in: 'DefaultRequests.#ask', find: '{ ...request, matchedBy }', replace: 'request' }],
+    bug: 'any rule may be asked by its id, so that the others do not bind',
+    law: 'every rule that matches decides',
+    edits: [
+      {
+        in: 'RuleMatcher.constructor',
+        find: 'if (one.rule.named === true) this.#named',
+        replace: 'this.#named',
+      },
+    ],
     unitTest: {
-      file: 'matching/default-requests.test.ts',
-      why: 'the simulator has no gateways, and users that name no rule mean the default one',
+      file: 'matching/named-rules.test.ts',
+      why: 'users of the simulator ask partitions, which know no names',
     },
   },
   {

@@ -271,8 +271,8 @@ export const REQUEST_IDS: readonly Mutant[] = [
     edits: [
       {
         in: 'askedDigest',
-        find: 'JSON.stringify([sorted, cost, timestampMillis ?? null])',
-        replace: 'JSON.stringify([sorted, timestampMillis ?? null])',
+        find: 'JSON.stringify([sorted, rule ?? null, cost, timestampMillis ?? null])',
+        replace: 'JSON.stringify([sorted, rule ?? null, timestampMillis ?? null])',
       },
     ],
     unitTest: {

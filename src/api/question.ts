@@ -1,0 +1,99 @@
+/**
+ * A question to the cluster, by every door: may this request go on? It says what the request is, by descriptors; the rules in
+ * force find the limits that it is under. All of them grant it, or none is charged. Plain data, and the check of what is asked.
+ */
+import type { AllowAnswer, Invalid } from './answer.ts';
+import { isBoundedText } from './bounded.ts';
+import { type AllowRequest, invalidIn, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } from './request.ts';
+
+/** The most descriptors of one request. */
+export const DESCRIPTORS_MAX = 16;
+/** The longest name, in UTF-8 bytes. */
+export const DESCRIPTOR_NAME_BYTES_MAX = 64;
+/** The longest value, in UTF-8 bytes; a key that is made of several is shorter, see `KEY_BYTES_MAX`. */
+export const DESCRIPTOR_VALUE_BYTES_MAX = 1_024;
+/** What `userId` is short for. */
+export const USER = 'user';
+
+export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' | 'requestId'> {
+  /** 1 to `DESCRIPTORS_MAX`, by name: `user`, `ip`, `endpoint`, or whatever the rules ask for. */
+  readonly descriptors: ReadonlyMap<string, string>;
+  /**
+   * To be decided by this rule alone, 1 to `RULE_ID_BYTES_MAX` bytes: the id of one that is `named`, or one that the request states
+   * itself, such as `100/60000ms`, which counts by `user`. Absent: by all rules that match.
+   */
+  readonly rule?: string | undefined;
+}
+
+export type AskAnswer =
+  | (AllowAnswer & {
+      /** Of a decision: what was counted by the rule that binds, such as `user=ada`. Absent where that is not known. */
+      readonly key?: string;
+    })
+  /** No rule of this version limits it. Nothing was counted. */
+  | { readonly kind: 'unlimited'; readonly rulesVersion: number }
+  | DegradedAnswer;
+
+/** Nobody could decide, and the fail modes of the rules did, at the node that was asked. There is no receipt of it. */
+export interface DegradedAnswer {
+  readonly kind: 'degraded';
+  readonly allowed: boolean;
+  /** The rules of the document that nobody could decide, at least one, each once. */
+  readonly ruleIds: readonly string[];
+  /** Of the rules that found these. */
+  readonly rulesVersion: number;
+  /** 0 if it is allowed; else until this node would let it through, if nobody can decide by then either. */
+  readonly retryAfterMillis: number;
+}
+
+/** Told once. `partition` is that of the key that binds. */
+export type AskDone = (answer: AskAnswer, partition: number) => void;
+
+/** What a caller says of a user, by the names that callers know. */
+export interface UserQuestion extends Pick<Question, 'rule' | 'cost' | 'timestampMillis' | 'requestId'> {
+  /** 1 to `USER_ID_BYTES_MAX` bytes. */
+  readonly userId: string;
+}
+
+/** `userId` is the descriptor `user`, and nothing else. */
+export function questionOf({ userId, ...rest }: UserQuestion): Question {
+  return { descriptors: new Map([[USER, userId]]), ...rest };
+}
+
+/** The first field that is out of its bounds, whatever type it has; undefined if the question is well-formed. */
+export function invalidInUser({ userId, ...rest }: UserQuestion): Invalid | undefined {
+  if (!isBoundedText(userId, USER_ID_BYTES_MAX))
+    return wrong('userId', `userId must be text of 1 to ${USER_ID_BYTES_MAX} bytes`);
+  return invalidInRest(rest);
+}
+
+/** The first thing that is out of its bounds; undefined if the question is well-formed. */
+export function invalidInQuestion({ descriptors, ...rest }: Question): Invalid | undefined {
+  if (descriptors.size === 0 || descriptors.size > DESCRIPTORS_MAX)
+    return wrong('descriptors', `descriptors must be 1 to ${DESCRIPTORS_MAX}`);
+  for (const [name, value] of descriptors) {
+    if (!isBoundedText(name, DESCRIPTOR_NAME_BYTES_MAX))
+      return wrong(
+        'descriptors',
+        `the name of a descriptor must be text of 1 to ${DESCRIPTOR_NAME_BYTES_MAX} bytes`,
+      );
+    if (value !== '' && !isBoundedText(value, DESCRIPTOR_VALUE_BYTES_MAX))
+      return wrong(`descriptors.${name}`, `${name} must be text of 0 to ${DESCRIPTOR_VALUE_BYTES_MAX} bytes`);
+  }
+  return invalidInRest(rest);
+}
+
+function invalidInRest({
+  rule,
+  cost,
+  timestampMillis,
+  requestId,
+}: Omit<Question, 'descriptors'>): Invalid | undefined {
+  if (rule !== undefined && !isBoundedText(rule, RULE_ID_BYTES_MAX))
+    return wrong('rule', `rule must be text of 1 to ${RULE_ID_BYTES_MAX} bytes`);
+  return invalidIn({ userId: USER, cost, timestampMillis, requestId });
+}
+
+function wrong(field: string, message: string): Invalid {
+  return { kind: 'invalid', field, message };
+}

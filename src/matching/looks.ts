@@ -1,0 +1,46 @@
+/** How a key stands: under all rules that count by such keys, or under one. It finds which those are; partitions say how it stands. */
+import type { Invalid } from '../api/answer.ts';
+import type { LookQuestion, LookRequest } from '../api/look.ts';
+import { parseStatedRule } from '../api/stated-rule.ts';
+import type { DoneWith } from '../api/user-request.ts';
+import { STARTING } from './refused-here.ts';
+import type { RuleBook } from './rule-book.ts';
+
+export interface LooksInit {
+  /** See `DescribedRequestsInit`. */
+  readonly book: () => RuleBook | 'starting';
+  readonly ask: (request: LookRequest, done: DoneWith<LookRequest>) => void;
+}
+
+export class Looks {
+  readonly #init: LooksInit;
+
+  constructor(init: LooksInit) {
+    this.#init = init;
+  }
+
+  /** @param question well-formed; `done` is told once */
+  ask({ key, rule }: LookQuestion, done: DoneWith<LookRequest>): void {
+    const { book: bookOf, ask } = this.#init;
+    const book = bookOf();
+    if (book === 'starting') return done(STARTING, 0);
+    const isStated = rule !== undefined && parseStatedRule(rule) !== undefined;
+    const ids = isStated ? [rule] : book.limitIdsOf(key, rule);
+    if (ids === undefined) return done(noSuchRule(rule ?? '', key), 0);
+    const [only, ...others] = ids;
+    const ruleId = others.length === 0 ? only : undefined;
+    ask({ ask: 'look', userId: key, ruleId }, (answer, partition) => {
+      if (answer.kind !== 'standing' || ruleId !== undefined) return done(answer, partition);
+      const limits = answer.standing.limits.filter((limit) => ids.includes(limit.ruleId));
+      done({ ...answer, standing: { ...answer.standing, limits } }, partition);
+    });
+  }
+}
+
+function noSuchRule(rule: string, key: string): Invalid {
+  return {
+    kind: 'invalid',
+    field: 'rule',
+    message: `rule must count by such a key as '${key}', but '${rule}' does not`,
+  };
+}

@@ -1,0 +1,24 @@
+/** A rule that a request states itself, as a rule like any other. */
+import { parseStatedRule } from '../api/stated-rule.ts';
+import type { RuleDefinition } from './rule-definition.ts';
+
+/** @param id as `statedRuleId` makes it */
+export function statedDefinition(id: string): RuleDefinition {
+  const window = parseStatedRule(id);
+  return {
+    id,
+    name: '',
+    scope: { kind: 'descriptors', conditions: [], key: [] },
+    group: id,
+    priority: 0,
+    windows: window === undefined ? [] : [window],
+    meter: 'slidingLog',
+    cost: { otherwise: 1, endpoints: [] },
+    clock: 'cluster',
+    failMode: 'closed',
+    enabled: true,
+    shadow: false,
+    unlimited: false,
+    replaces: [],
+  };
+}

@@ -1,0 +1,32 @@
+/** What a client asks is the question that the door reads, whichever way it is said. */
+import { describe, expect, it } from 'vitest';
+import { type Question, questionOf } from '../../src/api/question.ts';
+import { encodeRequest, type PermitRequest } from '../../src/client/permit.ts';
+import { parseAllowBody } from '../../src/http/allow-body.ts';
+
+function read(request: PermitRequest): Question {
+  return parseAllowBody(JSON.parse(encodeRequest(request, request.requestId)), undefined);
+}
+
+describe('a request of a client', () => {
+  const more = { rule: '100/60000ms', cost: 2, timestampMillis: 5, requestId: 'r1' };
+
+  it.each<[PermitRequest]>([
+    [{ userId: 'ada' }],
+    [{ descriptors: { user: 'ada' } }],
+    [{ userId: 'ada', descriptors: {} }],
+    [{ userId: 'ada', descriptors: { user: 'ada' } }],
+  ])('is about its user, named either way: %j', (request) => {
+    expect(read(request)).toEqual(questionOf({ userId: 'ada' }));
+    expect(read({ ...request, ...more })).toEqual(questionOf({ userId: 'ada', ...more }));
+  });
+
+  it('may say more, and name its rule', () => {
+    const descriptors = { ip: '10.0.0.1', ['__proto__']: 'a', plan: '' };
+    const entries = Object.entries(descriptors);
+    expect(read({ descriptors, rule: 'by-ip' })).toEqual({ descriptors: new Map(entries), rule: 'by-ip' });
+    expect(read({ userId: 'ada', descriptors })).toEqual({
+      descriptors: new Map([...entries, ['user', 'ada']]),
+    });
+  });
+});

@@ -1,0 +1,123 @@
+/** A user has one budget, by whatever door and in whatever words it is asked for, and every rule binds it. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type PermitAnswer, QuorateClient } from '../../src/client/index.ts';
+import { decided, RespClient } from '../resp/fixtures.ts';
+import { eventually, putDocument, TestCluster } from './harness.ts';
+
+const BEFORE = { id: 'default', limit: 100, windowMillis: 3_600_000, clock: 'cluster' } as const;
+const LIMIT = 8;
+const DOCUMENT = `
+rules:
+  - { id: per-user, key: user, windows: [{ limit: ${LIMIT}, per: hour }, { limit: 100, per: day }] }
+  - { id: all, windows: { limit: 1000, per: hour } }
+  - { id: login, key: user, named: true, windows: { limit: 1, per: hour } }
+`;
+
+interface Answer {
+  readonly status: number;
+  readonly body: {
+    readonly rule?: string;
+    readonly key?: string;
+    readonly remaining?: number;
+    readonly limits?: readonly { readonly rule: string; readonly remaining: number }[];
+    readonly error?: { readonly field?: string };
+  };
+}
+
+function told(answer: PermitAnswer): number | undefined {
+  return 'remaining' in answer ? answer.remaining : undefined;
+}
+
+describe('one user', () => {
+  let cluster: TestCluster;
+  let ids = 0;
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ rules: [BEFORE], partitions: 4, resp: true });
+    await putDocument(
+      [1, 2, 3].map((id) => cluster.port(id)),
+      DOCUMENT,
+    );
+  });
+  afterAll(async () => {
+    await cluster.stop();
+  });
+
+  /** Asked again while nobody can decide. Under one id it is charged once. */
+  async function http(body: object): Promise<Answer> {
+    const requestId = `h${(ids += 1)}`;
+    return eventually('an answer', async () => {
+      const response = await fetch(`http://127.0.0.1:${cluster.port(2)}/v1/allow`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ ...body, requestId }),
+      });
+      const answer = { status: response.status, body: (await response.json()) as Answer['body'] };
+      return answer.status === 503 ? undefined : answer;
+    });
+  }
+
+  async function redis(...command: string[]): Promise<unknown> {
+    const client = new RespClient(cluster.config.nodes[0]?.resp?.port ?? 0);
+    const id = `r${(ids += 1)}`;
+    try {
+      return await decided(async () => {
+        const reply = await client.ask(...command, 'ID', id);
+        if (typeof reply === 'object' && reply !== null && 'error' in reply) throw new Error(reply.error);
+        return reply;
+      });
+    } finally {
+      client.socket.destroy();
+    }
+  }
+
+  it('has one budget through HTTP, the Redis protocol and the client, and each rule binds it', async () => {
+    const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
+    const ways: readonly (() => Promise<unknown>)[] = [
+      async () => (await http({ userId: 'ada' })).body.remaining,
+      async () => (await http({ descriptors: { user: 'ada' } })).body.remaining,
+      async () => ((await redis('ALLOW', 'ada')) as number[])[2],
+      async () => ((await redis('MATCH', '1', 'user', 'ada')) as number[])[2],
+      async () => told(await client.allow({ userId: 'ada' })),
+      async () => told(await client.allow({ descriptors: { user: 'ada' } })),
+    ];
+    const left: unknown[] = [];
+    for (const ask of ways) left.push(await ask());
+    expect(left).toEqual(ways.map((_, i) => LIMIT - 1 - i));
+    const { body } = await http({ userId: 'ada' });
+    expect(body).toMatchObject({ rule: 'per-user', key: 'user=ada', remaining: 1 });
+    expect(body.limits?.map(({ remaining }) => remaining)).toEqual([1, 93, 993]);
+    await http({ userId: 'ada' });
+    for (const asked of [{ userId: 'ada' }, { descriptors: { user: 'ada' } }])
+      expect(await http(asked)).toMatchObject({ status: 429, body: { key: 'user=ada' } });
+    client.close();
+  });
+
+  it('is shown to have nothing left, by its id and by its key', async () => {
+    const stands = await Promise.all(
+      ['users/ada', 'keys/user=ada'].map(async (path) => {
+        const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/${path}`);
+        return (await response.json()) as Answer['body'];
+      }),
+    );
+    for (const { key, limits } of stands) {
+      expect(key).toBe('user=ada');
+      expect(limits?.map(({ remaining }) => remaining)).toEqual([0, 92, 1]);
+    }
+  });
+
+  it('is under a named rule alone if that is asked for, and no other rule may be', async () => {
+    expect(await http({ userId: 'ada', rule: 'login' })).toMatchObject({
+      status: 200,
+      body: { rule: 'login' },
+    });
+    expect(await http({ userId: 'ada', rule: 'login' })).toMatchObject({
+      status: 429,
+      body: { rule: 'login' },
+    });
+    expect(await http({ userId: 'ada', rule: 'per-user' })).toMatchObject({
+      status: 400,
+      body: { error: { field: 'rule' } },
+    });
+  });
+});

@@ -1,0 +1,104 @@
+/** Which rules bind whom: all that match, unless a request asks for one that may be asked by its id, or states one itself. */
+import { describe, expect, it } from 'vitest';
+import { questionOf } from '../../src/api/question.ts';
+import { definitionsOfTable } from '../../src/rules/table-form.ts';
+import { RuleBook } from '../../src/matching/rule-book.ts';
+import { Bench, bookOf, standingBy } from './bench.ts';
+
+const DOCUMENT = `
+rules:
+  - { id: per-user, key: user, windows: { limit: 2, per: minute } }
+  - { id: all, windows: { limit: 100, per: minute } }
+  - { id: login, key: user, named: true, windows: { limit: 5, per: hour } }
+  - { id: by-ip, key: ip, named: true, windows: { limit: 5, per: hour } }
+`;
+
+function limitsOf(question: Parameters<RuleBook['limitsFor']>[0], book = bookOf(7, DOCUMENT)): unknown {
+  const found = book.limitsFor(question);
+  return found.kind === 'limits' ? found.enforced.map(({ userId, rule }) => `${rule.id} ${userId}`) : found;
+}
+
+describe('a request', () => {
+  it('of a userId is that of the descriptor user: every rule that matches binds it', () => {
+    const descriptors = new Map([['user', 'ada']]);
+    expect(limitsOf({ descriptors })).toEqual(['per-user user=ada', 'all *']);
+    expect(limitsOf(questionOf({ userId: 'ada' }))).toEqual(limitsOf({ descriptors }));
+  });
+
+  it('that asks for a rule by its id is under that one alone', () => {
+    expect(limitsOf(questionOf({ userId: 'ada', rule: 'login' }))).toEqual(['login user=ada']);
+  });
+
+  it.each([
+    ['per-user', 'rule', /named: true/],
+    ['nobody', 'rule', /no 'nobody'/],
+    ['by-ip', 'descriptors', /must have ip/],
+  ])('that asks for %s is invalid in %s', (rule, field, message) => {
+    const found = limitsOf(questionOf({ userId: 'ada', rule }));
+    expect(found).toMatchObject({
+      kind: 'invalid',
+      field,
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
+  it('that states its rule is under that one alone, and counts by user', () => {
+    expect(limitsOf(questionOf({ userId: 'ada', rule: '3/60000ms' }))).toEqual(['3/60000ms user=ada']);
+    expect(limitsOf({ descriptors: new Map([['ip', '10.0.0.1']]), rule: '3/60000ms' })).toMatchObject({
+      kind: 'invalid',
+      field: 'descriptors',
+    });
+  });
+
+  it('is under the first rule of a table, and asks for the others by their ids', () => {
+    const rules = ['default', 'login'].map(
+      (id) => ({ id, limit: 3, windowMillis: 1_000, clock: 'cluster' }) as const,
+    );
+    const book = new RuleBook(1, definitionsOfTable(rules));
+    expect(limitsOf(questionOf({ userId: 'ada' }), book)).toEqual(['default user=ada']);
+    expect(limitsOf(questionOf({ userId: 'ada', rule: 'login' }), book)).toEqual(['login user=ada']);
+    expect(limitsOf(questionOf({ userId: 'ada', rule: 'default' }), book)).toMatchObject({ field: 'rule' });
+  });
+});
+
+describe('a rule that is not known here', () => {
+  it('is refused only once a leader says that the rules of this node are in force', () => {
+    const bench = new Bench();
+    bench.inForce = standingBy(8);
+    bench.ask({ user: 'ada' }, { rule: 'login' });
+    expect(bench.told).toEqual([]);
+    bench.book = bookOf(8, DOCUMENT);
+    bench.requests.tick();
+    expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'user=ada', matchedBy: 8 }]);
+    bench.ask({ user: 'ada' }, { rule: 'nobody' });
+    expect(bench.told).toMatchObject([{ answer: { kind: 'invalid', field: 'rule' } }]);
+  });
+});
+
+describe('a look at a key', () => {
+  it('tells the rules that count by such keys, and no others', () => {
+    const book = bookOf(7, DOCUMENT);
+    expect(book.limitIdsOf('user=ada')).toHaveLength(2);
+    expect(book.limitIdsOf('*')).toHaveLength(1);
+    expect(book.limitIdsOf('user=ada', 'login')).toHaveLength(1);
+    expect(book.limitIdsOf('user=ada', 'by-ip')).toBeUndefined();
+    expect(book.limitIdsOf('tenant=acme')).toEqual([]);
+  });
+});
+
+/** With one more rule, which depends on who the user is. */
+function withBoss(isAsked: boolean): string {
+  const user = isAsked ? 'boss' : '"*"';
+  return `${DOCUMENT}  - { id: boss, match: { user: ${user} }, key: user, group: boss, windows: { limit: 1, per: day } }\n`;
+}
+
+describe('a request that says nothing but its user', () => {
+  it('is under the same limits as one that is matched rule by rule, whatever the id', () => {
+    for (const userId of ['ada', 'boss', 'a,b', '50%', 'x'.repeat(256)])
+      for (const isAsked of [false, true]) {
+        const quick = limitsOf(questionOf({ userId }), bookOf(7, DOCUMENT)) as string[];
+        const slow = limitsOf(questionOf({ userId }), bookOf(7, withBoss(isAsked))) as string[];
+        expect(slow.filter((limit) => !limit.startsWith('boss'))).toEqual(quick);
+      }
+  });
+});

@@ -1,0 +1,7 @@
+/** What a cluster is created with, where a test is about something else. */
+import { validateRuleTable } from '../../src/limiter/rules.ts';
+
+export const FIRST_RULES = validateRuleTable({
+  version: 1,
+  rules: [{ id: 'default', limit: 100, windowMillis: 60_000 }],
+});
