@@ -166,7 +166,7 @@ export class DescribedChecker {
     const { decision } = answer;
     if (isGrant(asking.recalled)) {
       check(
-        answer === asking.recalled,
+        asking.recalled?.kind === 'decision' && decision === asking.recalled.decision,
         () => `${wordsOfAsking(asking)} is not told what it was granted before`,
       );
       return undefined;
