@@ -41,10 +41,10 @@ export interface ReportedNode extends NodeLabels {
   /** The first characters of what tells its database from any other; absent until it introduced itself. */
   readonly incarnation?: string;
   readonly draining?: true;
-  /** The highest version that it speaks, see `VERSIONS`, as it said last; absent where the one that is asked knows no versions. */
-  readonly speaks?: number | null;
+  /** The highest version that it speaks, see `VERSIONS`, as it said last. */
+  readonly speaks: number | null;
   /** Of the package that it runs. */
-  readonly release?: string | null;
+  readonly release: string | null;
 }
 
 /** Positions are as last told by each replica. */
@@ -67,7 +67,7 @@ export interface ClusterReport {
   /** Of the list of nodes. All partitions are where it wants them when `settledVersion` has reached it. */
   readonly version: number;
   readonly settledVersion: number;
-  /** Of all that is written, see `VERSIONS`; absent while the node that is asked knows none. */
+  /** Of all that is written, see `VERSIONS`; absent while the node that is asked knows nothing of the cluster. */
   readonly clusterVersion?: number;
   /** Those in force, as far as this node knows; null while it knows none. */
   readonly rules: { readonly version: number; readonly rules: readonly Rule[] } | null;
@@ -115,8 +115,8 @@ function isNode(value: unknown): boolean {
     (value['draining'] === undefined || value['draining'] === true) &&
     (value['zone'] === undefined || isString(value['zone'])) &&
     (value['host'] === undefined || isString(value['host'])) &&
-    (value['speaks'] === undefined || isNullOr(value['speaks'], isNumber)) &&
-    (value['release'] === undefined || isNullOr(value['release'], isString))
+    isNullOr(value['speaks'], isNumber) &&
+    isNullOr(value['release'], isString)
   );
 }
 

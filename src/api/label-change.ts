@@ -17,7 +17,6 @@ export interface LabelChange {
 export const LABEL_FAILURES = {
   /** No node of this id belongs to the cluster. */
   unknownNode: { status: 404, text: 'no node of this id belongs to the cluster' },
-  labelsTooEarly: NODE_CHANGE_FAILURES.labelsTooEarly,
   notMember: NODE_CHANGE_FAILURES.notMember,
   overloaded: NODE_CHANGE_FAILURES.overloaded,
   unknownOutcome: NODE_CHANGE_FAILURES.unknownOutcome,
@@ -26,7 +25,7 @@ export const LABEL_FAILURES = {
 
 export type LabelFailure = keyof typeof LABEL_FAILURES;
 /** Group 0 decided against it. */
-export type LabelRefusal = 'unknownNode' | 'labelsTooEarly';
+export type LabelRefusal = 'unknownNode';
 
 /**
  * `ok`: it is replicated, copies begin to move if they have to, and have moved when `settledVersion` of the `ClusterReport` reaches

@@ -5,7 +5,6 @@
 import { InvalidFieldError } from './fields.ts';
 import { type NodeAddress, validateNode } from './node-address.ts';
 import type { UnavailableReason } from './refusals.ts';
-import { VERSION_LABELLED } from './versions.ts';
 
 /** A node to add, one to remove, or both: then the one replaces the other. */
 export interface NodeChange {
@@ -50,11 +49,6 @@ export const NODE_CHANGE_FAILURES = {
   olderNode: {
     status: 409,
     text: 'the node to add speaks no version as high as that of the cluster; start it with a newer quorate, and ask again',
-  },
-  /** The cluster is at a version of before. */
-  labelsTooEarly: {
-    status: 409,
-    text: `labels need version ${VERSION_LABELLED} of the cluster: bring all its nodes to this quorate, then \`quorate upgrade finish\``,
   },
   /** The node that was asked takes part no more, and knows nothing of what became of the change. */
   notMember: { status: 409, text: 'this node does not belong to the cluster; ask another one' },

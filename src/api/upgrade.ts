@@ -4,7 +4,7 @@
  */
 import { InvalidFieldError } from './fields.ts';
 import { NODE_CHANGE_FAILURES } from './node-change.ts';
-import { VERSIONS } from './versions.ts';
+import { rangeText, VERSIONS } from './versions.ts';
 
 export interface UpgradeChange {
   /** What the cluster is to be at, see `VERSIONS`. */
@@ -64,6 +64,6 @@ export function validateUpgrade({
 }): UpgradeChange {
   const { min, max } = VERSIONS;
   if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < min || version > max)
-    throw new InvalidFieldError('version', `must be a version that this node speaks, from ${min} to ${max}`);
+    throw new InvalidFieldError('version', `must be a version that this node speaks: ${rangeText(VERSIONS)}`);
   return { version };
 }

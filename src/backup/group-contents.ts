@@ -3,7 +3,7 @@
  * restored, and what is told of it is what replicas would tell. It holds one state in memory, which is as large as on a node.
  */
 import { createHash } from 'node:crypto';
-import { InvalidSnapshotError } from '../limiter/state/byte-stream.ts';
+import { InvalidSnapshotError } from '../limiter/state/snapshot-bytes.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';

@@ -8,7 +8,7 @@
  * can have reached: should one of them come back after all, it follows, or stops if it knows of more. Until it has heard
  * that, two of them could still grant by themselves: which is why this has to be asked for in so many words.
  */
-import { InvalidSnapshotError } from '../limiter/state/byte-stream.ts';
+import { InvalidSnapshotError } from '../limiter/state/snapshot-bytes.ts';
 import { decodeCommand, encodeHistoryLost } from '../limiter/log/command.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';

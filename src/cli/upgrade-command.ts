@@ -29,7 +29,7 @@ export async function showUpgrade({
 }: UpgradeStatusInit): Promise<'finished' | 'unfinished'> {
   const { report, progress } = await look(via);
   const { version, target, isFinished, text } = progress;
-  const nodes = report.nodes.map(({ id, up, speaks = null, release = null }) => ({
+  const nodes = report.nodes.map(({ id, up, speaks, release }) => ({
     id,
     up,
     speaks,
@@ -88,7 +88,7 @@ async function look(via: string): Promise<{ report: ClusterReport; progress: Upg
   const progress = upgradeProgress(body);
   if (progress !== undefined) return { report: body, progress };
   throw new ClusterCommandError(
-    `the node at ${url.origin} knows no versions: it starts just now, or is of the version before; give another one with --via`,
+    `the node at ${url.origin} knows nothing of its cluster yet: ask again, or give another one with --via`,
     'unfinished',
   );
 }

@@ -13,7 +13,7 @@ export interface UpgradeProgress {
   readonly text: string;
 }
 
-/** Undefined: the node that told this knows no versions, for it is of the one before. */
+/** Undefined: the node that told this knows nothing of its cluster yet. */
 export function upgradeProgress({
   clusterVersion: version,
   nodes,

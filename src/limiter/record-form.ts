@@ -12,32 +12,22 @@ import {
 } from '../api/customer.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
 import { LIMIT_MAX } from '../api/rule.ts';
-import { Bytes } from './log/bytes.ts';
 import { CommandDecodeError } from './log/command-decode-error.ts';
-import { ByteReader } from './state/byte-stream.ts';
-
-/** Whatever bytes are written to. */
-interface Out {
-  integer(value: number): void;
-  text(value: string, maxBytes: number): void;
-}
+import { ByteReader } from '../bytes/byte-reader.ts';
+import { ByteWriter } from '../bytes/byte-writer.ts';
 
 interface Terms {
   readonly tier?: string | undefined;
   readonly overrides: CustomerRecord['overrides'];
 }
 
-/** Of the tier, and of how many overrides follow. */
-export const TERMS_HEAD_BYTES_MAX = TIER_BYTES_MAX + 3;
-export const OVERRIDE_BYTES_MAX = RULE_ID_BYTES_MAX + 2 + 4 + 4;
-
 /** Then its overrides follow, as many as it has. */
-export function writeTermsHead(out: Out, { tier = '', overrides }: Terms): void {
+export function writeTermsHead(out: ByteWriter, { tier = '', overrides }: Terms): void {
   out.text(tier, TIER_BYTES_MAX);
   out.integer(overrides.length);
 }
 
-export function writeOverride(out: Out, { ruleId, limit, burst = 0 }: LimitOverride): void {
+export function writeOverride(out: ByteWriter, { ruleId, limit, burst = 0 }: LimitOverride): void {
   out.text(ruleId, RULE_ID_BYTES_MAX);
   out.integer(limit);
   out.integer(burst);
@@ -46,13 +36,13 @@ export function writeOverride(out: Out, { ruleId, limit, burst = 0 }: LimitOverr
 /** `tier` is '' without one; `count` overrides follow. */
 export function readTermsHead(input: ByteReader): { readonly tier: string; readonly count: number } {
   return {
-    tier: input.text('tier', TIER_BYTES_MAX, 0),
+    tier: input.text('tier', 0, TIER_BYTES_MAX),
     count: input.integer('overrides', 0, OVERRIDES_MAX),
   };
 }
 
 export function readOverride(input: ByteReader): LimitOverride {
-  const ruleId = input.text('rule id', RULE_ID_BYTES_MAX);
+  const ruleId = input.text('rule id', 1, RULE_ID_BYTES_MAX);
   const limit = input.integer('limit', 0, LIMIT_MAX);
   const burst = input.integer('burst', 0, LIMIT_MAX);
   return burst === 0 ? { ruleId, limit } : { ruleId, limit, burst };
@@ -65,13 +55,12 @@ export function problemOf(userId: string, { tier, overrides }: Terms): string | 
 
 /** As it travels to another node. */
 export function encodeRecord({ version, isBlocked, ...terms }: CustomerRecord): Uint8Array {
-  const out = new Bytes();
-  out.reserve(TERMS_HEAD_BYTES_MAX + 16 + terms.overrides.length * OVERRIDE_BYTES_MAX);
+  const out = new ByteWriter();
   out.integer(version);
-  out.byte(isBlocked ? 1 : 0);
+  out.flag(isBlocked);
   writeTermsHead(out, terms);
   for (const override of terms.overrides) writeOverride(out, override);
-  return out.written.slice();
+  return out.take();
 }
 
 const reader = new ByteReader((problem) => new CommandDecodeError(problem));
@@ -84,7 +73,7 @@ export function decodeRecord(bytes: Uint8Array): CustomerRecord {
   const { tier, count } = readTermsHead(reader);
   const overrides = Array.from({ length: count }, () => readOverride(reader));
   const record = { version, ...(tier !== '' && { tier }), overrides, isBlocked };
-  const problem = reader.atEnd ? problemOf('*', record) : 'bytes left over';
+  const problem = reader.isAtEnd ? problemOf('*', record) : 'bytes left over';
   if (problem !== undefined) throw new CommandDecodeError(problem);
   return record;
 }

@@ -277,7 +277,7 @@ export class LimiterStateMachine {
       place.position = i;
       state.lookUpAt(cursor);
       if (cursor.isRefund) this.#refund(i, onDecision);
-      else if (cursor.goesOn) i += this.#decideJointly(batch, tables, onDecision) - 1;
+      else if (cursor.further > 0) i += this.#decideJointly(batch, tables, onDecision) - 1;
       else this.#decide(i, tables[cursor.ruleIndex], onDecision);
     }
   }

@@ -28,7 +28,6 @@ import { agreedVersion, noCommonVersionText, VERSIONS, type VersionRange } from 
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { META_GROUP } from './cluster-placement.ts';
 import type { Introduction, MetaState } from './meta-state.ts';
-import { clusterVersionOf } from './versions.ts';
 
 export interface AdmissionInit {
   readonly nodeId: NodeId;
@@ -63,9 +62,9 @@ export class Admission {
    * @param members of group 0: one that was removed is spoken with until it had the chance to learn so
    */
   update(state: MetaState, members: readonly NodeId[]): void {
-    const { nodes, leaving, retired } = state;
+    const { nodes, leaving, retired, clusterVersion } = state;
     const { min, max } = VERSIONS;
-    this.#versions = { min: Math.max(min, clusterVersionOf(state)), max };
+    this.#versions = { min: Math.max(min, clusterVersion), max };
     for (const { id, incarnation } of [...nodes, ...leaving]) {
       if (incarnation !== undefined) this.#recorded.set(id, incarnation);
     }

@@ -5,18 +5,11 @@
 import type { NodeId } from '../../raft/types.ts';
 import type { LabelChange, LabelRefusal } from '../api/label-change.ts';
 import { type NodeLabels, labelsOf } from '../api/node-labels.ts';
-import { VERSION_LABELLED } from '../api/versions.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { placementAfter } from '../partition/labelled-placement.ts';
 import type { LabelledNode } from '../partition/topology.ts';
-import type { Member, MetaRecord, MetaState } from './meta-state.ts';
+import type { Member, MetaRecord } from './meta-state.ts';
 import { decodePlacement, encodePlacement } from './placement-text.ts';
-import { clusterVersionOf } from './versions.ts';
-
-/** Nodes of before would place copies as if there were no labels, and otherwise than the others. */
-export function mayLabel(state: Pick<MetaState, 'clusterVersion'>): boolean {
-  return clusterVersionOf(state) >= VERSION_LABELLED;
-}
 
 /** The same record if there is nothing left to do: a repetition is harmless. */
 export function changedLabels(
@@ -25,7 +18,6 @@ export function changedLabels(
   hash: Hash32,
 ): MetaRecord | LabelRefusal {
   const { state } = record;
-  if (!mayLabel(state)) return 'labelsTooEarly';
   const member = state.nodes.find(({ id }) => id === change.node);
   if (member === undefined) return 'unknownNode';
   const { zone, host, ...others } = member;

@@ -109,7 +109,6 @@ const isMember: Check = (value) =>
   isAbsentOr(isText)(value['incarnation']) &&
   isAbsentOr(isHostPort)(value['http']) &&
   isAbsentOr(isHostPort)(value['peer']) &&
-  // Records of before this could be said have it of no node.
   isAbsentOr((draining) => draining === true)(value['draining']) &&
   isAbsentOr(isLabel)(value['zone']) &&
   isAbsentOr(isLabel)(value['host']);
@@ -140,8 +139,7 @@ const isTokenChange: Check = (value) =>
     : isText(value['revoke']) && typeof value['canOpen'] === 'boolean');
 
 const isUpgrade = isSound((value) => validateUpgrade(isObject(value) ? value : {}), InvalidFieldError);
-/** One before the lowest that this program speaks may be where the cluster still is. */
-const isVersion: Check = (value) => isCount(value) && Number(value) >= 1;
+const isVersion: Check = (value) => isCount(value) && Number(value) >= VERSIONS.min;
 const isLabelChange = isSound(
   (value) => validateLabelChange(isObject(value) ? value : {}),
   InvalidFieldError,
@@ -160,7 +158,7 @@ function isCommand(value: unknown): boolean {
         isCount(value['replicas']) &&
         isCount(value['partitions']) &&
         isTable(value['rules']) &&
-        isAbsentOr(isVersion)(value['clusterVersion'])
+        isVersion(value['clusterVersion'])
       );
     case 'change':
       return isChange(value['change']);
@@ -215,6 +213,6 @@ function isState(value: unknown): boolean {
     isAbsentOr(isTokenTable)(tokens) &&
     isTable(rules) &&
     isAbsentOr(isText)(definitions) &&
-    isAbsentOr(isVersion)(clusterVersion)
+    isVersion(clusterVersion)
   );
 }

@@ -17,7 +17,6 @@ import {
   type MetaRecord,
   type MetaState,
 } from './meta-state.ts';
-import { clusterVersionOf } from './versions.ts';
 
 export interface MetaGroupInit {
   readonly clock: GroupClock;
@@ -199,8 +198,8 @@ export class MetaGroup implements GroupApplication {
 
 /** Of what a command of this type changes. */
 function versionTold(state: MetaState | undefined, type: MetaCommand['type'] | undefined): number {
-  const { version, rules, tokens } = state ?? {};
-  if (type === 'upgrade') return clusterVersionOf(state);
+  const { version, rules, tokens, clusterVersion } = state ?? {};
+  if (type === 'upgrade') return clusterVersion ?? 0;
   if (type === 'rules') return rules?.version ?? 0;
   return (type === 'tokens' ? tokens?.version : version) ?? 0;
 }

@@ -18,7 +18,7 @@ import type { UpgradeRefusal } from '../api/upgrade.ts';
 import type { ClusterChange } from '../wire/cluster-changes.ts';
 import { changedDraining } from './draining.ts';
 import { placementAfter } from '../partition/labelled-placement.ts';
-import { changedLabels, labelled, mayLabel, placementText } from './labels.ts';
+import { changedLabels, labelled, placementText } from './labels.ts';
 import { changedTokens, type TokenTable } from './token-table.ts';
 import { changedVersion } from './versions.ts';
 
@@ -57,8 +57,11 @@ export interface MetaState {
   readonly definitions?: string;
   /** Who may ask what; absent until the first one is made. */
   readonly tokens?: TokenTable;
-  /** Of what is written, see `clusterVersionOf`; absent while it is the one that says nothing of versions. */
-  readonly clusterVersion?: number;
+  /**
+   * Nodes that speak this version can read all that is proposed to a log, put into a snapshot, or sent under the number of a
+   * connection: what a later version adds to these forms is written only if this is at least that one. Nothing else says so.
+   */
+  readonly clusterVersion: number;
 }
 
 /** What a node says of itself. */
@@ -72,8 +75,7 @@ export type MetaCommand =
       readonly partitions: number;
       /** The first rules, of version 1. */
       readonly rules: RuleTable;
-      /** Absent in logs of nodes that say nothing of versions. */
-      readonly clusterVersion?: number;
+      readonly clusterVersion: number;
     }
   | ClusterChange
   | { readonly type: 'introduce'; readonly node: Introduction }
@@ -156,7 +158,6 @@ function created(
   const table = tableOf(ringPlacement(settledNodes, partitions, replicas, hash));
   const placement = encodePlacement(table, settledNodes);
   const settled = { settledVersion: 1, settledNodes, settledPlacement: placement };
-  const versioned = clusterVersion === undefined ? {} : { clusterVersion };
   const founded = {
     state: {
       version: 1,
@@ -166,7 +167,7 @@ function created(
       leaving: [],
       retired: [],
       rules,
-      ...versioned,
+      clusterVersion,
     },
     replicas,
     added: [],
@@ -191,7 +192,6 @@ function changedNodes(
   const isAdded = add === undefined || [...state.nodes, ...added].some((node) => isAsAdded(node, add));
   const isRemoved = remove === undefined || state.retired.includes(remove);
   if (isAdded && isRemoved) return record;
-  if (!isAdded && (add.zone ?? add.host) !== undefined && !mayLabel(state)) return 'labelsTooEarly';
   if (!isAdded && state.nodes.some((node) => node.id !== remove && clashes(node, add))) return 'nodeExists';
   const kept = state.nodes.filter(({ id }) => id !== remove);
   const leaving = state.nodes.filter(({ id }) => id === remove);

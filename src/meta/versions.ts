@@ -4,22 +4,13 @@
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeBehind, UpgradeChange, UpgradeRefusal } from '../api/upgrade.ts';
-import { VERSION_LABELLED, VERSION_UNSAID } from '../api/versions.ts';
-import { type ClusterChange, type ClusterChangeResult, namesLabels } from '../wire/cluster-changes.ts';
+import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
 import type { Hello } from '../wire/hello.ts';
 import type { MetaState } from './meta-state.ts';
 
-/**
- * All that is proposed to a log, put into a snapshot or sent under a number of a connection can be read by nodes that speak this
- * version: what a later one adds to these forms is written only if this is at least that one. Nothing else says so.
- */
-export function clusterVersionOf(state: Pick<MetaState, 'clusterVersion'> | undefined): number {
-  return state?.clusterVersion ?? VERSION_UNSAID;
-}
-
 /** The same state if there is nothing left to do: a repetition is harmless. */
 export function changedVersion(state: MetaState, { version }: UpgradeChange): MetaState | UpgradeRefusal {
-  const current = clusterVersionOf(state);
+  const { clusterVersion: current } = state;
   if (version < current) return 'lowerVersion';
   return version === current ? state : { ...state, clusterVersion: version };
 }
@@ -71,9 +62,7 @@ export class SpokenVersions {
 
   /** What the leader of group 0 answers instead of proposing this; undefined: it may be proposed. */
   answerTo(change: ClusterChange, state: MetaState): ClusterChangeResult | undefined {
-    const current = clusterVersionOf(state);
-    // A node of before must not meet it in the log.
-    if (namesLabels(change) && current < VERSION_LABELLED) return { ok: false, reason: 'labelsTooEarly' };
+    const { clusterVersion: current } = state;
     if (change.type === 'change') {
       const { add } = change.change;
       const isNew = add !== undefined && !state.nodes.some(({ id }) => id === add.id);
@@ -82,7 +71,7 @@ export class SpokenVersions {
     }
     if (change.type !== 'upgrade') return undefined;
     const { version } = change.change;
-    // Both stay true for ever, and a node of before must not meet this command for nothing.
+    // Both stay true for ever: nothing has to come into the log.
     if (version === current) return { ok: true, version };
     if (version < current) return { ok: false, reason: 'lowerVersion' };
     const behind = this.behind(state, version);

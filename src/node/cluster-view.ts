@@ -5,8 +5,8 @@
 import type { RaftStatus } from '../../raft/status.ts';
 import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
-import type { ClusterReport, ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
-import { VERSION_UNSAID, VERSIONS } from '../api/versions.ts';
+import type { ClusterReport, ReportedPartition } from '../api/cluster-report.ts';
+import { VERSIONS } from '../api/versions.ts';
 import type { HostPort } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import type { RuleTable } from '../limiter/rules.ts';
@@ -132,7 +132,8 @@ export class ClusterView {
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
         clock: this.#reports.get(id)?.report.clock ?? null,
-        ...spokenBy(this.#reports.get(id)?.report),
+        speaks: this.#reports.get(id)?.report.speaks ?? null,
+        release: this.#reports.get(id)?.report.release ?? null,
         ...(incarnation !== undefined && { incarnation: incarnation.slice(0, INCARNATION_CHARACTERS) }),
         ...(draining !== undefined && { draining }),
         ...labelsOf(others),
@@ -192,11 +193,6 @@ function partitionOf(
       return { node, match: seen?.lastIndex ?? 0, applied: seen?.applied ?? 0 };
     }),
   };
-}
-
-function spokenBy(report: NodeReport | undefined): Pick<ReportedNode, 'speaks' | 'release'> {
-  if (report === undefined) return { speaks: null, release: null };
-  return { speaks: report.speaks ?? VERSION_UNSAID, release: report.release ?? null };
 }
 
 function told(address: HostPort | undefined): string | null {

@@ -11,7 +11,6 @@ import type { NodeAddress } from '../api/node-address.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { Admission } from '../meta/admission.ts';
-import { clusterVersionOf } from '../meta/versions.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
@@ -230,10 +229,7 @@ function placeOf(userId: string, core: NodeCore | undefined): { partition?: numb
 
 function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: Clocks): ClusterView {
   const replicated = (): Pick<Known, 'nodes' | 'version' | 'settledVersion' | 'clusterVersion'> => {
-    const state = readiness.core?.meta.state;
-    return state === undefined
-      ? { nodes: config.nodes, version: 0, settledVersion: 0 }
-      : { ...state, clusterVersion: clusterVersionOf(state) };
+    return readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 };
   };
   const known = (): Known => ({
     ...replicated(),

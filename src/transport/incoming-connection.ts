@@ -40,8 +40,8 @@ const SILENT_MILLIS_MAX = 5 * KEEP_ALIVE_MILLIS;
 const REFUSED_MILLIS_MAX = 1_000;
 
 /** It is told why, and hung up on. */
-export function refuse(socket: Socket, tag: Uint8Array, refusal: Refusal, { speaks }: Hello): void {
-  socket.end(encodeFrame('refused', encodeRefusal(refusal, speaks), tag));
+export function refuse(socket: Socket, tag: Uint8Array, refusal: Refusal): void {
+  socket.end(encodeFrame('refused', encodeRefusal(refusal), tag));
   socket.setTimeout(REFUSED_MILLIS_MAX);
 }
 

@@ -117,7 +117,7 @@ export class TcpTransport {
     for (const [peer, { socket, hello }] of this.#incoming) {
       const refusal = this.#init.gate.refusalOf(hello);
       if (refusal === undefined || socket.writableEnded) continue;
-      refuse(socket, this.#tag, refusal, hello);
+      refuse(socket, this.#tag, refusal);
       if (this.#outgoing.get(peer)?.isIntroduced === true) this.#drop(peer);
     }
     for (const [peer, { dialer }] of this.#outgoing) {
@@ -273,7 +273,7 @@ export class TcpTransport {
       const { remoteAddress, remotePort } = socket;
       const fields = { from: node, remoteAddress, remotePort, refused: refusal.code };
       this.#log.warn('unwelcome', fields, refusal.text);
-      refuse(socket, this.#tag, refusal, hello);
+      refuse(socket, this.#tag, refusal);
       this.#handlers?.onUnwelcome(hello, refusal);
       return undefined;
     }

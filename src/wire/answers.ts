@@ -16,7 +16,9 @@ import type { Refund } from '../api/refund.ts';
 import { CommandDecodeError } from '../limiter/log/command.ts';
 import { decodeRecord, encodeRecord } from '../limiter/record-form.ts';
 import { type Answer } from '../partition/answer.ts';
-import { BytesIn, BytesOut } from './bytes.ts';
+import type { ByteReader } from '../bytes/byte-reader.ts';
+import { ByteWriter } from '../bytes/byte-writer.ts';
+import { payloadReader, takePayload } from './payload.ts';
 import { FrameError } from './frame.ts';
 
 export interface ForwardedAnswer {
@@ -40,7 +42,7 @@ const KINDS = [
 const BLOCKED = 2;
 
 const NOTHING = new Uint8Array(0);
-const out = new BytesOut();
+const out = new ByteWriter();
 
 /** None at all is a sign of life. */
 export function encodeAnswers(answers: readonly ForwardedAnswer[]): Buffer {
@@ -52,12 +54,12 @@ export function encodeAnswers(answers: readonly ForwardedAnswer[]): Buffer {
     out.integer(KINDS.indexOf(answer.kind));
     encodeAnswer(answer, ruleIds);
   }
-  return out.take();
+  return takePayload(out);
 }
 
 /** @throws FrameError if it is malformed */
 export function decodeAnswers(payload: Uint8Array): ForwardedAnswer[] {
-  const input = new BytesIn(payload);
+  const input = payloadReader(payload);
   const ruleIds: string[] = [];
   const answers: ForwardedAnswer[] = [];
   const count = input.count('answers');
@@ -153,7 +155,7 @@ function encodeReceipt({ term, index, position, timeMillis }: Receipt): void {
   out.integer(timeMillis);
 }
 
-function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
+function decodeAnswer(input: ByteReader, ruleIds: string[]): Answer {
   const kind = input.oneOf(KINDS, 'kind');
   switch (kind) {
     case 'decision': {
@@ -181,7 +183,7 @@ function decodeAnswer(input: BytesIn, ruleIds: string[]): Answer {
   }
 }
 
-function decodeUnavailable(input: BytesIn): Unavailable {
+function decodeUnavailable(input: ByteReader): Unavailable {
   const reason = input.oneOf(UNAVAILABLE_REASONS, 'reason');
   const proposed = input.flag('proposed');
   if (reason !== 'customer_changed') return { kind: 'unavailable', reason, proposed };
@@ -201,7 +203,7 @@ function recordOf(bytes: Uint8Array): CustomerRecord {
 
 const NO_LIMITS: readonly LimitStanding[] = [];
 
-function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
+function decodeDecision(input: ByteReader, ruleIds: string[]): Decision {
   const outcome = input.integer('allowed');
   if (outcome > BLOCKED) throw new FrameError(`allowed is ${outcome}`);
   const allowed = outcome === 1;
@@ -232,7 +234,7 @@ function decodeDecision(input: BytesIn, ruleIds: string[]): Decision {
   return { ...decision, ...(waitMillis > 0 && { waitMillis }), ...(limits.length > 0 && { limits }) };
 }
 
-function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
+function decodeStanding(input: ByteReader, ruleIds: string[]): Standing {
   const limits = decodeLimits(input, ruleIds);
   const decided = decodeReceipt(input);
   const isBlocked = input.flag('isBlocked');
@@ -240,13 +242,13 @@ function decodeStanding(input: BytesIn, ruleIds: string[]): Standing {
   return isBlocked ? { ...standing, isBlocked } : standing;
 }
 
-function decodeLimits(input: BytesIn, ruleIds: string[]): readonly LimitStanding[] {
+function decodeLimits(input: ByteReader, ruleIds: string[]): readonly LimitStanding[] {
   const length = input.count('limits');
   // Most decisions are of one limit, which is not listed.
   return length === 0 ? NO_LIMITS : Array.from({ length }, () => decodeLimit(input, ruleIds));
 }
 
-function decodeLimit(input: BytesIn, ruleIds: string[]): LimitStanding {
+function decodeLimit(input: ByteReader, ruleIds: string[]): LimitStanding {
   return {
     ruleId: decodeRuleId(input, ruleIds),
     limit: input.integer('limit'),
@@ -257,7 +259,7 @@ function decodeLimit(input: BytesIn, ruleIds: string[]): LimitStanding {
   };
 }
 
-function decodeRefund(input: BytesIn, ruleIds: string[]): Refund {
+function decodeRefund(input: ByteReader, ruleIds: string[]): Refund {
   return {
     refunded: input.flag('refunded'),
     ruleId: decodeRuleId(input, ruleIds),
@@ -267,7 +269,7 @@ function decodeRefund(input: BytesIn, ruleIds: string[]): Refund {
   };
 }
 
-function decodeRuleId(input: BytesIn, ruleIds: string[]): string {
+function decodeRuleId(input: ByteReader, ruleIds: string[]): string {
   const rule = input.integer('rule');
   if (rule === 0) ruleIds.push(input.text('ruleId'));
   const ruleId = ruleIds.at(rule === 0 ? -1 : rule - 1);
@@ -275,7 +277,7 @@ function decodeRuleId(input: BytesIn, ruleIds: string[]): string {
   return ruleId;
 }
 
-function decodeReceipt(input: BytesIn): Receipt {
+function decodeReceipt(input: ByteReader): Receipt {
   const term = input.integer('term');
   const index = input.integer('index');
   const position = input.integer('position') - 1;

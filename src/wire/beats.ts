@@ -1,8 +1,9 @@
 /** Beats and their answers, among the messages of two nodes: what stands for the heartbeats of all groups that rest. */
 import type { Beat, BeatAnswer, IdleGroup } from '../../raft/driver/peer-message.ts';
-import type { BytesIn, BytesOut } from './bytes.ts';
+import type { ByteReader } from '../bytes/byte-reader.ts';
+import type { ByteWriter } from '../bytes/byte-writer.ts';
 
-export function encodeBeat(out: BytesOut, { from, process, version, readingMillis, groups }: Beat): void {
+export function encodeBeat(out: ByteWriter, { from, process, version, readingMillis, groups }: Beat): void {
   out.integer(from);
   out.integer(process);
   out.integer(version);
@@ -18,7 +19,7 @@ export function encodeBeat(out: BytesOut, { from, process, version, readingMilli
   }
 }
 
-export function decodeBeat(input: BytesIn): Beat {
+export function decodeBeat(input: ByteReader): Beat {
   const beat: Beat = {
     kind: 'beat',
     from: input.integer('from'),
@@ -36,14 +37,14 @@ export function decodeBeat(input: BytesIn): Beat {
   return { ...beat, groups };
 }
 
-export function encodeBeatAnswer(out: BytesOut, { from, process, version, awake }: BeatAnswer): void {
+export function encodeBeatAnswer(out: ByteWriter, { from, process, version, awake }: BeatAnswer): void {
   out.integer(from);
   out.integer(process);
   out.integer(version);
   out.integers(awake);
 }
 
-export function decodeBeatAnswer(input: BytesIn): BeatAnswer {
+export function decodeBeatAnswer(input: ByteReader): BeatAnswer {
   return {
     kind: 'beatAnswer',
     from: input.integer('from'),

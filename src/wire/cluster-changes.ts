@@ -30,7 +30,7 @@ import {
   type UpgradeResult,
   validateUpgrade,
 } from '../api/upgrade.ts';
-import { VERSION_LABELLED, VERSION_NEGOTIATED, VERSIONS } from '../api/versions.ts';
+import { VERSIONS } from '../api/versions.ts';
 import {
   TOKEN_REFUSALS,
   TOKEN_ID,
@@ -64,15 +64,8 @@ export type ClusterChange =
  * and comes into no log while such a node is a member: it would stop there.
  */
 export function versionOfChange(asked: ClusterChange): number {
-  if (namesLabels(asked)) return VERSION_LABELLED;
   // Who is to raise the cluster to a version must speak it.
-  return asked.type === 'upgrade' ? Math.max(VERSION_NEGOTIATED, asked.change.version) : VERSIONS.min;
-}
-
-/** Nodes of before would take no notice of the labels of a node that is added. */
-export function namesLabels(asked: ClusterChange): boolean {
-  if (asked.type === 'label') return true;
-  return asked.type === 'change' && (asked.change.add?.zone ?? asked.change.add?.host) !== undefined;
+  return asked.type === 'upgrade' ? asked.change.version : VERSIONS.min;
 }
 
 /** What became of it. `version`: of the list of nodes, of the rules, of the tokens, or of the cluster. */
@@ -88,8 +81,6 @@ export type ClusterChangeResult =
 export function nodeChangeResult(result: ClusterChangeResult): NodeChangeResult {
   if (result.ok || result.reason === 'notLeader') return result;
   const { reason } = result;
-  // The leader of group 0 knows no labels.
-  if (reason === 'nodesBehind') return { ok: false, reason: 'labelsTooEarly' };
   return { ok: false, reason: isOfNodes(reason) ? reason : 'unknownOutcome' };
 }
 
@@ -112,7 +103,6 @@ function isOfDraining(reason: string): reason is DrainFailure {
 export function labelResult(result: ClusterChangeResult): LabelResult {
   if (result.ok) return { ok: true, version: result.version };
   const { reason } = result;
-  if (reason === 'nodesBehind') return { ok: false, reason: 'labelsTooEarly' };
   return { ok: false, reason: isOfLabels(reason) ? reason : 'unknownOutcome' };
 }
 
@@ -170,7 +160,6 @@ const REASONS = [
   'nodesBehind',
   'lowerVersion',
   'olderNode',
-  'labelsTooEarly',
 ] as const satisfies readonly (ClusterChangeResult & { readonly ok: false })['reason'][];
 
 export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
@@ -185,8 +174,7 @@ export function encodeClusterChange({ id, change }: ForwardedChange): Buffer {
   const { add, remove } = change.change;
   const { http, peer } = add ?? {};
   const where = [http?.host, http?.port, peer?.host, peer?.port];
-  const labels = namesLabels(change) ? [add?.zone ?? null, add?.host ?? null] : [];
-  return pack([id, type, remove ?? null, add?.id ?? null, ...where, ...labels]);
+  return pack([id, type, remove, add?.id, ...where, add?.zone, add?.host]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -210,10 +198,7 @@ function readNodeChange(fields: Fields): NodeChange {
   const node = fields.optionalInteger('add');
   const http = { host: fields.optionalString('http.host'), port: fields.optionalInteger('http.port') };
   const peer = { host: fields.optionalString('peer.host'), port: fields.optionalInteger('peer.port') };
-  const [zone, host] = ['zone', 'host'].map((name) =>
-    // Absent where nobody needs them: nodes of before have them not.
-    fields.isAtEnd ? undefined : fields.optionalString(name),
-  );
+  const [zone, host] = ['zone', 'host'].map((name) => fields.optionalString(name));
   const labels = { ...(zone !== undefined && { zone }), ...(host !== undefined && { host }) };
   try {
     return validateNodeChange({
@@ -300,7 +285,6 @@ function readRules(bytes: Uint8Array): RuleTable {
 export function encodeChangeResult({ id, result }: ForwardedResult): Buffer {
   if (result.ok) return pack([id, true, result.version]);
   const reason = REASONS.indexOf(result.reason);
-  // Who asked this speaks a version that reads it.
   if (result.reason === 'nodesBehind')
     return pack([id, false, reason, 0, result.behind.map(({ node, speaks }) => [node, speaks ?? null])]);
   return pack([id, false, reason, result.reason === 'notLeader' ? result.leader : 0]);

@@ -17,10 +17,10 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * Of hello, welcome and refused, for good: what both ends speak is not known before. Version 12 takes frames of no other version,
- * and skips what follows the fields that it knows, so all later ones can greet it and each other.
+ * Of hello, welcome and refused, for good: what both ends speak is not known before. All versions skip what follows the fields
+ * that they know, so later ones can greet the first and each other.
  */
-export const HANDSHAKE_VERSION = 12;
+export const HANDSHAKE_VERSION = 1;
 export const FRAME_HEADER_BYTES = 24;
 export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
 const MAGIC = 0x5152;

@@ -4,7 +4,7 @@
  */
 import type { HostPort } from '../api/node-address.ts';
 import type { NodeId } from '../../raft/types.ts';
-import { UNSAID, VERSION_BOUND, VERSION_NEGOTIATED, type VersionRange } from '../api/versions.ts';
+import { VERSION_BOUND, type VersionRange } from '../api/versions.ts';
 import { decodeAddress, Fields, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
@@ -119,20 +119,16 @@ export function decodeWelcome(payload: Uint8Array): Welcome {
   return { incarnation: fields.string('incarnation'), speaks: decodeVersions(fields) };
 }
 
-/** The last fields of both. Version 12 wrote none, and reads none. */
+/** The last fields of both. What follows them is of later versions. */
 function decodeVersions(fields: Fields): VersionRange {
-  if (fields.isAtEnd) return UNSAID;
   const range = { min: fields.integer('lowest version'), max: fields.integer('highest version') };
   if (range.min < 1 || range.min > range.max || range.max > VERSION_BOUND)
     throw new FrameError(`versions ${range.min} to ${range.max} are none: from 1 to ${VERSION_BOUND}`);
   return range;
 }
 
-/** @param speaks what the dialler does */
-export function encodeRefusal({ code, text }: Refusal, speaks: VersionRange): Buffer {
-  // Who cannot negotiate does not know this code, and would not read the text: the same to it as a cluster of other facts.
-  const isUnknown = code === 'otherVersion' && speaks.max < VERSION_NEGOTIATED;
-  return pack([REFUSAL_CODES.indexOf(isUnknown ? 'otherFacts' : code), text]);
+export function encodeRefusal({ code, text }: Refusal): Buffer {
+  return pack([REFUSAL_CODES.indexOf(code), text]);
 }
 
 /** @throws FrameError if it is malformed */

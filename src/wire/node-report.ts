@@ -28,8 +28,8 @@ export interface NodeReport {
   readonly resp?: HostPort;
   /** Of the tokens that it knows; absent while it knows none. */
   readonly tokensVersion?: number;
-  /** The highest version that it speaks; version 12 does not say so. */
-  readonly speaks?: number;
+  /** The highest version that it speaks. */
+  readonly speaks: number;
   /** Of the package that it runs, as that names it. */
   readonly release?: string;
 }
@@ -79,18 +79,17 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
   });
   const resp = decodeAddress(fields, 'resp');
   const tokensVersion = fields.optionalInteger('tokensVersion');
-  // Version 12 ends here.
-  const speaks = fields.isAtEnd ? undefined : fields.optionalInteger('speaks');
-  const release = fields.isAtEnd ? undefined : fields.optionalString('release');
+  const speaks = fields.integer('speaks');
+  const release = fields.optionalString('release');
   if (release !== undefined && !RELEASE.test(release)) throw new FrameError('release is no version');
   return {
     node,
     pid,
     clock,
     partitions,
+    speaks,
     ...(resp !== undefined && { resp }),
     ...(tokensVersion !== undefined && { tokensVersion }),
-    ...(speaks !== undefined && { speaks }),
     ...(release !== undefined && { release }),
   };
 }

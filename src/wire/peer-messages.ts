@@ -6,7 +6,9 @@ import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/driver/peer-message.ts';
 import type { Entry, EntryKind, Message, NodeId, SnapshotMeta, VoteResponse } from '../../raft/types.ts';
 import { decodeBeat, decodeBeatAnswer, encodeBeat, encodeBeatAnswer } from './beats.ts';
-import { BytesIn, BytesOut } from './bytes.ts';
+import type { ByteReader } from '../bytes/byte-reader.ts';
+import { ByteWriter } from '../bytes/byte-writer.ts';
+import { payloadReader, takePayload } from './payload.ts';
 import { FrameError } from './frame.ts';
 
 const MESSAGE_TYPES = [
@@ -33,7 +35,7 @@ const KINDS = [
 /** Payloads stay near this size, so that no frame comes close to the bound however much one turn sends. */
 const PAYLOAD_BYTES_AIM = 8 << 20;
 const NO_NUMBERS: readonly number[] = [];
-const out = new BytesOut();
+const out = new ByteWriter();
 
 /** One turn's messages for one peer, in as few payloads as fit. */
 export function encodePeerMessages(messages: readonly PeerMessage[]): Buffer[] {
@@ -41,9 +43,9 @@ export function encodePeerMessages(messages: readonly PeerMessage[]): Buffer[] {
   out.clear();
   for (const message of messages) {
     encodeOne(message);
-    if (out.length >= PAYLOAD_BYTES_AIM) payloads.push(out.take());
+    if (out.length >= PAYLOAD_BYTES_AIM) payloads.push(takePayload(out));
   }
-  if (out.length > 0) payloads.push(out.take());
+  if (out.length > 0) payloads.push(takePayload(out));
   return payloads;
 }
 
@@ -148,7 +150,7 @@ function encodeMeta(meta: SnapshotMeta): void {
 
 /** Messages of node `from` for node `to`; anything that claims to be between others is refused. */
 export function decodePeerMessages(payload: Uint8Array, from: NodeId, to: NodeId): PeerMessage[] {
-  const input = new BytesIn(payload);
+  const input = payloadReader(payload);
   const messages: PeerMessage[] = [];
   do {
     const message = decodeOne(input);
@@ -162,7 +164,7 @@ export function decodePeerMessages(payload: Uint8Array, from: NodeId, to: NodeId
   return messages;
 }
 
-function decodeOne(input: BytesIn): PeerMessage {
+function decodeOne(input: ByteReader): PeerMessage {
   const kind = input.oneOf(KINDS, 'kind');
   if (kind === 'beat') return decodeBeat(input);
   if (kind === 'beatAnswer') return decodeBeatAnswer(input);
@@ -197,7 +199,7 @@ function decodeOne(input: BytesIn): PeerMessage {
   }
 }
 
-function decodeMessage(input: BytesIn): Message {
+function decodeMessage(input: ByteReader): Message {
   const type = input.oneOf(MESSAGE_TYPES, 'type');
   const from = input.integer('from');
   const to = input.integer('to');
@@ -243,14 +245,14 @@ function decodeMessage(input: BytesIn): Message {
   }
 }
 
-function decodeCommitted(input: BytesIn): Pick<VoteResponse, 'committed'> {
+function decodeCommitted(input: ByteReader): Pick<VoteResponse, 'committed'> {
   const index = input.integer('committed index');
   const term = input.integer('committed term');
   return index === 0 ? {} : { committed: { index, term } };
 }
 
 /** Contiguous, with terms and times that do not decrease: the core relies on it. */
-function decodeEntries(input: BytesIn): Entry[] {
+function decodeEntries(input: ByteReader): Entry[] {
   const entries: Entry[] = [];
   const count = input.count('entries');
   for (let i = 0; i < count; i += 1) {
@@ -265,7 +267,7 @@ function decodeEntries(input: BytesIn): Entry[] {
   return entries;
 }
 
-function decodeEntry(input: BytesIn): Entry {
+function decodeEntry(input: ByteReader): Entry {
   const entry: Entry = {
     index: input.integer('index'),
     term: input.integer('term'),
@@ -280,7 +282,7 @@ function decodeEntry(input: BytesIn): Entry {
   return entry;
 }
 
-function decodeMeta(input: BytesIn): SnapshotMeta {
+function decodeMeta(input: ByteReader): SnapshotMeta {
   const meta: SnapshotMeta = {
     index: input.integer('index'),
     term: input.integer('term'),

@@ -15,7 +15,9 @@ import { type AllowBatch, requestsOf, rowsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { type Command, CommandDecodeError, decodeCommand } from '../limiter/log/command.ts';
 import { encodeCustomers } from '../limiter/log/customer-entry.ts';
-import { BytesIn, BytesOut } from './bytes.ts';
+import type { ByteReader } from '../bytes/byte-reader.ts';
+import { ByteWriter } from '../bytes/byte-writer.ts';
+import { payloadReader, takePayload } from './payload.ts';
 import { FrameError } from './frame.ts';
 
 export interface ForwardedRequest {
@@ -33,7 +35,7 @@ export interface ForwardedRequest {
 /** Stands for a request until the batch is read. */
 const NOT_READ: UserRequest = { userId: '' };
 const NO_CUSTOMERS: ReadonlyMap<number, CustomerRequest> = new Map();
-const out = new BytesOut();
+const out = new ByteWriter();
 const batch = new AllowBatchBuilder();
 
 /** Up to `BATCH_REQUESTS_MAX` rows. None at all asks for a sign of life. */
@@ -66,7 +68,7 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
     out.integers(looks);
     out.byteString(batch.take());
   }
-  return out.take();
+  return takePayload(out);
 }
 
 /** @param places of them among all */
@@ -85,7 +87,7 @@ export function rowsOfForwarded(request: UserRequest): number {
 
 /** @throws FrameError if it is malformed */
 export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
-  const input = new BytesIn(payload);
+  const input = payloadReader(payload);
   const count = input.count('requests');
   const matchedBy: number[] = [];
   const forwarded = Array.from({ length: count }, (_, i) => {
@@ -120,7 +122,7 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
 }
 
 /** By their places among `count` requests. */
-function decodeOperators(input: BytesIn, count: number): ReadonlyMap<number, CustomerRequest> {
+function decodeOperators(input: ByteReader, count: number): ReadonlyMap<number, CustomerRequest> {
   const requests = new Map<number, CustomerRequest>();
   let before = -1;
   for (const place of input.integers('places of operators')) {

@@ -33,6 +33,7 @@ export class PlayedSource implements BackupSource {
       nodes,
       replicas: 3,
       partitions: partitionCount,
+      clusterVersion: 1,
     } as const;
     const { record } = applyMetaCommand(undefined, create, await loadHash32());
     const tokens = { version: 1, entries: [drawToken({ role: 'admin', name: 'x' }, 7).entry] };

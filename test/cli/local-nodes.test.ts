@@ -36,6 +36,7 @@ async function knows(id: number, state: Partial<MetaState>, isRemoved = false): 
     placement: '',
     settledPlacement: '',
     rules: FIRST_RULES,
+    clusterVersion: 1,
     retired: [],
   };
   cache.update({ ...nothing, ...state });
@@ -86,6 +87,7 @@ it('know the newest list of nodes that any of them has been told', async () => {
     rules: FIRST_RULES,
     leaving: [],
     retired: [4],
+    clusterVersion: 1,
   });
   await expect
     .poll(async () => (await localNodes(directory, CONFIG)).members, { timeout: WAIT_MILLIS_MAX })

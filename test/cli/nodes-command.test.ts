@@ -42,7 +42,7 @@ class Node {
 
 /** Asked again where the machine had no time for an answer. */
 const PATIENCE = { timeout: WAIT_MILLIS_MAX };
-const NODE = { pid: null, clock: null };
+const NODE = { pid: null, clock: null, speaks: null, release: null };
 const PARTITION = { id: 0, leader: 1, term: 1, commit: 1, replicas: [] };
 
 function statusOf(

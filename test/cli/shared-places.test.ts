@@ -5,7 +5,7 @@ import type { NodeLabels } from '../../src/api/node-labels.ts';
 import { sharedPlaces } from '../../src/cli/shared-places.ts';
 
 function node(id: number, labels: NodeLabels = {}): ReportedNode {
-  return { id, http: null, pid: null, up: true, clock: null, ...labels };
+  return { id, http: null, pid: null, up: true, clock: null, speaks: null, release: null, ...labels };
 }
 
 function partition(id: number, nodes: readonly number[]): ReportedPartition {

@@ -22,7 +22,7 @@ let reports: number;
 function reportWith(node2: { readonly pid: number; readonly up: boolean }): ClusterReport {
   return {
     self: { id: 1, standing: 'member', refusedBy: [] },
-    nodes: [{ id: 2, http: '127.0.0.1:1', clock: null, ...node2 }],
+    nodes: [{ id: 2, http: '127.0.0.1:1', clock: null, speaks: null, release: null, ...node2 }],
     version: 1,
     settledVersion: 1,
     rules: null,

@@ -40,8 +40,8 @@ export const REPORT: ClusterReport = {
     refusedBy: [{ node: 2, code: 'otherFacts', text: 'why' }],
   },
   nodes: [
-    { id: 1, http: '127.0.0.1:8101', pid: 4711, up: true, clock: 'fit' },
-    { id: 2, http: null, pid: null, up: false, clock: null },
+    { id: 1, http: '127.0.0.1:8101', pid: 4711, up: true, clock: 'fit', speaks: null, release: null },
+    { id: 2, http: null, pid: null, up: false, clock: null, speaks: null, release: null },
   ],
   version: 3,
   settledVersion: 2,
@@ -141,7 +141,7 @@ export class Door {
     done(this.drained);
   };
   readonly upgrades: UpgradeChange[] = [];
-  upgraded: UpgradeResult = { ok: true, version: 13 };
+  upgraded: UpgradeResult = { ok: true, version: 1 };
   readonly upgrade: NodeBehindDoor['upgrade'] = (change, done) => {
     this.upgrades.push(change);
     done(this.upgraded);

@@ -283,15 +283,6 @@ describe('the entry of requests under several limits', () => {
     expect(() => decodeCommand(entryOf([joint({ further })]))).toThrow(message);
   });
 
-  it('is no other kind of entry', () => {
-    const data = entryOf([joint()]);
-    for (const kind of [5, 8]) {
-      expect(() => decodeCommand(Uint8Array.of(kind, ...data.subarray(1)))).toThrow(/a request has/);
-    }
-    const plain = entryOf([{ userId: 'ada' }]);
-    expect(() => decodeCommand(Uint8Array.of(10, ...plain.subarray(1)))).toThrow(/no request is of kind 10/);
-  });
-
   it('is whole, or the batch is as it was before', () => {
     const further = [{ userId: 'ada', ruleId: 'minute', cost: 0 }];
     expect(() => entryOf([joint({ further })])).toThrow(/cost is 0/);

@@ -6,7 +6,7 @@ import type { LogView } from '../../src/limiter/meters/log-snapshot.ts';
 import type { Demand, KeyRun } from '../../src/limiter/meters/meter.ts';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
 import { BlockPool, wordOf } from '../../src/limiter/state/block-pool.ts';
-import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
+import { snapshotReader, snapshotWriter, takeChunk } from '../../src/limiter/state/snapshot-bytes.ts';
 import { RUN_BYTES, StateSize } from '../../src/limiter/state/state-size.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 
@@ -64,12 +64,12 @@ class Model {
 }
 
 function written(view: LogView): Uint8Array {
-  const out = new ByteWriter();
+  const out = snapshotWriter();
   let part = 0;
   const chunks: Uint8Array[] = [];
   do {
     part = view.write(out, START, part);
-    chunks.push(out.take().slice());
+    chunks.push(takeChunk(out).slice());
   } while (part !== 0);
   return Buffer.concat(chunks);
 }
@@ -180,7 +180,7 @@ class Trial {
       view.showCopy(this.#pool.slab(address), wordOf(address));
       const restored = new SlidingLogs(new StateSize());
       restored.add();
-      const input = new ByteReader();
+      const input = snapshotReader();
       input.load(bytes);
       const part = restored.read(0, input, START, 0);
       const again = restored.view();

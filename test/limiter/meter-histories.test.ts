@@ -8,7 +8,7 @@ import type { Rule } from '../../src/api/rule.ts';
 import { capacityOf } from '../../src/api/rule.ts';
 import type { Demand, Meter } from '../../src/limiter/meters/meter.ts';
 import { meterOf } from '../../src/limiter/meters/meter-of.ts';
-import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
+import { snapshotReader, snapshotWriter } from '../../src/limiter/state/snapshot-bytes.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { type NaiveMeter, naiveCapacity, naiveMeterOf, naiveWait, WAIT_MILLIS_MAX } from './naive-meters.ts';
 import { Random } from '../sim/random.ts';
@@ -109,20 +109,20 @@ class Key {
   }
 
   get written(): Uint8Array {
-    const out = new ByteWriter();
+    const out = snapshotWriter();
     const view = this.meter.view();
     view.show(0);
     if (view.write(out, 1_000, 0) !== 0) throw new Error('it does not end with its first part');
-    return out.take().slice();
+    return out.take();
   }
 
   /** Goes on with what was read from a snapshot. */
   restore(): void {
     const { written } = this;
-    const input = new ByteReader();
+    const input = snapshotReader();
     input.load(written);
     this.meter = this.#empty();
-    const isWhole = this.meter.read(0, input, 1_000, 0) === 0 && input.atEnd;
+    const isWhole = this.meter.read(0, input, 1_000, 0) === 0 && input.isAtEnd;
     if (!isWhole) throw new Error('it is not read to its end');
     mustBeSame(this.written, written);
   }

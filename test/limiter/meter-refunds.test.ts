@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Demand, Meter } from '../../src/limiter/meters/meter.ts';
 import { meterOf } from '../../src/limiter/meters/meter-of.ts';
-import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
+import { snapshotReader, snapshotWriter } from '../../src/limiter/state/snapshot-bytes.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { Random } from '../sim/random.ts';
 import { type NaiveMeter, naiveCapacity, naiveMeterOf, naiveWait } from './naive-meters.ts';
@@ -77,18 +77,18 @@ function givenBack({ meter, limit, windowMillis }: Rule, { demand }: Granted, ne
 }
 
 function written(meter: Meter): Uint8Array {
-  const out = new ByteWriter();
+  const out = snapshotWriter();
   const view = meter.view();
   view.show(0);
   view.write(out, 1_000, 0);
-  return out.take().slice();
+  return out.take();
 }
 
 function restored(rule: Rule, bytes: Uint8Array): Meter {
   const meter = emptyMeter(rule);
-  const input = new ByteReader();
+  const input = snapshotReader();
   input.load(bytes);
-  if (meter.read(0, input, 1_000, 0) !== 0 || !input.atEnd) throw new Error('it is not read to its end');
+  if (meter.read(0, input, 1_000, 0) !== 0 || !input.isAtEnd) throw new Error('it is not read to its end');
   return meter;
 }
 

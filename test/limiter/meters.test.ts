@@ -5,7 +5,7 @@ import type { Demand, Meter, MeterView } from '../../src/limiter/meters/meter.ts
 import { meterOf } from '../../src/limiter/meters/meter-of.ts';
 import { capacityOf, type Rule } from '../../src/api/rule.ts';
 import { BlockPool, wordOf } from '../../src/limiter/state/block-pool.ts';
-import { ByteReader, ByteWriter } from '../../src/limiter/state/byte-stream.ts';
+import { snapshotReader, snapshotWriter, takeChunk } from '../../src/limiter/state/snapshot-bytes.ts';
 import { NONE } from '../../src/limiter/state/rows.ts';
 import { StateSize } from '../../src/limiter/state/state-size.ts';
 
@@ -90,14 +90,14 @@ class Trial {
 
   /** What a view writes, part by part, when it is shown something before each. */
   written(show: (view: MeterView) => void): Uint8Array[] {
-    const out = new ByteWriter();
+    const out = snapshotWriter();
     const chunks: Uint8Array[] = [];
     const view = this.meter.view();
     let part = 0;
     do {
       show(view);
       part = view.write(out, START, part);
-      chunks.push(out.take().slice());
+      chunks.push(takeChunk(out).slice());
     } while (part !== 0);
     return chunks;
   }
@@ -185,13 +185,13 @@ describe.each(METERS)('%s', (_, rule) => {
         expect(trial.written((view) => view.showCopy(copies.slab(address), wordOf(address)))).toEqual(chunks);
 
         const restored = new Trial(rule);
-        const input = new ByteReader();
+        const input = snapshotReader();
         let part = 0;
         for (const chunk of chunks) {
           input.load(chunk);
           part = restored.meter.read(0, input, START, part);
         }
-        expect([part, input.atEnd]).toEqual([0, true]);
+        expect([part, input.isAtEnd]).toEqual([0, true]);
         expect(restored.answers(0, end)).toEqual(trial.answers(0, end));
       }),
     );

@@ -1,7 +1,7 @@
 /** A refund takes a remembered grant back, once, and its id grants nothing any more. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
-import { encodeSweep, decodeCommand } from '../../src/limiter/log/command.ts';
+import { encodeSweep, decodeCommand, mayBeSlow } from '../../src/limiter/log/command.ts';
 import {
   chunksOf,
   entryOf,
@@ -154,17 +154,10 @@ describe('a refund', () => {
     expect([...other.machine.inspect()]).toEqual(before);
   });
 
-  it('is read from an entry as it was written, and nothing else is', () => {
+  it('is read from an entry as it was written, and such an entry may take long', () => {
     const mixed: readonly AllowRequest[] = [{ userId: 'bob', ruleId: 'r' }, { userId: 'ada' }];
     const bytes = entryOf([REFUND, ...mixed]);
     expect(decodeCommand(bytes)).toMatchObject({ type: 'allow', batch: { size: 3 } });
-    // The kind of requests alone holds no refund, and that of refunds holds one.
-    expect(() => decodeCommand(Uint8Array.of(5, ...bytes.subarray(1)))).toThrow(/has 24/);
-    expect(() => decodeCommand(Uint8Array.of(8, ...entryOf(mixed).subarray(1)))).toThrow(
-      /no request is of kind 8/,
-    );
-    const at = bytes.indexOf(24);
-    for (const has of [16, 17, 25, 26, 28, 31, 32])
-      expect(() => decodeCommand(bytes.with(at, has))).toThrow(/has \d+/);
+    expect([bytes, entryOf(mixed)].map((each) => mayBeSlow(each))).toEqual([true, false]);
   });
 });

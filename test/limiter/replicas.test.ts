@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CHUNK_BYTES_MAX, InvalidSnapshotError } from '../../src/limiter/state/byte-stream.ts';
+import { CHUNK_BYTES_MAX, InvalidSnapshotError } from '../../src/limiter/state/snapshot-bytes.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { AllowRequest } from '../../src/api/request.ts';

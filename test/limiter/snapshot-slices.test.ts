@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
-import { InvalidSnapshotError } from '../../src/limiter/state/byte-stream.ts';
+import { InvalidSnapshotError } from '../../src/limiter/state/snapshot-bytes.ts';
 import { chunksOf, Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 

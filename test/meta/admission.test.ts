@@ -26,6 +26,7 @@ function stateOf(changes: Partial<MetaState>): MetaState {
     placement: '',
     settledPlacement: '',
     rules: FIRST_RULES,
+    clusterVersion: 1,
     retired: [],
   };
   return { ...state, ...changes };

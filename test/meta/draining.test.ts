@@ -15,7 +15,14 @@ const hash = await loadHash32();
 
 function created(...ids: number[]): MetaRecord {
   const nodes = ids.map((id) => ({ id, incarnation: `of ${id}` }));
-  const command: MetaCommand = { type: 'create', rules: FIRST_RULES, nodes, replicas: 1, partitions: 4 };
+  const command: MetaCommand = {
+    type: 'create',
+    rules: FIRST_RULES,
+    nodes,
+    replicas: 1,
+    partitions: 4,
+    clusterVersion: 1,
+  };
   const { record } = applyMetaCommand(undefined, command, hash);
   if (record === undefined) throw new Error('nothing was created');
   return record;

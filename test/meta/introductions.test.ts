@@ -24,7 +24,7 @@ function created(): MetaRecord {
   const nodes = [1, 2, 3].map(founder);
   const { record } = applyMetaCommand(
     undefined,
-    { type: 'create', rules: FIRST_RULES, nodes, replicas: 3, partitions: 16 },
+    { type: 'create', rules: FIRST_RULES, nodes, replicas: 3, partitions: 16, clusterVersion: 1 },
     hash,
   );
   if (record === undefined) throw new Error('nothing was created');

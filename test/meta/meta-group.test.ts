@@ -35,7 +35,14 @@ function metaGroup(): MetaGroup {
 function createdGroup(): MetaGroup {
   const meta = metaGroup();
   const nodes = [{ id: 1, incarnation: 'one' }];
-  apply(meta, 1, { type: 'create', rules: FIRST_RULES, nodes, replicas: 1, partitions: 16 });
+  apply(meta, 1, {
+    type: 'create',
+    rules: FIRST_RULES,
+    nodes,
+    replicas: 1,
+    partitions: 16,
+    clusterVersion: 1,
+  });
   return meta;
 }
 
@@ -86,7 +93,14 @@ describe('a snapshot of group 0', () => {
       () => {
         const meta = metaGroup();
         const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `of ${id}` }));
-        apply(meta, 1, { type: 'create', rules: FIRST_RULES, nodes, replicas: 1, partitions: 16 });
+        apply(meta, 1, {
+          type: 'create',
+          rules: FIRST_RULES,
+          nodes,
+          replicas: 1,
+          partitions: 16,
+          clusterVersion: 1,
+        });
         apply(meta, 2, { type: 'change', change: { remove: 2 } });
         apply(meta, 3, { type: 'settled', version: 2 });
         apply(meta, 4, { type: 'change', change: { add: { id: 4, http: AT, peer: AT } } });

@@ -26,7 +26,7 @@ function created(...ids: number[]): MetaRecord {
   const nodes = ids.map(founder);
   const { record } = applyMetaCommand(
     undefined,
-    { type: 'create', rules: FIRST_RULES, nodes, replicas: 3, partitions: 16 },
+    { type: 'create', rules: FIRST_RULES, nodes, replicas: 3, partitions: 16, clusterVersion: 1 },
     hash,
   );
   if (record === undefined) throw new Error('nothing was created');
@@ -120,7 +120,14 @@ describe('the list of nodes', () => {
     expect(record.state).toMatchObject({ version: 1, settledVersion: 1, settledNodes: [1, 2, 3] });
     const again = applyMetaCommand(
       record,
-      { type: 'create', rules: FIRST_RULES, nodes: [founder(9)], replicas: 1, partitions: 16 },
+      {
+        type: 'create',
+        rules: FIRST_RULES,
+        nodes: [founder(9)],
+        replicas: 1,
+        partitions: 16,
+        clusterVersion: 1,
+      },
       hash,
     );
     expect(again.record).toBe(record);

@@ -213,6 +213,7 @@ describe('a leader of group 0', () => {
       rules: FIRST_RULES,
       leaving: [LEAVING, GONE].map(node),
       retired: [LEAVING, GONE],
+      clusterVersion: 1,
     };
     const settled: number[] = [];
     const mover = new GroupMover({

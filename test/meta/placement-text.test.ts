@@ -48,6 +48,7 @@ describe('the placement of a cluster', () => {
       rules: FIRST_RULES,
       leaving: [{ id: 1 }],
       retired: [1],
+      clusterVersion: 1,
     } satisfies MetaState;
     placement.update(state);
     expect(rows()).toEqual([[5], [3]]);

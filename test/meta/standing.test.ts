@@ -20,6 +20,7 @@ function stateOf(changes: Partial<MetaState>): MetaState {
     settledNodes: [],
     leaving: [],
     retired: [],
+    clusterVersion: 1,
     placement: '',
     settledPlacement: '',
     rules: FIRST_RULES,

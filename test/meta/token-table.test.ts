@@ -58,6 +58,7 @@ describe('the tokens of group 0', () => {
       nodes,
       replicas: 1,
       partitions: 1,
+      clusterVersion: 1,
     });
     const change = { create: token('aaaaaaaa') };
     const changed = apply(record, { type: 'tokens', change });

@@ -2,7 +2,7 @@
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { type NodeBehind, nodesBehindText } from '../../src/api/upgrade.ts';
-import { UNSAID, VERSIONS, type VersionRange } from '../../src/api/versions.ts';
+import { VERSIONS, type VersionRange } from '../../src/api/versions.ts';
 import { Admission } from '../../src/meta/admission.ts';
 import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';
 import {
@@ -14,31 +14,27 @@ import {
 } from '../../src/meta/meta-form.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
 import { applyMetaCommand, type MetaCommand, type MetaRecord } from '../../src/meta/meta-state.ts';
-import { clusterVersionOf, SpokenVersions } from '../../src/meta/versions.ts';
+import { SpokenVersions } from '../../src/meta/versions.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
-import {
-  type ClusterChange,
-  type ClusterChangeResult,
-  labelResult,
-  nodeChangeResult,
-} from '../../src/wire/cluster-changes.ts';
+import type { ClusterChange, ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
 import type { Hello } from '../../src/wire/hello.ts';
+import { beNextVersion, NEXT, THIS } from '../upgrade/next-version.ts';
 
 const hash = await loadHash32();
-const NEWER = VERSIONS.max + 1;
-const UPGRADE = { type: 'upgrade', change: { version: 13 } } as const;
+/** The cluster is upgraded from this version, 1, to the next one, 2, which is what this process speaks. */
+const NEWER = NEXT.max + 1;
+const UPGRADE = { type: 'upgrade', change: { version: NEXT.max } } as const;
+beNextVersion();
 
-/** By nodes that say nothing of versions, unless it says one. */
-function created(clusterVersion?: number): MetaRecord {
+function created(clusterVersion = THIS.max): MetaRecord {
   const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `of ${id}` }));
-  const versioned = clusterVersion === undefined ? {} : { clusterVersion };
   const command: MetaCommand = {
     type: 'create',
     rules: FIRST_RULES,
     nodes,
     replicas: 1,
     partitions: 4,
-    ...versioned,
+    clusterVersion,
   };
   const { record } = applyMetaCommand(undefined, command, hash);
   if (record === undefined) throw new Error('nothing was created');
@@ -54,30 +50,28 @@ function helloOf(node: number, speaks: VersionRange, incarnation = `of ${node}`)
 }
 
 describe('the version of a cluster', () => {
-  it('is 12 until somebody raises it, where nodes of before created it, and that of those who did otherwise', () => {
-    expect(clusterVersionOf(undefined)).toBe(12);
-    expect(clusterVersionOf(created().state)).toBe(12);
-    expect(clusterVersionOf(created(13).state)).toBe(13);
+  it('is that of those who created it', () => {
+    expect(created(1).state.clusterVersion).toBe(1);
+    expect(created(2).state.clusterVersion).toBe(2);
   });
 
   it('is raised for good; a repetition changes nothing', () => {
-    const { record, refusal } = raised(created(), 13);
-    expect([record && clusterVersionOf(record.state), refusal]).toEqual([13, undefined]);
-    expect(record && raised(record, 13)).toEqual({ record });
-    expect(record && raised(record, 12)).toEqual({ record, refusal: 'lowerVersion' });
+    const { record, refusal } = raised(created(), 2);
+    expect([record?.state.clusterVersion, refusal]).toEqual([2, undefined]);
+    expect(record && raised(record, 2)).toEqual({ record });
+    expect(record && raised(record, 1)).toEqual({ record, refusal: 'lowerVersion' });
     expect(applyMetaCommand(undefined, UPGRADE, hash)).toEqual({
       record: undefined,
       refusal: 'lowerVersion',
     });
   });
 
-  it('is in snapshots, and what was written before it could be said has none', () => {
+  it('is in snapshots', () => {
     const before = created();
-    const { record = before } = raised(before, 13);
+    const { record = before } = raised(before, 2);
     expect(decodeMetaRecord([encodeMeta(record)])).toEqual(record);
     expect(decodeMetaRecord([encodeMeta(before)])).toEqual(before);
-    expect(new TextDecoder().decode(encodeMeta(before))).not.toContain('clusterVersion');
-    for (const clusterVersion of [0, -1, 1.5, '13', null]) {
+    for (const clusterVersion of [0, -1, 1.5, '1', null, undefined]) {
       const bytes = new TextEncoder().encode(
         JSON.stringify({ ...before, state: { ...before.state, clusterVersion } }),
       );
@@ -87,7 +81,7 @@ describe('the version of a cluster', () => {
 
   it('is read as it was commanded', () => {
     expect(decodeMetaCommand(encodeMeta(UPGRADE))).toEqual(UPGRADE);
-    for (const change of [{}, { version: 11 }, { version: '13' }, undefined]) {
+    for (const change of [{}, { version: 0 }, { version: '2' }, undefined]) {
       const bytes = new TextEncoder().encode(JSON.stringify({ type: 'upgrade', change }));
       expect(() => decodeMetaCommand(bytes)).toThrow(MetaDecodeError);
     }
@@ -122,53 +116,49 @@ describe('the version of a cluster', () => {
 describe('a higher version is proposed', () => {
   const { state } = created();
 
-  function answer(heard: readonly Hello[], version = 13): ClusterChangeResult | undefined {
+  function answer(heard: readonly Hello[], version = 2): ClusterChangeResult | undefined {
     const versions = new SpokenVersions(1);
     for (const hello of heard) versions.introduced(hello);
     return versions.answerTo({ type: 'upgrade', change: { version } }, state);
   }
 
   it('if every other node is connected and speaks it', () => {
-    expect(answer([helloOf(2, VERSIONS), helloOf(3, { min: 13, max: NEWER })])).toBeUndefined();
+    expect(answer([helloOf(2, NEXT), helloOf(3, { min: 2, max: NEWER })])).toBeUndefined();
   });
 
   it.each<[string, readonly Hello[], readonly NodeBehind[]]>([
-    ['speaks less', [helloOf(2, UNSAID), helloOf(3, VERSIONS)], [{ node: 2, speaks: 12 }]],
-    ['is not connected', [helloOf(2, VERSIONS)], [{ node: 3 }]],
+    ['speaks less', [helloOf(2, THIS), helloOf(3, NEXT)], [{ node: 2, speaks: 1 }]],
+    ['is not connected', [helloOf(2, NEXT)], [{ node: 3 }]],
     [
       'has another database than the recorded one',
-      [helloOf(2, VERSIONS, 'new'), helloOf(3, VERSIONS)],
+      [helloOf(2, NEXT, 'new'), helloOf(3, NEXT)],
       [{ node: 2 }],
     ],
-    [
-      'went back since',
-      [helloOf(2, VERSIONS), helloOf(3, VERSIONS), helloOf(3, UNSAID)],
-      [{ node: 3, speaks: 12 }],
-    ],
+    ['went back since', [helloOf(2, NEXT), helloOf(3, NEXT), helloOf(3, THIS)], [{ node: 3, speaks: 1 }]],
   ])('and is not if one %s', (_, heard, behind) => {
     expect(answer(heard)).toEqual({ ok: false, reason: 'nodesBehind', behind });
   });
 
   it('and is not while a node that leaves speaks less, or one that was added has said nothing', () => {
     const versions = new SpokenVersions(1);
-    for (const id of [2, 3]) versions.introduced(helloOf(id, VERSIONS));
-    versions.introduced(helloOf(4, UNSAID));
+    for (const id of [2, 3]) versions.introduced(helloOf(id, NEXT));
+    versions.introduced(helloOf(4, THIS));
     const changed = {
       ...state,
       nodes: [...state.nodes, { id: 5 }],
       leaving: [{ id: 4, incarnation: 'of 4' }],
     };
-    expect(versions.behind(changed, 13)).toEqual([{ node: 5 }, { node: 4, speaks: 12 }]);
+    expect(versions.behind(changed, 2)).toEqual([{ node: 5 }, { node: 4, speaks: 1 }]);
     versions.gone(3);
-    expect(versions.behind(changed, 13)).toEqual([{ node: 3 }, { node: 5 }, { node: 4, speaks: 12 }]);
+    expect(versions.behind(changed, 2)).toEqual([{ node: 3 }, { node: 5 }, { node: 4, speaks: 1 }]);
   });
 
-  it('by nobody if the cluster is there already: nodes of before must not meet the command', () => {
-    expect(answer([], 12)).toEqual({ ok: true, version: 12 });
+  it('by nobody if the cluster is there already', () => {
+    expect(answer([], 1)).toEqual({ ok: true, version: 1 });
     const versions = new SpokenVersions(1);
-    const upgraded = { ...state, clusterVersion: 13 };
-    expect(versions.answerTo(UPGRADE, upgraded)).toEqual({ ok: true, version: 13 });
-    const lower = { type: 'upgrade', change: { version: 12 } } as const;
+    const upgraded = { ...state, clusterVersion: 2 };
+    expect(versions.answerTo(UPGRADE, upgraded)).toEqual({ ok: true, version: 2 });
+    const lower = { type: 'upgrade', change: { version: 1 } } as const;
     expect(versions.answerTo(lower, upgraded)).toEqual({ ok: false, reason: 'lowerVersion' });
   });
 
@@ -176,15 +166,15 @@ describe('a higher version is proposed', () => {
     const versions = new SpokenVersions(1);
     const add = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
     const change: ClusterChange = { type: 'change', change: { add } };
-    const upgraded = { ...state, clusterVersion: 13 };
+    const upgraded = { ...state, clusterVersion: 2 };
     expect(versions.answerTo(change, upgraded)).toBeUndefined();
-    versions.refused(helloOf(4, UNSAID));
+    versions.refused(helloOf(4, THIS));
     expect(versions.answerTo(change, upgraded)).toEqual({ ok: false, reason: 'olderNode' });
     // It was added already, and this is a repetition.
     const nodes = [...upgraded.nodes, { id: 4 }];
     expect(versions.answerTo(change, { ...upgraded, nodes })).toBeUndefined();
     expect(versions.answerTo({ type: 'change', change: { remove: 3 } }, upgraded)).toBeUndefined();
-    versions.introduced(helloOf(4, VERSIONS));
+    versions.introduced(helloOf(4, NEXT));
     expect(versions.answerTo(change, upgraded)).toBeUndefined();
   });
 
@@ -192,17 +182,17 @@ describe('a higher version is proposed', () => {
     const versions = new SpokenVersions(1);
     const add = { id: 1_000, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
     const asked = (): unknown =>
-      versions.answerTo({ type: 'change', change: { add } }, { ...state, clusterVersion: 13 });
-    versions.refused(helloOf(add.id, UNSAID));
-    for (let id = 10; id < 73; id += 1) versions.refused(helloOf(id, UNSAID));
+      versions.answerTo({ type: 'change', change: { add } }, { ...state, clusterVersion: 2 });
+    versions.refused(helloOf(add.id, THIS));
+    for (let id = 10; id < 73; id += 1) versions.refused(helloOf(id, THIS));
     expect(asked()).toEqual({ ok: false, reason: 'olderNode' });
-    versions.refused(helloOf(73, UNSAID));
+    versions.refused(helloOf(73, THIS));
     expect(asked()).toBeUndefined();
   });
 
   it('and who is behind is told by name', () => {
-    expect(nodesBehindText([{ node: 2, speaks: 12 }, { node: 3 }], 13)).toMatch(
-      /^node 2 speaks 12, node 3 is not connected: start it with a quorate that speaks version 13/,
+    expect(nodesBehindText([{ node: 2, speaks: 1 }, { node: 3 }], 2)).toMatch(
+      /^node 2 speaks 1, node 3 is not connected: start it with a quorate that speaks version 2/,
     );
   });
 });
@@ -217,7 +207,7 @@ function asking(leaderSpeaks: VersionRange): {
   const asked: ClusterChange[] = [];
   const versions = new SpokenVersions(1);
   versions.introduced(helloOf(2, leaderSpeaks));
-  versions.introduced(helloOf(3, VERSIONS));
+  versions.introduced(helloOf(3, NEXT));
   const meta = {
     isLeader: false,
     leader: 2,
@@ -236,27 +226,27 @@ function asking(leaderSpeaks: VersionRange): {
 
 describe('a change that the leader of group 0 does not know', () => {
   it('is not handed to it, which would close the connection: who asks is told who is behind', () => {
-    const { forwarder, sent, asked } = asking(UNSAID);
+    const { forwarder, sent, asked } = asking(THIS);
     const told: ClusterChangeResult[] = [];
     forwarder.change(UPGRADE, (result) => told.push(result));
-    expect(told).toEqual([{ ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: 12 }] }]);
+    expect(told).toEqual([{ ok: false, reason: 'nodesBehind', behind: [{ node: 2, speaks: 1 }] }]);
     expect([sent, asked]).toEqual([[], []]);
     forwarder.change({ type: 'drain', change: { node: 3, isDraining: true } }, () => undefined);
     expect(sent).toEqual(['change']);
   });
 
   it('is not handed to one that speaks less than the cluster is to be raised to', () => {
-    const { forwarder, sent } = asking(VERSIONS);
+    const { forwarder, sent } = asking(NEXT);
     const told: ClusterChangeResult[] = [];
-    const version = VERSIONS.max + 1;
+    const version = NEXT.max + 1;
     forwarder.change({ type: 'upgrade', change: { version } }, (result) => told.push(result));
-    const behind = [2, 3].map((node) => ({ node, speaks: VERSIONS.max }));
+    const behind = [2, 3].map((node) => ({ node, speaks: NEXT.max }));
     expect(told).toEqual([{ ok: false, reason: 'nodesBehind', behind }]);
     expect(sent).toEqual([]);
   });
 
   it('is handed on if it does', () => {
-    const { forwarder, sent } = asking(VERSIONS);
+    const { forwarder, sent } = asking(NEXT);
     forwarder.change(UPGRADE, () => undefined);
     expect(sent).toEqual(['change']);
   });
@@ -269,15 +259,15 @@ function admission(): Admission {
 describe('who speaks less than the version of the cluster', () => {
   it('is welcome before it is raised, and refused after, with what to do', () => {
     const one = admission();
-    expect(one.refusalOf(helloOf(2, UNSAID))).toBeUndefined();
-    expect(one.helloTo(2).speaks).toEqual(VERSIONS);
-    one.update({ ...created().state, clusterVersion: 13 }, []);
-    expect(one.refusalOf(helloOf(2, VERSIONS))).toBeUndefined();
-    expect(one.helloTo(2).speaks).toEqual({ min: 13, max: VERSIONS.max });
-    expect(one.refusalOf(helloOf(2, UNSAID))).toEqual({
+    expect(one.refusalOf(helloOf(2, THIS))).toBeUndefined();
+    expect(one.helloTo(2).speaks).toEqual(NEXT);
+    one.update({ ...created().state, clusterVersion: 2 }, []);
+    expect(one.refusalOf(helloOf(2, NEXT))).toBeUndefined();
+    expect(one.helloTo(2).speaks).toEqual({ min: 2, max: 2 });
+    expect(one.refusalOf(helloOf(2, THIS))).toEqual({
       code: 'otherVersion',
       text:
-        'node 2 speaks version 12, and node 1 of this cluster 13 to 14: start node 2 with a newer quorate, ' +
+        'node 2 speaks version 1, and node 1 of this cluster 2: start node 2 with a newer quorate, ' +
         'for after `quorate upgrade finish` there is no way back to a version of before',
     });
   });
@@ -285,36 +275,7 @@ describe('who speaks less than the version of the cluster', () => {
   it('is the one to be replaced, whoever refuses', () => {
     const { text } = admission().refusalOf(helloOf(2, { min: NEWER, max: NEWER + 1 })) ?? {};
     expect(text).toContain(
-      `node 1 speaks version 12 to 14, and node 2 of this cluster ${NEWER} to ${NEWER + 1}: start node 1 with`,
+      `node 1 speaks version 1 to 2, and node 2 of this cluster ${NEWER} to ${NEWER + 1}: start node 1 with`,
     );
-  });
-});
-
-describe('labels', () => {
-  const label: ClusterChange = { type: 'label', change: { node: 3, zone: 'a' } };
-  const address = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
-  const add: ClusterChange = { type: 'change', change: { add: { ...address, host: 'h' } } };
-
-  it('come into no log that a node of before may read', () => {
-    const versions = new SpokenVersions(1);
-    const { state } = created(13);
-    const tooEarly = { ok: false, reason: 'labelsTooEarly' };
-    for (const change of [label, add]) {
-      expect(versions.answerTo(change, state)).toEqual(tooEarly);
-      expect(versions.answerTo(change, { ...state, clusterVersion: 14 })).toBeUndefined();
-    }
-    expect(versions.answerTo({ type: 'change', change: { add: address } }, state)).toBeUndefined();
-  });
-
-  it('are handed to no leader that would take no notice of them', () => {
-    const { forwarder, sent } = asking({ min: 12, max: 13 });
-    const told: unknown[] = [];
-    forwarder.change(label, (result) => told.push(labelResult(result)));
-    forwarder.change(add, (result) => told.push(nodeChangeResult(result)));
-    const tooEarly = { ok: false, reason: 'labelsTooEarly' };
-    expect([told, sent]).toEqual([[tooEarly, tooEarly], []]);
-    const { forwarder: other, sent: handedOn } = asking(VERSIONS);
-    for (const change of [label, add]) other.change(change, () => undefined);
-    expect(handedOn).toEqual(['change', 'change']);
   });
 });

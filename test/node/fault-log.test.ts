@@ -4,7 +4,7 @@ import { FAULT_PARTITIONS_MAX, FAULTS_MAX } from '../../src/api/live.ts';
 import { FaultLog } from '../../src/node/fault-log.ts';
 
 function nodeOf(id: number, changes: Partial<ReportedNode> = {}): ReportedNode {
-  return { id, http: null, pid: null, up: true, clock: 'fit', ...changes };
+  return { id, http: null, pid: null, up: true, clock: 'fit', speaks: null, release: null, ...changes };
 }
 
 /** @param leaders by partition */

@@ -19,6 +19,7 @@ function state(ids: readonly number[], more: Partial<MetaState> = {}): MetaState
     placement: '',
     settledPlacement: '',
     rules: FIRST_RULES,
+    clusterVersion: 1,
     ...more,
   };
 }

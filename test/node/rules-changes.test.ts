@@ -18,6 +18,7 @@ const STATE: MetaState = {
   rules: validateRuleTable({ version: 5, rules }),
   leaving: [],
   retired: [],
+  clusterVersion: 1,
 };
 
 function table(version: number): RuleTable {
@@ -85,7 +86,7 @@ class Node {
   hear(partition: number, rulesVersion: number): void {
     const position = { isLeader: true, term: 1, commit: 9, applied: 9, lastIndex: 9, members: [] };
     const partitions = [{ partition, rulesVersion, ...position }];
-    this.changes.heard({ node: 2, pid: 1, clock: 'fit', partitions });
+    this.changes.heard({ node: 2, pid: 1, clock: 'fit', partitions, speaks: 1 });
   }
 }
 

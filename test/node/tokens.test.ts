@@ -19,6 +19,7 @@ const NOBODY: MetaState = {
   settledNodes: [1, 2, 3],
   leaving: [],
   retired: [],
+  clusterVersion: 1,
 };
 
 /** Node 1 of three, with a group 0 that does at once what it is asked. */
@@ -47,7 +48,8 @@ class Played {
   }
 
   heard(...nodes: number[]): void {
-    const told = { pid: 1, clock: 'fit', partitions: [], tokensVersion: this.tokens.version } as const;
+    const { version: tokensVersion } = this.tokens;
+    const told = { pid: 1, clock: 'fit', partitions: [], speaks: 1, tokensVersion } as const;
     for (const node of nodes) this.tokens.heard({ node, ...told });
     this.tokens.tick();
   }

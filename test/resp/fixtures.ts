@@ -15,13 +15,14 @@ import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { type Decoded, decodeReplies } from './decode-replies.ts';
 
+const UNSAID = { speaks: null, release: null };
 /** Node 1 leads partitions 0 and 1, node 2 leads 2, and nobody leads 3. Node 3 has no such door. */
 export const REPORT: ClusterReport = {
   self: { id: 1, standing: 'member', refusedBy: [] },
   nodes: [
-    { id: 1, http: '127.0.0.1:8101', resp: '127.0.0.1:10101', pid: 1, up: true, clock: 'fit' },
-    { id: 2, http: '127.0.0.1:8102', resp: '127.0.0.1:10102', pid: 2, up: true, clock: 'fit' },
-    { id: 3, http: '127.0.0.1:8103', resp: null, pid: 3, up: true, clock: 'fit' },
+    { id: 1, http: '127.0.0.1:8101', resp: '127.0.0.1:10101', pid: 1, up: true, clock: 'fit', ...UNSAID },
+    { id: 2, http: '127.0.0.1:8102', resp: '127.0.0.1:10102', pid: 2, up: true, clock: 'fit', ...UNSAID },
+    { id: 3, http: '127.0.0.1:8103', resp: null, pid: 3, up: true, clock: 'fit', ...UNSAID },
   ],
   version: 7,
   settledVersion: 7,

@@ -11,11 +11,6 @@ export class EntryBytes {
     return this.#bytes.length;
   }
 
-  /** The byte that is read next; there must be one. */
-  get next(): number {
-    return this.#bytes.readUInt8(this.#at);
-  }
-
   readonly byte = (): number => this.#bytes.readUInt8(this.#at++);
 
   readonly integer = (): number => {

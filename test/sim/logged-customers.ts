@@ -2,7 +2,7 @@
 import type { LimitOverride } from '../../src/api/customer.ts';
 import { EntryBytes } from './entry-bytes.ts';
 
-const CUSTOMERS = 12;
+const CUSTOMERS = 4;
 const BLOCKS = [undefined, false, true];
 
 /** What an operator wants of a key. */

@@ -2,7 +2,7 @@
 import { connect, createServer, type Server, Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, vi } from 'vitest';
-import { agreedVersion, noCommonVersionText, UNSAID, VERSIONS } from '../../src/api/versions.ts';
+import { agreedVersion, noCommonVersionText, VERSIONS } from '../../src/api/versions.ts';
 import { clusterTag, encodeFrame, FrameError, type FrameType } from '../../src/wire/frame.ts';
 import { pack } from '../../src/wire/fields.ts';
 import {
@@ -234,7 +234,7 @@ export class RawServer {
     this.#server = createServer({ pauseOnConnect: true }, (socket) => {
       socket.on('error', () => {});
       this.sockets.push(socket);
-      if (isPolite) socket.write(frameOf('welcome', encodeWelcome({ incarnation: 'raw', speaks: UNSAID })));
+      if (isPolite) socket.write(frameOf('welcome', encodeWelcome({ incarnation: 'raw', speaks: VERSIONS })));
       onConnection(socket);
     });
   }
@@ -265,7 +265,19 @@ export function frameOf(type: FrameType, payload: Uint8Array | string, clusterId
 export function helloFrame(from: unknown, to: unknown, clusterId = CLUSTER): Buffer {
   return frameOf(
     'hello',
-    pack([from, `incarnation ${String(from)}`, to, null, 'facts', null, null, null, null]),
+    pack([
+      from,
+      `incarnation ${String(from)}`,
+      to,
+      null,
+      'facts',
+      null,
+      null,
+      null,
+      null,
+      VERSIONS.min,
+      VERSIONS.max,
+    ]),
     clusterId,
   );
 }

@@ -1,8 +1,8 @@
 /** What two nodes of one version or of two speak with each other, and that those without a common one refuse each other and say why. */
 import { describe, expect, it } from 'vitest';
-import { UNSAID, VERSIONS, type VersionRange } from '../../src/api/versions.ts';
-import { pack } from '../../src/wire/fields.ts';
-import { clusterTag, encodeFrame, FrameDecoder } from '../../src/wire/frame.ts';
+import { VERSIONS, type VersionRange } from '../../src/api/versions.ts';
+import type { PeerAddress } from '../../src/transport/tcp-transport.ts';
+import { clusterTag, encodeFrame, FrameDecoder, HANDSHAKE_VERSION } from '../../src/wire/frame.ts';
 import { decodeHello, encodeHello, encodeWelcome, type Hello } from '../../src/wire/hello.ts';
 import {
   CLUSTER,
@@ -26,6 +26,15 @@ const versionOf = (frame: Buffer): number => frame.readUInt8(2);
 
 const framed = (hello: Hello): Buffer => frameOf('hello', encodeHello(hello));
 
+/** Node 1, of the next version. */
+async function nextPeer(...peers: readonly (readonly [number, PeerAddress])[]): Promise<Peer> {
+  const peer = new Peer(1, new Map(peers));
+  peer.gate.versions = NEXT;
+  cleanup.add(() => peer.transport.close());
+  await peer.transport.start(peer.handlers);
+  return peer;
+}
+
 async function pair(one: VersionRange, two: VersionRange): Promise<readonly [Peer, Peer]> {
   const peers = new Map([
     [1, await freeAddress()],
@@ -44,17 +53,19 @@ async function pair(one: VersionRange, two: VersionRange): Promise<readonly [Pee
   return [a, b];
 }
 
-const THIS_ALONE: VersionRange = { min: VERSIONS.max, max: VERSIONS.max };
-const NEWER: VersionRange = { min: VERSIONS.max, max: VERSIONS.max + 1 };
+/** What the next version will speak. */
+const NEXT: VersionRange = { min: VERSIONS.min, max: VERSIONS.max + 1 };
+const NEXT_ALONE: VersionRange = { min: NEXT.max, max: NEXT.max };
+const AFTER_NEXT: VersionRange = { min: NEXT.max, max: NEXT.max + 1 };
 
 describe('two nodes', () => {
   it.each<[string, VersionRange, VersionRange]>([
-    ['of the version before', UNSAID, UNSAID],
-    ['of which the first is of the version before', UNSAID, VERSIONS],
-    ['of which the second is of the version before', VERSIONS, UNSAID],
     ['of this version', VERSIONS, VERSIONS],
-    ['of which one knows already that the cluster is at this version', THIS_ALONE, VERSIONS],
-    ['of which one is newer than this', VERSIONS, NEWER],
+    ['of which the first is of the version before', VERSIONS, NEXT],
+    ['of which the second is of the version before', NEXT, VERSIONS],
+    ['of the next version', NEXT, NEXT],
+    ['of which one knows already that the cluster is at the next version', NEXT_ALONE, NEXT],
+    ['of which one is newer than the next', NEXT, AFTER_NEXT],
   ])('%s hear each other', async (_, one, two) => {
     const [a, b] = await pair(one, two);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
@@ -64,14 +75,12 @@ describe('two nodes', () => {
   });
 
   it.each<[string, VersionRange, VersionRange]>([
-    ['the cluster is upgraded', THIS_ALONE, UNSAID],
-    ['one is two versions ahead', UNSAID, NEWER],
+    ['the cluster is upgraded', NEXT_ALONE, VERSIONS],
+    ['one is two versions ahead', VERSIONS, AFTER_NEXT],
   ])('without a common version refuse each other: %s', async (_, one, two) => {
     const [a, b] = await pair(one, two);
-    // Who speaks 12 only knows no such code, and is told the text under another.
-    const codes = [one, two].map(({ max }) => (max === 12 ? 'otherFacts' : 'otherVersion'));
-    await until('node 1 is refused', () => a.count(`refused by 2: ${codes[0]}`) > 0);
-    await until('node 2 is refused', () => b.count(`refused by 1: ${codes[1]}`) > 0);
+    await until('node 1 is refused', () => a.count('refused by 2: otherVersion') > 0);
+    await until('node 2 is refused', () => b.count('refused by 1: otherVersion') > 0);
     expect([...a.events, ...b.events].filter((event) => /connected/.test(event))).toEqual([]);
     expect([a.count('unwelcome 2: otherVersion') > 0, b.count('unwelcome 1: otherVersion') > 0]).toEqual([
       true,
@@ -80,19 +89,19 @@ describe('two nodes', () => {
   });
 
   it('part when one of them hears that the cluster is upgraded, and the other speaks less', async () => {
-    const [a, b] = await pair(VERSIONS, UNSAID);
+    const [a, b] = await pair(NEXT, VERSIONS);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
-    a.gate.versions = THIS_ALONE;
+    a.gate.versions = NEXT_ALONE;
     a.transport.recheck();
     await until('both have lost the other', () => !a.transport.isConnected(2) && !b.transport.isConnected(1));
-    await until('node 2 is told why', () => b.count('refused by 1: otherFacts') > 0);
+    await until('node 2 is told why', () => b.count('refused by 1: otherVersion') > 0);
     expect(a.count('connected 2')).toBe(1);
   });
 
   it('stay connected when one of them hears that the cluster is upgraded, and both speak that', async () => {
-    const [a, b] = await pair(VERSIONS, VERSIONS);
+    const [a, b] = await pair(NEXT, NEXT);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
-    a.gate.versions = THIS_ALONE;
+    a.gate.versions = NEXT_ALONE;
     a.transport.recheck();
     await expectUnharmed(a, b, 'still here');
     expect(a.send(2, 'still there')).toBe(true);
@@ -102,9 +111,9 @@ describe('two nodes', () => {
 
 describe('the frames of a connection', () => {
   it.each<[VersionRange, number]>([
-    [UNSAID, 12],
     [VERSIONS, VERSIONS.max],
-    [{ min: VERSIONS.max, max: 200 }, VERSIONS.max],
+    [NEXT, NEXT.max],
+    [{ min: NEXT.max, max: 200 }, NEXT.max],
   ])(
     'bear the version of the handshake in it, and after it the one agreed on: with %j %i',
     async (speaks, agreed) => {
@@ -114,17 +123,10 @@ describe('the frames of a connection', () => {
         (socket) => socket.on('data', (bytes: Buffer) => said.push(bytes)).resume(),
         { isPolite: false },
       );
-      const a = await Peer.start(
-        cleanup,
-        1,
-        new Map([
-          [1, await freeAddress()],
-          [2, server.address],
-        ]),
-      );
+      const a = await nextPeer([1, await freeAddress()], [2, server.address]);
       await until('it says hello', () => said.length > 0);
       const [hello] = said.splice(0);
-      expect(versionOf(hello ?? Buffer.alloc(3))).toBe(12);
+      expect(versionOf(hello ?? Buffer.alloc(3))).toBe(HANDSHAKE_VERSION);
       server.sockets[0]?.write(frameOf('welcome', encodeWelcome({ incarnation: incarnationOf(2), speaks })));
       await a.connectedTo(2);
       expect(a.send(2, 'x')).toBe(true);
@@ -135,7 +137,7 @@ describe('the frames of a connection', () => {
 
   it('are taken under the number that was agreed on, and under no other', async () => {
     const address = await freeAddress();
-    const a = await Peer.start(cleanup, 1, new Map([[1, address]]));
+    const a = await nextPeer([1, address]);
     const peer = await RawServer.start(cleanup);
     const hello: Hello = {
       node: 7,
@@ -143,37 +145,26 @@ describe('the frames of a connection', () => {
       target: 1,
       facts: 'facts',
       peer: peer.address,
-      speaks: VERSIONS,
+      speaks: NEXT,
     };
     const right = new RawClient(cleanup, address);
-    right.write(framed(hello), encodeFrame('requests', Buffer.from('right'), TAG, VERSIONS.max));
+    right.write(framed(hello), encodeFrame('requests', Buffer.from('right'), TAG, NEXT.max));
     await until('it is heard', () => a.textsFrom(7).includes('right'));
     const wrong = new RawClient(cleanup, address);
-    wrong.write(framed(hello), encodeFrame('requests', Buffer.from('wrong'), TAG, 12));
+    wrong.write(framed(hello), encodeFrame('requests', Buffer.from('wrong'), TAG, VERSIONS.max));
     await wrong.closed();
     const before = new RawClient(cleanup, address);
     before.write(
-      framed({ ...hello, speaks: UNSAID }),
-      encodeFrame('requests', Buffer.from('before'), TAG, 12),
+      framed({ ...hello, speaks: VERSIONS }),
+      encodeFrame('requests', Buffer.from('before'), TAG, VERSIONS.max),
     );
     await until('it is heard', () => a.textsFrom(7).includes('before'));
     expect(a.textsFrom(7)).not.toContain('wrong');
   });
 
-  it('of one who says nothing of versions are those of version 12', async () => {
-    const address = await freeAddress();
-    const a = await Peer.start(cleanup, 1, new Map([[1, address]]));
-    const peer = await RawServer.start(cleanup);
-    const { host, port } = peer.address;
-    const silent = frameOf('hello', pack([7, 'seven', 1, null, 'facts', host, port, null, null]));
-    new RawClient(cleanup, address).write(silent, frameOf('requests', 'as ever'));
-    await until('it is heard', () => a.textsFrom(7).length > 0);
-    expect(a.textsFrom(7)).toEqual(['as ever']);
-  });
-
-  it('begin with a hello that version 12 can read', async () => {
+  it('begin with a hello that the first version can read', async () => {
     const decoded: Hello[] = [];
     new FrameDecoder(TAG).push(helloFrame(7, 1), ({ payload }) => decoded.push(decodeHello(payload)));
-    expect(decoded).toMatchObject([{ node: 7, speaks: { min: 12, max: 12 } }]);
+    expect(decoded).toMatchObject([{ node: 7, speaks: VERSIONS }]);
   });
 });

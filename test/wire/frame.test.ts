@@ -106,7 +106,7 @@ describe('a bad frame', () => {
   it.each([
     ['magic', changed((f) => f.writeUInt16BE(0x4745, 0)), 'not a Quorate frame (magic 0x4745)'],
     ['an HTTP request', Buffer.from('GET / HTTP/1.1\r\nhost: a\r\n\r\n'), 'not a Quorate frame'],
-    ['version', changed((f) => f.writeUInt8(1, 2)), 'protocol version 1, expected 12'],
+    ['version', changed((f) => f.writeUInt8(12, 2)), 'protocol version 12, expected 1'],
     [
       'another cluster',
       encodeFrame('status', new Uint8Array(3), clusterTag('cluster-b')),

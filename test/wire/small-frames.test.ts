@@ -70,14 +70,15 @@ const KINDS = {
     encode: encodeNodeReport,
     decode: (payload) => decodeNodeReport(2, payload),
     samples: [
-      { node: 2, pid: 4711, clock: 'fit', partitions: [] },
-      { node: 2, pid: 4711, clock: 'fit', partitions: [], resp: { host: '::1', port: 65_535 } },
-      { node: 2, pid: 4711, clock: 'fit', partitions: [], tokensVersion: 3 },
+      { node: 2, pid: 4711, clock: 'fit', partitions: [], speaks: 1 },
+      { node: 2, pid: 4711, clock: 'fit', partitions: [], speaks: 1, resp: { host: '::1', port: 65_535 } },
+      { node: 2, pid: 4711, clock: 'fit', partitions: [], speaks: 2, tokensVersion: 3, release: '1.0.0' },
       {
         node: 2,
         pid: 1,
         clock: 'slow',
         partitions: [PARTITION, { ...PARTITION, isLeader: false, members: [] }],
+        speaks: 1,
       },
     ],
     wrong: [
@@ -90,6 +91,8 @@ const KINDS = {
       [1, 0, [[3, true, 4, 9, 8, 10, 3, []]], null, null],
       [1, 0, [], 'h/', 7],
       [1, 0, [], 'h', 65_536],
+      [1, 0, [], null, null, null, null, null],
+      [1, 0, [], null, null, null, 1, 'of today'],
     ],
   }),
   usage: kind<UsageQuestion>({

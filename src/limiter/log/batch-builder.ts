@@ -14,17 +14,12 @@ import type { CustomerGuard } from '../../api/customer.ts';
 import type { RefundRequest } from '../../api/refund.ts';
 import type { BatchedRequest } from '../../api/user-request.ts';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
+import { ByteWriter } from '../../bytes/byte-writer.ts';
 import { assert } from '../assert.ts';
 import { DEFAULT_RULE } from '../rules.ts';
-import { BATCH_REQUESTS_MAX, GUARDED, HAS, HAS_OF_REFUND, rowsOf } from './batch.ts';
-import { Bytes } from './bytes.ts';
-import { kindOf } from './kinds.ts';
-
-/** Of the kind, the count, and the number of rule ids. */
-const HEAD_BYTES_MAX = 1 + 3 + 3;
-/** Of the integers of a row, with the lengths of its texts. */
-const INTEGERS_BYTES_MAX = 1 + 2 + 3 + 3 + 8 + 2 + 7;
-const ROW_BYTES_MAX = INTEGERS_BYTES_MAX + KEY_BYTES_MAX + REQUEST_ID_BYTES_MAX;
+import { BATCH_REQUESTS_MAX, COLUMN, COLUMNS, rowsOf } from './batch.ts';
+import { BatchColumn } from './batch-column.ts';
+import { KIND_BATCH } from './kinds.ts';
 
 /**
  * @example
@@ -34,12 +29,11 @@ const ROW_BYTES_MAX = INTEGERS_BYTES_MAX + KEY_BYTES_MAX + REQUEST_ID_BYTES_MAX;
  * const data = builder.take();
  */
 export class AllowBatchBuilder {
-  readonly #rows = new Bytes();
-  readonly #head = new Bytes();
+  readonly #head = new ByteWriter();
+  readonly #columns = Array.from({ length: COLUMNS }, () => new BatchColumn());
+  /** Those that are there, by bit. The others are empty. */
+  #there = 0;
   #size = 0;
-  #hasRefunds = false;
-  #hasJoint = false;
-  #isGuarded = false;
   #ruleIds: string[] = [];
   readonly #ruleIndexOf = new Map<string, number>();
 
@@ -54,91 +48,104 @@ export class AllowBatchBuilder {
    */
   add(request: BatchedRequest): void {
     assert(this.#size + rowsOf(request) <= BATCH_REQUESTS_MAX, 'the batch is full');
-    const rowsLength = this.#rows.length;
     const size = this.#size;
+    const there = this.#there;
+    this.#mark();
     try {
       if (request.ask === 'refund') this.#addRefund(request);
       else this.#addAllow(request);
     } catch (error) {
       // Nothing of it stays.
-      this.#rows.length = rowsLength;
+      for (let i = 0; i < COLUMNS; i += 1) {
+        if ((there & (1 << i)) === 0) this.#columns[i]!.clear();
+        else this.#columns[i]!.reset();
+      }
+      this.#there = there;
       this.#size = size;
       throw error;
     }
   }
 
-  #addAllow(request: AllowRequest): void {
-    const { guard, askedDigest } = request;
-    if (guard !== undefined) this.#addGuard(guard);
-    if (askedDigest === undefined) this.#addRow(request, 0);
-    else this.#addJoint(request, askedDigest);
-    if (guard !== undefined) this.#isGuarded = true;
-  }
-
-  #addGuard({ userId, version }: CustomerGuard): void {
-    assert(userId !== '' && isBoundedInteger(version, 0, Number.MAX_SAFE_INTEGER), 'a guard has a key');
-    const rows = this.#rows;
-    rows.reserve(1 + 2 + KEY_BYTES_MAX + 8);
-    rows.byte(GUARDED);
-    rows.text(userId, KEY_BYTES_MAX);
-    rows.integer(version);
+  #mark(): void {
+    for (let i = 0; this.#there >> i !== 0; i += 1)
+      if ((this.#there & (1 << i)) !== 0) this.#columns[i]!.mark();
   }
 
   #addRefund({ userId, requestId }: RefundRequest): void {
-    assert(userId !== '' && requestId !== '', 'texts are not empty');
-    const rows = this.#rows;
-    rows.reserve(ROW_BYTES_MAX);
-    rows.byte(HAS_OF_REFUND);
-    rows.text(userId, KEY_BYTES_MAX);
-    rows.text(requestId, REQUEST_ID_BYTES_MAX);
-    this.#hasRefunds = true;
-    this.#size += 1;
+    const row = this.#addKey(userId);
+    this.#addRequestId(row, requestId);
+    this.#at(COLUMN.refund, row).flag(true);
   }
 
-  #addJoint(request: AllowRequest, askedDigest: number): void {
+  #addAllow(request: AllowRequest): void {
+    const { requestId, timestampMillis, askedDigest, guard } = request;
+    const row = this.#addLimit(request);
+    if (timestampMillis !== undefined) {
+      const isSound = isBoundedInteger(timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
+      assert(isSound, 'timestampMillis is {}', timestampMillis);
+      this.#at(COLUMN.timestamp, row).integer(timestampMillis + 1);
+    }
+    if (requestId !== undefined) this.#addRequestId(row, requestId);
+    if (guard !== undefined) this.#addGuard(row, guard);
+    if (askedDigest !== undefined) this.#addMatched(row, request, askedDigest);
+  }
+
+  #addMatched(row: number, request: AllowRequest, askedDigest: number): void {
     assert(isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX), 'what was asked is {}', askedDigest);
     const { ifRemembered = false, further = [] } = request;
     assert(!ifRemembered || request.requestId !== undefined, 'what is remembered has an id');
-    this.#addRow(request, ifRemembered ? HAS.askedDigest | HAS.ifRemembered : HAS.askedDigest);
-    this.#rows.integer(askedDigest);
-    if (!ifRemembered) for (const limit of further) this.#addRow(limit, HAS.further);
-    this.#hasJoint = true;
+    this.#at(COLUMN.askedDigest, row).integer(askedDigest);
+    if (ifRemembered) {
+      this.#at(COLUMN.ifRemembered, row).flag(true);
+      return;
+    }
+    if (further.length === 0) return;
+    this.#at(COLUMN.further, row).integer(further.length);
+    for (const limit of further) this.#addLimit(limit);
   }
 
-  /** @param more of what the row has */
-  #addRow(row: AllowRequest | FurtherLimit, more: number): void {
-    const { userId, ruleId, cost = 1, timestampMillis, requestId } = row as AllowRequest;
-    assert(userId !== '' && ruleId !== '' && requestId !== '', 'texts are not empty');
+  /** Returns the row, which is a new one. */
+  #addLimit({ userId, ruleId, cost = 1 }: AllowRequest | FurtherLimit): number {
+    assert(ruleId !== '', 'texts are not empty');
     assert(isBoundedInteger(cost, 1, COST_MAX), 'cost is {}', cost);
-    assert(
-      timestampMillis === undefined || isBoundedInteger(timestampMillis, 0, TIMESTAMP_MILLIS_MAX),
-      'timestampMillis is {}',
-      timestampMillis,
-    );
     const ruleIndex = this.#indexOfRule(ruleId ?? DEFAULT_RULE);
-    const rows = this.#rows;
-    rows.reserve(ROW_BYTES_MAX);
-    let has = more;
-    if (ruleIndex > 0) has |= HAS.rule;
-    if (cost !== 1) has |= HAS.cost;
-    if (timestampMillis !== undefined) has |= HAS.timestamp;
-    if (requestId !== undefined) has |= HAS.requestId;
-    rows.byte(has);
-    rows.text(userId, KEY_BYTES_MAX);
-    if (ruleIndex > 0) rows.integer(ruleIndex);
-    if (cost !== 1) rows.integer(cost);
-    if (timestampMillis !== undefined) rows.integer(timestampMillis);
-    if (requestId !== undefined) rows.text(requestId, REQUEST_ID_BYTES_MAX);
+    const row = this.#addKey(userId);
+    if (ruleIndex > 0) this.#at(COLUMN.rule, row).integer(ruleIndex);
+    if (cost !== 1) this.#at(COLUMN.cost, row).integer(cost - 1);
+    return row;
+  }
+
+  #addKey(key: string): number {
+    assert(key !== '', 'texts are not empty');
+    const row = this.#size;
+    this.#at(COLUMN.key, row).text(key, KEY_BYTES_MAX);
     this.#size += 1;
+    return row;
+  }
+
+  #addRequestId(row: number, requestId: string): void {
+    assert(requestId !== '', 'texts are not empty');
+    this.#at(COLUMN.requestId, row).text(requestId, REQUEST_ID_BYTES_MAX);
+  }
+
+  #addGuard(row: number, { userId, version }: CustomerGuard): void {
+    assert(userId !== '' && isBoundedInteger(version, 0, Number.MAX_SAFE_INTEGER), 'a guard has a key');
+    const out = this.#at(COLUMN.guard, row);
+    out.text(userId, KEY_BYTES_MAX);
+    out.integer(version);
+  }
+
+  /** What is written of `row` in a column. */
+  #at(column: number, row: number): ByteWriter {
+    this.#there |= 1 << column;
+    return this.#columns[column]!.at(row);
   }
 
   /** Forgets what was collected. */
   clear(): void {
-    this.#rows.length = 0;
+    for (let i = 0; this.#there >> i !== 0; i += 1) this.#columns[i]!.clear();
+    this.#there = 0;
     this.#size = 0;
-    this.#hasRefunds = false;
-    this.#hasJoint = false;
-    this.#isGuarded = false;
     this.#ruleIds = [];
     this.#ruleIndexOf.clear();
   }
@@ -146,18 +153,20 @@ export class AllowBatchBuilder {
   /** The entry; a new one begins. There must be at least one row. */
   take(): Uint8Array {
     assert(this.#size > 0, 'an empty batch makes no log entry');
-    const head = this.#head;
     // What has no rule is said to have the first.
     if (this.#ruleIds.length === 0) this.#ruleIds.push(DEFAULT_RULE);
-    head.length = 0;
-    head.reserve(HEAD_BYTES_MAX + this.#ruleIds.length * (RULE_ID_BYTES_MAX + 2));
-    head.byte(kindOf({ refunds: this.#hasRefunds, joint: this.#hasJoint, guarded: this.#isGuarded }));
+    const head = this.#head;
+    head.clear();
+    head.byte(KIND_BATCH);
+    head.integer(this.#there);
     head.integer(this.#size);
     head.integer(this.#ruleIds.length);
     for (const ruleId of this.#ruleIds) head.text(ruleId, RULE_ID_BYTES_MAX);
-    const data = new Uint8Array(head.length + this.#rows.length);
-    data.set(head.written);
-    data.set(this.#rows.written, head.length);
+    let { length } = head;
+    for (let i = 0; this.#there >> i !== 0; i += 1) length += this.#columns[i]!.filled(this.#size);
+    const data = new Uint8Array(length);
+    let at = head.copyTo(data, 0);
+    for (let i = 0; this.#there >> i !== 0; i += 1) at = this.#columns[i]!.copyTo(data, at);
     this.clear();
     return data;
   }

@@ -12,101 +12,118 @@ import {
   RULE_ID_BYTES_MAX,
   TIMESTAMP_MILLIS_MAX,
 } from '../../api/request.ts';
-import type { ByteReader } from '../state/byte-stream.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
 import {
   type AllowBatch,
   BATCH_REQUESTS_MAX,
   BatchCursor,
-  GUARDED,
-  HAS,
-  HAS_MAX,
-  HAS_OF_REFUND,
-  requestAt,
-  rowsOf,
+  COLUMN,
+  COLUMNS,
+  COLUMNS_OF_ONE,
+  KEYS_ALONE,
+  requestsOf,
 } from './batch.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
-import {
-  type BatchKind,
-  KIND_GUARDED,
-  KIND_GUARDED_REFUNDS,
-  KIND_JOINT_REFUNDS,
-  KIND_REFUNDS,
-  kindOf,
-  mayBeJoint,
-} from './kinds.ts';
-
-/** What a request has that asks for what is remembered. */
-const REMEMBERED = HAS.ifRemembered | HAS.askedDigest | HAS.requestId;
 
 /** Behind the kind, to the end. @throws CommandDecodeError */
-export function readBatch(input: ByteReader, kind: BatchKind): AllowBatch {
+export function readBatch(input: ByteReader): AllowBatch {
+  const columns = input.integer('columns', KEYS_ALONE, (1 << COLUMNS) - 1);
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
   const ruleIds = readRuleIds(input, size);
-  const rowsAt = input.position;
-  const has = { refunds: false, joint: false, guarded: false };
-  for (let i = 0; i < size; i += 1) {
-    let row = input.byte();
-    if (row === GUARDED) {
-      has.guarded = true;
-      row = readGuard(input, kind);
-    }
-    if (row > HAS_MAX) {
-      checkKind(row, kind);
-      if (row === HAS_OF_REFUND) has.refunds = true;
-      else has.joint = true;
-    }
-    readKey(input, 'user id', KEY_BYTES_MAX);
-    if ((row & HAS.rule) !== 0) input.integer('rule', 1, ruleIds.length - 1);
-    if ((row & HAS.cost) !== 0) input.integer('cost', 2, COST_MAX);
-    if ((row & HAS.timestamp) !== 0) input.integer('timestamp', 0, TIMESTAMP_MILLIS_MAX);
-    if ((row & HAS.requestId) !== 0) readKey(input, 'request id', REQUEST_ID_BYTES_MAX);
-    if ((row & HAS.askedDigest) !== 0) input.integer('what was asked', 1, ASKED_DIGEST_MAX);
+  if ((columns & KEYS_ALONE) === 0) throw new CommandDecodeError('requests without keys');
+  const starts: number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  for (let column = 0; columns >> column !== 0; column += 1) {
+    if ((columns & (1 << column)) === 0) continue;
+    starts[column] = input.position;
+    if (!readColumn(input, column, size, ruleIds.length))
+      throw new CommandDecodeError(`no request says what is in column ${column}`);
   }
-  if (kindOf(has) !== kind) throw new CommandDecodeError(`no request is of kind ${kind}`);
-  // Whoever walks along the limits of a request goes on as long as there are some.
-  if (!input.atEnd) throw new CommandDecodeError(`${input.chunk.length - input.position} bytes left over`);
-  const batch = { size, ruleIds, bytes: input.chunk, rowsAt };
-  if (has.joint) checkLimits(batch);
+  if (!input.isAtEnd) throw new CommandDecodeError(`${input.bytes.length - input.position} bytes left over`);
+  const batch = { size, ruleIds, bytes: input.bytes, columns, starts };
+  if ((columns & ~COLUMNS_OF_ONE) !== 0) checkRows(batch);
   return batch;
 }
 
-/** Returns what the request behind it has. */
-function readGuard(input: ByteReader, kind: BatchKind): number {
-  if (kind !== KIND_GUARDED && kind !== KIND_GUARDED_REFUNDS)
-    throw new CommandDecodeError(`a request has ${GUARDED}`);
-  readKey(input, 'guarded key', KEY_BYTES_MAX);
-  input.integer('version of a record', 0, Number.MAX_SAFE_INTEGER);
-  const row = input.byte();
-  if (row === GUARDED || row === HAS_OF_REFUND || (row & HAS.further) !== 0)
-    throw new CommandDecodeError(`what is guarded has ${row}`);
-  return row;
+/** Returns whether a row says something. */
+function readColumn(input: ByteReader, column: number, size: number, rules: number): boolean {
+  let said = 0;
+  switch (column) {
+    case COLUMN.key:
+      for (let i = 0; i < size; i += 1) said |= readKey(input, 'user id', 1, KEY_BYTES_MAX);
+      break;
+    case COLUMN.rule:
+      for (let i = 0; i < size; i += 1) said |= input.integer('rule', 0, rules - 1);
+      break;
+    case COLUMN.cost:
+      for (let i = 0; i < size; i += 1) said |= input.integer('cost less 1', 0, COST_MAX - 1);
+      break;
+    case COLUMN.timestamp:
+      for (let i = 0; i < size; i += 1)
+        if (input.integer('timestamp plus 1', 0, TIMESTAMP_MILLIS_MAX + 1) > 0) said = 1;
+      break;
+    case COLUMN.requestId:
+      for (let i = 0; i < size; i += 1) said |= readKey(input, 'request id', 0, REQUEST_ID_BYTES_MAX);
+      break;
+    case COLUMN.askedDigest:
+      for (let i = 0; i < size; i += 1)
+        if (input.integer('what was asked', 0, ASKED_DIGEST_MAX) > 0) said = 1;
+      break;
+    case COLUMN.further:
+      return readFurther(input, size);
+    case COLUMN.guard:
+      for (let i = 0; i < size; i += 1) said |= readGuard(input);
+      break;
+    default:
+      for (let i = 0; i < size; i += 1) if (input.flag('what a request is')) said = 1;
+  }
+  return said !== 0;
 }
 
-const KINDS_WITH_REFUNDS: readonly number[] = [KIND_REFUNDS, KIND_JOINT_REFUNDS, KIND_GUARDED_REFUNDS];
-
-function checkKind(has: number, kind: BatchKind): void {
-  if (has === HAS_OF_REFUND && KINDS_WITH_REFUNDS.includes(kind)) return;
-  const mayHave = (has & HAS.further) === 0 ? HAS_MAX | HAS.askedDigest : HAS.further | HAS.rule | HAS.cost;
-  const isJoint = mayBeJoint(kind);
-  if (isJoint && (has & REMEMBERED) === REMEMBERED && (has & ~(REMEMBERED | HAS_MAX)) === 0) return;
-  if (!isJoint || (has & ~mayHave) !== 0) throw new CommandDecodeError(`a request has ${has}`);
+/** No request is one of the further limits of another, and all of them are there. */
+function readFurther(input: ByteReader, size: number): boolean {
+  let isSaid = false;
+  for (let i = 0, left = 0; i < size; i += 1) {
+    const further = input.integer('further limits', 0, left > 0 ? 0 : size - 1 - i);
+    left = left > 0 ? left - 1 : further;
+    isSaid ||= further > 0;
+  }
+  return isSaid;
 }
 
-/** Of each request that is under several: that it says what was asked, and that each is named, and none is there twice. */
-function checkLimits(batch: AllowBatch): void {
+function readGuard(input: ByteReader): number {
+  const length = readKey(input, 'guarded key', 0, KEY_BYTES_MAX);
+  if (length > 0) input.integer('version of a record');
+  return length;
+}
+
+/** What the columns say of a row belongs together. */
+function checkRows(batch: AllowBatch): void {
   const cursor = new BatchCursor();
   cursor.open(batch);
-  for (let rows = 0; rows < batch.size;) {
-    if (cursor.goesOn) throw new CommandDecodeError('a further limit of nothing');
+  for (let i = 0; i < batch.size; i += 1) {
+    const isFurther = cursor.further > 0;
     cursor.next();
-    const isAlone = !cursor.goesOn;
-    const { askedDigest } = cursor;
-    const request = requestAt(batch, cursor);
-    rows += rowsOf(request);
-    if (request.ask !== undefined || isAlone) continue;
-    if (askedDigest === undefined) throw new CommandDecodeError('several limits of nobody knows what');
-    const invalid = invalidIn(request);
-    if (invalid !== undefined) throw new CommandDecodeError(invalid.message);
+    if (!isSound(cursor, isFurther))
+      throw new CommandDecodeError(`row ${i} says what does not belong together`);
+  }
+  if ((batch.columns & (1 << COLUMN.further)) !== 0) checkLimits(batch);
+}
+
+function isSound(row: BatchCursor, isFurther: boolean): boolean {
+  const { isRefund, hasRequestId, askedDigest, further, ifRemembered } = row;
+  const isMatched = askedDigest !== undefined;
+  if (!isFurther && !isRefund)
+    return (isMatched || further === 0) && (!ifRemembered || (isMatched && hasRequestId && further === 0));
+  const hasMore = isMatched || ifRemembered || row.hasGuard || row.timestampMillis !== undefined;
+  if (hasMore || (isFurther && isRefund)) return false;
+  return isFurther ? !hasRequestId : hasRequestId && further === 0 && row.ruleIndex === 0 && row.cost === 1;
+}
+
+/** Of each request that is under several: that each is named, and none is there twice. */
+function checkLimits(batch: AllowBatch): void {
+  for (const request of requestsOf(batch)) {
+    const invalid = request.ask === undefined && request.further !== undefined && invalidIn(request);
+    if (invalid) throw new CommandDecodeError(invalid.message);
   }
 }
 
@@ -114,18 +131,19 @@ function readRuleIds(input: ByteReader, size: number): readonly string[] {
   const count = input.integer('number of rule ids', 1, size);
   const ruleIds = new Set<string>();
   for (let i = 0; i < count; i += 1) {
-    const ruleId = input.text('rule id', RULE_ID_BYTES_MAX, 0);
+    const ruleId = input.text('rule id', 0, RULE_ID_BYTES_MAX);
     if (ruleIds.has(ruleId)) throw new CommandDecodeError('a rule id twice');
     ruleIds.add(ruleId);
   }
   return [...ruleIds];
 }
 
-/** No byte order mark may stand in front: see `isBoundedText`. */
-function readKey(input: ByteReader, name: string, maxBytes: number): void {
-  const length = input.textBytes(name, 1, maxBytes);
+/** No byte order mark may stand in front: see `isBoundedText`. Returns its length in bytes. */
+function readKey(input: ByteReader, name: string, minBytes: number, maxBytes: number): number {
+  const length = input.textBytes(name, minBytes, maxBytes);
   const from = input.position - length;
-  const { chunk } = input;
-  const isMarked = chunk[from] === 0xef && chunk[from + 1] === 0xbb && chunk[from + 2] === 0xbf;
+  const { bytes } = input;
+  const isMarked = bytes[from] === 0xef && bytes[from + 1] === 0xbb && bytes[from + 2] === 0xbf;
   if (isMarked && length >= 3) throw new CommandDecodeError(`${name} begins with a byte order mark`);
+  return length;
 }

@@ -1,12 +1,12 @@
 /**
- * A batch of requests, as one log entry holds it: rows of bytes, one behind the other. A replica decides from these bytes;
- * it makes no string of a user or a request id. The builder writes them, the cursor walks along them; this file decides
- * nothing.
+ * A batch of requests, as one log entry holds it, column by column. A replica decides from these bytes; it makes no string of a key or
+ * a request id. The builder writes them, the cursor walks along them; this file decides nothing.
  *
- *   kind, count, number of rule ids, rule ids; then for each row: what it has (`HAS`), user id, and what it has in the order
- *   of `HAS`; or `HAS_OF_REFUND`, user id, request id; or `GUARDED`, a key, a version, then a row of a request. Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
+ *   kind, which columns there are, number of rows, number of rule ids, rule ids; then each column that is there, with a value for each
+ *   row. 0 says nothing, and a column in which no row says anything is not there.
+ *   Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
  *
- * A request is a row; one under several limits has a row for each, and those behind the first say so (`HAS.further`).
+ * A request is a row; one under several limits has a row for each, the first of which says how many follow.
  */
 
 import type { CustomerGuard } from '../../api/customer.ts';
@@ -17,28 +17,32 @@ import { DEFAULT_RULE } from '../rules.ts';
 /** The most rows of one batch. */
 export const BATCH_REQUESTS_MAX = 16_384;
 
-/** What a request has that most have not, by bit. */
-export const HAS = {
+/** The columns, in the order in which they stand. The bit of one says that it is there. */
+export const COLUMN = {
+  /** Each row has one. */
+  key: 0,
+  /** Place of the rule id among those of the batch. */
   rule: 1,
+  /** Less 1. */
   cost: 2,
-  timestamp: 4,
-  requestId: 8,
-  /** In joint batches only: */
-  askedDigest: 32,
-  /** The row is one more limit of the request before, and has at most a rule and a cost. */
-  further: 64,
-  /** Of a request with an id and a digest, whose further limits are not said. */
-  ifRemembered: 128,
+  /** Plus 1. */
+  timestamp: 3,
+  requestId: 4,
+  /** 1: the row is a refund, and has a key and a request id only. */
+  refund: 5,
+  askedDigest: 6,
+  /** How many of the next rows are further limits of this request: they have a key, a rule and a cost only. */
+  further: 7,
+  /** 1: it has an id and a digest, and its further limits are not said. */
+  ifRemembered: 8,
+  /** The key of a record, and behind it the version that the record must have, or the request counts nowhere. */
+  guard: 9,
 } as const;
-export const HAS_MAX = 15;
-/** What a refund has, in a batch of its own kind: its bit and a request id, and nothing else. */
-export const HAS_OF_REFUND = 16 | HAS.requestId;
-
-/**
- * Before what a request has: the key of a record, and the version that the record must have, or the request counts nowhere. In
- * guarded batches only.
- */
-export const GUARDED = 17;
+export const COLUMNS = 10;
+export const KEYS_ALONE = 1 << COLUMN.key;
+/** What a row may have that is a request of one limit, and bound to no record. */
+export const COLUMNS_OF_ONE =
+  KEYS_ALONE | (1 << COLUMN.rule) | (1 << COLUMN.cost) | (1 << COLUMN.timestamp) | (1 << COLUMN.requestId);
 
 /** Sound bytes of a batch: `decodeCommand` has looked at all of them. */
 export interface AllowBatch {
@@ -47,8 +51,10 @@ export interface AllowBatch {
   /** Distinct rule ids, `DEFAULT_RULE` among them where a request named none. */
   readonly ruleIds: readonly string[];
   readonly bytes: Uint8Array;
-  /** Where the first row begins. */
-  readonly rowsAt: number;
+  /** Those that are there, by bit. */
+  readonly columns: number;
+  /** Where each column begins that is there. */
+  readonly starts: readonly number[];
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -69,84 +75,109 @@ export class BatchCursor {
   isRefund = false;
   /** Of the first row of a request. */
   askedDigest: number | undefined;
+  /** How many more limits of the request of this row follow. */
+  further = 0;
   ifRemembered = false;
   /** Where the key of a guard begins and ends, and its version. Both places are 0 if there is none. */
   guardFrom = 0;
   guardTo = 0;
   guardVersion = 0;
-  #at = 0;
+  #columns = 0;
+  /** In each column, where the next row is. */
+  readonly #at: number[] = Array.from({ length: COLUMNS }, () => 0);
 
   /** Stands before the first request. */
-  open({ bytes, rowsAt }: AllowBatch): void {
+  open({ bytes, columns, starts }: AllowBatch): void {
     this.bytes = bytes;
-    this.#at = rowsAt;
+    this.#columns = columns;
+    for (let i = 0; i < starts.length; i += 1) this.#at[i] = starts[i]!;
+    this.ruleIndex = 0;
+    this.cost = 1;
+    this.timestampMillis = undefined;
+    this.requestIdFrom = 0;
+    this.requestIdTo = 0;
+    this.isRefund = false;
+    this.askedDigest = undefined;
+    this.further = 0;
+    this.ifRemembered = false;
+    this.guardFrom = 0;
+    this.guardTo = 0;
   }
 
   get hasRequestId(): boolean {
     return this.requestIdTo > 0;
   }
 
-  /** The next row is one more limit of the request of this one. */
-  get goesOn(): boolean {
-    return this.#at < this.bytes.length && (this.bytes[this.#at]! & HAS.further) !== 0;
-  }
-
   /** Goes on to the next row. There must be one. */
   next(): void {
-    let has = this.bytes[this.#at]!;
-    this.#at += 1;
-    this.guardTo = 0;
-    if (has === GUARDED) has = this.#guard();
-    const userIdBytes = this.#integer();
-    this.userIdFrom = this.#at;
-    this.#at += userIdBytes;
-    this.userIdTo = this.#at;
-    this.ruleIndex = 0;
-    this.cost = 1;
-    this.timestampMillis = undefined;
-    this.requestIdFrom = 0;
-    this.requestIdTo = 0;
-    this.isRefund = has === HAS_OF_REFUND;
-    this.askedDigest = undefined;
-    this.ifRemembered = (has & HAS.ifRemembered) !== 0;
-    if (has === 0) return;
-    if ((has & HAS.rule) !== 0) this.ruleIndex = this.#integer();
-    if ((has & HAS.cost) !== 0) this.cost = this.#integer();
-    if ((has & HAS.timestamp) !== 0) this.timestampMillis = this.#integer();
-    if ((has & HAS.requestId) !== 0) {
-      const requestIdBytes = this.#integer();
-      this.requestIdFrom = this.#at;
-      this.#at += requestIdBytes;
-      this.requestIdTo = this.#at;
+    const at = this.#at;
+    const keyBytes = this.#integer(COLUMN.key);
+    this.userIdFrom = at[COLUMN.key]!;
+    this.userIdTo = this.userIdFrom + keyBytes;
+    at[COLUMN.key] = this.userIdTo;
+    const columns = this.#columns;
+    if (columns === KEYS_ALONE) return;
+    if ((columns & (1 << COLUMN.rule)) !== 0) this.ruleIndex = this.#integer(COLUMN.rule);
+    if ((columns & (1 << COLUMN.cost)) !== 0) this.cost = 1 + this.#integer(COLUMN.cost);
+    if ((columns & (1 << COLUMN.timestamp)) !== 0) {
+      const timestamp = this.#integer(COLUMN.timestamp);
+      this.timestampMillis = timestamp === 0 ? undefined : timestamp - 1;
     }
-    if ((has & HAS.askedDigest) !== 0) this.askedDigest = this.#integer();
+    if ((columns & (1 << COLUMN.requestId)) !== 0) {
+      const idBytes = this.#integer(COLUMN.requestId);
+      this.requestIdFrom = idBytes === 0 ? 0 : at[COLUMN.requestId]!;
+      this.requestIdTo = this.requestIdFrom + idBytes;
+      at[COLUMN.requestId]! += idBytes;
+    }
+    if ((columns & ~COLUMNS_OF_ONE) !== 0) this.#nextRare(columns);
   }
 
-  /** Goes past a guard, and returns what the row has. */
-  #guard(): number {
-    const keyBytes = this.#integer();
-    this.guardFrom = this.#at;
-    this.#at += keyBytes;
-    this.guardTo = this.#at;
-    this.guardVersion = this.#integer();
-    this.#at += 1;
-    return this.bytes[this.#at - 1]!;
+  #nextRare(columns: number): void {
+    if ((columns & (1 << COLUMN.refund)) !== 0) this.isRefund = this.#integer(COLUMN.refund) === 1;
+    if ((columns & (1 << COLUMN.askedDigest)) !== 0)
+      this.askedDigest = this.#integer(COLUMN.askedDigest) || undefined;
+    if ((columns & (1 << COLUMN.further)) !== 0) {
+      const further = this.#integer(COLUMN.further);
+      this.further = this.further > 0 ? this.further - 1 : further;
+    }
+    if ((columns & (1 << COLUMN.ifRemembered)) !== 0)
+      this.ifRemembered = this.#integer(COLUMN.ifRemembered) === 1;
+    if ((columns & (1 << COLUMN.guard)) !== 0) this.#nextGuard();
+  }
+
+  #nextGuard(): void {
+    const keyBytes = this.#integer(COLUMN.guard);
+    this.guardFrom = 0;
+    this.guardTo = 0;
+    if (keyBytes === 0) return;
+    this.guardFrom = this.#at[COLUMN.guard]!;
+    this.guardTo = this.guardFrom + keyBytes;
+    this.#at[COLUMN.guard] = this.guardTo;
+    this.guardVersion = this.#integer(COLUMN.guard);
   }
 
   get hasGuard(): boolean {
     return this.guardTo > 0;
   }
 
-  #integer(): number {
-    let byte = this.bytes[this.#at]!;
-    this.#at += 1;
-    if (byte < 0x80) return byte;
-    let value = byte & 0x7f;
+  #integer(column: number): number {
+    const at = this.#at[column]!;
+    const byte = this.bytes[at]!;
+    if (byte >= 0x80) return this.#longInteger(column, byte & 0x7f);
+    this.#at[column] = at + 1;
+    return byte;
+  }
+
+  #longInteger(column: number, low: number): number {
+    let at = this.#at[column]! + 1;
+    let value = low;
     for (let scale = 128; ; scale *= 128) {
-      byte = this.bytes[this.#at]!;
-      this.#at += 1;
+      const byte = this.bytes[at]!;
+      at += 1;
       value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
+      if (byte >= 0x80) continue;
+      this.#at[column] = at;
+      return value;
     }
   }
 }
@@ -193,7 +224,7 @@ function requestAtRow(ruleIds: readonly string[], cursor: BatchCursor, userId: s
   };
   if (askedDigest === undefined) return request;
   if (cursor.ifRemembered) return { ...request, askedDigest, ifRemembered: true };
-  return cursor.goesOn
+  return cursor.further > 0
     ? { ...request, askedDigest, further: furtherAt(ruleIds, cursor) }
     : { ...request, askedDigest };
 }
@@ -205,7 +236,7 @@ export function guardAt({ bytes, guardFrom, guardTo, guardVersion }: BatchCursor
 
 function furtherAt(ruleIds: readonly string[], cursor: BatchCursor): FurtherLimit[] {
   const further: FurtherLimit[] = [];
-  while (cursor.goesOn) {
+  while (cursor.further > 0) {
     cursor.next();
     const { bytes, userIdFrom, userIdTo, ruleIndex, cost } = cursor;
     const limit = { userId: textOf(bytes, userIdFrom, userIdTo), ruleId: ruleIds[ruleIndex]! };

@@ -7,22 +7,17 @@ import type { CustomerRequest } from '../../api/customer.ts';
 import { RULE_ID_BYTES_MAX } from '../../api/request.ts';
 import { RULE_INTEGERS, ruleTableOf, ruleValues, TABLE_INTEGERS, tableValues } from '../rule-form.ts';
 import { InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
-import { ByteReader } from '../state/byte-stream.ts';
-import type { AllowBatch } from './batch.ts';
-import { Bytes } from './bytes.ts';
+import { ByteReader } from '../../bytes/byte-reader.ts';
+import { ByteWriter } from '../../bytes/byte-writer.ts';
+import { type AllowBatch, COLUMN } from './batch.ts';
 import { readBatch } from './batch-reader.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
 import { readCustomers } from './customer-entry.ts';
 import {
-  KIND_ALLOW,
+  KIND_BATCH,
   KIND_CUSTOMERS,
-  KIND_GUARDED,
-  KIND_GUARDED_REFUNDS,
   KIND_HISTORY_BEGINS,
   KIND_HISTORY_LOST,
-  KIND_JOINT,
-  KIND_JOINT_REFUNDS,
-  KIND_REFUNDS,
   KIND_RULES,
   KIND_SWEEP,
 } from './kinds.ts';
@@ -43,24 +38,22 @@ export { CommandDecodeError };
 
 const SWEEP: Command = { type: 'sweep' };
 const HISTORY_LOST: Command = { type: 'historyLost' };
-const RULE_BYTES_MAX = RULE_ID_BYTES_MAX + 2 + RULE_INTEGERS * 8;
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 /** Reads one entry at a time. */
 const input = new ByteReader((problem) => new CommandDecodeError(problem));
 
 /** The form of a validated rule table. */
 export function encodeRules(table: RuleTable): Uint8Array {
-  const out = new Bytes();
+  const out = new ByteWriter();
   out.byte(KIND_RULES);
   for (const value of tableValues(table)) out.integer(value);
   out.integer(table.rules.length);
   for (const rule of table.rules) {
     const [id, ...integers] = ruleValues(rule);
-    out.reserve(RULE_BYTES_MAX);
     out.text(id, RULE_ID_BYTES_MAX);
     for (const value of integers) out.integer(value);
   }
-  return out.written.slice();
+  return out.take();
 }
 
 export function encodeSweep(): Uint8Array {
@@ -73,23 +66,20 @@ export function encodeHistoryLost(): Uint8Array {
 
 /** @param wallMillis a safe integer >= 0 */
 export function encodeHistoryBegins(wallMillis: number): Uint8Array {
-  const out = new Bytes();
+  const out = new ByteWriter();
   out.byte(KIND_HISTORY_BEGINS);
   out.integer(wallMillis);
-  return out.written.slice();
+  return out.take();
 }
 
-/** Such entries may take long: refunds look through what their keys were granted, resets through all rules. */
-const SLOW_KINDS: readonly (number | undefined)[] = [
-  KIND_REFUNDS,
-  KIND_JOINT_REFUNDS,
-  KIND_GUARDED_REFUNDS,
-  KIND_CUSTOMERS,
-];
-
-/** Whether a command, of which nothing was checked yet, may take long to apply. */
+/**
+ * Whether a command, of which nothing was checked yet, may take long to apply: refunds look through what their keys were granted,
+ * resets through all rules.
+ */
 export function mayBeSlow(data: Uint8Array): boolean {
-  return SLOW_KINDS.includes(data[0]);
+  const kind = data[0];
+  const columns = data[1] ?? 0;
+  return kind === KIND_CUSTOMERS || (kind === KIND_BATCH && (columns & (1 << COLUMN.refund)) !== 0);
 }
 
 /**
@@ -100,20 +90,15 @@ export function mayBeSlow(data: Uint8Array): boolean {
 export function decodeCommand(data: Uint8Array): Command {
   input.load(data);
   const command = readCommand();
-  if (!input.atEnd) throw new CommandDecodeError(`${data.length - input.position} bytes left over`);
+  if (!input.isAtEnd) throw new CommandDecodeError(`${data.length - input.position} bytes left over`);
   return command;
 }
 
 function readCommand(): Command {
   const kind = input.byte();
   switch (kind) {
-    case KIND_ALLOW:
-    case KIND_REFUNDS:
-    case KIND_JOINT:
-    case KIND_JOINT_REFUNDS:
-    case KIND_GUARDED:
-    case KIND_GUARDED_REFUNDS:
-      return { type: 'allow', batch: readBatch(input, kind) };
+    case KIND_BATCH:
+      return { type: 'allow', batch: readBatch(input) };
     case KIND_CUSTOMERS:
       return { type: 'customers', requests: readCustomers(input) };
     case KIND_RULES:
@@ -136,7 +121,7 @@ function readTable(): RuleTable {
   const count = input.integer('number of rules', 1, RULES_MAX);
   const rules: (readonly unknown[])[] = [];
   for (let i = 0; i < count; i += 1) {
-    const rule: unknown[] = [input.text('rule id', RULE_ID_BYTES_MAX)];
+    const rule: unknown[] = [input.text('rule id', 1, RULE_ID_BYTES_MAX)];
     while (rule.length <= RULE_INTEGERS) rule.push(input.integer('a value of a rule', 0, INTEGER_MAX));
     rules.push(rule);
   }

@@ -12,16 +12,9 @@ import {
 } from '../../api/customer.ts';
 import { KEY_BYTES_MAX } from '../../api/request.ts';
 import { assert } from '../assert.ts';
-import {
-  OVERRIDE_BYTES_MAX,
-  readOverride,
-  readTermsHead,
-  TERMS_HEAD_BYTES_MAX,
-  writeOverride,
-  writeTermsHead,
-} from '../record-form.ts';
-import type { ByteReader } from '../state/byte-stream.ts';
-import { Bytes } from './bytes.ts';
+import { readOverride, readTermsHead, writeOverride, writeTermsHead } from '../record-form.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
+import { ByteWriter } from '../../bytes/byte-writer.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
 import { KIND_CUSTOMERS } from './kinds.ts';
 
@@ -39,8 +32,6 @@ const ACTIONS = [
 /** The same of what a `put` says of a block. */
 const BLOCKS = [undefined, false, true] as const;
 
-/** Of everything but overrides. */
-const ROW_BYTES_MAX = 1 + KEY_BYTES_MAX + 2 + 8 + 1 + TERMS_HEAD_BYTES_MAX;
 const VERSION_MAX = Number.MAX_SAFE_INTEGER;
 
 /** Of different ones, those that change a record change the records of different keys. */
@@ -51,26 +42,25 @@ export function changesRecord({ type }: CustomerAction): boolean {
 /** @param requests well-formed, 1 to `CUSTOMER_REQUESTS_MAX`; no two change the record of one key */
 export function encodeCustomers(requests: readonly CustomerRequest[]): Uint8Array {
   assert(requests.length > 0 && requests.length <= CUSTOMER_REQUESTS_MAX, '{} requests', requests.length);
-  const out = new Bytes();
+  const out = new ByteWriter();
   out.byte(KIND_CUSTOMERS);
   out.integer(requests.length);
   for (const { userId, action } of requests) {
     assert(userId !== '', 'texts are not empty');
-    out.reserve(ROW_BYTES_MAX);
     out.byte(ACTIONS.indexOf(action.type));
     out.text(userId, KEY_BYTES_MAX);
     writeAction(out, action);
   }
-  return out.written.slice();
+  return out.take();
 }
 
-function writeAction(out: Bytes, action: CustomerAction): void {
+function writeAction(out: ByteWriter, action: CustomerAction): void {
   switch (action.type) {
     case 'read':
     case 'reset':
       return;
     case 'block':
-      out.byte(action.isBlocked ? 1 : 0);
+      out.flag(action.isBlocked);
       return;
     case 'delete':
       out.integer(versionNumber(action.ifVersion));
@@ -79,7 +69,6 @@ function writeAction(out: Bytes, action: CustomerAction): void {
       out.integer(versionNumber(action.ifVersion));
       out.byte(BLOCKS.indexOf(action.isBlocked));
       writeTermsHead(out, action);
-      out.reserve(action.overrides.length * OVERRIDE_BYTES_MAX + ROW_BYTES_MAX);
       for (const override of action.overrides) writeOverride(out, override);
   }
 }
@@ -96,7 +85,7 @@ export function readCustomers(input: ByteReader): readonly CustomerRequest[] {
   const changed = new Set<string>();
   for (let i = 0; i < count; i += 1) {
     const type = ACTIONS[input.integer('what is done', 0, ACTIONS.length - 1)]!;
-    const userId = input.text('user id', KEY_BYTES_MAX);
+    const userId = input.text('user id', 1, KEY_BYTES_MAX);
     const request: CustomerRequest = { ask: 'customer', userId, action: readAction(input, type) };
     const invalid = invalidInCustomer(request);
     if (invalid !== undefined) throw new CommandDecodeError(invalid.message);

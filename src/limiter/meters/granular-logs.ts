@@ -5,7 +5,9 @@
 
 import { GRANULARITY_MILLIS_MAX, type Rule } from '../../api/rule.ts';
 import type { Slab } from '../state/block-pool.ts';
-import { type ByteReader, type ByteWriter, InvalidSnapshotError } from '../state/byte-stream.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
+import type { ByteWriter } from '../../bytes/byte-writer.ts';
+import { InvalidSnapshotError } from '../state/snapshot-bytes.ts';
 import { NONE, Rows } from '../state/rows.ts';
 import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
 import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';

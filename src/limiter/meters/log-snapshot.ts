@@ -4,7 +4,9 @@
  */
 
 import type { Slab } from '../state/block-pool.ts';
-import { type ByteReader, type ByteWriter, InvalidSnapshotError } from '../state/byte-stream.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
+import type { ByteWriter } from '../../bytes/byte-writer.ts';
+import { InvalidSnapshotError } from '../state/snapshot-bytes.ts';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from './log-runs.ts';
 import type { MeterView } from './meter.ts';
 
@@ -94,7 +96,7 @@ export class LogReader {
     let millis = log.newestMillis;
     let recorded = log.recordedCost;
     for (let run = 0; run < left; run += 1) {
-      if (input.atEnd) return left - run;
+      if (input.isAtEnd) return left - run;
       millis += input.integer('time between grants', 1, LOG_WINDOW_MILLIS_MAX);
       if (millis - firstMillis >= LOG_WINDOW_MILLIS_MAX) {
         throw new InvalidSnapshotError('no window is that long');

@@ -5,7 +5,8 @@
 
 import type { Rule } from '../../api/rule.ts';
 import type { Slab } from '../state/block-pool.ts';
-import type { ByteReader, ByteWriter } from '../state/byte-stream.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
+import type { ByteWriter } from '../../bytes/byte-writer.ts';
 
 /** What is wanted of a key. One object is used for many questions: a meter keeps nothing of it. */
 export interface Demand {

@@ -3,7 +3,7 @@
  * the numbers mean is the meter's.
  */
 import type { Rule } from '../../api/rule.ts';
-import type { ByteReader } from '../state/byte-stream.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
 import { type NumberBound, NumberRows } from './number-rows.ts';
 

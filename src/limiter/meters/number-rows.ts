@@ -4,7 +4,9 @@
  */
 
 import type { Slab } from '../state/block-pool.ts';
-import { type ByteReader, type ByteWriter, InvalidSnapshotError } from '../state/byte-stream.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
+import type { ByteWriter } from '../../bytes/byte-writer.ts';
+import { InvalidSnapshotError } from '../state/snapshot-bytes.ts';
 import { Rows } from '../state/rows.ts';
 import type { MeterView } from './meter.ts';
 

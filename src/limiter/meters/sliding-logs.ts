@@ -5,7 +5,7 @@
 
 import { assert } from '../assert.ts';
 import { BlockPool, roomOf, wordOf } from '../state/block-pool.ts';
-import type { ByteReader } from '../state/byte-stream.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
 import { NONE, Rows } from '../state/rows.ts';
 import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from './log-runs.ts';

@@ -10,7 +10,8 @@ import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
 import { METER_KINDS, type MeterKind } from '../meters/meter-of.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { DEFAULT_RULE } from '../rules.ts';
-import type { ByteReader, ByteWriter } from './byte-stream.ts';
+import type { ByteReader } from '../../bytes/byte-reader.ts';
+import type { ByteWriter } from '../../bytes/byte-writer.ts';
 
 /** A row: these floats first, */
 const EXPIRES = 0;

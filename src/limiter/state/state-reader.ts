@@ -11,7 +11,8 @@ import { problemOf, readOverride, readTermsHead } from '../record-form.ts';
 import { areSameRule, RULE_INTEGERS, ruleOf, ruleTableOf, TABLE_INTEGERS } from '../rule-form.ts';
 import { statedRule } from '../stated-rules.ts';
 import { effectiveWindowMillis, InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
-import { ByteReader, Digest, InvalidSnapshotError } from './byte-stream.ts';
+import { Digest } from './digest.ts';
+import { InvalidSnapshotError, snapshotReader } from './snapshot-bytes.ts';
 import type { KeyTable } from './key-table.ts';
 import type { LimiterState } from './limiter-state.ts';
 import { NONE } from './rows.ts';
@@ -25,7 +26,7 @@ const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 type Steps<T> = Generator<undefined, T>;
 
 export class StateReader {
-  readonly #in = new ByteReader();
+  readonly #in = snapshotReader();
   readonly #digest = new Digest();
   readonly #state: LimiterState;
   readonly #steps: Iterator<undefined, LimiterState>;
@@ -44,7 +45,7 @@ export class StateReader {
     if (this.#result !== undefined) throw new InvalidSnapshotError('bytes left over');
     this.#in.load(chunk);
     const { done, value } = this.#steps.next();
-    if (!this.#in.atEnd) throw new InvalidSnapshotError('a chunk goes on too long');
+    if (!this.#in.isAtEnd) throw new InvalidSnapshotError('a chunk goes on too long');
     if (done === true) this.#result = value;
     else this.#digest.update(chunk);
   }
@@ -66,7 +67,7 @@ export class StateReader {
     this.#readLost();
     state.table = yield* this.#readRuleTable();
     yield* this.#readKeyTables();
-    if (input.atEnd) yield;
+    if (input.isAtEnd) yield;
     state.sweepTable = input.integer('sweep table', 0, Math.max(0, state.keyTables.length - 1));
     state.sweepSlot = input.integer('sweep slot', 0, state.keyTables[state.sweepTable]?.size ?? 0);
     const grants = input.integer('request ids', 0, ENTRIES_MAX);
@@ -104,14 +105,14 @@ export class StateReader {
     const count = input.integer('rules', 1, RULES_MAX);
     const rules: (readonly unknown[])[] = [];
     for (let i = 0; i < count; i += 1) {
-      if (input.atEnd) yield;
+      if (input.isAtEnd) yield;
       rules.push(this.#readRuleValues());
     }
     return valid(() => ruleTableOf(values, rules));
   }
 
   #readRuleValues(): readonly unknown[] {
-    const values: unknown[] = [this.#in.text('rule id', RULE_ID_BYTES_MAX)];
+    const values: unknown[] = [this.#in.text('rule id', 1, RULE_ID_BYTES_MAX)];
     while (values.length <= RULE_INTEGERS) values.push(this.#in.integer('a value of a rule', 0, INTEGER_MAX));
     return values;
   }
@@ -120,7 +121,7 @@ export class StateReader {
     const state = this.#state;
     const tables = this.#in.integer('key tables', 0, INTEGER_MAX);
     for (let i = 0; i < tables; i += 1) {
-      if (this.#in.atEnd) yield;
+      if (this.#in.isAtEnd) yield;
       const values = this.#readRuleValues();
       const rule = valid(() => ruleOf(values));
       if (state.keyTables.some((keys) => keys.rule.id === rule.id && keys.keeps(rule)))
@@ -146,10 +147,10 @@ export class StateReader {
     table.ruledIndex = input.integer('entry of the rule', 0, INTEGER_MAX);
     const size = input.integer('keys', 0, ENTRIES_MAX);
     for (let slot = 0; slot < size; slot += 1) {
-      if (input.atEnd) yield;
+      if (input.isAtEnd) yield;
       const length = input.textBytes('user id', 1, KEY_BYTES_MAX);
       name.clear();
-      name.appendBytes(input.chunk, input.position - length, input.position);
+      name.appendBytes(input.bytes, input.position - length, input.position);
       name.seal(0);
       if (table.keys.find(name) !== NONE) throw new InvalidSnapshotError('a user id twice');
       // Beyond the state's own time it is no age, but the time itself: see `StateWriter`.
@@ -168,14 +169,14 @@ export class StateReader {
     const input = this.#in;
     const { customers, name } = this.#state;
     for (let i = 0; i < size; i += 1) {
-      if (input.atEnd) yield;
-      const userId = input.text('user id', KEY_BYTES_MAX);
+      if (input.isAtEnd) yield;
+      const userId = input.text('user id', 1, KEY_BYTES_MAX);
       const version = input.integer('version', 1, INTEGER_MAX);
       const isBlocked = input.flag('blocked');
       const { tier, count } = readTermsHead(input);
       const overrides: LimitOverride[] = [];
       while (overrides.length < count) {
-        if (input.atEnd) yield;
+        if (input.isAtEnd) yield;
         overrides.push(readOverride(input));
       }
       name.set(userId);
@@ -189,7 +190,7 @@ export class StateReader {
 
   *#readMemory(count: number): Steps<undefined> {
     for (let i = 0; i < count; i += 1) {
-      if (this.#in.atEnd) yield;
+      if (this.#in.isAtEnd) yield;
       this.#readGrant();
     }
   }
@@ -199,17 +200,17 @@ export class StateReader {
     const { memory, changedMillis, requestKey: key, ruleId } = this.#state;
     key.text.clear();
     const userBytes = input.textBytes('user id', 1, KEY_BYTES_MAX);
-    key.text.appendBytes(input.chunk, input.position - userBytes, input.position);
+    key.text.appendBytes(input.bytes, input.position - userBytes, input.position);
     // None: one more limit of the grant before, which may be forgotten already.
     const requestIdBytes = input.textBytes('request id', 0, REQUEST_ID_BYTES_MAX);
-    key.text.appendBytes(input.chunk, input.position - requestIdBytes, input.position);
+    key.text.appendBytes(input.bytes, input.position - requestIdBytes, input.position);
     key.seal(userBytes, requestIdBytes);
     // One that expired may stand before the one that took its place.
     if (requestIdBytes > 0 && memory.find(key, changedMillis) !== NONE)
       throw new InvalidSnapshotError('a request id twice');
     const ruleIdBytes = input.textBytes('rule id', 1, RULE_ID_BYTES_MAX);
     ruleId.clear();
-    ruleId.appendBytes(input.chunk, input.position - ruleIdBytes, input.position);
+    ruleId.appendBytes(input.bytes, input.position - ruleIdBytes, input.position);
     ruleId.seal(0);
     memory.remember(key, ruleId).readFrom(input);
   }

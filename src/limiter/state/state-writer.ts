@@ -8,7 +8,8 @@ import type { AppliedPosition } from '../decision.ts';
 import { writeOverride, writeTermsHead } from '../record-form.ts';
 import { ruleValues, tableValues } from '../rule-form.ts';
 import type { RuleTable } from '../rules.ts';
-import { ByteWriter, Digest } from './byte-stream.ts';
+import { snapshotWriter, takeChunk } from './snapshot-bytes.ts';
+import { Digest } from './digest.ts';
 import { CapturedKeys } from './captured-keys.ts';
 import { CapturedMemory } from './captured-memory.ts';
 import type { NamedRecord } from './customer-table.ts';
@@ -21,7 +22,7 @@ import type { Rule } from '../../api/rule.ts';
 export const SNAPSHOT_FORMAT = 0x51_4c_08;
 
 export class StateWriter {
-  readonly #out = new ByteWriter();
+  readonly #out = snapshotWriter();
   readonly #digest = new Digest();
   readonly #applied: AppliedPosition;
   readonly #createdMillis: number;
@@ -75,7 +76,7 @@ export class StateWriter {
       case 'digest':
         this.#stage = 'over';
         for (const word of this.#digest.words()) this.#out.word(word);
-        return this.#out.take().slice();
+        return this.#out.take();
       case 'over':
         return undefined;
       default: {
@@ -102,7 +103,7 @@ export class StateWriter {
   }
 
   #digested(): Uint8Array {
-    const chunk = this.#out.take();
+    const chunk = takeChunk(this.#out);
     this.#digest.update(chunk);
     return chunk;
   }
@@ -178,7 +179,7 @@ export class StateWriter {
       if (out.isFull) yield;
       const key = table.open();
       const { madeMillis } = key;
-      out.textBytes(key.bytes, key.nameFrom, key.nameBytes);
+      out.byteString(key.bytes, key.nameFrom, key.nameBytes);
       // What is still to come is no age: then it is the time itself, which is greater than any age.
       const isAge = madeMillis <= this.#changedMillis;
       out.integer(isAge ? this.#changedMillis - madeMillis : madeMillis);
@@ -201,9 +202,9 @@ export class StateWriter {
   #writeGrant(view: GrantView): void {
     const out = this.#out;
     const { bytes, bytesAt, userBytes, requestIdBytes, ruleIdFrom, ruleIdBytes } = view;
-    out.textBytes(bytes, bytesAt, userBytes);
-    out.textBytes(bytes, bytesAt + userBytes, requestIdBytes);
-    out.textBytes(bytes, bytesAt + ruleIdFrom, ruleIdBytes);
+    out.byteString(bytes, bytesAt, userBytes);
+    out.byteString(bytes, bytesAt + userBytes, requestIdBytes);
+    out.byteString(bytes, bytesAt + ruleIdFrom, ruleIdBytes);
     view.writeTo(out);
   }
 }

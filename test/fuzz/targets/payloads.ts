@@ -18,7 +18,6 @@ import {
   encodeHello,
   encodeRefusal,
   encodeWelcome,
-  type Refusal,
   REFUSAL_CODES,
 } from '../../../src/wire/hello.ts';
 import { decodeNodeReport, encodeNodeReport } from '../../../src/wire/node-report.ts';
@@ -102,7 +101,7 @@ const KINDS: readonly Kind[] = [
   ),
   kind(encodeWelcome, decodeWelcome, fc.record({ incarnation, speaks })),
   kind(
-    (refusal: Refusal) => encodeRefusal(refusal, VERSIONS),
+    encodeRefusal,
     decodeRefusal,
     fc.record({ code: fc.constantFrom(...REFUSAL_CODES), text: shortText(30) }),
   ),
@@ -131,7 +130,7 @@ const KINDS: readonly Kind[] = [
         speaks: natural,
         release: fc.constantFrom('0.1.0', 'unknown'),
       },
-      { requiredKeys: ['node', 'pid', 'clock', 'partitions'] },
+      { requiredKeys: ['node', 'pid', 'clock', 'partitions', 'speaks'] },
     ),
   ),
   kind(

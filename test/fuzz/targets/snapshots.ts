@@ -2,7 +2,8 @@
 import { FIRST_RULES } from '../../meta/first-rules.ts';
 import { loadHash32 } from '../../../src/partition/hash.ts';
 import fc from 'fast-check';
-import { Digest, InvalidSnapshotError } from '../../../src/limiter/state/byte-stream.ts';
+import { Digest } from '../../../src/limiter/state/digest.ts';
+import { InvalidSnapshotError } from '../../../src/limiter/state/snapshot-bytes.ts';
 import { LimiterStateMachine } from '../../../src/limiter/state-machine.ts';
 import {
   decodeMetaCommand,
@@ -99,6 +100,7 @@ const command: fc.Arbitrary<MetaCommand> = fc.oneof(
     replicas: fc.constant(1),
     partitions: fc.integer({ min: 1, max: 5 }),
     rules: table,
+    clusterVersion: fc.constant(1),
   }),
   fc.record({ type: fc.constant('change' as const), change }),
   fc.record({ type: fc.constant('rules' as const), table, base: fc.nat(3) }),
@@ -123,6 +125,7 @@ const FOUNDED = applyMetaCommand(
     nodes: [{ id: 1, incarnation: 'f'.repeat(32) }],
     replicas: 1,
     partitions: 2,
+    clusterVersion: 1,
   },
   hash,
 ).record;

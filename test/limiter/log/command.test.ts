@@ -60,9 +60,15 @@ describe('a batch', () => {
     expect(heldBy(entryOf(requests))).toEqual(requests);
   });
 
-  it('takes no more than a user id and two bytes for a plain request', () => {
+  it('takes no more than a user id and a byte for a plain request', () => {
     const one = entryOf([{ userId: 'ada' }]).length;
-    expect(entryOf([{ userId: 'ada' }, { userId: 'grace', cost: 1 }]).length).toBe(one + 2 + 5);
+    expect(entryOf([{ userId: 'ada' }, { userId: 'grace', cost: 1 }]).length).toBe(one + 1 + 5);
+  });
+
+  it('takes a byte more for each request where another one says more', () => {
+    const plain = Array.from({ length: 9 }, () => ({ userId: 'ada' }));
+    const more = [...plain, { userId: 'ada', requestId: 'q' }];
+    expect(entryOf(more).length).toBe(entryOf([...plain, { userId: 'ada' }]).length + 10 + 1);
   });
 
   it('starts over after it was taken', () => {
@@ -101,8 +107,21 @@ describe('a batch', () => {
   ])('does not take in what no entry may hold: %j', (bad) => {
     const builder = new AllowBatchBuilder();
     builder.add({ userId: 'before' });
-    expect(() => builder.add(bad)).toThrow(LimiterAssertionError);
+    expect(() => builder.add(bad)).toThrow(Error);
     expect(heldBy(builder.take())).toEqual([{ userId: 'before' }]);
+  });
+
+  it('is as it was before where a request is not taken in, whatever the others say', () => {
+    const builder = new AllowBatchBuilder();
+    const full = { userId: 'a', ruleId: 'r', cost: 2, timestampMillis: 3, requestId: 'q' };
+    builder.add({ userId: 'first' });
+    builder.add(full);
+    const further = [{ userId: 'b', ruleId: 's' }];
+    const guard = { userId: 'x'.repeat(257), version: 1 };
+    for (const bad of [{ requestId: 'x'.repeat(129) }, { guard }, { askedDigest: 0, further }])
+      expect(() => builder.add({ ...full, ...bad })).toThrow(Error);
+    builder.add({ userId: 'last' });
+    expect(heldBy(builder.take())).toEqual([{ userId: 'first' }, full, { userId: 'last' }]);
   });
 });
 
@@ -115,6 +134,41 @@ function expectCommandOrDecodeError(bytes: Uint8Array): void {
     expect(heldBy(entryOf(held))).toEqual(held);
   });
   expect(error === undefined || error instanceof CommandDecodeError).toBe(true);
+}
+
+// Kind 1, the keys and these columns, one request, one rule id, which is the default one; then the columns.
+const A = [1, 0x61];
+const one = (columns: readonly number[], ...rest: readonly number[]): number[] => [
+  1,
+  ...columns,
+  1,
+  1,
+  0,
+  ...rest,
+];
+const two = (columns: readonly number[], ...rest: readonly number[]): number[] => [
+  1,
+  ...columns,
+  2,
+  1,
+  0,
+  ...A,
+  ...A,
+  ...rest,
+];
+const [KEYS, RULE, COST, TIME, ID, REFUND, DIGEST] = [1, 3, 5, 9, 17, 33, 65];
+const [FURTHER, REMEMBERED, GUARD] = [
+  [0x81, 1],
+  [0x81, 2],
+  [0x81, 4],
+];
+
+/** All of these. */
+function withBits(...columns: readonly (readonly number[])[]): number[] {
+  const [low = 0, high = 0] = [0, 1].map((at) =>
+    columns.reduce((bits, column) => bits | (column[at] ?? 0), 0),
+  );
+  return [low | 0x80, high];
 }
 
 describe('the form of a command', () => {
@@ -150,62 +204,82 @@ describe('the form of a command', () => {
       expect(data.buffer.byteLength).toBe(data.byteLength);
   });
 
-  // Kind 5, one request, one rule id, which is the default one; then the request.
-  const ONE = [5, 1, 1, 0];
-  const A = [1, 0x61];
   // A rule's meter, and what belongs to it: a sliding log.
   const PLAIN = [0, 0, 0, 0, 0];
   it.each([
     ['nothing', []],
-    ['an unknown kind', [4]],
-    ['a kind of old', [0x97, 1]],
-    ['a sweep with more', [7, 0]],
-    ['no requests', [5, 0, 1, 0]],
-    ['no rule ids', [5, 1, 0, 0, ...A]],
-    ['more rule ids than requests', [5, 1, 2, 0, ...A, 0, ...A]],
-    ['a rule id twice', [5, 2, 2, ...A, ...A, 0, ...A, 1, ...A, 1]],
-    ['fewer requests than it says', [5, 2, 1, 0, 0, ...A]],
-    ['more bytes than it needs', [...ONE, 0, ...A, 0]],
-    ['a user without an id', [...ONE, 0, 0]],
-    ['a user id that ends too early', [...ONE, 0, 2, 0x61]],
-    ['a user id that is too long', [...ONE, 0, 0x81, 8, ...Array.from({ length: 1_025 }, () => 0x61)]],
-    ['a user id that is not UTF-8', [...ONE, 0, 1, 0xff]],
-    ['half a character', [...ONE, 0, 1, 0xc3]],
-    ['a user id behind a byte order mark', [...ONE, 0, 4, 0xef, 0xbb, 0xbf, 0x61]],
-    ['what no request has', [...ONE, 16, ...A]],
-    ['a rule that is not there', [...ONE, 1, ...A, 1]],
-    ['no cost', [...ONE, 2, ...A, 0]],
-    ['a cost that is too high', [...ONE, 2, ...A, 0xc1, 0x84, 0x3d]],
-    ['a timestamp that is too late', [...ONE, 4, ...A, 0x81, 0x80, 0xdc, 0xc2, 0xac, 0xea, 0xac, 0x0f]],
-    ['an integer without an end', [...ONE, 4, ...A, ...Array.from({ length: 9 }, () => 0x80)]],
-    ['no request id where there should be', [...ONE, 8, ...A, 0]],
-    ['a request id that is too long', [...ONE, 8, ...A, 0x81, 1, ...Array.from({ length: 129 }, () => 0x61)]],
-    ['rules of a form of old', [6, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0]],
-    ['rules without rules', [9, 1, 0, 0, 0x80, 0x20, 0]],
-    ['rules of version 0', [9, 0, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN]],
-    ['rules with a clock that nobody has', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 2, ...PLAIN]],
-    ['rules with a meter that nobody has', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 5, 0, 0, 0, 0]],
-    ['rules with a calendar that nobody has', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 2, 0, 2, 0, 0]],
-    ['rules with what belongs to another meter', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 0, 0, 0, 1, 0]],
-    ['rules that end too early', [9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 0, 0, 0, 0]],
-    ['rules with too little room', [9, 1, 0, 0, 0xff, 0x1f, 1, ...A, 1, 1, 0, ...PLAIN]],
+    ['an unknown kind', [7]],
+    ['a kind of two bytes', [0x81, 0]],
+    ['a sweep with more', [3, 0]],
+    ['requests without keys', [1, 4, 1, 1, 0, 1]],
+    ['a column that nobody has', one([0x81, 8], ...A, 0)],
+    ['no requests', [1, KEYS, 0, 1, 0]],
+    ['no rule ids', [1, KEYS, 1, 0, 0, ...A]],
+    ['more rule ids than requests', [1, RULE, 1, 2, 0, ...A, ...A, 1]],
+    ['a rule id twice', [1, RULE, 2, 2, ...A, ...A, ...A, ...A, 0, 1]],
+    ['fewer requests than it says', [1, KEYS, 2, 1, 0, ...A]],
+    ['more bytes than it needs', one([KEYS], ...A, 0)],
+    ['a user without an id', one([KEYS], 0)],
+    ['a user id that ends too early', one([KEYS], 2, 0x61)],
+    ['a user id that is too long', one([KEYS], 0x81, 8, ...Array.from({ length: 1_025 }, () => 0x61))],
+    ['a user id that is not UTF-8', one([KEYS], 1, 0xff)],
+    ['half a character', one([KEYS], 1, 0xc3)],
+    ['a user id behind a byte order mark', one([KEYS], 4, 0xef, 0xbb, 0xbf, 0x61)],
+    ['a rule that is not there', one([RULE], ...A, 1)],
+    ['a cost that is too high', one([COST], ...A, 0xc0, 0x84, 0x3d)],
+    ['a timestamp that is too late', one([TIME], ...A, 0x82, 0x80, 0xf0, 0x96, 0x8c, 0xc1, 0xac, 0x0f)],
+    ['an integer without an end', one([TIME], ...A, ...Array.from({ length: 9 }, () => 0x80))],
+    ['a request id that is too long', one([ID], ...A, 0x81, 1, ...Array.from({ length: 129 }, () => 0x61))],
+    ['a column that ends too early', two([COST], 3)],
+    ['a column in which nobody says anything', two([COST], 0, 0)],
+    ['a refund that is none', one([REFUND], ...A, 2)],
+    ['a refund without an id', one([REFUND], ...A, 1)],
+    ['a refund with a cost', one([ID | REFUND | COST], ...A, 4, ...A, 1)],
+    ['a refund with a time', one([ID | REFUND | TIME], ...A, 4, ...A, 1)],
+    ['a refund of what was asked', one([ID | REFUND | DIGEST], ...A, ...A, 1, 5)],
+    ['a refund under several limits', two(withBits([ID | REFUND], FURTHER), ...A, 0, 1, 0, 1, 0)],
+    ['a refund that is bound to a record', one(withBits([ID | REFUND], GUARD), ...A, ...A, 1, ...A, 9)],
+    ['several limits of nobody knows what', two(FURTHER, 1, 0)],
+    ['further limits that are not there', two(withBits([DIGEST], FURTHER), 5, 0, 2, 0)],
+    ['a further limit of a further limit', two(withBits([DIGEST], FURTHER), 5, 0, 1, 1)],
+    ['a further limit with an id', two(withBits([ID | DIGEST], FURTHER), 0, ...A, 5, 0, 1, 0)],
+    ['a further limit with a time', two(withBits([TIME | DIGEST], FURTHER), 0, 9, 5, 0, 1, 0)],
+    [
+      'a further limit that is bound to a record',
+      two(withBits([DIGEST], FURTHER, GUARD), 5, 0, 1, 0, 0, ...A, 9),
+    ],
+    ['what is remembered without an id', one(withBits([DIGEST], REMEMBERED), ...A, 5, 1)],
+    ['what is remembered of nobody knows what', one(withBits([ID], REMEMBERED), ...A, ...A, 1)],
+    ['a guard without a version', one(GUARD, ...A, ...A)],
+    ['rules without rules', [2, 1, 0, 0, 0x80, 0x20, 0]],
+    ['rules of version 0', [2, 0, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN]],
+    ['rules with a clock that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 2, ...PLAIN]],
+    ['rules with a meter that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 5, 0, 0, 0, 0]],
+    ['rules with a calendar that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 2, 0, 2, 0, 0]],
+    ['rules with what belongs to another meter', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 0, 0, 0, 1, 0]],
+    ['rules that end too early', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 0, 0, 0, 0]],
+    ['rules with too little room', [2, 1, 0, 0, 0xff, 0x1f, 1, ...A, 1, 1, 0, ...PLAIN]],
   ])('refuses %s', (_name, bytes) => {
     expect(() => decodeCommand(Uint8Array.from(bytes))).toThrow(CommandDecodeError);
   });
 
   it('reads what is just within its bounds', () => {
-    expect(heldBy(Uint8Array.from([...ONE, 0, ...A]))).toEqual([{ userId: 'a' }]);
-    expect(heldBy(Uint8Array.from([...ONE, 2, ...A, 0xc0, 0x84, 0x3d]))).toEqual([
+    expect(heldBy(Uint8Array.from(one([KEYS], ...A)))).toEqual([{ userId: 'a' }]);
+    expect(heldBy(Uint8Array.from(one([COST], ...A, 0xbf, 0x84, 0x3d)))).toEqual([
       { userId: 'a', cost: 1_000_000 },
     ]);
-    expect(decodeCommand(Uint8Array.from([9, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN])).type).toBe(
+    const latest = [0x81, 0x80, 0xf0, 0x96, 0x8c, 0xc1, 0xac, 0x0f];
+    expect(heldBy(Uint8Array.from(one([TIME], ...A, ...latest)))).toEqual([
+      { userId: 'a', timestampMillis: 8_640_000_000_000_000 },
+    ]);
+    expect(decodeCommand(Uint8Array.from([2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN])).type).toBe(
       'rules',
     );
   });
 
   it('refuses counts that the bytes do not hold, without allocating for them', () => {
-    for (const kind of [5, 8, 9]) {
-      const huge = [kind, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
+    for (const head of [[1, 1], [2], [4]]) {
+      const huge = [...head, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f];
       expect(() => decodeCommand(Uint8Array.from(huge))).toThrow(CommandDecodeError);
     }
   });

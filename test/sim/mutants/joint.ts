@@ -125,9 +125,9 @@ export const JOINT: readonly Mutant[] = [
     law: 'the log holds what was asked',
     edits: [
       {
-        in: 'AllowBatchBuilder.#addJoint',
-        find: 'this.#rows.integer(askedDigest);',
-        replace: 'this.#rows.integer(1);',
+        in: 'AllowBatchBuilder.#addMatched',
+        find: '.integer(askedDigest);',
+        replace: '.integer(1);',
       },
     ],
   },

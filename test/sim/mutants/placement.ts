@@ -25,8 +25,8 @@ export const PLACEMENT: readonly Mutant[] = [
         find: 'record = decodeMetaRecord(chunks);',
         replace: `record = decodeMetaRecord(chunks);
         if (record !== undefined) {
-          const { nodes } = record.state;
-          const create = { type: 'create', nodes, ...this.#init.fixed };
+          const { nodes, clusterVersion } = record.state;
+          const create = { type: 'create', nodes, clusterVersion, ...this.#init.fixed };
           const { placement } = applyMetaCommand(undefined, create, this.#init.fixed.hash).record.state;
           record = { ...record, state: { ...record.state, placement } };
         }`,

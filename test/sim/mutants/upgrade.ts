@@ -28,7 +28,7 @@ export const UPGRADE: readonly Mutant[] = [
     id: 'UP3',
     bug: 'a node of a version before is welcome after the upgrade was finished',
     law: 'who takes part reads all that is written',
-    edits: [{ in: 'Admission.update', find: 'Math.max(min, clusterVersionOf(state))', replace: 'min' }],
+    edits: [{ in: 'Admission.update', find: 'Math.max(min, clusterVersion)', replace: 'min' }],
     unitTest: { file: 'meta/versions.test.ts', why: ONE_VERSION },
   },
 ];

@@ -70,7 +70,13 @@ export const WIRE: readonly Mutant[] = [
     id: 'T16',
     bug: 'in a batch a request has the cost of an earlier one',
     law: 'the log holds what was asked',
-    edits: [{ in: 'BatchCursor.next', find: 'this.cost = 1;', replace: '' }],
+    edits: [
+      {
+        in: 'BatchCursor.next',
+        find: 'this.cost = 1 + this.#integer(COLUMN.cost);',
+        replace: 'this.cost = 1 + (this.#integer(COLUMN.cost) || this.cost - 1);',
+      },
+    ],
   },
   {
     id: 'T19',
