@@ -7,7 +7,7 @@ import { Command } from 'commander';
 import type { Decision } from '../../src/api/answer.ts';
 import { questionOf } from '../../src/api/question.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { integerFrom } from '../../src/cli/options.ts';
 import { DoorUsage } from '../../src/node/door-usage.ts';
 import { median } from '../statistics.ts';

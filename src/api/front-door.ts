@@ -3,19 +3,16 @@
  * nothing, and knows no other door.
  */
 import type { BackupDone } from './backup.ts';
+import type { ChangeDone, ClusterChange } from './cluster-change.ts';
 import type { CustomerAction, CustomerRequest } from './customer.ts';
 import type { ClusterReport } from './cluster-report.ts';
-import type { DrainChange, DrainResult } from './drain.ts';
 import type { ListedDone, ListedRequest } from './listed.ts';
-import type { NodeChange, NodeChangeResult } from './node-change.ts';
 import type { Readiness } from './readiness.ts';
 import type { LookQuestion, LookRequest } from './look.ts';
 import type { RefundQuestion, RefundQuestionDone } from './refund.ts';
 import type { AskAnswer, AskDone, Question } from './question.ts';
-import type { RulesChange, RulesChangeResult, RulesInForce } from './rules-change.ts';
+import type { RulesInForce } from './rules-change.ts';
 import type { AccessBehindDoor } from './token.ts';
-import type { LabelChange, LabelResult } from './label-change.ts';
-import type { UpgradeChange, UpgradeResult } from './upgrade.ts';
 import type { UsageQuery, UsageResult } from './usage.ts';
 import type { SheddingBehindDoor } from './shedding.ts';
 import type { DoneWith } from './user-request.ts';
@@ -61,16 +58,10 @@ export interface NodeBehindDoor {
   readonly cluster: () => ClusterReport;
   /** What the doors of all nodes answered. @param query as `validateUsageQuery` gave it; `done` is told once */
   readonly usage: (query: UsageQuery, done: (result: UsageResult) => void) => void;
-  readonly changeNodes: (change: NodeChange, done: (result: NodeChangeResult) => void) => void;
-  readonly drain: (change: DrainChange, done: (result: DrainResult) => void) => void;
-  /** Says otherwise where a node stands. @param change as `validateLabelChange` gave it; `done` is told once */
-  readonly label: (change: LabelChange, done: (result: LabelResult) => void) => void;
-  /** Raises the version of the cluster. @param change as `validateUpgrade` gave it; `done` is told once */
-  readonly upgrade: (change: UpgradeChange, done: (result: UpgradeResult) => void) => void;
+  /** `done` is told of rules when all partitions decide by them, of tokens when all nodes know, or after a few seconds. */
+  readonly change: (change: ClusterChange, done: ChangeDone) => void;
   /** Those in force, as far as this node knows; undefined while it knows none. */
   readonly rules: () => RulesInForce | undefined;
   /** One of them, as it may be given in a change; its body is undefined if there is none such. */
   readonly rule: (id: string) => { readonly version: number; readonly body: unknown } | undefined;
-  /** `done` is told when all partitions decide by them, or after a few seconds. */
-  readonly changeRules: (change: RulesChange, done: (result: RulesChangeResult) => void) => void;
 }

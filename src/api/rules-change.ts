@@ -1,6 +1,6 @@
 /**
- * A change of the rules of a running cluster, as every door takes it, and what becomes of it. Group 0 carries it to all
- * partitions; each decides by it from its own log entry on.
+ * The rules of a running cluster as every door tells them, and a change of them. Group 0 carries it to all partitions; each decides by it
+ * from its own log entry on.
  */
 import type { Rule } from './rule.ts';
 
@@ -45,26 +45,3 @@ export interface OneRuleChange {
   /** As a document has it, or a table where no document is in force; without its id. Not read yet. Absent: it is taken out. */
   readonly body?: Readonly<Record<string, unknown>>;
 }
-
-/** Why the rules were not changed, or may not have been, though they are sound. */
-export const RULES_CHANGE_FAILURES = {
-  /** Somebody changed them meanwhile. */
-  rulesChanged: {
-    status: 412,
-    text: 'other rules are in force than the change was made for; read them again',
-  },
-  unknownRule: { status: 404, text: 'no rule in force has this id' },
-  notMember: { status: 409, text: 'this node does not belong to the cluster; ask another one' },
-  overloaded: { status: 503, text: 'too many changes are waiting; ask again' },
-  unknownOutcome: { status: 503, text: 'the change may have happened; read the rules before asking again' },
-  notLeader: { status: 503, text: 'group 0 has no leader just now, or no rules are in force yet; ask again' },
-} as const;
-
-export type RulesChangeFailure = keyof typeof RULES_CHANGE_FAILURES;
-
-export type RulesChangeResult =
-  /** Every partition decides by `version`, but for those in `pending`: they will, as soon as they have a leader. */
-  | { readonly ok: true; readonly version: number; readonly pending: readonly number[] }
-  /** Nothing was changed: `field` is out of bounds. */
-  | { readonly ok: false; readonly reason: 'invalid'; readonly field: string; readonly message: string }
-  | { readonly ok: false; readonly reason: RulesChangeFailure };

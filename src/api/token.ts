@@ -1,10 +1,9 @@
 /**
- * Tokens, by which callers show who they are, as every door takes them: what a token is, its check, its changes and what becomes
- * of those. Nothing here holds a secret: what is kept of one is its digest.
+ * Tokens, by which callers show who they are, as every door takes them: what a token is, and its check. Nothing here holds a secret:
+ * what is kept of one is its digest.
  */
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import { InvalidFieldError, objectAt } from './fields.ts';
-import { NODE_CHANGE_FAILURES } from './node-change.ts';
 
 /** `decide` asks for decisions, `read` reads what nodes tell, `admin` may do everything. */
 export const ROLES = ['decide', 'read', 'admin'] as const;
@@ -80,59 +79,6 @@ export function validateTokenAsked(
   return { role: known, name };
 }
 
-/** As group 0 takes it. `canOpen`: also if no token of role admin is left, and everybody may ask again. */
-export type TokenChange =
-  | { readonly create: TokenEntry }
-  | { readonly revoke: string; readonly canOpen: boolean };
-
-/** Why the tokens were not changed, or may not have been. */
-export const TOKEN_FAILURES = {
-  tokenExists: { status: 503, text: 'another token has the id that was drawn; ask again' },
-  tooManyTokens: { status: 409, text: `the cluster has ${TOKENS_MAX} tokens, as many as it can have` },
-  unknownToken: { status: 404, text: 'there is no token of this id' },
-  lastAdmin: {
-    status: 409,
-    text: 'this is the last token of role admin; without one the cluster is open to everybody: say so with ?open=true',
-  },
-  configuredToken: {
-    status: 409,
-    text: 'this token stands in the cluster.json of the nodes: take it out there, and restart them',
-  },
-  notMember: NODE_CHANGE_FAILURES.notMember,
-  overloaded: NODE_CHANGE_FAILURES.overloaded,
-  unknownOutcome: {
-    status: 503,
-    text: 'the tokens may have been changed: list them, and revoke what nobody was shown',
-  },
-  notLeader: { status: 503, text: NODE_CHANGE_FAILURES.notLeader.text },
-} as const satisfies Readonly<Record<string, { readonly status: 404 | 409 | 503; readonly text: string }>>;
-
-export type TokenFailure = keyof typeof TOKEN_FAILURES;
-/** Group 0 decided against the change. */
-export const TOKEN_REFUSALS = [
-  'tokenExists',
-  'tooManyTokens',
-  'unknownToken',
-  'lastAdmin',
-] as const satisfies readonly TokenFailure[];
-export type TokenRefusal = (typeof TOKEN_REFUSALS)[number];
-
-interface Failed {
-  readonly ok: false;
-  readonly reason: TokenFailure;
-}
-
-/** `pending`: the nodes that did not say in time that they know; what they cannot hear of they judge by what they knew. */
-export type TokenCreated =
-  | {
-      readonly ok: true;
-      readonly info: TokenInfo;
-      readonly token: string;
-      readonly pending: readonly number[];
-    }
-  | Failed;
-export type TokenRevoked = { readonly ok: true; readonly pending: readonly number[] } | Failed;
-
 /** Who may ask what, as a node knows it. */
 export interface AccessBehindDoor {
   /** `open`: everybody may ask. `closed`: who shows a token. `unknown`: it is closed, and by which tokens is not known yet. */
@@ -142,9 +88,6 @@ export interface AccessBehindDoor {
   /** The same of a caller who showed it before; undefined if it was revoked. */
   readonly callerById: (id: string) => Caller | undefined;
   readonly tokens: () => readonly (TokenInfo & { readonly isConfigured: boolean })[];
-  /** `done` of both is told when all nodes that can be reached know, or after a few seconds. */
-  readonly create: (asked: TokenAsked, done: (result: TokenCreated) => void) => void;
-  readonly revoke: (id: string, canOpen: boolean, done: (result: TokenRevoked) => void) => void;
   /** Somebody showed a text that is no valid token. */
   readonly failed: (door: 'http' | 'resp' | 'grpc') => void;
 }

@@ -12,6 +12,12 @@ export type LoggedRequest = BatchedRequest | CustomerRequest;
 export type UserRequest = LoggedRequest | LookRequest;
 export type UserAnswer = AllowAnswer | LookAnswer | RefundAnswer | CustomerAnswer;
 
+/** What a partition answers: what every door does, and to other nodes who leads. */
+export type Answer =
+  | UserAnswer
+  /** Only between nodes: ask `leader`, who leads in `term`, instead (0: nobody knows). Nothing reached the log. */
+  | { readonly kind: 'notLeader'; readonly leader: number; readonly term: number };
+
 export type AnswerTo<R extends UserRequest> =
   | Unavailable
   | (R extends LookRequest

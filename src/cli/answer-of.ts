@@ -1,33 +1,49 @@
-/** What a node answered to a command about users and customers: its body, or why there is none. */
+/** What a node answered to a command: its body, or why there is none, in the same words for all commands. */
 import { ClusterCommandError, messageOf, type NodeBody, type NodeResponse } from './ask-node.ts';
 
 /**
  * @param node a URL, for people
- * @throws ClusterCommandError unless it is 200: `unreachable` if nobody answers or can decide now
+ * @throws ClusterCommandError unless it is done: `unreachable` if nobody answers or can decide now
  */
 export function answerOf({ status, body, isUnreachable }: NodeResponse, node: string): NodeBody {
-  if (status === 200) return body;
-  const message =
-    messageOf(body) ?? (typeof body['detail'] === 'string' ? body['detail'] : `status ${status}`);
-  if (isUnreachable === true)
-    throw new ClusterCommandError(
-      `no node listens at ${node} (${message}): give the address of a running node with --node`,
-      'unreachable',
-    );
+  if (status >= 200 && status <= 299) return body;
+  const message = messageIn({ status, body });
+  if (isUnreachable === true) throw noNodeAt(node, message, '--node');
   if (status === 0 || status === 503)
     throw new ClusterCommandError(`${node} tells nothing: ${message}; try again`, 'unreachable');
-  throw new ClusterCommandError(message);
+  throw new ClusterCommandError(`${node} refuses: ${message}`);
 }
 
-/** The same of a change. @throws ClusterCommandError `unfinished` if it may have been made */
-export function answerOfChange(answer: NodeResponse, node: string): NodeBody {
+/**
+ * The same of a change.
+ *
+ * @param look what to do where it is in doubt
+ * @throws ClusterCommandError `unfinished` if it may have been made
+ */
+export function answerOfChange(
+  answer: NodeResponse,
+  node: string,
+  look = 'look at it before you try again',
+): NodeBody {
   const { status, body, isUnreachable } = answer;
-  const isInDoubt = (status === 0 && isUnreachable !== true) || (status === 503 && body['proposed'] === true);
-  if (!isInDoubt) return answerOf(answer, node);
-  const message =
-    messageOf(body) ?? (typeof body['detail'] === 'string' ? body['detail'] : `status ${status}`);
-  throw new ClusterCommandError(
-    `it may have been changed: ${message}; look at it before you try again`,
-    'unfinished',
+  const message = messageIn(answer);
+  const isProposed = body['proposed'] === true || body['reason'] === 'unknownOutcome';
+  if ((status === 0 && isUnreachable !== true) || (status === 503 && isProposed))
+    throw new ClusterCommandError(`${node}: it may have been changed: ${message}; ${look}`, 'unfinished');
+  if (status === 503)
+    throw new ClusterCommandError(`${node}: ${message}; nothing was changed`, 'unreachable');
+  return answerOf(answer, node);
+}
+
+/** @param option by which its address was given */
+export function noNodeAt(node: string, message: string, option: '--node' | '--via'): ClusterCommandError {
+  return new ClusterCommandError(
+    `no node listens at ${node} (${message}): give the address of a running node with ${option}`,
+    'unreachable',
   );
+}
+
+function messageIn({ status, body }: Pick<NodeResponse, 'status' | 'body'>): string {
+  const { detail } = body;
+  return messageOf(body) ?? (typeof detail === 'string' ? detail : `status ${status}`);
 }

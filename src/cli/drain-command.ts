@@ -4,7 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isClusterReport } from '../api/cluster-report.ts';
-import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
+import { noNodeAt } from './answer-of.ts';
+import { askNode, messageOf } from './ask-node.ts';
 import { askUntilAccepted } from './ask-until-accepted.ts';
 
 export interface DrainCommandInit {
@@ -63,11 +64,7 @@ async function accepted(
     sent: { method: isDraining ? 'PUT' : 'DELETE' },
     deadlineMillis,
     verb: 'accepted',
-    unreachable: (message) =>
-      new ClusterCommandError(
-        `no node listens at ${url.origin} (${message}): give the address of a running node with --via`,
-        'unreachable',
-      ),
+    unreachable: (message) => noNodeAt(url.origin, message, '--via'),
     say,
   });
 }

@@ -4,8 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
-import type { LabelChange } from '../api/label-change.ts';
-import type { NodeChange } from '../api/node-change.ts';
+import type { LabelChange, NodeChange } from '../api/cluster-change.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse, type Sent } from './ask-node.ts';
 
 export interface NodesCommandInit {

@@ -1,7 +1,7 @@
 /** `quorate nodes`: what the command line takes, and what it asks for. */
 import type { Command } from 'commander';
 import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
-import type { LabelChange } from '../api/label-change.ts';
+import type { LabelChange } from '../api/cluster-change.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import { ClusterCommandError } from './ask-node.ts';
 import { CA } from './ca-option.ts';

@@ -1,6 +1,7 @@
 /** The rules that a running cluster decides by, read and replaced over HTTP at one of its nodes. It reads no file and prints nothing. */
 import type { RuleDefinition } from '../rules/rule-definition.ts';
-import { askNode, ClusterCommandError, messageOf, type NodeBody } from './ask-node.ts';
+import { answerOf, answerOfChange } from './answer-of.ts';
+import { askNode, ClusterCommandError, type NodeBody } from './ask-node.ts';
 
 const READ_MILLIS_MAX = 5_000;
 /** The node waits some seconds for partitions without a leader before it answers. */
@@ -25,19 +26,12 @@ export interface AppliedRules {
 
 /** @throws ClusterCommandError if they cannot be read at `node`, a URL */
 export async function readKnownRules(node: string): Promise<KnownRules> {
-  const { status, body, isUnreachable } = await askNode(new URL(PATH, node), READ_MILLIS_MAX);
-  const message = messageOf(body) ?? `status ${status}`;
-  if (isUnreachable === true)
-    throw new ClusterCommandError(
-      `no node listens at ${node} (${message}): give the address of a running node with --node`,
-      'unreachable',
-    );
-  if (status === 401 || status === 403) throw new ClusterCommandError(`${node} refuses: ${message}`);
-  if (status === 0 || status === 503)
-    throw new ClusterCommandError(`${node} tells no rules: ${message}; try again`, 'unreachable');
-  const known = status === 200 ? knownRulesIn(body) : undefined;
-  if (known === undefined) throw new ClusterCommandError(`${node} is no node of a cluster: ${message}`);
-  return known;
+  const answer = await askNode(new URL(PATH, node), READ_MILLIS_MAX);
+  return knownRulesIn(answerOf(answer, node)) ?? noNode(node);
+}
+
+function noNode(node: string): never {
+  throw new ClusterCommandError(`${node} is no node of a cluster`);
 }
 
 /**
@@ -50,23 +44,14 @@ export async function sendRules(
   node: string,
   { document, ifVersion }: { readonly document: Uint8Array; readonly ifVersion: number },
 ): Promise<AppliedRules> {
-  const { status, body } = await askNode(new URL(PATH, node), CHANGE_MILLIS_MAX, {
+  const answer = await askNode(new URL(PATH, node), CHANGE_MILLIS_MAX, {
     method: 'PUT',
     contentType: 'application/yaml',
     headers: { 'if-match': `"${ifVersion}"` },
     body: document,
   });
-  const applied = status === 200 || status === 202 ? appliedRulesIn(body) : undefined;
-  if (applied !== undefined) return applied;
-  const message = messageOf(body) ?? `status ${status}`;
-  if (status === 0 || body['reason'] === 'unknownOutcome')
-    throw new ClusterCommandError(
-      `${node}: ${message}; the rules may have been replaced: look with \`quorate rules diff\``,
-      'unfinished',
-    );
-  if (status === 503)
-    throw new ClusterCommandError(`${node}: ${message}; nothing was changed`, 'unreachable');
-  throw new ClusterCommandError(`${node} refuses: ${message}`);
+  const body = answerOfChange(answer, node, 'look with `quorate rules diff`');
+  return appliedRulesIn(body) ?? noNode(node);
 }
 
 /** Whatever answers at an address may say anything. */

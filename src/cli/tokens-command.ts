@@ -1,6 +1,7 @@
 /** `quorate tokens`: makes, lists and revokes the tokens of a running cluster, at one of its nodes. It keeps no token. */
 import type { TokenAsked } from '../api/token.ts';
-import { askNode, ClusterCommandError, messageOf, type NodeBody, type Sent } from './ask-node.ts';
+import { answerOf, answerOfChange } from './answer-of.ts';
+import { askNode, type NodeBody, type Sent } from './ask-node.ts';
 
 /** The node waits some seconds for others before it answers. */
 const ANSWER_MILLIS_MAX = 30_000;
@@ -22,7 +23,7 @@ export async function createToken(
   { node, json, print }: TokensCommandOptions,
 ): Promise<TokensOutcome> {
   const sent = { method: 'POST', contentType: 'application/json', body: JSON.stringify(asked) };
-  const body = await asking(new URL(PATH, node), sent);
+  const body = await changing(new URL(PATH, node), sent);
   const { id, role, token } = body;
   if (json === true) print(JSON.stringify(body, null, 2));
   else {
@@ -34,7 +35,8 @@ export async function createToken(
 
 /** @throws ClusterCommandError */
 export async function listTokens({ node, json, print }: TokensCommandOptions): Promise<void> {
-  const body = await asking(new URL(PATH, node));
+  const url = new URL(PATH, node);
+  const body = answerOf(await askNode(url, ANSWER_MILLIS_MAX), url.origin);
   if (json === true) {
     print(JSON.stringify(body, null, 2));
     return;
@@ -55,28 +57,15 @@ export async function revokeToken(
   { isOpenAllowed, node, json, print }: TokensCommandOptions & { readonly isOpenAllowed: boolean },
 ): Promise<TokensOutcome> {
   const url = new URL(`${PATH}/${encodeURIComponent(id)}${isOpenAllowed ? '?open=true' : ''}`, node);
-  const body = await asking(url, { method: 'DELETE' });
+  const body = await changing(url, { method: 'DELETE' });
   if (json === true) print(JSON.stringify(body, null, 2));
   else print(`token ${id} is revoked`);
   return outcomeOf(body, { json, print });
 }
 
-async function asking(url: URL, sent?: Sent): Promise<NodeBody> {
-  const { status, body, isUnreachable } = await askNode(url, ANSWER_MILLIS_MAX, sent);
-  if (status >= 200 && status <= 299) return body;
-  const message = messageOf(body) ?? `status ${status}`;
-  if (isUnreachable === true)
-    throw new ClusterCommandError(
-      `no node listens at ${url.origin} (${message}): give the address of a running node with --node`,
-      'unreachable',
-    );
-  if (sent !== undefined && (status === 0 || body['reason'] === 'unknownOutcome'))
-    throw new ClusterCommandError(
-      `${url.origin}: ${message}; it may have been done: look with \`quorate tokens list\``,
-      'unfinished',
-    );
-  const outcome = status === 0 || status === 503 ? 'unreachable' : 'refused';
-  throw new ClusterCommandError(`${url.origin}: ${message}`, outcome);
+async function changing(url: URL, sent: Sent): Promise<NodeBody> {
+  const answer = await askNode(url, ANSWER_MILLIS_MAX, sent);
+  return answerOfChange(answer, url.origin, 'look with `quorate tokens list`');
 }
 
 function outcomeOf(

@@ -7,7 +7,7 @@ import { CostAboveLimitError, InvalidOptionError, QuorateError } from './errors.
 import type { ClientEvent } from './events.ts';
 import { guarded } from './guarded.ts';
 import { HttpTransport } from './http-transport.ts';
-import { LocalShares } from './local-share.ts';
+import { LocalShares } from '../limiter/local-shares.ts';
 import { checkFailMode, type ClientOptions, type Settings, settingsOf } from './options.ts';
 import {
   copyOf,
@@ -171,9 +171,12 @@ export class QuorateClient {
       this.#tell({ type: 'failMode', mode: 'open', allowed: true, code });
       return { kind: 'degraded', allowed: true, by: 'client' };
     }
-    const share = this.#shares.allow(subject, cost, failMode, this.#environment.nowMillis());
-    this.#tell({ type: 'failMode', mode: 'local', allowed: share.allowed, code });
-    return { kind: 'degraded', by: 'client', ...share };
+    const { limit, windowMillis } = failMode;
+    const wanted = { name: subject, limit, windowMillis, cost };
+    const retryAfterMillis = this.#shares.take([wanted], this.#environment.nowMillis());
+    const allowed = retryAfterMillis === 0;
+    this.#tell({ type: 'failMode', mode: 'local', allowed, code });
+    return { kind: 'degraded', by: 'client', allowed, ...(!allowed && { retryAfterMillis }) };
   }
 
   #tellAnswered({ answer, error, attempts, node }: Outcome, startedMillis: number): void {

@@ -4,13 +4,13 @@
  */
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
 import { addressesOf, NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
-import { type HttpSettings, validateHttpSettings } from '../http/http-settings.ts';
+import { type HttpSettings, validateHttpSettings } from './http-settings.ts';
 import { type RlsSettings, validateRlsSettings } from '../rls/rls-settings.ts';
 import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
 import type { Rule } from '../api/rule.ts';
-import { type TlsSettings, validateTlsSettings } from '../tls/tls-settings.ts';
+import { type TlsSettings, validateTlsSettings } from './tls-settings.ts';
 import { type TokenEntry, TOKENS_MAX, validateTokenEntry } from '../api/token.ts';
 
 export interface ClusterConfig {

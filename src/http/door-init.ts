@@ -4,7 +4,7 @@ import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { LiveBehindDoor } from '../api/live.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
-import type { HttpSettings } from './http-settings.ts';
+import type { HttpSettings } from '../config/http-settings.ts';
 
 /** How long a client may take for what. */
 export interface HttpLimits {

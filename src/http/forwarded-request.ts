@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { invalidInQuestion, type Question, USER } from '../api/question.ts';
 import { clientAddressOf, type IsTrusted, keyOfAddress } from './client-address.ts';
-import type { HttpSettings } from './http-settings.ts';
+import type { HttpSettings } from '../config/http-settings.ts';
 import { InvalidBodyError } from './json-body.ts';
 import { queryFieldsOf } from './query-fields.ts';
 import { headerTextOf, headerUserOf } from './user-header.ts';

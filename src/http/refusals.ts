@@ -4,6 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { InvalidFieldError } from '../api/fields.ts';
 import { formatInvalid } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 import { InvalidBodyError, UnsupportedBodyError } from './json-body.ts';
@@ -18,6 +19,7 @@ export const BODY_BYTES_MAX = 8_192;
  */
 export function refusalOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): HttpAnswer | undefined {
   if (error instanceof InvalidBodyError) return formatInvalid(error.field, error.message);
+  if (error instanceof InvalidFieldError) return formatInvalid(error.field, error.message);
   if (error instanceof UnsupportedBodyError) return formatInvalid('body', error.message, 415);
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   if ('code' in error && error.code === 'FST_ERR_BAD_URL') return formatInvalid('url', error.message);

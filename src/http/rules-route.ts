@@ -4,17 +4,10 @@
  * node's own machine may change them. It parses and formats; group 0 and the partitions decide.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
-import {
-  RULES_CHANGE_FAILURES,
-  RULES_CHANGE_FIELDS,
-  type RulesChange,
-  type RulesChangeResult,
-} from '../api/rules-change.ts';
-import { audited } from './audit.ts';
-import { maybeForbidden } from './callers.ts';
+import { RULES_CHANGE_FIELDS, type RulesChange } from '../api/rules-change.ts';
+import { changeCluster, formatRefused } from './change-answer.ts';
 import type { HttpDoorInit } from './door-init.ts';
-import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError, parseTextBody, UnsupportedBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
@@ -26,8 +19,12 @@ export const RULES_BODY_BYTES_MAX = 1_048_576;
 /** A document as it is, instead of JSON with a document in it. */
 const DOCUMENT_TYPES = ['application/yaml', 'text/yaml'];
 const OTHER_TYPE = `body must be JSON, with content-type: application/json, or a document of rules, with ${DOCUMENT_TYPES.join(' or ')}`;
-const NO_RULES = { ok: false, reason: 'notLeader' } as const;
-const UNKNOWN_RULE = { ok: false, reason: 'unknownRule' } as const;
+const NO_RULES = formatRefused({
+  ok: false,
+  reason: 'notLeader',
+  message: 'no rules are in force yet; ask again',
+});
+const UNKNOWN_RULE = formatRefused({ ok: false, reason: 'unknownRule' });
 /** Of one rule. */
 const RULE_BODY_BYTES_MAX = 65_536;
 /** Ids may hold a slash. */
@@ -73,22 +70,8 @@ function parseRuleBody(body: unknown, id: string): Readonly<Record<string, unkno
   return rule;
 }
 
-/** 200: all partitions decide by them. 202: those in `pending` will, as soon as they have a leader. */
-function formatRulesAnswer(result: RulesChangeResult): HttpAnswer {
-  const headers = { 'content-type': JSON_TYPE };
-  if (result.ok) {
-    const { version, pending } = result;
-    const status = pending.length === 0 ? 200 : 202;
-    return { status, headers: { ...headers, etag: etagOf(version) }, body: { version, pending } };
-  }
-  const { reason } = result;
-  if (reason === 'invalid') {
-    const { field, message } = result;
-    return { status: 400, headers, body: { error: { type: 'invalid_request', field, message } } };
-  }
-  const { status, text: message } = RULES_CHANGE_FAILURES[reason];
-  const retry = status === 503 ? { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) } : {};
-  return { status, headers: { ...headers, ...retry }, body: { reason, message } };
+function headersOf(version: number): Readonly<Record<string, string>> {
+  return { 'content-type': JSON_TYPE, etag: etagOf(version) };
 }
 
 function etagOf(version: number): string {
@@ -110,38 +93,27 @@ function tell(
   reply: FastifyReply,
   told: { readonly version: number; readonly body: unknown } | undefined,
 ): FastifyReply {
-  if (told === undefined) sendAnswer(reply, formatRulesAnswer(NO_RULES));
-  else if (told.body === undefined) sendAnswer(reply, formatRulesAnswer(UNKNOWN_RULE));
-  else {
-    const headers = { 'content-type': JSON_TYPE, etag: etagOf(told.version) };
-    sendAnswer(reply, { status: 200, headers, body: told.body });
-  }
+  if (told === undefined) sendAnswer(reply, NO_RULES);
+  else if (told.body === undefined) sendAnswer(reply, UNKNOWN_RULE);
+  else sendAnswer(reply, { status: 200, headers: headersOf(told.version), body: told.body });
   return reply;
 }
 
 type OneRuleRequest = FastifyRequest<{ Params: { '*': string } }>;
 
-export function addRulesRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+export function addRulesRoutes(app: FastifyInstance, init: HttpDoorInit): void {
+  const { node } = init;
   /** Answers `reply` when it is done. */
-  const change = (request: FastifyRequest, reply: FastifyReply, wanted: () => RulesChange): FastifyReply => {
-    if (maybeForbidden(request, reply, { node, forbidding: FORBIDDEN })) return reply;
-    node.changeRules(wanted(), (result) => {
-      const answer = formatRulesAnswer(result);
-      const told = result.ok
-        ? { version: result.version, pending: result.pending.length }
-        : { reason: result.reason };
+  const change = (request: FastifyRequest, reply: FastifyReply, wanted: () => RulesChange): FastifyReply =>
+    changeCluster(init, { request, reply, forbidding: FORBIDDEN }, () => {
       const { '*': rule } = request.params as { readonly '*'?: string };
-      const action = `rules.${request.method.toLowerCase()}`;
-      audited(logger, request, {
-        action,
-        ...(rule !== undefined && { rule }),
-        ...told,
-        status: answer.status,
-      });
-      sendAnswer(reply, answer);
+      return {
+        change: { type: 'rules', change: wanted() },
+        action: `rules.${request.method.toLowerCase()}`,
+        details: rule === undefined ? {} : { rule },
+        made: ({ version, pending = [] }) => ({ headers: headersOf(version), body: { version, pending } }),
+      };
     });
-    return reply;
-  };
 
   app.get('/v1/rules', (_request, reply) => {
     const rules = node.rules();

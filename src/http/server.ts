@@ -13,14 +13,12 @@ import { addCustomersRoutes, BLOCK, CUSTOMER, KEY_BLOCK, KEY_RESET, RESET } from
 import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
 import { addEventsRoute } from './events-route.ts';
 import { refusalOfCaller } from './callers.ts';
-import { addDrainRoutes, DRAIN } from './drain-route.ts';
-import { addLabelsRoute, LABELS } from './labels-route.ts';
+import { addClusterRoutes, DRAIN, LABELS } from './cluster-routes.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
 import { addForwardAuthRoute } from './forward-auth-route.ts';
 import { GRANT_ROUTES } from './grant-routes.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { parseJsonBody } from './json-body.ts';
-import { addNodesRoute } from './nodes-route.ts';
 import {
   BODY_BYTES_MAX,
   EXPECTATION_FAILED,
@@ -38,7 +36,6 @@ import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { maybeShed } from './shedding.ts';
 import { addStatusRoutes } from './status-routes.ts';
 import { addTokensRoutes, ONE_TOKEN } from './tokens-route.ts';
-import { addUpgradeRoute } from './upgrade-route.ts';
 import { addUsageRoute } from './usage-route.ts';
 import { addRefundsRoute } from './refunds-route.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
@@ -110,10 +107,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addCustomersRoutes(app, init);
   addRefundsRoute(app, init);
   addUsageRoute(app, init);
-  addNodesRoute(app, init);
-  addDrainRoutes(app, init);
-  addLabelsRoute(app, init);
-  addUpgradeRoute(app, init);
+  addClusterRoutes(app, init);
   addRulesRoutes(app, init);
   addTokensRoutes(app, init);
   addBackupRoute(app, init);

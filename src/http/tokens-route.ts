@@ -3,21 +3,11 @@
  * answer that creates a token is the only one that ever holds it.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { InvalidFieldError } from '../api/fields.ts';
-import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
-import {
-  TOKEN_FAILURES,
-  TOKEN_ID,
-  type TokenAsked,
-  type TokenCreated,
-  type TokenFailure,
-  type TokenRevoked,
-  validateTokenAsked,
-} from '../api/token.ts';
-import { audited } from './audit.ts';
+import { TOKEN_ID, validateTokenAsked } from '../api/token.ts';
+import { type AskedChange, changeCluster, formatRefused } from './change-answer.ts';
 import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
-import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
+import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
@@ -27,17 +17,23 @@ export const ONE_TOKEN = '/v1/tokens/:tokenId';
 const FORBIDDEN = forbidden(
   'while the cluster is open, tokens are told and changed on the machine of the node that is asked, to no browser or proxy',
 );
+const UNKNOWN_TOKEN = formatRefused({ ok: false, reason: 'unknownToken' });
 /** A secret must be in no cache. */
 const HEADERS = { 'content-type': JSON_TYPE, 'cache-control': 'no-store' };
 
-/** `{"role": "decide" | "read" | "admin", "name": string}`. @throws InvalidBodyError naming the field and its bound */
-function parseCreate(body: unknown): TokenAsked {
-  try {
-    return validateTokenAsked(fieldsOf(body, ['role', 'name'], 'role and name'));
-  } catch (error) {
-    if (error instanceof InvalidFieldError) throw new InvalidBodyError(error.field, error.message);
-    throw error;
-  }
+/** `{"role": "decide" | "read" | "admin", "name": string}`. @throws InvalidFieldError naming the field and its bound */
+function createAsked({ body }: FastifyRequest): AskedChange {
+  const create = validateTokenAsked(fieldsOf(body, ['role', 'name'], 'role and name'));
+  return {
+    change: { type: 'tokens', change: { create } },
+    action: 'tokens.create',
+    details: { ...create },
+    made: ({ made, pending }) => ({
+      status: 201,
+      headers: HEADERS,
+      body: { ...made?.info, token: made?.token, pending },
+    }),
+  };
 }
 
 /** Whether `?open=true` says that the last token of role admin may go. @throws InvalidBodyError */
@@ -49,60 +45,36 @@ function parseCanOpen(url: string): boolean {
   return query !== '';
 }
 
-function formatFailure(reason: TokenFailure): HttpAnswer {
-  const { status, text: message } = TOKEN_FAILURES[reason];
-  const retry = status === 503 ? { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) } : {};
-  return { status, headers: { ...HEADERS, ...retry }, body: { reason, message } };
-}
-
-function formatCreated(result: TokenCreated): HttpAnswer {
-  if (!result.ok) return formatFailure(result.reason);
-  const { info, token, pending } = result;
-  return { status: 201, headers: HEADERS, body: { ...info, token, pending } };
-}
-
 /** 202: those in `pending` may take it until they hear of it. */
-function formatRevoked(id: string, result: TokenRevoked): HttpAnswer {
-  if (!result.ok) return formatFailure(result.reason);
-  const { pending } = result;
-  return { status: pending.length === 0 ? 200 : 202, headers: HEADERS, body: { id, pending } };
+function revokeAsked({ params, url }: OfToken): AskedChange {
+  const { tokenId: id } = params;
+  return {
+    change: { type: 'tokens', change: { revoke: id, canOpen: parseCanOpen(url) } },
+    action: 'tokens.revoke',
+    details: { token: id },
+    made: ({ pending }) => ({ headers: HEADERS, body: { id, pending } }),
+  };
 }
 
 type OfToken = FastifyRequest<{ Params: { tokenId: string } }>;
 
-export function addTokensRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
-  const gate = { node, forbidding: FORBIDDEN };
+export function addTokensRoutes(app: FastifyInstance, init: HttpDoorInit): void {
+  const { node } = init;
   app.get(TOKENS, (request, reply) => {
-    if (maybeForbidden(request, reply, gate)) return reply;
+    if (maybeForbidden(request, reply, { node, forbidding: FORBIDDEN })) return reply;
     const tokens = node.access
       .tokens()
       .map(({ isConfigured, ...token }) => ({ ...token, ...(isConfigured && { configured: true }) }));
     sendAnswer(reply, { status: 200, headers: HEADERS, body: { tokens } });
     return reply;
   });
-  app.post(TOKENS, (request, reply) => {
-    if (maybeForbidden(request, reply, gate)) return reply;
-    const asked = parseCreate(request.body);
-    node.access.create(asked, (result) => {
-      const answer = formatCreated(result);
-      const told = result.ok ? { token: result.info.id } : { reason: result.reason };
-      audited(logger, request, { action: 'tokens.create', ...asked, ...told, status: answer.status });
-      sendAnswer(reply, answer);
-    });
-    return reply;
-  });
+  app.post(TOKENS, (request, reply) =>
+    changeCluster(init, { request, reply, forbidding: FORBIDDEN }, () => createAsked(request)),
+  );
   app.delete(ONE_TOKEN, (request: OfToken, reply) => {
-    if (maybeForbidden(request, reply, gate)) return reply;
-    const { tokenId: id } = request.params;
-    const canOpen = parseCanOpen(request.url);
-    if (!TOKEN_ID.test(id)) sendAnswer(reply, formatFailure('unknownToken'));
-    else
-      node.access.revoke(id, canOpen, (result) => {
-        const answer = formatRevoked(id, result);
-        const told = result.ok ? { pending: result.pending } : { reason: result.reason };
-        audited(logger, request, { action: 'tokens.revoke', token: id, ...told, status: answer.status });
-        sendAnswer(reply, answer);
-      });
+    if (TOKEN_ID.test(request.params.tokenId))
+      return changeCluster(init, { request, reply, forbidding: FORBIDDEN }, () => revokeAsked(request));
+    if (!maybeForbidden(request, reply, { node, forbidding: FORBIDDEN })) sendAnswer(reply, UNKNOWN_TOKEN);
     return reply;
   });
 }

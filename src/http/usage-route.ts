@@ -3,13 +3,11 @@
  * open, users are named to programs on the node's own machine only.
  */
 import type { FastifyInstance } from 'fastify';
-import { InvalidFieldError } from '../api/fields.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { USAGE_FAILURES, type UsageQuery, type UsageResult, validateUsageQuery } from '../api/usage.ts';
 import { mayChange } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
-import { InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 import { queryFieldsOf } from './query-fields.ts';
 
@@ -19,7 +17,7 @@ const FORBIDDEN = forbidden(
   'top names users, and is told on the machine of the node that is asked, to no browser or proxy',
 );
 
-/** `?minutes=N&rule=R&top=N`, each once at most. @throws InvalidBodyError naming the parameter and its bound */
+/** `?minutes=N&rule=R&top=N`, each once at most. @throws InvalidFieldError naming the parameter and its bound */
 function parseUsageQuery(url: string): UsageQuery {
   // What is no number is refused with the bounds.
   const found = Object.fromEntries(
@@ -28,12 +26,7 @@ function parseUsageQuery(url: string): UsageQuery {
       name !== 'rule' && NUMBER.test(value) ? Number(value) : value,
     ]),
   );
-  try {
-    return validateUsageQuery(found);
-  } catch (error) {
-    if (error instanceof InvalidFieldError) throw new InvalidBodyError(error.field, error.message);
-    throw error;
-  }
+  return validateUsageQuery(found);
 }
 
 function formatUsage(result: UsageResult): HttpAnswer {

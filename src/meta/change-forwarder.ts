@@ -3,18 +3,11 @@
  * once: whoever receives it decides, or says that it does not lead.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import type { NodeBehind } from '../api/upgrade.ts';
+import type { ChangeDone, ChangeResult } from '../api/cluster-change.ts';
 import { Calls } from '../wire/calls.ts';
-import {
-  type ClusterChange,
-  type ClusterChangeResult,
-  encodeChangeResult,
-  encodeClusterChange,
-  versionOfChange,
-  type ForwardedChange,
-  type ForwardedResult,
-} from '../wire/cluster-changes.ts';
+import { encodeChange, encodeResult, type ForwardedChange, type ForwardedResult } from './change-frames.ts';
 import type { MetaGroup } from './meta-group.ts';
+import type { MetaChange } from './meta-state.ts';
 import type { SpokenVersions } from './versions.ts';
 
 export interface ChangeForwarderInit {
@@ -34,12 +27,12 @@ const PATIENCE_TICKS = 500;
 
 export class ChangeForwarder {
   readonly #init: ChangeForwarderInit;
-  readonly #calls: Calls<ClusterChange, ClusterChangeResult>;
+  readonly #calls: Calls<MetaChange, ChangeResult>;
   #ticks = 0;
 
   constructor(init: ChangeForwarderInit) {
     this.#init = init;
-    this.#calls = new Calls<ClusterChange, ClusterChangeResult>({
+    this.#calls = new Calls<MetaChange, ChangeResult>({
       firstId: init.firstId,
       outstandingMax: OUTSTANDING_MAX,
       lateMax: 0,
@@ -49,36 +42,21 @@ export class ChangeForwarder {
   }
 
   /** `done` is told once, unless this process ends before. */
-  change(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
-    const { meta, isConnected, send } = this.#init;
+  change(change: MetaChange, done: ChangeDone): void {
+    const { meta, versions, isConnected, send } = this.#init;
     const { leader } = meta;
-    if (meta.isLeader || leader === NO_NODE || !isConnected(leader)) {
-      this.#decide(change, done);
-      return;
-    }
-    const behind = this.#behind(change);
-    if (behind?.some(({ node, speaks }) => node === leader && speaks !== undefined) === true) {
-      done({ ok: false, reason: 'nodesBehind', behind });
-      return;
-    }
+    if (meta.isLeader || leader === NO_NODE || !isConnected(leader)) return this.#decide(change, done);
+    const answer = meta.state && versions.unknownTo(leader, change, meta.state);
+    if (answer !== undefined) return done(answer);
     const until = this.#ticks + PATIENCE_TICKS;
     const call = this.#calls.maybeAsk({ to: leader, request: change, until, done });
-    if (call === undefined) {
-      done({ ok: false, reason: 'overloaded' });
-      return;
-    }
-    call.isSent = send(leader, 'change', encodeClusterChange({ id: call.id, change }));
+    if (call === undefined) return done({ ok: false, reason: 'overloaded' });
+    call.isSent = send(leader, 'change', encodeChange({ id: call.id, change }));
     if (!call.isSent) this.#calls.notSent(call);
   }
 
-  /** The nodes that do not know a change of this type, as far as is known here. */
-  #behind(change: ClusterChange): readonly NodeBehind[] | undefined {
-    const { meta, versions } = this.#init;
-    return meta.state && versions.behind(meta.state, versionOfChange(change));
-  }
-
   /** Whoever does not lead says so. */
-  #decide(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
+  #decide(change: MetaChange, done: ChangeDone): void {
     const { meta, versions } = this.#init;
     const answer = meta.isLeader && meta.state !== undefined && versions.answerTo(change, meta.state);
     if (answer) done(answer);
@@ -87,7 +65,7 @@ export class ChangeForwarder {
 
   receiveChange(from: NodeId, { id, change }: ForwardedChange): void {
     this.#decide(change, (result) => {
-      this.#init.send(from, 'changed', encodeChangeResult({ id, result }));
+      this.#init.send(from, 'changed', encodeResult({ id, result }));
     });
   }
 

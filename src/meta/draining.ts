@@ -1,12 +1,32 @@
 /** Which nodes are being drained, in the state of group 0, and what changes that. Pure: the same on every node. */
-import { type DrainChange, type DrainRefusal, undrainedMin } from '../api/drain.ts';
+import type { ChangeFailure, DrainChange } from '../api/cluster-change.ts';
+import type { NodeId } from '../../raft/types.ts';
 import type { Member, MetaState } from './meta-state.ts';
+
+/**
+ * Of so many nodes, at least as many must not be drained: a majority of them. Of two, which are a majority together only, one
+ * is enough, for otherwise neither could ever be drained.
+ */
+export function undrainedMin(nodes: number): number {
+  return nodes === 2 ? 1 : Math.floor(nodes / 2) + 1;
+}
+
+/** What `tooFewUndrained` says of the cluster that refused `node`, in numbers. */
+export function tooFewUndrainedText(nodes: readonly Member[], node: NodeId): string {
+  const drained = nodes.filter(({ id, draining }) => id !== node && draining === true).map(({ id }) => id);
+  const left = nodes.length - drained.length - 1;
+  const others = drained.length === 0 ? '' : `: node ${drained.join(', ')} is drained already`;
+  return (
+    `of ${nodes.length} nodes at least ${undrainedMin(nodes.length)} must not be drained, and ${left} would be left${others}; ` +
+    (drained.length === 0 ? 'add nodes first' : 'end that first, or add nodes')
+  );
+}
 
 /** The same state if there is nothing left to do: a repetition is harmless. */
 export function changedDraining(
   state: MetaState,
   { node, isDraining }: DrainChange,
-): MetaState | DrainRefusal {
+): MetaState | ChangeFailure {
   const { nodes, leaving } = state;
   const member = [...nodes, ...leaving].find(({ id }) => id === node);
   if (member === undefined) return 'unknownNode';

@@ -3,7 +3,7 @@
  * every node.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { LabelChange, LabelRefusal } from '../api/label-change.ts';
+import type { ChangeFailure, LabelChange } from '../api/cluster-change.ts';
 import { type NodeLabels, labelsOf } from '../api/node-labels.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { placementAfter } from '../partition/labelled-placement.ts';
@@ -16,7 +16,7 @@ export function changedLabels(
   record: MetaRecord,
   change: LabelChange,
   hash: Hash32,
-): MetaRecord | LabelRefusal {
+): MetaRecord | ChangeFailure {
   const { state } = record;
   const member = state.nodes.find(({ id }) => id === change.node);
   if (member === undefined) return 'unknownNode';

@@ -5,22 +5,18 @@
 import { membersOf } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
+import type { ChangeDone } from '../api/cluster-change.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
 import { encodeGroupsOfVersion, type GroupsOfVersion } from '../wire/groups-of-version.ts';
-import type {
-  ClusterChange,
-  ClusterChangeResult,
-  ForwardedChange,
-  ForwardedResult,
-} from '../wire/cluster-changes.ts';
 import type { Admission } from './admission.ts';
 import { ChangeForwarder } from './change-forwarder.ts';
+import type { ForwardedChange, ForwardedResult } from './change-frames.ts';
 import { type ClusterPlacement, META_GROUP } from './cluster-placement.ts';
 import { GroupMover } from './group-mover.ts';
 import type { MetaGroup } from './meta-group.ts';
-import type { MetaState } from './meta-state.ts';
+import type { MetaChange, MetaState } from './meta-state.ts';
 import { Offers } from './offers.ts';
 import { Registrar } from './registrar.ts';
 import { type LocalReplicas, ReplicaKeeper } from './replica-keeper.ts';
@@ -178,7 +174,7 @@ export class Membership {
     this.#changes.peerDisconnected(peer);
   }
 
-  change(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
+  change(change: MetaChange, done: ChangeDone): void {
     if (this.verdict === undefined) this.#changes.change(change, done);
     else done({ ok: false, reason: 'notMember' });
   }

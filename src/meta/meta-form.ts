@@ -2,15 +2,18 @@
  * The commands and the record of group 0 as bytes: JSON, as they are rare, small, and legible in a log that somebody has to
  * read one day. What is read comes from a disk or another node: every shape is checked, and nothing is decided.
  */
+import {
+  validateDrain,
+  validateLabelChange,
+  validateNodeChange,
+  validateUpgrade,
+} from '../api/cluster-change.ts';
 import { InvalidFieldError } from '../api/fields.ts';
-import { validateDrain } from '../api/drain.ts';
-import { validateLabelChange } from '../api/label-change.ts';
 import { isLabel } from '../api/node-labels.ts';
-import { validateTokenEntry } from '../api/token.ts';
-import { validateUpgrade } from '../api/upgrade.ts';
+import { TOKEN_ID, validateTokenEntry } from '../api/token.ts';
 import { VERSIONS } from '../api/versions.ts';
 import { InvalidRuleError, validateRuleTable } from '../limiter/rules.ts';
-import type { MetaCommand, MetaRecord, MetaState } from './meta-state.ts';
+import type { MetaChange, MetaCommand, MetaRecord, MetaState } from './meta-state.ts';
 import { isPlacement } from './placement-text.ts';
 
 /** Bytes are no command and no record of group 0. Met in a committed entry, this means damage: the node must stop. */
@@ -49,6 +52,17 @@ export function decodeMetaCommand(data: Uint8Array): MetaCommand {
   }
   if (!isCommand(value)) throw new MetaDecodeError('command', 'a field is not what it should be');
   return value as MetaCommand;
+}
+
+/** Undefined: it is no change that may be proposed. */
+export function maybeChange(data: Uint8Array): MetaChange | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(data));
+    return isObject(value) && isChangeCommand(value) ? (value as MetaChange) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 /** Whether a log that holds it can be read. */
@@ -132,22 +146,28 @@ const isTable = isSound(validateRuleTable, InvalidRuleError);
 const isToken = isSound((value) => validateTokenEntry(value, 'token'), InvalidFieldError);
 const isTokenTable: Check = (value) =>
   isObject(value) && isCount(value['version']) && isListOf(isToken)(value['entries']);
+const isTokenId: Check = (value) => typeof value === 'string' && TOKEN_ID.test(value);
 const isTokenChange: Check = (value) =>
   isObject(value) &&
   ('create' in value
     ? isToken(value['create'])
-    : isText(value['revoke']) && typeof value['canOpen'] === 'boolean');
+    : isTokenId(value['revoke']) && typeof value['canOpen'] === 'boolean');
 
-const isUpgrade = isSound((value) => validateUpgrade(isObject(value) ? value : {}), InvalidFieldError);
 const isVersion: Check = (value) => isCount(value) && Number(value) >= VERSIONS.min;
-const isLabelChange = isSound(
-  (value) => validateLabelChange(isObject(value) ? value : {}),
-  InvalidFieldError,
-);
-const isDrain = isSound((value) => validateDrain(isObject(value) ? value : {}), InvalidFieldError);
+const isChange =
+  (validate: (change: Fields) => unknown) =>
+  ({ change }: Fields): boolean =>
+    isObject(change) && isSound(() => validate(change), InvalidFieldError)(change);
 
-const isChange: Check = (value) =>
-  isObject(value) && isAbsentOr(isAddress)(value['add']) && isAbsentOr(isCount)(value['remove']);
+/** By type of the change: what the command must be. */
+const CHANGES: Readonly<Record<MetaChange['type'], (command: Fields) => boolean>> = {
+  nodes: isChange(validateNodeChange),
+  drain: isChange(validateDrain),
+  label: isChange(validateLabelChange),
+  upgrade: isChange(validateUpgrade),
+  tokens: ({ change }) => isTokenChange(change),
+  rules: ({ table, base, definitions }) => isTable(table) && isCount(base) && isAbsentOr(isText)(definitions),
+};
 
 function isCommand(value: unknown): boolean {
   if (!isObject(value)) return false;
@@ -160,25 +180,18 @@ function isCommand(value: unknown): boolean {
         isTable(value['rules']) &&
         isVersion(value['clusterVersion'])
       );
-    case 'change':
-      return isChange(value['change']);
-    case 'rules':
-      return isTable(value['table']) && isCount(value['base']) && isAbsentOr(isText)(value['definitions']);
-    case 'tokens':
-      return isTokenChange(value['change']);
-    case 'drain':
-      return isDrain(value['change']);
-    case 'label':
-      return isLabelChange(value['change']);
-    case 'upgrade':
-      return isUpgrade(value['change']);
     case 'introduce':
       return isIntroduction(value['node']);
     case 'settled':
       return isCount(value['version']);
     default:
-      return false;
+      return isChangeCommand(value);
   }
+}
+
+function isChangeCommand(command: Fields): boolean {
+  const { type } = command;
+  return isText(type) && Object.hasOwn(CHANGES, String(type)) && CHANGES[type as MetaChange['type']](command);
 }
 
 function isRecord(value: unknown): boolean {

@@ -5,14 +5,16 @@
 import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
+import type { ChangeDone, ChangeFailure, ChangeResult } from '../api/cluster-change.ts';
 import { VERSIONS } from '../api/versions.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Hash32 } from '../partition/hash.ts';
-import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
+import { tooFewUndrainedText } from './draining.ts';
 import { decodeMetaCommand, decodeMetaRecord, encodeMeta, isReadable } from './meta-form.ts';
 import {
   applyMetaCommand,
   type Introduction,
+  type MetaChange,
   type MetaCommand,
   type MetaRecord,
   type MetaState,
@@ -33,7 +35,7 @@ export interface MetaGroupInit {
 
 interface Waiting {
   readonly command: MetaCommand;
-  readonly done: ((result: ClusterChangeResult) => void) | undefined;
+  readonly done: ChangeDone | undefined;
 }
 
 /** Rule tables may be hundreds of kilobytes; a chunk must stay below what the driver takes. */
@@ -71,7 +73,7 @@ export class MetaGroup implements GroupApplication {
   }
 
   /** `done` is told once. Only the leader takes changes. */
-  change(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
+  change(change: MetaChange, done: ChangeDone): void {
     if (!this.#isLeader || this.#record === undefined) {
       done({ ok: false, reason: 'notLeader', leader: this.#isLeader ? NO_NODE : this.#leader });
     } else if (this.#waiting.length >= WAITING_MAX) {
@@ -141,8 +143,7 @@ export class MetaGroup implements GroupApplication {
     const { record, refusal } = applyMetaCommand(this.#record, command, this.#init.fixed.hash);
     this.#record = record;
     if (record !== undefined && record.state !== before) this.#init.stateChanged(record.state);
-    const told = versionTold(record?.state, waiting?.command.type);
-    waiting?.done?.(refusal === undefined ? { ok: true, version: told } : { ok: false, reason: refusal });
+    if (waiting?.done !== undefined) waiting.done(resultOf(waiting.command, record?.state, refusal));
   }
 
   snapshot(): SnapshotSource {
@@ -196,8 +197,20 @@ export class MetaGroup implements GroupApplication {
   }
 }
 
+/** @param state after it, or as it stayed */
+function resultOf(
+  command: MetaCommand,
+  state: MetaState | undefined,
+  refusal: ChangeFailure | undefined,
+): ChangeResult {
+  if (refusal === undefined) return { ok: true, version: versionOf(command.type, state) };
+  if (refusal !== 'tooFewUndrained' || command.type !== 'drain' || state === undefined)
+    return { ok: false, reason: refusal };
+  return { ok: false, reason: refusal, message: tooFewUndrainedText(state.nodes, command.change.node) };
+}
+
 /** Of what a command of this type changes. */
-function versionTold(state: MetaState | undefined, type: MetaCommand['type'] | undefined): number {
+function versionOf(type: MetaCommand['type'], state: MetaState | undefined): number {
   const { version, rules, tokens, clusterVersion } = state ?? {};
   if (type === 'upgrade') return clusterVersion ?? 0;
   if (type === 'rules') return rules?.version ?? 0;

@@ -3,23 +3,18 @@
  * to where they should be. Pure: commands in, state out, the same on every node. It is the state machine of group 0.
  */
 import type { NodeId } from '../../raft/types.ts';
+import type { ChangeFailure, ClusterChange, NodeChange } from '../api/cluster-change.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
-import type { NodeChange, NodeChangeRefusal } from '../api/node-change.ts';
 import { NODES_MAX } from '../config/config.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { ringPlacement, tableOf } from '../partition/placement.ts';
 import { encodePlacement } from './placement-text.ts';
-import type { DrainRefusal } from '../api/drain.ts';
-import type { LabelRefusal } from '../api/label-change.ts';
 import type { NodeLabels } from '../api/node-labels.ts';
-import type { TokenRefusal } from '../api/token.ts';
-import type { UpgradeRefusal } from '../api/upgrade.ts';
-import type { ClusterChange } from '../wire/cluster-changes.ts';
 import { changedDraining } from './draining.ts';
 import { placementAfter } from '../partition/labelled-placement.ts';
 import { changedLabels, labelled, placementText } from './labels.ts';
-import { changedTokens, type TokenTable } from './token-table.ts';
+import { changedTokens, type TokenEntryChange, type TokenTable } from './token-table.ts';
 import { changedVersion } from './versions.ts';
 
 /** A node of the cluster. Its labels are what operators said last, and say which copies go where. */
@@ -53,7 +48,7 @@ export interface MetaState {
   readonly retired: readonly NodeId[];
   /** In force: what the cluster was created with, or the last change. All partitions come to decide by them. */
   readonly rules: RuleTable;
-  /** What `rules` were made of, and requests are matched by: see `ClusterChange`. */
+  /** What `rules` were made of, and requests are matched by: see `MetaChange`. */
   readonly definitions?: string;
   /** Who may ask what; absent until the first one is made. */
   readonly tokens?: TokenTable;
@@ -67,6 +62,19 @@ export interface MetaState {
 /** What a node says of itself. */
 export type Introduction = Member & { readonly incarnation: string };
 
+/** What nodes hand to the leader of group 0, and are told the end of: what operators ask for, once it is read and secrets are drawn. */
+export type MetaChange =
+  | Exclude<ClusterChange, { readonly type: 'rules' | 'tokens' }>
+  | { readonly type: 'tokens'; readonly change: TokenEntryChange }
+  | {
+      readonly type: 'rules';
+      readonly table: RuleTable;
+      /** The version of the rules in group 0 that this replaces, 0 if there are none. */
+      readonly base: number;
+      /** What the table was made of, in JSON; absent: nothing is matched, and callers name the rules of the table. */
+      readonly definitions?: string;
+    };
+
 export type MetaCommand =
   | {
       readonly type: 'create';
@@ -77,7 +85,7 @@ export type MetaCommand =
       readonly rules: RuleTable;
       readonly clusterVersion: number;
     }
-  | ClusterChange
+  | MetaChange
   | { readonly type: 'introduce'; readonly node: Introduction }
   | { readonly type: 'settled'; readonly version: number };
 
@@ -92,13 +100,7 @@ export interface MetaRecord {
 
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
-  readonly refusal?:
-    | NodeChangeRefusal
-    | DrainRefusal
-    | LabelRefusal
-    | TokenRefusal
-    | UpgradeRefusal
-    | 'rulesChanged';
+  readonly refusal?: ChangeFailure;
 }
 
 /** @param hash where the ring of placement has its nodes and partitions; fixed with the cluster */
@@ -110,7 +112,7 @@ export function applyMetaCommand(
   switch (command.type) {
     case 'create':
       return { record: record ?? created(command, hash) };
-    case 'change': {
+    case 'nodes': {
       // Nobody proposes one before the cluster is created.
       if (record === undefined) return { record, refusal: 'unknownNode' };
       const changed = changedNodes(record, command.change, hash);
@@ -184,7 +186,7 @@ function changedNodes(
   record: MetaRecord,
   { add, remove }: NodeChange,
   hash: Hash32,
-): MetaRecord | NodeChangeRefusal {
+): MetaRecord | ChangeFailure {
   const { state, replicas, added } = record;
   if (add === undefined && remove === undefined) return 'emptyChange';
   if (add !== undefined && (add.id === remove || state.retired.includes(add.id))) return 'retiredNode';
@@ -212,7 +214,7 @@ function changedNodes(
 /** Whoever made them knew those before; and partitions take only what is newer. */
 function changedRules(
   record: MetaRecord | undefined,
-  { table, base, definitions }: Extract<ClusterChange, { type: 'rules' }>,
+  { table, base, definitions }: Extract<MetaChange, { type: 'rules' }>,
 ): MetaResult {
   const current = record?.state.rules.version ?? 0;
   if (record === undefined || base !== current || table.version <= current)

@@ -1,5 +1,6 @@
 /** The tokens in the state of group 0, and what changes them. Pure: the same on every node. */
-import { type TokenChange, type TokenEntry, type TokenRefusal, TOKENS_MAX } from '../api/token.ts';
+import type { ChangeFailure } from '../api/cluster-change.ts';
+import { type TokenEntry, TOKENS_MAX } from '../api/token.ts';
 
 export interface TokenTable {
   /** Counts the changes; a node knows all up to it. */
@@ -8,10 +9,15 @@ export interface TokenTable {
   readonly entries: readonly TokenEntry[];
 }
 
+/** A `TokenChange` of which the secret was drawn, and is told to nobody here. */
+export type TokenEntryChange =
+  | { readonly create: TokenEntry }
+  | { readonly revoke: string; readonly canOpen: boolean };
+
 export function changedTokens(
   { version, entries }: TokenTable = { version: 0, entries: [] },
-  change: TokenChange,
-): TokenTable | TokenRefusal {
+  change: TokenEntryChange,
+): TokenTable | ChangeFailure {
   if ('create' in change) {
     if (entries.some(({ id }) => id === change.create.id)) return 'tokenExists';
     if (entries.length >= TOKENS_MAX) return 'tooManyTokens';

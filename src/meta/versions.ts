@@ -3,16 +3,34 @@
  * by an operator only (`quorate upgrade finish`), for nodes that speak less could not read what is written from then on.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { NodeBehind, UpgradeChange, UpgradeRefusal } from '../api/upgrade.ts';
-import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
+import type { ChangeFailure, ChangeResult, NodeBehind, UpgradeChange } from '../api/cluster-change.ts';
+import { VERSIONS } from '../api/versions.ts';
 import type { Hello } from '../wire/hello.ts';
-import type { MetaState } from './meta-state.ts';
+import type { MetaChange, MetaState } from './meta-state.ts';
 
 /** The same state if there is nothing left to do: a repetition is harmless. */
-export function changedVersion(state: MetaState, { version }: UpgradeChange): MetaState | UpgradeRefusal {
+export function changedVersion(state: MetaState, { version }: UpgradeChange): MetaState | ChangeFailure {
   const { clusterVersion: current } = state;
   if (version < current) return 'lowerVersion';
   return version === current ? state : { ...state, clusterVersion: version };
+}
+
+/**
+ * The first version that knows a change of this type. It is handed to no node that speaks less, which would close the connection,
+ * and comes into no log while such a node is a member: it would stop there.
+ */
+function versionOfChange(change: MetaChange): number {
+  // Who is to raise the cluster to a version must speak it.
+  return change.type === 'upgrade' ? change.change.version : VERSIONS.min;
+}
+
+/** Says of each what to do. */
+function nodesBehind(behind: readonly NodeBehind[], version: number): ChangeResult {
+  const each = behind.map(({ node, speaks }) =>
+    speaks === undefined ? `node ${node} is not connected` : `node ${node} speaks ${speaks}`,
+  );
+  const message = `${each.join(', ')}: start it with a quorate that speaks version ${version}, or remove it from the cluster, and ask again`;
+  return { ok: false, reason: 'nodesBehind', behind, message };
 }
 
 /** Far more than wait to be added; of more, those that came first are forgotten. */
@@ -60,10 +78,18 @@ export class SpokenVersions {
     });
   }
 
+  /** What is answered instead of handing this to `leader`, which does not know it; undefined: it may be handed on. */
+  unknownTo(leader: NodeId, change: MetaChange, state: MetaState): ChangeResult | undefined {
+    const version = versionOfChange(change);
+    const behind = this.behind(state, version);
+    if (!behind.some(({ node, speaks }) => node === leader && speaks !== undefined)) return undefined;
+    return nodesBehind(behind, version);
+  }
+
   /** What the leader of group 0 answers instead of proposing this; undefined: it may be proposed. */
-  answerTo(change: ClusterChange, state: MetaState): ClusterChangeResult | undefined {
+  answerTo(change: MetaChange, state: MetaState): ChangeResult | undefined {
     const { clusterVersion: current } = state;
-    if (change.type === 'change') {
+    if (change.type === 'nodes') {
       const { add } = change.change;
       const isNew = add !== undefined && !state.nodes.some(({ id }) => id === add.id);
       const isOlder = isNew && (this.#refused.get(add.id) ?? current) < current;
@@ -75,6 +101,6 @@ export class SpokenVersions {
     if (version === current) return { ok: true, version };
     if (version < current) return { ok: false, reason: 'lowerVersion' };
     const behind = this.behind(state, version);
-    return behind.length === 0 ? undefined : { ok: false, reason: 'nodesBehind', behind };
+    return behind.length === 0 ? undefined : nodesBehind(behind, version);
   }
 }

@@ -66,15 +66,5 @@ export function accessOf(init: AccessInit): Access {
     callerById: (id) => (tokens()?.callerById ?? inFile.get.bind(inFile))(id),
     tokens: () =>
       tokens()?.tokens() ?? configured.map((entry) => ({ ...infoOfToken(entry), isConfigured: true })),
-    create(asked, done) {
-      const known = tokens();
-      if (known === undefined) done({ ok: false, reason: 'notLeader' });
-      else known.create(asked, done);
-    },
-    revoke(id, canOpen, done) {
-      const known = tokens();
-      if (known === undefined) done({ ok: false, reason: 'notLeader' });
-      else known.revoke(id, canOpen, done);
-    },
   };
 }

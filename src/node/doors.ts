@@ -4,7 +4,7 @@ import type { HostPort } from '../api/node-address.ts';
 import type { GrpcDoor } from '../grpc/grpc-door.ts';
 import type { HttpDoorInit } from '../http/door-init.ts';
 import { HttpDoor } from '../http/http-door.ts';
-import { HTTP_SETTINGS_DEFAULTS } from '../http/http-settings.ts';
+import { HTTP_SETTINGS_DEFAULTS } from '../config/http-settings.ts';
 import { RespDoor } from '../resp/resp-door.ts';
 import { RLS_SETTINGS_DEFAULTS } from '../rls/rls-settings.ts';
 import type { DoorClock } from './door-clock.ts';

@@ -4,16 +4,13 @@
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
-import type { DrainChange, DrainResult } from '../api/drain.ts';
 import type { MetaState } from '../meta/meta-state.ts';
-import { type ClusterChange, type ClusterChangeResult, drainResult } from '../wire/cluster-changes.ts';
 
 export interface DrainingInit {
   readonly nodeId: NodeId;
   readonly raft: Pick<MultiRaft, 'avoidLeading'>;
   /** As group 0 says it here. */
   readonly state: () => MetaState | undefined;
-  readonly change: (change: ClusterChange, done: (result: ClusterChangeResult) => void) => void;
   /** Told when that begins and ends. */
   readonly drained?: ((isDraining: boolean) => void) | undefined;
 }
@@ -34,11 +31,6 @@ export class Draining {
   /** As known since the last tick. */
   get isOn(): boolean {
     return this.#isOn;
-  }
-
-  /** Drains a node of the cluster, or ends that. @param done told once; never if this process ends before */
-  change(change: DrainChange, done: (result: DrainResult) => void): void {
-    this.#init.change({ type: 'drain', change }, (result) => done(drainResult(result)));
   }
 
   tick(): void {

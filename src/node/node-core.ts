@@ -2,7 +2,7 @@
  * One node without its sockets, timers and clocks: the partitions, the driver of their Raft groups and the router,
  * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
  */
-import type { NodeChange, NodeChangeResult } from '../api/node-change.ts';
+import type { ChangeDone, ClusterChange } from '../api/cluster-change.ts';
 import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { GroupApplication, MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -19,7 +19,6 @@ import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Forwarder } from '../router/forwarder.ts';
 import type { Router } from '../router/router.ts';
-import { type ClusterChange, type ClusterChangeResult, nodeChangeResult } from '../wire/cluster-changes.ts';
 import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 import { type Backups, backupsOf } from './backups.ts';
@@ -93,7 +92,7 @@ export class NodeCore {
     this.rules = new RulesChanges({ core: this, timing, partitionCount, change });
     const state = (): MetaState | undefined => this.meta.state;
     this.tokens = newTokens(init, { state, change });
-    this.draining = new Draining({ ...init, raft: this.raft, state, change });
+    this.draining = new Draining({ ...init, raft: this.raft, state });
     this.#capacity = watchCapacity({
       ...init,
       raft: this.raft,
@@ -255,18 +254,13 @@ export class NodeCore {
   }
 
   /**
-   * Adds a node to the cluster, removes one, or replaces one by another, while it runs. A node to add is started with an
-   * empty store. One that was removed may be stopped once `meta.state.settledVersion` has reached the version told.
-   *
-   * @param done told once; never if this process ends before
+   * Changes the cluster while it runs. A node to add is started with an empty store. One that was removed may be stopped once
+   * `meta.state.settledVersion` has reached the version told.
    */
-  changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
-    this.#membership.change({ type: 'change', change }, (result) => done(nodeChangeResult(result)));
-  }
-
-  /** Any change of the cluster. @param done as above */
-  change(change: ClusterChange, done: (result: ClusterChangeResult) => void): void {
-    this.#membership.change(change, done);
+  change(asked: ClusterChange, done: ChangeDone): void {
+    if (asked.type === 'rules') this.rules.change(asked.change, done);
+    else if (asked.type === 'tokens') this.tokens.change(asked.change, done);
+    else this.#membership.change(asked, done);
   }
 
   /** Asks whoever leads the user's partition; see `Router.ask`. */

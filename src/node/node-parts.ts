@@ -14,7 +14,6 @@ import { Admission } from '../meta/admission.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
-import { askedChanges } from './asked-changes.ts';
 import { ClusterView, type Known, reportOf } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
@@ -259,7 +258,6 @@ function behindDoor(
   return {
     access,
     ...takenRequests(readiness),
-    ...askedChanges(readiness),
     shedding: shedder,
     refusedUnread: (requests) => usage.refusedUnread(requests),
     answered(request, answer, startedMillis) {
@@ -283,6 +281,10 @@ function behindDoor(
     usage(query, done) {
       if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
       else readiness.core.usage.ask(query, done);
+    },
+    change(change, done) {
+      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
+      else readiness.core.change(change, done);
     },
     rules: () => readiness.core?.rules.inForce,
     rule: (id) => readiness.core?.rules.oneInForce(id),

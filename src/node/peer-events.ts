@@ -15,7 +15,7 @@ import { decodePing, decodePong } from '../wire/clock-readings.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
 import { decodeGroupsOfVersion } from '../wire/groups-of-version.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
-import { decodeChangeResult, decodeClusterChange } from '../wire/cluster-changes.ts';
+import { decodeChange, decodeResult } from '../meta/change-frames.ts';
 import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
 import { decodePeerMessages } from '../wire/peer-messages.ts';
 import { decodeRequests } from '../wire/requests.ts';
@@ -72,10 +72,10 @@ export class PeerEvents {
         membership.receiveOffers(sender, decodeGroupsOfVersion(payload));
         return;
       case 'change':
-        membership.receiveChange(from, decodeClusterChange(payload));
+        membership.receiveChange(from, decodeChange(payload));
         return;
       case 'changed':
-        membership.receiveChanged(from, decodeChangeResult(payload));
+        membership.receiveChanged(from, decodeResult(payload));
         return;
       case 'capacity':
         capacity.heard(from, decodeRoom(payload));

@@ -1,16 +1,17 @@
 /** The forwarder and the router of a node, as the timing of its cluster wants them. Wires; decides nothing. */
 import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
+import { LocalShares, type WantedShare } from '../limiter/local-shares.ts';
 import { CurrentBook } from '../matching/current-book.ts';
 import { DegradedDecisions } from '../matching/degraded-decisions.ts';
 import { DescribedRequests } from '../matching/described-requests.ts';
 import type { DescribedRequestsInit } from '../matching/described-requests-init.ts';
+import type { MatchedLimit } from '../matching/matched-limit.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
 import type { MetaState } from '../meta/meta-state.ts';
 import type { Partition } from '../partition/partition.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';
-import { LocalShares } from './local-shares.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 
 /** Requests without an answer that a node holds at a time. */
@@ -79,7 +80,7 @@ function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Rou
   const { monotonicMillis } = clocks;
   const books = new CurrentBook();
   const nodeCount = (): number => state()?.nodes.length ?? config.founders.length;
-  const shares = new LocalShares({ nodeCount, monotonicMillis });
+  const shares = new LocalShares();
   const process = random(FIRST_ID_BOUND);
   let count = 0;
   return new DescribedRequests({
@@ -96,11 +97,21 @@ function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Rou
     deadlineMillis: config.timing.requestDeadlineMillis,
     waitingMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
     degraded: new DegradedDecisions({
-      takeLocal: (limits) => shares.take(limits),
+      takeLocal: (limits) => shares.take(sharesOf(limits, nodeCount()), monotonicMillis()),
       monotonicMillis,
       changed: (isDegraded, decisions) => init.decidesDegraded?.(isDegraded, decisions),
     }),
   });
+}
+
+/** What one of so many nodes may grant under these limits: all nodes together grant no more than the limit by it. */
+export function sharesOf(limits: readonly MatchedLimit[], nodes: number): WantedShare[] {
+  return limits.map(({ ruleId, window, userId, cost }) => ({
+    name: `${ruleId}\n${userId}`,
+    limit: Math.floor(window.limit / nodes),
+    windowMillis: window.windowMillis,
+    cost,
+  }));
 }
 
 /** A deadline; where that is short, the time of two elections, so that a failover opens none. */

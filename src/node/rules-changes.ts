@@ -2,20 +2,15 @@
  * Changes of the rules that this node was asked for: checked, handed to group 0, and answered when every partition decides by
  * them. And what group 0 says, handed to the partitions of this node. The partitions decide by what is in their own logs.
  */
-import {
-  RULES_CHANGE_FAILURES,
-  type RulesChange,
-  type RulesChangeFailure,
-  type RulesChangeResult,
-  type RulesInForce,
-} from '../api/rules-change.ts';
+import type { ChangeDone, ChangeFailure, ChangeRefused } from '../api/cluster-change.ts';
+import type { RulesChange, RulesInForce } from '../api/rules-change.ts';
 import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
-import type { MetaState } from '../meta/meta-state.ts';
-import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
+import type { MetaChange, MetaState } from '../meta/meta-state.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 import { nativeForm } from '../rules/native-form.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { AwaitedChanges } from './awaited-changes.ts';
 import { readDocument, readRuleOfDocument, readRuleOfTable } from './rules-document.ts';
 
 interface Replica {
@@ -31,21 +26,9 @@ export interface RulesChangesInit {
   };
   readonly partitionCount: number;
   readonly timing: Timing;
-  readonly change: (change: ClusterChange, done: (result: ClusterChangeResult) => void) => void;
+  readonly change: (change: MetaChange, done: ChangeDone) => void;
 }
 
-type Done = (result: RulesChangeResult) => void;
-
-interface Waiting {
-  readonly table: RuleTable;
-  readonly untilTick: number;
-  readonly done: Done;
-}
-
-/** A partition that has no leader for so long gets the rules later. */
-const PATIENCE_TICKS = 500;
-/** What group 0 lets wait, too. */
-const WAITING_MAX = 64;
 /** How often what group 0 asks for is handed on again. */
 const HAND_ON_TICKS = 100;
 
@@ -53,7 +36,7 @@ export class RulesChanges {
   readonly #init: RulesChangesInit;
   /** By partition: the newest version that a replica on another node has applied. */
   readonly #heard = new Map<number, number>();
-  #waiting: Waiting[] = [];
+  readonly #awaited = new AwaitedChanges();
   #ticks = 0;
   /** The table that was told last with the document it was made of. */
   #ofDocument: { readonly table: RuleTable; readonly rules: RulesInForce } | undefined;
@@ -91,13 +74,14 @@ export class RulesChanges {
   }
 
   /** @param done told once, when all partitions decide by them or after a few seconds; never if this process ends before */
-  change(change: RulesChange, done: Done): void {
+  change(change: RulesChange, done: ChangeDone): void {
     const { table, ifVersion } = change;
     const { newest } = this;
-    const fail = (reason: RulesChangeFailure): void => done({ ok: false, reason });
-    if (newest === undefined) return fail('notLeader');
+    const fail = (reason: ChangeFailure): void => done({ ok: false, reason });
+    if (newest === undefined)
+      return done({ ok: false, reason: 'notLeader', message: 'no rules are in force yet; ask again' });
     if (ifVersion !== undefined && ifVersion !== newest.version) return fail('rulesChanged');
-    if (this.#waiting.length >= WAITING_MAX) return fail('overloaded');
+    if (this.#awaited.isFull) return fail('overloaded');
     const version = newest.version + 1;
     const read = this.#read(change, newest);
     if ('ok' in read) return done(read);
@@ -111,8 +95,9 @@ export class RulesChanges {
       ...(definitions && { definitions }),
     } as const;
     this.#init.change(asked, (result) => {
-      if (result.ok) this.#wait(checked, done);
-      else fail(isKnown(result.reason) ? result.reason : 'unknownOutcome');
+      if (!result.ok) return done(result);
+      const pending = (): number[] => this.#pendingAt(checked);
+      this.#awaited.add({ made: result, pending, done });
     });
   }
 
@@ -141,15 +126,7 @@ export class RulesChanges {
     this.#ticks += 1;
     // Where a proposal was refused nobody else asks again.
     if (this.#ticks % HAND_ON_TICKS === 0) this.handOn();
-    if (this.#waiting.length === 0) return;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const each of waiting) {
-      const pending = this.#pendingAt(each.table);
-      if (pending.length === 0 || this.#ticks >= each.untilTick)
-        each.done({ ok: true, version: each.table.version, pending });
-      else this.#waiting.push(each);
-    }
+    this.#awaited.tick();
   }
 
   get #partitions(): number[] {
@@ -160,10 +137,6 @@ export class RulesChanges {
   #appliedIn(partition: number): number {
     const here = this.#init.core.partitions.get(partition)?.ruleTable?.version ?? 0;
     return Math.max(here, this.#heard.get(partition) ?? 0);
-  }
-
-  #wait(table: RuleTable, done: Done): void {
-    this.#waiting.push({ table, done, untilTick: this.#ticks + PATIENCE_TICKS });
   }
 
   /**
@@ -184,10 +157,7 @@ function optionsOf({
   return { requestIdHorizonMillis, clockDriftPpm, partitionBytesMax };
 }
 
-function checkedTable(
-  table: Readonly<Record<string, unknown>>,
-  timing: Timing,
-): RuleTable | Extract<RulesChangeResult, { reason: 'invalid' }> {
+function checkedTable(table: Readonly<Record<string, unknown>>, timing: Timing): RuleTable | ChangeRefused {
   try {
     const checked = validateRuleTable(table);
     checkHorizon(checked, timing);
@@ -197,8 +167,4 @@ function checkedTable(
     const field = error.field.replace(/^rules\./, '');
     return { ok: false, reason: 'invalid', field, message: error.message };
   }
-}
-
-function isKnown(reason: string): reason is RulesChangeFailure {
-  return reason in RULES_CHANGE_FAILURES;
 }

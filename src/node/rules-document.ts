@@ -1,10 +1,6 @@
 /** A document of rules, or one rule of it, as it is handed to group 0: read, and made rules of the limiter. */
-import {
-  type OneRuleChange,
-  RULES_DOCUMENT_BYTES_MAX,
-  type RulesChangeFailure,
-  type RulesChangeResult,
-} from '../api/rules-change.ts';
+import type { ChangeRefused } from '../api/cluster-change.ts';
+import { type OneRuleChange, RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';
 import type { Rule } from '../api/rule.ts';
 import { limiterRulesOf } from '../rules/compile.ts';
 import { readRules, type RulesRead } from '../rules/read-rules.ts';
@@ -20,10 +16,7 @@ interface ReadDocument {
   readonly definitions?: string;
 }
 
-type Invalid = Extract<RulesChangeResult, { reason: 'invalid' }>;
-type Failed = { readonly ok: false; readonly reason: RulesChangeFailure };
-
-export function readDocument(document: string): ReadDocument | Invalid {
+export function readDocument(document: string): ReadDocument | ChangeRefused {
   const bytes = Buffer.byteLength(document);
   if (bytes > RULES_DOCUMENT_BYTES_MAX)
     return invalid(`document must be at most ${RULES_DOCUMENT_BYTES_MAX} bytes, but is ${bytes}`, 'document');
@@ -40,7 +33,7 @@ export function readDocument(document: string): ReadDocument | Invalid {
 export function readRuleOfDocument(
   { id, body }: OneRuleChange,
   inForce: readonly RuleDefinition[],
-): ReadDocument | Invalid | Failed {
+): ReadDocument | ChangeRefused {
   const others = inForce.filter((definition) => definition.id !== id);
   if (body === undefined) {
     if (others.length === inForce.length) return { ok: false, reason: 'unknownRule' };
@@ -69,7 +62,7 @@ export function readRuleOfDocument(
 export function readRuleOfTable(
   { id, body }: OneRuleChange,
   inForce: readonly Rule[],
-): ReadDocument | Invalid | Failed {
+): ReadDocument | ChangeRefused {
   const at = inForce.findIndex((rule) => rule.id === id);
   if (body === undefined) {
     if (at === -1) return { ok: false, reason: 'unknownRule' };
@@ -83,7 +76,7 @@ function written(
   definitions: readonly RuleDefinition[],
   tooMuch: string,
   field: string,
-): ReadDocument | Invalid {
+): ReadDocument | ChangeRefused {
   const text = JSON.stringify(definitions);
   if (Buffer.byteLength(text) > 2 * RULES_DOCUMENT_BYTES_MAX) return invalid(tooMuch, field);
   return { rules: limiterRulesOf(definitions), definitions: text };
@@ -97,6 +90,6 @@ function saying({ mistakes }: Mistakes, line: (mistake: Mistakes['mistakes'][num
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n');
 }
 
-function invalid(message: string, field: string): Invalid {
+function invalid(message: string, field: string): ChangeRefused {
   return { ok: false, reason: 'invalid', field, message };
 }

@@ -3,26 +3,21 @@
  * handed to group 0, and answered when the nodes that can be reached know of them. It keeps no secret, and no caller: every
  * request is judged by what group 0 says here at that moment.
  */
+import type { ChangeDone, ChangeMade, TokenChange } from '../api/cluster-change.ts';
 import {
   type AccessBehindDoor,
   type Caller,
   infoOfToken,
   partsOfToken,
-  TOKEN_FAILURES,
-  type TokenAsked,
-  type TokenChange,
-  type TokenCreated,
   type TokenEntry,
-  type TokenFailure,
   type TokenInfo,
-  type TokenRevoked,
 } from '../api/token.ts';
 import { drawToken, isSecretOf } from '../config/token-secret.ts';
 import type { NodeId } from '../../raft/types.ts';
-import type { MetaState } from '../meta/meta-state.ts';
-import { hasAdmin, type TokenTable } from '../meta/token-table.ts';
-import type { ClusterChange, ClusterChangeResult } from '../wire/cluster-changes.ts';
+import type { MetaChange, MetaState } from '../meta/meta-state.ts';
+import { hasAdmin, type TokenEntryChange, type TokenTable } from '../meta/token-table.ts';
 import type { NodeReport } from '../wire/node-report.ts';
+import { AwaitedChanges } from './awaited-changes.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 
 export interface TokensInit {
@@ -32,21 +27,10 @@ export interface TokensInit {
   readonly state: () => MetaState | undefined;
   readonly isConnected: (peer: NodeId) => boolean;
   readonly wallMillis: () => number;
-  readonly change: (change: ClusterChange, done: (result: ClusterChangeResult) => void) => void;
+  readonly change: (change: MetaChange, done: ChangeDone) => void;
 }
 
-type Done = (result: TokenRevoked) => void;
-
-interface Waiting {
-  readonly version: number;
-  readonly untilTick: number;
-  readonly done: Done;
-}
-
-/** A node that can be reached and does not say for so long that it knows is told to be pending. */
-const PATIENCE_TICKS = 500;
-/** What group 0 lets wait, too. */
-const WAITING_MAX = 64;
+const IN_DOUBT = 'the tokens may have been changed: list them, and revoke what nobody was shown';
 
 /** Those of a node whose core is made of `init`. */
 export function newTokens(
@@ -65,8 +49,7 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
   #isClosed: boolean;
   /** By node: up to which version it said that it knows the tokens. No more than there are nodes. */
   readonly #heard = new Map<NodeId, number>();
-  #waiting: Waiting[] = [];
-  #ticks = 0;
+  readonly #awaited = new AwaitedChanges();
 
   constructor(init: TokensInit) {
     this.#init = init;
@@ -115,27 +98,31 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
     return this.#init.configured.some((entry) => entry.id === id);
   }
 
-  readonly create = (asked: TokenAsked, done: (result: TokenCreated) => void): void => {
-    const { token, entry } = drawToken(asked, Math.floor(this.#init.wallMillis()));
-    const info = infoOfToken(entry);
+  /** @param done told when all nodes that can be reached know, or after a few seconds; never if this process ends before */
+  change(change: TokenChange, done: ChangeDone): void {
+    if ('revoke' in change) {
+      const { revoke, canOpen } = change;
+      if (this.#isConfigured(revoke)) return done({ ok: false, reason: 'configuredToken' });
+      // With one in its file this node stays closed.
+      return this.#ask({ revoke, canOpen: canOpen || hasAdmin(this.#init.configured) }, {}, done);
+    }
+    const { token, entry } = drawToken(change.create, Math.floor(this.#init.wallMillis()));
     if (this.#look().has(entry.id)) return done({ ok: false, reason: 'tokenExists' });
-    this.#change({ create: entry }, (result) => {
-      done(result.ok ? { ok: true, info, token, pending: result.pending } : result);
-    });
-  };
+    this.#ask({ create: entry }, { made: { info: infoOfToken(entry), token } }, done);
+  }
 
-  readonly revoke = (id: string, canOpen: boolean, done: Done): void => {
-    if (this.#isConfigured(id)) return done({ ok: false, reason: 'configuredToken' });
-    // With one in its file this node stays closed.
-    this.#change({ revoke: id, canOpen: canOpen || hasAdmin(this.#init.configured) }, done);
-  };
-
-  #change(change: TokenChange, done: Done): void {
-    if (this.#waiting.length >= WAITING_MAX) return done({ ok: false, reason: 'overloaded' });
+  #ask(change: TokenEntryChange, told: Pick<ChangeMade, 'made'>, done: ChangeDone): void {
+    if (this.#awaited.isFull) return done({ ok: false, reason: 'overloaded' });
+    const { nodeId, isConnected } = this.#init;
     this.#init.change({ type: 'tokens', change }, (result) => {
       if (result.ok)
-        this.#waiting.push({ version: result.version, done, untilTick: this.#ticks + PATIENCE_TICKS });
-      else done({ ok: false, reason: isKnown(result.reason) ? result.reason : 'unknownOutcome' });
+        this.#awaited.add({
+          made: { ...result, ...told },
+          pending: () => this.#pendingAt(result.version),
+          mayHear: (pending) => pending.some((node) => node === nodeId || isConnected(node)),
+          done,
+        });
+      else done({ ...result, ...(result.reason === 'unknownOutcome' && { message: IN_DOUBT }) });
     });
   }
 
@@ -145,17 +132,7 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
   }
 
   tick(): void {
-    this.#ticks += 1;
-    if (this.#waiting.length === 0) return;
-    const { nodeId, isConnected } = this.#init;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const each of waiting) {
-      const pending = this.#pendingAt(each.version);
-      const isReachable = pending.some((node) => node === nodeId || isConnected(node));
-      if (!isReachable || this.#ticks >= each.untilTick) each.done({ ok: true, pending });
-      else this.#waiting.push(each);
-    }
+    this.#awaited.tick();
   }
 
   /** The nodes of which nobody knows that they know this version. */
@@ -169,8 +146,4 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
 
 function byId(entries: readonly TokenEntry[]): ReadonlyMap<string, TokenEntry> {
   return new Map(entries.map((entry) => [entry.id, entry]));
-}
-
-function isKnown(reason: string): reason is TokenFailure {
-  return reason in TOKEN_FAILURES;
 }

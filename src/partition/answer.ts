@@ -1,18 +1,11 @@
 /**
- * What a partition answers: what every door does, and to other nodes who leads. Turns decisions of the state machine into
- * answers; decides nothing.
+ * Turns decisions of the state machine into answers; decides nothing.
  */
-import type { NodeId } from '../../raft/types.ts';
 import { UNAVAILABLE, type UnavailableReason } from '../api/refusals.ts';
-import type { LoggedRequest, UserAnswer } from '../api/user-request.ts';
+import type { Answer, LoggedRequest } from '../api/user-request.ts';
 import { assert } from '../limiter/assert.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { Conflict } from '../limiter/fingerprint.ts';
-
-export type Answer =
-  | UserAnswer
-  /** Only between nodes: ask `leader`, who leads in `term`, instead (0: nobody knows). Nothing reached the log. */
-  | { readonly kind: 'notLeader'; readonly leader: NodeId; readonly term: number };
 
 /** What a decision of the state machine is to those who asked. */
 export function answerOf(decision: Decision, requestId: string | undefined): Answer {

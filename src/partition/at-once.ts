@@ -1,12 +1,12 @@
 /** What a leader tells of its applied state, or of a request, without the log. It changes nothing. */
 import type { AllowRequest } from '../api/request.ts';
 import type { LookRequest } from '../api/look.ts';
-import type { LoggedRequest } from '../api/user-request.ts';
+import type { Answer, LoggedRequest } from '../api/user-request.ts';
 import type { TimestampBound } from '../limiter/admission.ts';
 import type { Decision } from '../limiter/decision.ts';
 import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { type Answer, unavailable, unknownRule } from './answer.ts';
+import { unavailable, unknownRule } from './answer.ts';
 
 /** As a denial at once. */
 export function lookAnswer(machine: LimiterStateMachine, request: LookRequest, nowMillis: number): Answer {

@@ -6,7 +6,7 @@ import type { CustomerRequest } from '../api/customer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { RefundRequest } from '../api/refund.ts';
-import type { LoggedRequest, UserRequest } from '../api/user-request.ts';
+import type { Answer, LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type {
   GroupApplication,
   LeadershipStatus,
@@ -24,7 +24,7 @@ import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { isOfCustomer } from '../limiter/told.ts';
-import { type Answer, answerOf, answerTo, invalid, unavailable } from './answer.ts';
+import { answerOf, answerTo, invalid, unavailable } from './answer.ts';
 import { denialAtOnce, isPut, lookAnswer } from './at-once.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { OwnProposals } from './own-proposals.ts';

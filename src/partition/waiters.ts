@@ -4,7 +4,7 @@
  */
 import type { AllowRequest } from '../api/request.ts';
 import type { CustomerRequest } from '../api/customer.ts';
-import type { BatchedRequest, LoggedRequest, UserRequest } from '../api/user-request.ts';
+import type { Answer, BatchedRequest, LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { BATCH_REQUESTS_MAX, rowsOf } from '../limiter/log/batch.ts';
 import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
@@ -12,7 +12,7 @@ import { encodeCustomers } from '../limiter/log/customer-entry.ts';
 import { DelayLimit } from '../shedding/delay-limit.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import { questionOf } from '../limiter/judge.ts';
-import { type Answer, unavailable } from './answer.ts';
+import { unavailable } from './answer.ts';
 import { Attempts } from './attempts.ts';
 import { CustomerQueue } from './customer-queue.ts';
 import { CommitTimes } from './commit-times.ts';

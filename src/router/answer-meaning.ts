@@ -1,7 +1,6 @@
 /** What an answer tells beyond the request it answers: whether it charged anything, and who leads. Pure. */
 import type { Unavailable } from '../api/answer.ts';
-import type { UserAnswer, UserRequest } from '../api/user-request.ts';
-import type { Answer } from '../partition/answer.ts';
+import type { Answer, UserAnswer, UserRequest } from '../api/user-request.ts';
 
 /** Does the answer say what was asked? Another node is not believed to have understood it. */
 export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean {

@@ -10,9 +10,8 @@
  * outcome unknown, like a leader that dies.
  */
 import type { SheddingOfForwarded } from '../api/shedding.ts';
-import type { UserRequest } from '../api/user-request.ts';
+import type { Answer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import type { Answer } from '../partition/answer.ts';
 import type { Partition } from '../partition/partition.ts';
 import { encodeAnswers, type ForwardedAnswer } from '../wire/answers.ts';
 import { type Call, Calls } from '../wire/calls.ts';

@@ -7,9 +7,8 @@
  * is asked wherever it may be answered: nobody proposes anything for it.
  */
 import type { Unavailable } from '../api/answer.ts';
-import type { UserAnswer, UserRequest } from '../api/user-request.ts';
+import type { Answer, UserAnswer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import type { Answer } from '../partition/answer.ts';
 import { isAnswerTo, isRejection, meaningOf } from './answer-meaning.ts';
 
 /** Ticks are about this coarse; an answer this little past its deadline still counts. */

@@ -6,9 +6,8 @@
  * While nobody is known, the requests of a partition wait in its queue, and one of them at a time is sent to whom the
  * search names.
  */
-import type { DoneWith, UserAnswer, UserRequest } from '../api/user-request.ts';
+import type { Answer, DoneWith, UserAnswer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
-import type { Answer } from '../partition/answer.ts';
 import { meaningOf } from './answer-meaning.ts';
 import { Breaker } from './breaker.ts';
 import { LeaderQueue } from './leader-queue.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { ConfigError } from '../config/config.ts';
 import { AUTHORITY_NAME } from './node-name.ts';
 import type { Issued } from './issue.ts';
-import type { TlsSettings } from './tls-settings.ts';
+import type { TlsSettings } from '../config/tls-settings.ts';
 
 const FOLDER = 'certs';
 const OWNER_ONLY = 0o600;

@@ -4,7 +4,7 @@
  */
 import type { NodeAddress } from '../api/node-address.ts';
 import { ConfigError } from '../config/config.ts';
-import type { TlsSettings } from './tls-settings.ts';
+import type { TlsSettings } from '../config/tls-settings.ts';
 
 /** How a node knows whom it speaks with. */
 export interface Safeguards {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { resolvePath } from './credentials.ts';
 import { LiveCredentials } from './live-credentials.ts';
 import type { NodeName } from './node-name.ts';
-import type { CertificatePaths, TlsSettings } from './tls-settings.ts';
+import type { CertificatePaths, TlsSettings } from '../config/tls-settings.ts';
 
 export interface PeerTls {
   /** Of this node; its peers have the same cluster id. */

@@ -15,7 +15,7 @@ import type { Standing } from '../api/look.ts';
 import type { Refund } from '../api/refund.ts';
 import { CommandDecodeError } from '../limiter/log/command.ts';
 import { decodeRecord, encodeRecord } from '../limiter/record-form.ts';
-import { type Answer } from '../partition/answer.ts';
+import type { Answer } from '../api/user-request.ts';
 import type { ByteReader } from '../bytes/byte-reader.ts';
 import { ByteWriter } from '../bytes/byte-writer.ts';
 import { payloadReader, takePayload } from './payload.ts';

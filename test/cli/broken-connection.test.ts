@@ -23,15 +23,15 @@ afterEach(async () => {
 });
 
 it.each([
-  [['allow', 'ada'], 'it may have been changed'],
-  [['users', 'block', 'ada'], 'it may have been changed'],
-  [['customers', 'delete', 'acme'], 'it may have been changed'],
-  [['tokens', 'create', '--role', 'read'], 'it may have been done'],
-  [['tokens', 'revoke', 'abcdefgh'], 'it may have been done'],
-])('%j is in doubt', async (args, words) => {
+  [['allow', 'ada']],
+  [['users', 'block', 'ada']],
+  [['customers', 'delete', 'acme']],
+  [['tokens', 'create', '--role', 'read']],
+  [['tokens', 'revoke', 'abcdefgh']],
+])('%j is in doubt', async (args) => {
   expect(await ran([...args, '--node', node], directory)).toMatchObject({
     code: 75,
-    said: expect.stringContaining(words),
+    said: expect.stringContaining('it may have been changed'),
   });
 });
 

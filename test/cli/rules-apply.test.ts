@@ -166,8 +166,8 @@ describe('rules apply', () => {
       'no leader; nothing was changed',
       69,
     ],
-    [{ status: 503, body: { reason: 'unknownOutcome', message: 'who knows' } }, 'may have been replaced', 75],
-    [undefined, 'may have been replaced', 75],
+    [{ status: 503, body: { reason: 'unknownOutcome', message: 'who knows' } }, 'may have been changed', 75],
+    [undefined, 'may have been changed', 75],
   ])('answered %j says so', async (answer, message, exitCode) => {
     node.applied = answer;
     const failed = await failure();

@@ -48,8 +48,11 @@ async function repeated(...args: string[]): Promise<Ended> {
 
 /** Asked at the node itself, which wants no token for it. */
 async function revokeAll(): Promise<void> {
-  const { tokens } = cluster.node(1).core;
-  for (const { id } of tokens.tokens()) await new Promise((resolve) => tokens.revoke(id, true, resolve));
+  const { core } = cluster.node(1);
+  for (const { id: revoke } of core.tokens.tokens()) {
+    const change = { revoke, canOpen: true };
+    await new Promise((resolve) => core.change({ type: 'tokens', change }, resolve));
+  }
 }
 
 /** One that may be there though nobody was shown it closes the cluster for good: it is revoked, and another one is made. */

@@ -1,6 +1,5 @@
 /** What a client answers by itself: denials that it remembers, and fail modes where nobody can decide. */
 import { describe, expect, it } from 'vitest';
-import { LocalShares } from '../../src/client/local-share.ts';
 import { denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 
 const ADA = { userId: 'ada' };
@@ -192,47 +191,5 @@ describe('where nobody can decide', () => {
     const invalid = watched(played.client.allow({ userId: '' }));
     await played.settle();
     expect([refused.error?.code, invalid.error?.code]).toEqual(['REFUSED', 'INVALID_REQUEST']);
-  });
-});
-
-describe('a local share', () => {
-  const share = { mode: 'local', limit: 3, windowMillis: 1_000 } as const;
-
-  it('never grants more than its limit in any window', () => {
-    const shares = new LocalShares();
-    const granted: number[] = [];
-    for (let now = 0; now < 10_000; now += 37)
-      if (shares.allow('ada', 1, share, now).allowed) granted.push(now);
-    expect(granted.length).toBeGreaterThan(25);
-    for (const begin of granted)
-      expect(granted.filter((at) => at >= begin && at < begin + 1_000).length).toBeLessThanOrEqual(3);
-  });
-
-  it('counts costs, and says when so much is free again', () => {
-    const shares = new LocalShares();
-    expect(shares.allow('ada', 2, share, 0).allowed).toBe(true);
-    expect(shares.allow('ada', 1, share, 400).allowed).toBe(true);
-    expect(shares.allow('ada', 1, share, 500)).toEqual({ allowed: false, retryAfterMillis: 500 });
-    expect(shares.allow('ada', 3, share, 500)).toEqual({ allowed: false, retryAfterMillis: 900 });
-    expect(shares.allow('ada', 4, share, 500)).toEqual({ allowed: false, retryAfterMillis: 1_000 });
-    expect(shares.allow('ada', 2, share, 1_000).allowed).toBe(true);
-  });
-
-  it('remembers so many grants of all keys together, and denies more', () => {
-    const shares = new LocalShares();
-    const large = { mode: 'local', limit: 10_000, windowMillis: 1_000 } as const;
-    let granted = 0;
-    for (let i = 0; i < 263_000; i += 1)
-      if (shares.allow(`user-${i % 30}`, 1, large, 0).allowed) granted += 1;
-    expect(granted).toBe(262_144);
-    expect(shares.allow('user-0', 1, large, 1_000).allowed).toBe(true);
-  });
-
-  it('denies new keys while it has no room, and takes them when others are idle', () => {
-    const shares = new LocalShares();
-    for (let i = 0; i < 4_096; i += 1) expect(shares.allow(`user-${i}`, 1, share, 0).allowed).toBe(true);
-    expect(shares.allow('one-more', 1, share, 999)).toEqual({ allowed: false, retryAfterMillis: 1_000 });
-    expect(shares.allow('one-more', 1, share, 1_000).allowed).toBe(true);
-    expect(shares.size).toBe(1);
   });
 });

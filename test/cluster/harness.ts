@@ -19,7 +19,7 @@ import { makeAllCertificates } from '../../src/cli/make-certificates.ts';
 import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
 import { createCluster, localConfig } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig, Timing } from '../../src/config/config.ts';
-import type { HttpSettings } from '../../src/http/http-settings.ts';
+import type { HttpSettings } from '../../src/config/http-settings.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
 /** By port: which process of the tests it belongs to. A node that is down, or not there yet, listens on none of its own. */

@@ -9,7 +9,7 @@ import { drawIncarnation, factsOf } from '../../src/config/cluster-facts.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { NodeChange } from '../../src/api/node-change.ts';
+import type { NodeChange } from '../../src/api/cluster-change.ts';
 import { type QuorateNode, startNode } from '../../src/node/node.ts';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { eventually, freePorts, temporaryDirectory, testConfig, type TestConfigOptions } from './harness.ts';
@@ -88,7 +88,7 @@ export class InProcessCluster {
     let version = Number.POSITIVE_INFINITY;
     await eventually('the change is accepted', () => {
       for (const { core } of this.#nodes.values()) {
-        core.changeNodes(change, (result) => {
+        core.change({ type: 'nodes', change }, (result) => {
           if (result.ok) version = Math.min(version, result.version);
         });
       }

@@ -1,6 +1,6 @@
 /** Copies of a real cluster go where the labels of its nodes want them, while what was granted still counts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { LabelChange } from '../../src/api/label-change.ts';
+import type { LabelChange } from '../../src/api/cluster-change.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';
 import { eventually, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { NodeAddress } from '../../src/api/node-address.ts';
-import type { NodeChange } from '../../src/api/node-change.ts';
+import type { NodeChange } from '../../src/api/cluster-change.ts';
 import { explain } from '../../src/cli/explain-error.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';
 import { WAIT_MILLIS_MAX } from './harness.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilReady } from '../../cluster/processes.ts';
-import type { NodeChange } from '../../src/api/node-change.ts';
+import type { NodeChange } from '../../src/api/cluster-change.ts';
 import { EXIT_TEMPORARY } from '../../src/cli/explain-error.ts';
 import { joinCluster } from '../../src/cli/join-cluster.ts';
 import { readKnownMembers } from '../../src/node/member-cache.ts';

@@ -26,6 +26,10 @@ async function change(route: string, body?: unknown, token?: string): Promise<Re
 describe('the audit log', () => {
   it.each<[string, unknown, Record<string, unknown>]>([
     ['POST /v1/cluster/nodes', { remove: 2 }, { action: 'nodes.change', change: { remove: 2 } }],
+    ['PUT /v1/cluster/nodes/2/drain', undefined, { action: 'nodes.drain', node: 2, isDraining: true }],
+    ['DELETE /v1/cluster/nodes/2/drain', undefined, { action: 'nodes.drain', isDraining: false }],
+    ['PUT /v1/cluster/nodes/2/labels', { zone: 'a' }, { action: 'nodes.label', node: 2, zone: 'a' }],
+    ['PUT /v1/cluster/version', { version: 13 }, { action: 'cluster.upgrade', version: 13 }],
     ['PUT /v1/rules', { rules: [] }, { action: 'rules.put', version: 8 }],
     ['PUT /v1/rules/a/b', {}, { action: 'rules.put', rule: 'a/b' }],
     ['DELETE /v1/rules/a', undefined, { action: 'rules.delete', rule: 'a' }],
@@ -47,7 +51,7 @@ describe('the audit log', () => {
 
   it('never holds a token that was made', async () => {
     const info = { id: 'abcdefgh', role: 'read', name: 'n' } as const;
-    door.access.createdAs = { ok: true, info, token: TOKEN, pending: [] };
+    door.changed = { ok: true, version: 1, pending: [], made: { info, token: TOKEN } };
     const lines = await change('POST /v1/tokens', { role: 'read', name: 'n' });
     expect(lines).toMatchObject([{ action: 'tokens.create', token: 'abcdefgh', status: 201 }]);
     expect(door.logged.join('')).not.toContain('random-bits');

@@ -8,21 +8,18 @@ import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
 import type { Fault, LiveFigures } from '../../src/api/live.ts';
-import type { DrainChange, DrainResult } from '../../src/api/drain.ts';
-import type { LabelChange, LabelResult } from '../../src/api/label-change.ts';
-import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
-import type { RulesChange, RulesChangeResult, RulesInForce } from '../../src/api/rules-change.ts';
+import type { ChangeMade, ChangeResult, ClusterChange } from '../../src/api/cluster-change.ts';
+import type { RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
 import type { LookAnswer, LookQuestion } from '../../src/api/look.ts';
 import type { RefundQuestion, RefundQuestionAnswer } from '../../src/api/refund.ts';
-import type { UpgradeChange, UpgradeResult } from '../../src/api/upgrade.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import { PlayedAccess } from '../api/played-access.ts';
 import { PlayedShedding } from '../api/played-shedding.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { HTTP_LIMITS, type HttpLimits } from '../../src/http/door-init.ts';
-import { HTTP_SETTINGS_DEFAULTS, type HttpSettings } from '../../src/http/http-settings.ts';
+import { HTTP_SETTINGS_DEFAULTS, type HttpSettings } from '../../src/config/http-settings.ts';
 import { HttpDoor } from '../../src/http/http-door.ts';
 
 export const WALL_MILLIS = 1_700_000_000_123;
@@ -64,6 +61,16 @@ export const FIGURES: LiveFigures = {
   waitingProposals: 1,
   stateBytes: 1_024,
   stateBytesMax: 1_048_576,
+};
+
+/** What becomes of changes. */
+const MADE: Readonly<Record<ClusterChange['type'], ChangeMade>> = {
+  nodes: { ok: true, version: 2 },
+  drain: { ok: true, version: 2 },
+  label: { ok: true, version: 3 },
+  upgrade: { ok: true, version: 13 },
+  rules: { ok: true, version: 8, pending: [] },
+  tokens: { ok: true, version: 1, pending: [] },
 };
 
 export class Door {
@@ -122,33 +129,14 @@ export class Door {
     this.listed.push(request);
     done(this.listedAnswer);
   };
-  readonly changes: NodeChange[] = [];
-  changed: NodeChangeResult = { ok: true, version: 2 };
-  readonly changeNodes: NodeBehindDoor['changeNodes'] = (change, done) => {
+  readonly changes: ClusterChange[] = [];
+  /** What becomes of the next ones; undefined: they are made. */
+  changed: ChangeResult | undefined;
+  readonly change: NodeBehindDoor['change'] = (change, done) => {
     this.changes.push(change);
-    done(this.changed);
-  };
-  readonly labels: LabelChange[] = [];
-  labelled: LabelResult = { ok: true, version: 3 };
-  readonly label: NodeBehindDoor['label'] = (change, done) => {
-    this.labels.push(change);
-    done(this.labelled);
-  };
-  readonly drains: DrainChange[] = [];
-  drained: DrainResult = { ok: true };
-  readonly drain: NodeBehindDoor['drain'] = (change, done) => {
-    this.drains.push(change);
-    done(this.drained);
-  };
-  readonly upgrades: UpgradeChange[] = [];
-  upgraded: UpgradeResult = { ok: true, version: 1 };
-  readonly upgrade: NodeBehindDoor['upgrade'] = (change, done) => {
-    this.upgrades.push(change);
-    done(this.upgraded);
+    done(this.changed ?? MADE[change.type]);
   };
   rules: RulesInForce | undefined;
-  readonly rulesChanges: RulesChange[] = [];
-  rulesChanged: RulesChangeResult = { ok: true, version: 8, pending: [] };
   readonly door: HttpDoor;
   readonly app: FastifyInstance;
 
@@ -185,14 +173,10 @@ export class Door {
         this.customers.push({ customerId, action });
         done(this.customer, PARTITION);
       },
-      changeNodes: this.changeNodes,
+      change: this.change,
       rules: () => this.rules,
       rule: (id) =>
         this.rules && { version: this.rules.version, body: this.rules.rules.find((rule) => rule.id === id) },
-      changeRules: (change, done) => {
-        this.rulesChanges.push(change);
-        done(this.rulesChanged);
-      },
     };
     this.door = new HttpDoor({
       node,
@@ -211,15 +195,14 @@ export class Door {
     this.app = this.door.app;
   }
 
+  /** Those of one kind. */
+  changesOf(type: ClusterChange['type']): ClusterChange['change'][] {
+    return this.changes.filter((change) => change.type === type).map(({ change }) => change);
+  }
+
   /** What knows nothing of users. */
-  #untold(): Pick<
-    NodeBehindDoor,
-    'readiness' | 'wantsNoClients' | 'cluster' | 'backup' | 'drain' | 'upgrade' | 'label'
-  > {
+  #untold(): Pick<NodeBehindDoor, 'readiness' | 'wantsNoClients' | 'cluster' | 'backup'> {
     return {
-      drain: this.drain,
-      upgrade: this.upgrade,
-      label: this.label,
       readiness: () => this.readiness,
       wantsNoClients: () => this.readiness.status === 'stopping',
       cluster: () => REPORT,

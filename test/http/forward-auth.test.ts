@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
-import type { HttpSettings } from '../../src/http/http-settings.ts';
+import type { HttpSettings } from '../../src/config/http-settings.ts';
 import { keyOfAddress } from '../../src/http/client-address.ts';
 import { denialOf, Door, WALL_MILLIS } from './fixtures.ts';
 

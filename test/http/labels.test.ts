@@ -1,6 +1,5 @@
 /** `PUT /v1/cluster/nodes/{id}/labels`: what is handed on, and every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { LABEL_FAILURES, type LabelFailure } from '../../src/api/label-change.ts';
 import { Door } from './fixtures.ts';
 
 let door = new Door();
@@ -36,7 +35,7 @@ describe('labelling a node over HTTP', () => {
     'is handed on: %j',
     async (labels) => {
       expect(await ask(labels)).toMatchObject({ status: 200, body: { node: 2, version: 3 } });
-      expect(door.labels).toEqual([{ node: 2, ...labels }]);
+      expect(door.changesOf('label')).toEqual([{ node: 2, ...labels }]);
       expect(door.logged.join('')).toContain('"action":"nodes.label"');
     },
   );
@@ -53,29 +52,11 @@ describe('labelling a node over HTTP', () => {
   ])('names what is wrong, and its bound: %s of %j', async (field, body) => {
     const told = await ask(body);
     expect(told).toMatchObject({ status: 400, body: { error: { field } } });
-    expect(door.labels).toEqual([]);
+    expect(door.changesOf('label')).toEqual([]);
   });
 
   it.each(['0', '-1', '1.5', 'x', '99999999999'])('is of a node, not of %s', async (id) => {
     expect((await ask({ zone: 'a' }, { id })).status).toBe(400);
-  });
-
-  it.each(Object.keys(LABEL_FAILURES) as LabelFailure[])('is refused with its reason: %s', async (reason) => {
-    door.labelled = { ok: false, reason };
-    const { status, body, headers } = await ask({ zone: 'a' });
-    expect(status).toBe(LABEL_FAILURES[reason].status);
-    expect(body).toMatchObject({ reason, message: LABEL_FAILURES[reason].text });
-    expect(headers['retry-after']).toBe(status === 503 ? '1' : undefined);
-  });
-
-  it('is refused from other machines while the cluster is open, and without a token of role admin after that', async () => {
-    expect((await ask({ zone: 'a' }, { remoteAddress: '10.0.0.7' })).status).toBe(403);
-    door.access.close();
-    expect((await ask({ zone: 'a' })).status).toBe(401);
-    expect((await ask({ zone: 'a' }, { token: 'read-token' })).status).toBe(403);
-    expect(door.labels).toEqual([]);
-    const admin = { token: 'admin-token', remoteAddress: '10.0.0.7' };
-    expect((await ask({ zone: 'a' }, admin)).status).toBe(200);
   });
 
   it('has one method', async () => {

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import type { RateLimitHeaders } from '../../src/api/rate-limit-headers.ts';
-import { HTTP_SETTINGS_DEFAULTS } from '../../src/http/http-settings.ts';
+import { HTTP_SETTINGS_DEFAULTS } from '../../src/config/http-settings.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { denialOf, Door, type HttpResult } from './fixtures.ts';
 

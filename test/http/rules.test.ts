@@ -1,6 +1,5 @@
 /** `GET` and `PUT /v1/rules`: what is in force, and a change that is whole or none. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RulesChangeFailure } from '../../src/api/rules-change.ts';
 import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { RULES_BODY_BYTES_MAX } from '../../src/http/rules-route.ts';
 import { RULES_MAX, validateRuleTable } from '../../src/limiter/rules.ts';
@@ -41,35 +40,24 @@ describe('the rules over HTTP', () => {
   it('are changed if those in force are still the ones that were read', async () => {
     const answer = await put({ rules, clockDriftPpm: 50 }, { 'if-match': '"7"' });
     expect(answer).toEqual({ status: 200, etag: '"8"', body: { version: 8, pending: [] } });
-    expect(door.rulesChanges).toEqual([{ table: { rules, clockDriftPpm: 50 }, ifVersion: 7 }]);
+    expect(door.changesOf('rules')).toEqual([{ table: { rules, clockDriftPpm: 50 }, ifVersion: 7 }]);
   });
 
   it.each([{}, { 'if-match': '*' }])('are changed whatever is in force, with %j', async (headers) => {
     expect((await put({ rules }, headers)).status).toBe(200);
-    expect(door.rulesChanges).toEqual([{ table: { rules }, ifVersion: undefined }]);
+    expect(door.changesOf('rules')).toEqual([{ table: { rules }, ifVersion: undefined }]);
   });
 
   it('are accepted where a partition has no leader yet, which is named', async () => {
-    door.rulesChanged = { ok: true, version: 8, pending: [3] };
+    door.changed = { ok: true, version: 8, pending: [3] };
     expect(await put({ rules })).toMatchObject({ status: 202, body: { version: 8, pending: [3] } });
   });
 
   it('name what is out of bounds', async () => {
     const message = 'rules[0].limit must be an integer from 0 to 1000000, but is -1';
-    door.rulesChanged = { ok: false, reason: 'invalid', field: 'rules[0].limit', message };
+    door.changed = { ok: false, reason: 'invalid', field: 'rules[0].limit', message };
     const error = { type: 'invalid_request', field: 'rules[0].limit', message };
     expect(await put({ rules })).toMatchObject({ status: 400, body: { error } });
-  });
-
-  it.each<[RulesChangeFailure, number]>([
-    ['rulesChanged', 412],
-    ['notMember', 409],
-    ['overloaded', 503],
-    ['unknownOutcome', 503],
-    ['notLeader', 503],
-  ])('say why they are not changed: %s', async (reason, status) => {
-    door.rulesChanged = { ok: false, reason };
-    expect(await put({ rules })).toMatchObject({ status, body: { reason } });
   });
 
   it.each([
@@ -82,13 +70,13 @@ describe('the rules over HTTP', () => {
     [{ rules }, { 'if-match': '"-7"' }],
   ])('refuse %j with %j', async (body, headers) => {
     expect((await put(body, headers)).status).toBe(400);
-    expect(door.rulesChanges).toEqual([]);
+    expect(door.changesOf('rules')).toEqual([]);
   });
 
   it('are changed by nobody from elsewhere, and by no browser', async () => {
     expect((await put({ rules }, {}, '10.0.0.7')).status).toBe(403);
     expect((await put({ rules }, { origin: 'http://evil.example' })).status).toBe(403);
-    expect(door.rulesChanges).toEqual([]);
+    expect(door.changesOf('rules')).toEqual([]);
   });
 
   it('may be as many as a table holds, with the longest ids, and no body is longer', async () => {
@@ -106,7 +94,7 @@ describe('the rules over HTTP', () => {
     });
     const body = { rules: table.rules, requestIdHorizonMillis: 120_000, partitionBytesMax: 268_435_456 };
     expect((await put(body)).status).toBe(200);
-    expect(door.rulesChanges).toEqual([{ table: body, ifVersion: undefined }]);
+    expect(door.changesOf('rules')).toEqual([{ table: body, ifVersion: undefined }]);
     const tooLong = { rules: 'x'.repeat(RULES_BODY_BYTES_MAX) };
     expect(await put(tooLong)).toMatchObject({
       status: 413,
@@ -135,14 +123,14 @@ describe('one rule over HTTP', () => {
     expect([put.statusCode, put.headers.etag]).toEqual([200, '"8"']);
     const taken = await door.app.inject({ method: 'DELETE', url });
     expect(taken.statusCode).toBe(200);
-    expect(door.rulesChanges).toEqual([
+    expect(door.changesOf('rules')).toEqual([
       { table: {}, rule: { id, body: payload }, ifVersion: 7 },
       { table: {}, rule: { id }, ifVersion: undefined },
     ]);
   });
 
   it('that is not there cannot be taken out', async () => {
-    door.rulesChanged = { ok: false, reason: 'unknownRule' };
+    door.changed = { ok: false, reason: 'unknownRule' };
     expect((await door.app.inject({ method: 'DELETE', url })).statusCode).toBe(404);
   });
 
@@ -150,14 +138,14 @@ describe('one rule over HTTP', () => {
     const headers = { 'content-type': 'application/json' };
     const answer = await door.app.inject({ method: 'PUT', url, headers, payload: JSON.stringify(body) });
     expect(answer.statusCode).toBe(400);
-    expect(door.rulesChanges).toEqual([]);
+    expect(door.changesOf('rules')).toEqual([]);
   });
 
   it.each(['PUT', 'DELETE'] as const)('is changed by nobody from elsewhere: %s', async (method) => {
     const payload = { limit: 3 };
     const answer = await door.app.inject({ method, url, payload, remoteAddress: '10.0.0.7' });
     expect(answer.statusCode).toBe(403);
-    expect(door.rulesChanges).toEqual([]);
+    expect(door.changesOf('rules')).toEqual([]);
   });
 });
 
@@ -183,13 +171,13 @@ describe('a document of rules over HTTP', () => {
     async (type) => {
       const answer = await send(type, document, { 'if-match': '"7"' });
       expect(answer).toEqual({ status: 200, body: { version: 8, pending: [] } });
-      expect(door.rulesChanges).toEqual([{ table: {}, document, ifVersion: 7 }]);
+      expect(door.changesOf('rules')).toEqual([{ table: {}, document, ifVersion: 7 }]);
     },
   );
 
   it('or in JSON', async () => {
     expect((await put({ document })).status).toBe(200);
-    expect(door.rulesChanges).toEqual([{ table: {}, document, ifVersion: undefined }]);
+    expect(door.changesOf('rules')).toEqual([{ table: {}, document, ifVersion: undefined }]);
   });
 
   it('is refused whole where its bytes are not UTF-8, or are said to be something else', async () => {
@@ -198,7 +186,7 @@ describe('a document of rules over HTTP', () => {
     expect((await send('application/yaml; charset=latin1', document)).status).toBe(415);
     expect((await send('application/yaml', document, { 'content-encoding': 'gzip' })).status).toBe(415);
     expect((await send('application/yaml', ' '.repeat(RULES_BODY_BYTES_MAX + 1))).status).toBe(413);
-    expect(door.rulesChanges).toEqual([]);
+    expect(door.changesOf('rules')).toEqual([]);
   });
 
   it.each(['text/plain', 'application/x-yaml', 'multipart/form-data'])(
@@ -209,7 +197,7 @@ describe('a document of rules over HTTP', () => {
       expect(JSON.stringify(body)).toContain(
         'application/json, or a document of rules, with application/yaml',
       );
-      expect(door.rulesChanges).toEqual([]);
+      expect(door.changesOf('rules')).toEqual([]);
     },
   );
 

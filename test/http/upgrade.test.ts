@@ -1,6 +1,5 @@
 /** `PUT /v1/cluster/version`: what is handed on, and every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { UPGRADE_FAILURES, type UpgradeFailure } from '../../src/api/upgrade.ts';
 import { Door } from './fixtures.ts';
 
 let door = new Door();
@@ -22,7 +21,7 @@ async function ask(
 describe('raising the version of a cluster over HTTP', () => {
   it('is handed on, and audited', async () => {
     expect(await ask({ version: 1 })).toMatchObject({ status: 200, body: { version: 1 } });
-    expect(door.upgrades).toEqual([{ version: 1 }]);
+    expect(door.changesOf('upgrade')).toEqual([{ version: 1 }]);
     expect(door.logged.join('')).toMatch(/"audit":true,"by":"local","action":"cluster.upgrade","version":1/);
   });
 
@@ -36,41 +35,11 @@ describe('raising the version of a cluster over HTTP', () => {
     [1],
   ])('takes a version that the node speaks, not %j', async (payload) => {
     expect(await ask(payload)).toMatchObject({ status: 400 });
-    expect(door.upgrades).toEqual([]);
+    expect(door.changesOf('upgrade')).toEqual([]);
   });
 
   it('names the field and its bound', async () => {
     const { body } = await ask({ version: 2 });
     expect(JSON.stringify(body)).toContain('version must be a version that this node speaks: 1');
-  });
-
-  it.each(Object.keys(UPGRADE_FAILURES) as UpgradeFailure[])(
-    'is refused with its reason: %s',
-    async (reason) => {
-      door.upgraded = { ok: false, reason };
-      const { status, body, headers } = await ask({ version: 1 });
-      expect(status).toBe(UPGRADE_FAILURES[reason].status);
-      expect(body).toMatchObject({ reason });
-      expect(headers['retry-after']).toBe(status === 503 ? '1' : undefined);
-    },
-  );
-
-  it('is refused with the nodes that are behind', async () => {
-    const behind = [{ node: 2, speaks: 1 }, { node: 3 }];
-    door.upgraded = { ok: false, reason: 'nodesBehind', behind };
-    const message = expect.stringContaining('node 2 speaks 1, node 3 is not connected: ') as string;
-    expect(await ask({ version: 1 })).toMatchObject({
-      status: 409,
-      body: { reason: 'nodesBehind', behind, message },
-    });
-  });
-
-  it('is refused from other machines while the cluster is open, and without a token of role admin after that', async () => {
-    expect((await ask({ version: 1 }, { remoteAddress: '10.0.0.7' })).status).toBe(403);
-    door.access.close();
-    expect((await ask({ version: 1 })).status).toBe(401);
-    expect((await ask({ version: 1 }, { token: 'read-token' })).status).toBe(403);
-    expect(door.upgrades).toEqual([]);
-    expect((await ask({ version: 1 }, { token: 'admin-token', remoteAddress: '10.0.0.7' })).status).toBe(200);
   });
 });

@@ -6,7 +6,7 @@ import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FaultNetwork } from '../../cluster/fault-network.ts';
+import { FaultNetwork } from './fault-network.ts';
 import { type NodeExit, waitUntilReady } from '../../cluster/processes.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FaultProxy } from '../../cluster/fault-proxy.ts';
+import { FaultProxy } from './fault-proxy.ts';
 import { eventually } from '../cluster/harness.ts';
 import { seeded } from '../raft/seeded.ts';
 

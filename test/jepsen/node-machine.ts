@@ -4,7 +4,7 @@
  */
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FaultNetwork } from '../../cluster/fault-network.ts';
+import type { FaultNetwork } from './fault-network.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { nodeDirectory, writeCluster } from '../../src/config/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../../src/config/cluster-facts.ts';

@@ -4,20 +4,17 @@ import { validateRuleTable } from '../../src/limiter/rules.ts';
 import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
 import { SpokenVersions } from '../../src/meta/versions.ts';
-import {
-  type ClusterChange,
-  type ClusterChangeResult,
-  decodeChangeResult,
-  decodeClusterChange,
-} from '../../src/wire/cluster-changes.ts';
+import type { ChangeResult } from '../../src/api/cluster-change.ts';
+import { decodeChange, decodeResult } from '../../src/meta/change-frames.ts';
+import type { MetaChange } from '../../src/meta/meta-state.ts';
 
 const TABLE = validateRuleTable({ version: 8, rules: [{ id: 'a', limit: 3, windowMillis: 1_000 }] });
 const NODE = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
 
 /** Two nodes that send each other frames; node 2 leads. */
 class Pair {
-  readonly asked: ClusterChange[] = [];
-  answer: ClusterChangeResult | undefined = { ok: true, version: 7 };
+  readonly asked: MetaChange[] = [];
+  answer: ChangeResult | undefined = { ok: true, version: 7 };
   isConnected = true;
   drops = false;
   readonly forwarders = new Map<number, ChangeForwarder>();
@@ -27,7 +24,7 @@ class Pair {
       const meta = {
         isLeader: id === 2,
         leader: 2,
-        change: (change: ClusterChange, done: (result: ClusterChangeResult) => void) => {
+        change: (change: MetaChange, done: (result: ChangeResult) => void) => {
           this.asked.push(change);
           if (id === 1) done({ ok: false, reason: 'notLeader', leader: 2 });
           else if (this.answer !== undefined) done(this.answer);
@@ -40,8 +37,8 @@ class Pair {
         send: (to, type, payload) => {
           if (this.drops) return false;
           const target = this.forwarders.get(to);
-          if (type === 'change') target?.receiveChange(id, decodeClusterChange(payload));
-          else target?.receiveResult(id, decodeChangeResult(payload));
+          if (type === 'change') target?.receiveChange(id, decodeChange(payload));
+          else target?.receiveResult(id, decodeResult(payload));
           return true;
         },
         firstId: 100 * id,
@@ -56,8 +53,8 @@ class Pair {
     return forwarder;
   }
 
-  ask(id: number, change: ClusterChange): ClusterChangeResult[] {
-    const told: ClusterChangeResult[] = [];
+  ask(id: number, change: MetaChange): ChangeResult[] {
+    const told: ChangeResult[] = [];
     this.node(id).change(change, (result) => told.push(result));
     return told;
   }
@@ -69,41 +66,41 @@ describe('a change of the nodes', () => {
     pair = new Pair();
   });
 
-  it.each<[ClusterChange]>([
-    [{ type: 'change', change: { add: NODE } }],
-    [{ type: 'change', change: { remove: 3 } }],
-    [{ type: 'change', change: { add: NODE, remove: 3 } }],
+  it.each<[MetaChange]>([
+    [{ type: 'nodes', change: { add: NODE } }],
+    [{ type: 'nodes', change: { remove: 3 } }],
+    [{ type: 'nodes', change: { add: NODE, remove: 3 } }],
     [{ type: 'rules', base: 5, table: TABLE }],
   ])('is decided by the leader, wherever it was asked: %j', (change) => {
     for (const id of [1, 2]) expect(pair.ask(id, change)).toEqual([{ ok: true, version: 7 }]);
     expect(pair.asked).toEqual([change, change]);
   });
 
-  it.each<[ClusterChangeResult]>([
+  it.each<[ChangeResult]>([
     [{ ok: false, reason: 'tooFewNodes' }],
     [{ ok: false, reason: 'unknownOutcome' }],
     [{ ok: false, reason: 'notLeader', leader: 3 }],
   ])('comes back with its refusal: %j', (answer) => {
     pair.answer = answer;
-    expect(pair.ask(1, { type: 'change', change: { remove: 3 } })).toEqual([answer]);
+    expect(pair.ask(1, { type: 'nodes', change: { remove: 3 } })).toEqual([answer]);
   });
 
   it('that cannot be sent did not happen', () => {
     pair.drops = true;
-    expect(pair.ask(1, { type: 'change', change: { remove: 3 } })).toEqual([
+    expect(pair.ask(1, { type: 'nodes', change: { remove: 3 } })).toEqual([
       { ok: false, reason: 'notLeader', leader: 2 },
     ]);
     pair.isConnected = false;
-    expect(pair.ask(1, { type: 'change', change: { remove: 3 } })).toEqual([
+    expect(pair.ask(1, { type: 'nodes', change: { remove: 3 } })).toEqual([
       { ok: false, reason: 'notLeader', leader: 2 },
     ]);
   });
 
   it('has an unknown outcome if the leader is lost, or silent for long', () => {
     pair.answer = undefined;
-    const lost = pair.ask(1, { type: 'change', change: { remove: 3 } });
+    const lost = pair.ask(1, { type: 'nodes', change: { remove: 3 } });
     pair.node(1).peerDisconnected(2);
-    const silent = pair.ask(1, { type: 'change', change: { remove: 3 } });
+    const silent = pair.ask(1, { type: 'nodes', change: { remove: 3 } });
     for (let i = 0; i < 600; i += 1) pair.node(1).tick();
     const unknown = { ok: false, reason: 'unknownOutcome' };
     expect([lost, silent]).toEqual([[unknown], [unknown]]);
@@ -111,16 +108,15 @@ describe('a change of the nodes', () => {
 
   it('is refused when too many are under way', () => {
     pair.answer = undefined;
-    for (let i = 0; i < 64; i += 1)
-      expect(pair.ask(1, { type: 'change', change: { remove: 3 } })).toEqual([]);
-    expect(pair.ask(1, { type: 'change', change: { remove: 3 } })).toEqual([
+    for (let i = 0; i < 64; i += 1) expect(pair.ask(1, { type: 'nodes', change: { remove: 3 } })).toEqual([]);
+    expect(pair.ask(1, { type: 'nodes', change: { remove: 3 } })).toEqual([
       { ok: false, reason: 'overloaded' },
     ]);
   });
 
   it('is not answered by a node that was not asked', () => {
     pair.answer = undefined;
-    const told = pair.ask(1, { type: 'change', change: { remove: 3 } });
+    const told = pair.ask(1, { type: 'nodes', change: { remove: 3 } });
     pair.node(1).receiveResult(3, { id: 100, result: { ok: true, version: 9 } });
     expect(told).toEqual([]);
     pair.node(1).receiveResult(2, { id: 100, result: { ok: true, version: 9 } });

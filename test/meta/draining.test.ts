@@ -1,7 +1,7 @@
 /** Which nodes are drained, in the state of group 0: what is refused, and that a repetition is harmless. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
-import { tooFewUndrainedText, undrainedMin } from '../../src/api/drain.ts';
+import { tooFewUndrainedText, undrainedMin } from '../../src/meta/draining.ts';
 import {
   decodeMetaCommand,
   decodeMetaRecord,
@@ -68,8 +68,7 @@ describe('a node that is drained', () => {
     const introduce: MetaCommand = { type: 'introduce', node: { id: 2, incarnation: 'of 2', http: at } };
     const introduced = applyMetaCommand(record, introduce, hash).record ?? record;
     expect(introduced.state.nodes[1]).toEqual({ id: 2, incarnation: 'of 2', http: at, draining: true });
-    const removed =
-      applyMetaCommand(record, { type: 'change', change: { remove: 2 } }, hash).record ?? record;
+    const removed = applyMetaCommand(record, { type: 'nodes', change: { remove: 2 } }, hash).record ?? record;
     expect(removed.state.leaving).toMatchObject([{ id: 2, draining: true }]);
   });
 
@@ -108,7 +107,7 @@ describe('to drain a node is refused', () => {
   });
 
   it('and is told in numbers why, and what to do', () => {
-    const nodes = [{ id: 1 }, { id: 2, draining: true }, { id: 3 }];
+    const nodes = [{ id: 1 }, { id: 2, draining: true as const }, { id: 3 }];
     expect(tooFewUndrainedText(nodes, 3)).toBe(
       'of 3 nodes at least 2 must not be drained, and 1 would be left: node 2 is drained already; end that first, or add nodes',
     );

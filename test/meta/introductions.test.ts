@@ -37,7 +37,7 @@ function introduced(record: MetaRecord, node: Introduction): MetaRecord {
 
 function withFour(): MetaRecord {
   const add = { id: 4, http: { host: 'h', port: 4 }, peer: { host: 'h', port: 1_004 } };
-  return applyMetaCommand(created(), { type: 'change', change: { add } }, hash).record ?? created();
+  return applyMetaCommand(created(), { type: 'nodes', change: { add } }, hash).record ?? created();
 }
 
 const four = (record: MetaRecord): unknown => record.state.nodes.find(({ id }) => id === 4);
@@ -66,21 +66,20 @@ describe('the list of nodes', () => {
   it('takes a change for the repetition it is, though the node that was added said since that it is elsewhere', () => {
     const add = { id: 4, ...at(4) };
     const moved = introduced(withFour(), { id: 4, incarnation: 'first', ...at(40) });
-    expect(applyMetaCommand(moved, { type: 'change', change: { add } }, hash)).toEqual({ record: moved });
+    expect(applyMetaCommand(moved, { type: 'nodes', change: { add } }, hash)).toEqual({ record: moved });
     const other = { id: 4, ...at(41) };
-    expect(applyMetaCommand(moved, { type: 'change', change: { add: other } }, hash).refusal).toBe(
+    expect(applyMetaCommand(moved, { type: 'nodes', change: { add: other } }, hash).refusal).toBe(
       'nodeExists',
     );
-    const { record } = applyMetaCommand(moved, { type: 'change', change: { remove: 4 } }, hash);
+    const { record } = applyMetaCommand(moved, { type: 'nodes', change: { remove: 4 } }, hash);
     expect(record?.added).toEqual([]);
-    expect(applyMetaCommand(record, { type: 'change', change: { add } }, hash).refusal).toBe('retiredNode');
+    expect(applyMetaCommand(record, { type: 'nodes', change: { add } }, hash).refusal).toBe('retiredNode');
   });
 
   it('takes those of a node that leaves, and none of strangers', () => {
     const before = withFour();
     expect(introduced(before, { id: 9, incarnation: 'x', ...at(9) })).toBe(before);
-    const leaving =
-      applyMetaCommand(before, { type: 'change', change: { remove: 2 } }, hash).record ?? before;
+    const leaving = applyMetaCommand(before, { type: 'nodes', change: { remove: 2 } }, hash).record ?? before;
     expect(introduced(leaving, { ...founder(2), ...at(22) }).state.leaving).toEqual([
       { ...founder(2), ...at(22) },
     ]);

@@ -1,7 +1,7 @@
 /** Labels of nodes in the state of group 0: what is refused, what moves for them, and that a repetition is harmless. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
-import type { LabelChange } from '../../src/api/label-change.ts';
+import type { LabelChange } from '../../src/api/cluster-change.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { ClusterPlacement, META_GROUP } from '../../src/meta/cluster-placement.ts';
 import {
@@ -59,7 +59,7 @@ function rowsOf({ state }: MetaRecord): PlacementTable {
 }
 
 function adding(node: NodeAddress): MetaCommand {
-  return { type: 'change', change: { add: node } };
+  return { type: 'nodes', change: { add: node } };
 }
 
 const none = (...ids: number[]): Labelled[] => ids.map((id) => ({ id }));
@@ -101,7 +101,7 @@ describe('a label', () => {
   it('may come with a node that is added', () => {
     const record = created(none(1, 2, 3));
     const add: NodeAddress = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 }, zone: 'a' };
-    const change: MetaCommand = { type: 'change', change: { add } };
+    const change: MetaCommand = { type: 'nodes', change: { add } };
     expect(applyMetaCommand(record, change, hash).record?.state.nodes[3]).toMatchObject({ id: 4, zone: 'a' });
   });
 
@@ -164,7 +164,7 @@ describe('the placement of nodes with labels', () => {
     }
     const node = { id: 6, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
     for (const change of [{ add: { ...node, zone: 'c', host: 'm' } }, { remove: 2 }]) {
-      record = applyMetaCommand(settled(record), { type: 'change', change }, hash).record ?? record;
+      record = applyMetaCommand(settled(record), { type: 'nodes', change }, hash).record ?? record;
       checkSpread(record);
     }
     expect(rowsOf(record).every((row) => row.includes(6))).toBe(true);

@@ -11,7 +11,7 @@ import type { MetaCommand } from '../../src/meta/meta-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { encodePlacement } from '../../src/meta/placement-text.ts';
 import { ringPlacement, tableOf } from '../../src/partition/placement.ts';
-import type { ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
+import type { ChangeResult } from '../../src/api/cluster-change.ts';
 import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 
 const hash = await loadHash32();
@@ -101,9 +101,9 @@ describe('a snapshot of group 0', () => {
           partitions: 16,
           clusterVersion: 1,
         });
-        apply(meta, 2, { type: 'change', change: { remove: 2 } });
+        apply(meta, 2, { type: 'nodes', change: { remove: 2 } });
         apply(meta, 3, { type: 'settled', version: 2 });
-        apply(meta, 4, { type: 'change', change: { add: { id: 4, http: AT, peer: AT } } });
+        apply(meta, 4, { type: 'nodes', change: { add: { id: 4, http: AT, peer: AT } } });
         const { placement, settledPlacement } = meta.state ?? {};
         expect(placement).not.toBe(ofRing([1, 3, 4]));
         expect(settledPlacement).not.toBe(ofRing([1, 3]));
@@ -152,17 +152,31 @@ describe('a snapshot of group 0', () => {
   });
 });
 
+describe('a leader of group 0', () => {
+  it('says in numbers why it drains no more nodes', () => {
+    const meta = createdGroup();
+    lead(meta);
+    const answers: ChangeResult[] = [];
+    meta.change({ type: 'drain', change: { node: 1, isDraining: true } }, (result) => answers.push(result));
+    const command = propose(meta, 2);
+    expect(command).toMatchObject({ type: 'drain' });
+    apply(meta, 2, command!);
+    const message = 'of 1 nodes at least 1 must not be drained, and 0 would be left; add nodes first';
+    expect(answers).toEqual([{ ok: false, reason: 'tooFewUndrained', message }]);
+  });
+});
+
 describe('a leader of group 0 that loses the lead', () => {
   it('tells once who waits for the log: an entry of another leader at that index answers nobody', () => {
     const meta = createdGroup();
     lead(meta);
-    const answers: ClusterChangeResult[] = [];
+    const answers: ChangeResult[] = [];
     meta.change({ type: 'rules', table: largestTable(), base: 1 }, (result) => answers.push(result));
     expect(propose(meta, 2)).toMatchObject({ type: 'rules' });
     loseLead(meta);
     const unknown = { ok: false, reason: 'unknownOutcome' };
     expect(answers).toEqual([unknown]);
-    apply(meta, 2, { type: 'change', change: { add: { id: 2, http: AT, peer: AT } } });
+    apply(meta, 2, { type: 'nodes', change: { add: { id: 2, http: AT, peer: AT } } });
     expect(meta.state?.version).toBe(2);
     expect(answers).toEqual([unknown]);
   });

@@ -1,7 +1,7 @@
 /** The replicated list of nodes: which changes are sound, and that a repetition is harmless. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
-import type { NodeChange } from '../../src/api/node-change.ts';
+import type { NodeChange } from '../../src/api/cluster-change.ts';
 import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from '../../src/meta/meta-form.ts';
 import { applyMetaCommand, type Introduction, type MetaRecord } from '../../src/meta/meta-state.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
@@ -34,13 +34,13 @@ function created(...ids: number[]): MetaRecord {
 }
 
 function changed(record: MetaRecord, change: NodeChange): MetaRecord {
-  const result = applyMetaCommand(record, { type: 'change', change }, hash);
+  const result = applyMetaCommand(record, { type: 'nodes', change }, hash);
   expect(result.refusal).toBeUndefined();
   return result.record ?? record;
 }
 
 function refusal(record: MetaRecord, change: NodeChange): string | undefined {
-  const result = applyMetaCommand(record, { type: 'change', change }, hash);
+  const result = applyMetaCommand(record, { type: 'nodes', change }, hash);
   expect(result.record).toBe(record);
   return result.refusal;
 }
@@ -197,7 +197,7 @@ describe('the list of nodes', () => {
     const bytes = encodeMeta(record);
     expect(decodeMetaRecord([bytes.subarray(0, 7), bytes.subarray(7)])).toEqual(record);
     expect(decodeMetaRecord([encodeMeta(null)])).toBeUndefined();
-    const command = { type: 'change', change: { remove: 3 } } as const;
+    const command = { type: 'nodes', change: { remove: 3 } } as const;
     expect(decodeMetaCommand(encodeMeta(command))).toEqual(command);
   });
 });

@@ -2,22 +2,15 @@
 import { describe, expect, it } from 'vitest';
 import type { MetaState } from '../../src/meta/meta-state.ts';
 import { Draining } from '../../src/node/draining.ts';
-import type { ClusterChange, ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
 
 class Bench {
   state: MetaState | undefined;
   readonly avoided: boolean[] = [];
   readonly told: boolean[] = [];
-  readonly asked: ClusterChange[] = [];
-  answer: ClusterChangeResult = { ok: true, version: 1 };
   readonly draining = new Draining({
     nodeId: 2,
     raft: { avoidLeading: (_, lasts) => void this.avoided.push(lasts) },
     state: () => this.state,
-    change: (change, done) => {
-      this.asked.push(change);
-      done(this.answer);
-    },
     drained: (isDraining) => void this.told.push(isDraining),
   });
 
@@ -58,23 +51,5 @@ describe('a node', () => {
     bench.says();
     bench.ticks(100);
     expect([bench.avoided, bench.told, bench.draining.isOn]).toEqual([[true, false], [true, false], false]);
-  });
-
-  it('has group 0 decide who is drained', () => {
-    const bench = new Bench();
-    const results: unknown[] = [];
-    const change = { node: 3, isDraining: true };
-    bench.draining.change(change, (result) => results.push(result));
-    bench.answer = { ok: false, reason: 'tooFewUndrained' };
-    bench.draining.change(change, (result) => results.push(result));
-    // Of another change: it says nothing of this one.
-    bench.answer = { ok: false, reason: 'lastAdmin' };
-    bench.draining.change(change, (result) => results.push(result));
-    expect(bench.asked[0]).toEqual({ type: 'drain', change });
-    expect(results).toEqual([
-      { ok: true },
-      { ok: false, reason: 'tooFewUndrained' },
-      { ok: false, reason: 'unknownOutcome' },
-    ]);
   });
 });

@@ -1,11 +1,10 @@
 /** A change of the rules is checked, made once, and answered when every partition decides by it. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { RulesChangeResult } from '../../src/api/rules-change.ts';
+import type { ChangeResult } from '../../src/api/cluster-change.ts';
 import { TIMING_DEFAULTS } from '../../src/config/config.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaChange, MetaState } from '../../src/meta/meta-state.ts';
 import { RulesChanges } from '../../src/node/rules-changes.ts';
-import type { ClusterChange, ClusterChangeResult } from '../../src/wire/cluster-changes.ts';
 
 const rules = [{ id: 'default', limit: 3, windowMillis: 1_000 }];
 const STATE: MetaState = {
@@ -45,9 +44,8 @@ class Node {
     [2, new Replica(4)],
   ]);
   readonly meta: { state: MetaState | undefined } = { state: STATE };
-  readonly asked: { readonly change: ClusterChange; readonly done: (result: ClusterChangeResult) => void }[] =
-    [];
-  readonly told: RulesChangeResult[] = [];
+  readonly asked: { readonly change: MetaChange; readonly done: (result: ChangeResult) => void }[] = [];
+  readonly told: ChangeResult[] = [];
   readonly changes = new RulesChanges({
     core: { partitions: this.replicas, meta: this.meta },
     partitionCount: 4,
@@ -156,7 +154,7 @@ describe('a change of the rules', () => {
   it('waits for the first rules, and for room', () => {
     node.meta.state = undefined;
     node.ask();
-    expect(node.told).toEqual([{ ok: false, reason: 'notLeader' }]);
+    expect(node.told).toMatchObject([{ ok: false, reason: 'notLeader' }]);
     node = new Node();
     for (let i = 0; i < 64; i += 1) {
       node.ask();

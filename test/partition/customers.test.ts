@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { CustomerAction, CustomerRequest } from '../../src/api/customer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { allowed, FakeDriver, proposedTypes, tableOf } from './fake-driver.ts';
 
 const FIVE = { table: tableOf(1, { limit: 5 }) };

@@ -2,7 +2,7 @@
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { allowed, FakeDriver, START, tableOf } from './fake-driver.ts';
 
 describe('decisions', () => {

@@ -1,11 +1,10 @@
 /** One partition over a driver that does what the test says. */
-import type { UserRequest } from '../../src/api/user-request.ts';
+import type { Answer, UserRequest } from '../../src/api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
-import type { Answer } from '../../src/partition/answer.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
 import type { Rule } from '../../src/api/rule.ts';

@@ -1,6 +1,6 @@
 /** Refunds go through the log, in the order in which they come, and what they took back is granted to nobody by its old id. */
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { allowed, FakeDriver, tableOf, usersOf } from './fake-driver.ts';
 
 const GRANT = { userId: 'ada', requestId: 'r1' };

@@ -1,6 +1,6 @@
 /** A router between partitions and a forwarder that the test plays, on a clock the test turns. */
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import type { Ask, Forwarder } from '../../src/router/forwarder.ts';
 import type { AllowAnswer } from '../../src/api/answer.ts';

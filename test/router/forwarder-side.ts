@@ -1,6 +1,6 @@
 /** Forwarders of two nodes; the test carries what they say to each other. */
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import { Forwarder } from '../../src/router/forwarder.ts';
 import { decodeAnswers } from '../../src/wire/answers.ts';

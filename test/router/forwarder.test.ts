@@ -1,6 +1,6 @@
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { encodeAnswers } from '../../src/wire/answers.ts';
 import { decodeRequests } from '../../src/wire/requests.ts';
 import { FRAME_PAYLOAD_BYTES_MAX } from '../../src/wire/frame.ts';

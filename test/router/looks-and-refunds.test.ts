@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LookAnswer } from '../../src/api/look.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { standingOf } from '../api/decision-of.ts';
 import { GRANT, notLeader, RouterBench, unavailable } from './fixtures.ts';
 

@@ -3,7 +3,7 @@ import type { Entry } from '../../raft/types.ts';
 import { encodeRules } from '../../src/limiter/log/command.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
 import { PARTITION_DEFAULTS } from '../../src/partition/partition-options.ts';

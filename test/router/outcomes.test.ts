@@ -1,6 +1,6 @@
 /** What a request is told when a node that was asked refuses it, loses it, or says nothing. */
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { DEADLINE_MILLIS, GRANT, notLeader, RouterBench, SELF, unavailable } from './fixtures.ts';
 

@@ -1,7 +1,7 @@
 /** Requests that take one node on their way to the leader, and signs of life. */
 import { describe, expect, it } from 'vitest';
 import { NO_NODE } from '../../raft/types.ts';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import type { Partition } from '../../src/partition/partition.ts';
 import { Forwarder } from '../../src/router/forwarder.ts';
 import { decodeAnswers } from '../../src/wire/answers.ts';

@@ -1,6 +1,6 @@
 /** Where a request goes, and when it waits. */
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import {
   DEADLINE_MILLIS,
   GRANT,

@@ -1,6 +1,6 @@
 /** Nodes that are there and cannot be asked: silent, cut off from this one, or about to leave. */
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { GRANT, notLeader, RouterBench, SILENT_TICKS_MAX, unavailable } from './fixtures.ts';
 

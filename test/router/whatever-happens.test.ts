@@ -1,7 +1,7 @@
 /** Random answers, leaders, links and silences: each request is answered once, in time. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/partition/answer.ts';
+import type { Answer } from '../../src/api/user-request.ts';
 import {
   DEADLINE_MILLIS,
   type FakePartition,

@@ -3,7 +3,7 @@
  * until it is told that the change is accepted, and switches a removed node off once all partitions have moved.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
+import type { ChangeResult, NodeChange } from '../../src/api/cluster-change.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
 import type { Random } from './random.ts';
 import { drawLabelChange, drawLabels } from './draw-labels.ts';
@@ -199,7 +199,7 @@ export class Operator {
     });
   }
 
-  #told(change: NodeChange, result: NodeChangeResult, again: (leader?: NodeId) => void): void {
+  #told(change: NodeChange, result: ChangeResult, again: (leader?: NodeId) => void): void {
     const { story } = this.#world;
     story.tell(() => `the operator is told ${JSON.stringify(result)}`);
     if (result.ok) {
@@ -215,13 +215,7 @@ export class Operator {
       case 'notMember':
         again();
         return;
-      case 'emptyChange':
-      case 'retiredNode':
-      case 'nodeExists':
-      case 'unknownNode':
-      case 'tooFewNodes':
-      case 'tooManyNodes':
-      case 'olderNode':
+      default:
         check(false, () => `a sound change was refused: ${JSON.stringify(change)}, ${result.reason}`);
     }
   }

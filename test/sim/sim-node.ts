@@ -5,7 +5,7 @@ import type { LookRequest } from '../../src/api/look.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { DoneWith } from '../../src/api/user-request.ts';
-import type { NodeChange, NodeChangeResult } from '../../src/api/node-change.ts';
+import type { ChangeDone, NodeChange } from '../../src/api/cluster-change.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
 import type { Hello, Refusal, Sender } from '../../src/wire/hello.ts';
@@ -163,10 +163,10 @@ export class SimNode implements Endpoint, Machine {
   }
 
   /** The operator asks this node to change the nodes of the cluster. */
-  changeNodes(change: NodeChange, done: (result: NodeChangeResult) => void): void {
+  changeNodes(change: NodeChange, done: ChangeDone): void {
     const { life } = this;
     this.inProcess((core) =>
-      core.changeNodes(change, (result) => {
+      core.change({ type: 'nodes', change }, (result) => {
         if (this.life === life) done(result);
       }),
     );

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { exposureOf, isLoopback } from '../../src/tls/exposure.ts';
-import { validateTlsSettings } from '../../src/tls/tls-settings.ts';
+import { validateTlsSettings } from '../../src/config/tls-settings.ts';
 
 const PEERS = { ca: 'ca.crt', cert: 'n.crt', key: 'n.key' };
 const ALL = { ...PEERS, doors: true } as const;

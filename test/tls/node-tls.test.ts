@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
 import { type NodeTls, openNodeTls } from '../../src/tls/node-tls.ts';
-import type { TlsSettings } from '../../src/tls/tls-settings.ts';
+import type { TlsSettings } from '../../src/config/tls-settings.ts';
 import { Authority } from './authority.ts';
 
 const name = { clusterId: 'a', nodeId: 12 };

@@ -2,12 +2,11 @@
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';
-import type { BatchedRequest } from '../../src/api/user-request.ts';
+import type { Answer, BatchedRequest } from '../../src/api/user-request.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeSweep } from '../../src/limiter/log/command.ts';
 import { entryOf } from '../limiter/harness.ts';
-import { type Answer } from '../../src/partition/answer.ts';
 import { decodeAnswers, encodeAnswers, type ForwardedAnswer } from '../../src/wire/answers.ts';
 import { FrameError } from '../../src/wire/frame.ts';
 import { decodeRequests, encodeRequests, type ForwardedRequest } from '../../src/wire/requests.ts';

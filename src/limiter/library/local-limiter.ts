@@ -9,7 +9,6 @@ import { Judgement, type Question } from '../judge.ts';
 import type { Place } from '../told.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 import { KeyTable } from '../state/key-table.ts';
-import { NONE } from '../state/rows.ts';
 import { StateSize } from '../state/state-size.ts';
 import { TextBytes } from '../state/text-bytes.ts';
 import { requireCost, requireTimestamp, requireUserId } from './arguments.ts';
@@ -74,26 +73,6 @@ export class LocalLimiter {
     this.#judge(userId, timestampMillis, cost);
     if (!this.#judgement.isWithinLimit) return this.#judgement.denial(NOWHERE);
     return this.#judgement.grant(this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS), NOWHERE);
-  }
-
-  /**
-   * Changes nothing. The arguments are those of `allow`.
-   *
-   * @returns milliseconds until it would be granted; 0: now. What never fits has to wait for a window.
-   */
-  protected millisUntilAllowed(userId: string, timestampMillis: number, cost: number): number {
-    this.#judge(userId, timestampMillis, cost);
-    return this.#judgement.isWithinLimit ? 0 : this.#judgement.denial(NOWHERE).retryAfterMillis;
-  }
-
-  /** Whatever the user was granted counts no more, and the next request is as its first. */
-  protected forget(userId: string): void {
-    this.#name.set(userId);
-    const slot = this.#table.keys.find(this.#name);
-    if (slot === NONE) return;
-    this.#table.forget(slot);
-    // Or those who are not known would be judged after what was forgotten.
-    this.#table.evictedThroughMillis = 0;
   }
 
   #judge(userId: string, timestampMillis: number, cost: number): void {

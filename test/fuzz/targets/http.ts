@@ -8,7 +8,7 @@ import { parseAllowBody } from '../../../src/http/allow-body.ts';
 import { InvalidBodyError, parseJsonBody, UnsupportedBodyError } from '../../../src/http/json-body.ts';
 import { headerUserOf } from '../../../src/http/user-header.ts';
 import { HTTP_LIMITS } from '../../../src/http/door-init.ts';
-import { HTTP_SETTINGS_DEFAULTS } from '../../../src/http/http-settings.ts';
+import { HTTP_SETTINGS_DEFAULTS } from '../../../src/config/http-settings.ts';
 import { Door } from '../../http/fixtures.ts';
 import { type Outcome, promise, readOr, type Target } from '../target.ts';
 import { nearJson } from './json.ts';
@@ -124,9 +124,8 @@ function checkAsked({ asked, listed, looks, refunds, ...more }: Door): void {
     promise(isBoundedText(key, KEY_BYTES_MAX), 'a key within its bounds');
     promise(named === undefined || isBoundedText(named, RULE_ID_BYTES_MAX), 'a rule within its bounds');
   }
-  const { told, observed, usageAsked, changes, rulesChanges } = more;
-  for (const list of [asked, listed, looks, refunds, told, observed, usageAsked, changes, rulesChanges])
-    list.length = 0;
+  const { told, observed, usageAsked, changes } = more;
+  for (const list of [asked, listed, looks, refunds, told, observed, usageAsked, changes]) list.length = 0;
 }
 
 const json = 'content-type: application/json';

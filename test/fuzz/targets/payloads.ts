@@ -3,12 +3,7 @@ import fc from 'fast-check';
 import { USAGE_OUTCOMES } from '../../../src/api/usage.ts';
 import { VERSION_BOUND, VERSIONS, type VersionRange } from '../../../src/api/versions.ts';
 import { decodePing, decodePong, encodePing, encodePong } from '../../../src/wire/clock-readings.ts';
-import {
-  decodeChangeResult,
-  decodeClusterChange,
-  encodeChangeResult,
-  encodeClusterChange,
-} from '../../../src/wire/cluster-changes.ts';
+import { decodeChange, decodeResult, encodeChange, encodeResult } from '../../../src/meta/change-frames.ts';
 import { FrameError } from '../../../src/wire/frame.ts';
 import { decodeGroupsOfVersion, encodeGroupsOfVersion } from '../../../src/wire/groups-of-version.ts';
 import {
@@ -148,13 +143,13 @@ const KINDS: readonly Kind[] = [
   ),
   kind(encodeUsageTold, decodeUsageTold, fc.record({ id: natural, usage })),
   kind(
-    encodeClusterChange,
-    decodeClusterChange,
+    encodeChange,
+    decodeChange,
     fc.record({
       id: natural,
       change: fc.oneof(
         fc.record({
-          type: fc.constant('change' as const),
+          type: fc.constant('nodes' as const),
           change: fc.record(
             {
               add: fc.record(
@@ -192,8 +187,8 @@ const KINDS: readonly Kind[] = [
     }),
   ),
   kind(
-    encodeChangeResult,
-    decodeChangeResult,
+    encodeResult,
+    decodeResult,
     fc.record({
       id: natural,
       result: fc.oneof(

@@ -101,13 +101,9 @@ const NODE: NodeBehindDoor = {
   readiness: () => ({ status: 'ready' }),
   wantsNoClients: () => false,
   cluster: () => REPORT,
-  changeNodes: () => {},
-  drain: () => {},
-  label: () => {},
-  upgrade: () => {},
+  change: () => {},
   rules: () => undefined,
   rule: () => undefined,
-  changeRules: () => {},
 };
 
 /** A client that takes all it is sent. */

@@ -102,7 +102,7 @@ const command: fc.Arbitrary<MetaCommand> = fc.oneof(
     rules: table,
     clusterVersion: fc.constant(1),
   }),
-  fc.record({ type: fc.constant('change' as const), change }),
+  fc.record({ type: fc.constant('nodes' as const), change }),
   fc.record({ type: fc.constant('rules' as const), table, base: fc.nat(3) }),
   fc.record({ type: fc.constant('introduce' as const), node: introduction }),
   fc.record({ type: fc.constant('settled' as const), version: fc.nat(4) }),

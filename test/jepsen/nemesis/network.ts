@@ -1,6 +1,6 @@
 /** Links between nodes that are cut, one-way, slow, clogged or garbled, by the fault proxies: runs everywhere. */
-import type { FaultsBetween } from '../../../cluster/fault-network.ts';
-import type { Faults } from '../../../cluster/faults.ts';
+import type { FaultsBetween } from '../fault-network.ts';
+import type { Faults } from '../faults.ts';
 import type { NodeId } from '../../../raft/types.ts';
 import { between, chance, magnitude, pick, shuffled } from './draw.ts';
 import { candidates, hold, type Nemesis, type NemesisContext, perform } from './nemesis.ts';

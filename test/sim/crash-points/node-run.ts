@@ -3,7 +3,7 @@
  * world of the seeds with all its checkers, and nothing in it left to chance but how long things take.
  */
 import { META_GROUP } from '../../../src/meta/cluster-placement.ts';
-import type { NodeChange } from '../../../src/api/node-change.ts';
+import type { NodeChange } from '../../../src/api/cluster-change.ts';
 import type { GroupConfig, GroupId, NodeId } from '../../../raft/types.ts';
 import type { AllowRequest } from '../../../src/api/request.ts';
 import { groupOfPartition } from '../../../src/partition/placement.ts';

@@ -1,6 +1,6 @@
 /** Scripts of whole nodes: the nodes of a cluster change, and its partitions move, while users go on asking. */
 import type { NodeId } from '../../../raft/types.ts';
-import type { NodeChange } from '../../../src/api/node-change.ts';
+import type { NodeChange } from '../../../src/api/cluster-change.ts';
 import { addressOf } from '../settings.ts';
 import type { NodeScript } from './node-run.ts';
 

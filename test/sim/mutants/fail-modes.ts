@@ -29,7 +29,7 @@ export const FAIL_MODES: readonly Mutant[] = [
     bug: 'a node grants all that it asks its own share for',
     law: 'no more than floor(limit / nodes) by one node alone',
     edits: [{ in: 'LocalShares.take', find: 'if (waitMillis > 0) return waitMillis;', replace: '' }],
-    unitTest: { file: 'node/local-shares.test.ts', why: WHY },
+    unitTest: { file: 'limiter/local-shares.test.ts', why: WHY },
   },
   {
     id: 'F4',

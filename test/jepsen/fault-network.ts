@@ -2,9 +2,9 @@
  * The network between the nodes of a cluster under test: a fault proxy on the way from each node to each other one.
  * A node must be configured to see its peers at `addressOf`.
  */
-import type { HostPort } from '../src/api/node-address.ts';
-import type { RandomBelow } from '../raft/core-state.ts';
-import type { NodeId } from '../raft/types.ts';
+import type { HostPort } from '../../src/api/node-address.ts';
+import type { RandomBelow } from '../../raft/core-state.ts';
+import type { NodeId } from '../../raft/types.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import type { Faults } from './faults.ts';
 

@@ -2,9 +2,9 @@
  * A TCP proxy that misbehaves on command: each direction of what passes through it can be cut, black-holed, clogged,
  * never read, delayed, throttled, corrupted or broken off, while it runs. It knows nothing of what the bytes mean.
  */
-import type { HostPort } from '../src/api/node-address.ts';
+import type { HostPort } from '../../src/api/node-address.ts';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import type { RandomBelow } from '../raft/core-state.ts';
+import type { RandomBelow } from '../../raft/core-state.ts';
 import { Lane } from './fault-lane.ts';
 import { Direction, holdsBack } from './faults.ts';
 

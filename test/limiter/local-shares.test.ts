@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import type { MatchedLimit } from '../../src/matching/matched-limit.ts';
 import { RuleBook } from '../../src/matching/rule-book.ts';
-import { LOCAL_KEYS_MAX, LocalShares } from '../../src/node/local-shares.ts';
+import { LOCAL_KEYS_MAX, LocalShares } from '../../src/limiter/local-shares.ts';
+import { sharesOf } from '../../src/node/routing.ts';
 import { METERS } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 
@@ -21,12 +22,15 @@ function limitsOf(rule: string, user = 'ada', cost = 1): readonly MatchedLimit[]
 class Node {
   now = 0;
   nodes = 3;
-  readonly shares = new LocalShares({ nodeCount: () => this.nodes, monotonicMillis: () => this.now });
+  readonly shares = new LocalShares();
+
+  take(limits: readonly MatchedLimit[]): number {
+    return this.shares.take(sharesOf(limits, this.nodes), this.now);
+  }
 
   /** How many of so many are granted now. */
   granted(limits: readonly MatchedLimit[], requests: number): number {
-    return Array.from({ length: requests }, () => this.shares.take(limits)).filter((wait) => wait === 0)
-      .length;
+    return Array.from({ length: requests }, () => this.take(limits)).filter((wait) => wait === 0).length;
   }
 }
 
@@ -48,10 +52,10 @@ describe('the share of a node', () => {
 
   it('may be nothing: then one may ask again after a window', () => {
     const node = new Node();
-    const wait = node.shares.take(limitsOf('windows: { limit: 2, per: minute }'));
+    const wait = node.take(limitsOf('windows: { limit: 2, per: minute }'));
     expect(wait).toBeGreaterThanOrEqual(60_000);
-    expect(node.shares.take(limitsOf('windows: { limit: 100, per: minute }', 'ada', 34))).toBeGreaterThan(0);
-    expect(node.shares.keyCount).toBe(0);
+    expect(node.take(limitsOf('windows: { limit: 100, per: minute }', 'ada', 34))).toBeGreaterThan(0);
+    expect(node.shares.size).toBe(0);
   });
 
   it('takes costs', () => {
@@ -81,11 +85,11 @@ describe('the share of a node', () => {
         const afterWaiting: number[] = [];
         for (const pause of pauses) {
           node.now += pause;
-          const wait = node.shares.take(limits);
+          const wait = node.take(limits);
           if (wait === 0) grantedAt.push(node.now);
           else if (limit >= 3) {
             node.now += wait;
-            afterWaiting.push(node.shares.take(limits));
+            afterWaiting.push(node.take(limits));
             grantedAt.push(node.now);
           }
         }
@@ -102,9 +106,9 @@ describe('the share of a node', () => {
     const node = new Node();
     const limits = [{ ...MINUTE[0]!, window: { limit: 6, windowMillis: WINDOW_MILLIS_MAX } }];
     expect(node.granted(limits, 9)).toBe(2);
-    node.now = WINDOW_MILLIS_MAX;
+    node.now = WINDOW_MILLIS_MAX - 1;
     expect(node.granted(limits, 1)).toBe(0);
-    node.now = WINDOW_MILLIS_MAX * 1.02;
+    node.now = WINDOW_MILLIS_MAX;
     expect(node.granted(limits, 9)).toBe(2);
   });
 
@@ -116,34 +120,57 @@ describe('the share of a node', () => {
 });
 
 describe('the keys of a node', () => {
-  it('have a share each, and are bounded: the one that was granted longest ago starts anew', () => {
+  it('have a share each, and are bounded: one more is denied while all of them are in use', () => {
     const node = new Node();
     const [hot, ...others] = keys(LOCAL_KEYS_MAX);
     expect(node.granted(hot!, 9)).toBe(3);
     for (const other of others) expect(node.granted(other, 3)).toBe(3);
-    expect(node.granted(hot!, 1)).toBe(0);
-    for (const more of keys(5, LOCAL_KEYS_MAX)) expect(node.granted(more, 9)).toBe(3);
-    expect(node.shares.keyCount).toBe(LOCAL_KEYS_MAX);
-    // `hot` was the oldest; the youngest of the first ones is still known.
-    expect(node.granted(hot!, 9)).toBe(3);
-    expect(node.granted(others.at(-1)!, 9)).toBe(0);
+    const [more] = keys(1, LOCAL_KEYS_MAX);
+    expect(node.take(more!)).toBe(60_000);
+    expect(node.shares.size).toBe(LOCAL_KEYS_MAX);
+    node.now = 59_999;
+    expect([node.granted(hot!, 1), node.granted(more!, 1)]).toEqual([0, 0]);
   });
 
-  it('that were dropped do not hold back those that come after', () => {
+  it('make room for others when they are idle', () => {
     const node = new Node();
-    for (const each of keys(LOCAL_KEYS_MAX + 1)) node.shares.take(each);
-    node.now = 1;
-    const [fresh] = keys(1, LOCAL_KEYS_MAX + 1);
+    for (const each of keys(LOCAL_KEYS_MAX)) node.take(each);
+    node.now = 30_000;
+    const [busy] = keys(1);
+    node.take(busy!);
+    node.now = 60_000;
+    const [fresh] = keys(1, LOCAL_KEYS_MAX);
     expect(node.granted(fresh!, 9)).toBe(3);
-    node.now = 61_500;
-    expect(node.granted(fresh!, 9)).toBe(3);
+    expect(node.shares.size).toBe(2);
+    expect(node.granted(busy!, 9)).toBe(2);
   });
 
   it('are counted together over all rules', () => {
     const node = new Node();
-    for (const each of keys(LOCAL_KEYS_MAX)) node.shares.take(each);
+    for (const each of keys(LOCAL_KEYS_MAX)) node.take(each);
     const other = [{ ...MINUTE[0]!, ruleId: 'b' }];
-    expect(node.granted(other, 9)).toBe(3);
-    expect(node.shares.keyCount).toBe(LOCAL_KEYS_MAX);
+    expect(node.granted(other, 9)).toBe(0);
+    expect(node.shares.size).toBe(LOCAL_KEYS_MAX);
+  });
+});
+
+function take(shares: LocalShares, cost: number, now: number): number {
+  return shares.take([{ name: 'ada', limit: 3, windowMillis: 1_000, cost }], now);
+}
+
+describe('a share', () => {
+  it('counts costs, and says when so much is free again', () => {
+    const shares = new LocalShares();
+    expect([take(shares, 2, 0), take(shares, 1, 400)]).toEqual([0, 0]);
+    expect([1, 3, 4].map((cost) => take(shares, cost, 500))).toEqual([500, 900, 1_000]);
+    expect(take(shares, 2, 1_000)).toBe(0);
+  });
+
+  it('is granted to the last, however many grants count', () => {
+    const shares = new LocalShares();
+    const large = { name: 'ada', limit: 100_000, windowMillis: 1_000, cost: 1 };
+    let granted = 0;
+    for (let i = 0; i < 101_000; i += 1) if (shares.take([large], i / 1_000) === 0) granted += 1;
+    expect(granted).toBe(100_000);
   });
 });

@@ -3,7 +3,7 @@
  * faults of the direction let through, when they do. It opens and closes no connection.
  */
 import type { Socket } from 'node:net';
-import type { RandomBelow } from '../raft/core-state.ts';
+import type { RandomBelow } from '../../raft/core-state.ts';
 import { type Direction, holdsBack } from './faults.ts';
 
 /** What a proxy holds back per connection and direction before it stops reading. */
