@@ -5,7 +5,7 @@
  */
 import { Agent, request } from 'node:http';
 import { LOAD_RULES } from '../workloads.ts';
-import type { Limiter } from './http-service.ts';
+import type { Limiter } from './limiter.ts';
 
 const CONNECTIONS_PER_NODE = 64;
 const ATTEMPTS_MAX = 20;

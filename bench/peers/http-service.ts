@@ -7,9 +7,7 @@ import Fastify from 'fastify';
 import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';
 import { etcdLimiter } from './etcd-limiter.ts';
 import { flexibleLimiter } from './flexible-limiter.ts';
-
-/** Whether a request is granted. */
-export type Limiter = (key: string, rule: LoadRuleId) => Promise<boolean> | boolean;
+import type { Limiter } from './limiter.ts';
 
 interface Body {
   readonly userId: string;

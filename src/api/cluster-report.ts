@@ -16,13 +16,13 @@ export type ClockState = (typeof CLOCK_STATES)[number];
  * - `removed`: it did, and does so no more. Final: its id does not come back.
  * - `refused`: the others do not take it for the node whose id it bears, or for one of their cluster.
  */
-const STANDINGS = ['waiting', 'member', 'removed', 'refused'] as const;
-export type Standing = (typeof STANDINGS)[number];
+const MEMBERSHIP_STATES = ['waiting', 'member', 'removed', 'refused'] as const;
+export type MembershipState = (typeof MEMBERSHIP_STATES)[number];
 
 /** Of the node that is asked. */
 export interface ReportedSelf {
   readonly id: number;
-  readonly standing: Standing;
+  readonly standing: MembershipState;
   /** Why it was `removed` or is `refused`. */
   readonly reason?: string;
   /** Who does not want to speak with it. */
@@ -93,7 +93,7 @@ function isSelf(value: unknown): boolean {
   return (
     isObject(value) &&
     isNumber(value['id']) &&
-    isOneOf(value['standing'], STANDINGS) &&
+    isOneOf(value['standing'], MEMBERSHIP_STATES) &&
     (value['reason'] === undefined || isString(value['reason'])) &&
     isArrayOf(
       value['refusedBy'],

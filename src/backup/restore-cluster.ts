@@ -18,7 +18,7 @@ import { labelsOf } from '../api/node-labels.ts';
 import { VERSIONS } from '../api/versions.ts';
 import { applyMetaCommand, type MetaRecord } from '../meta/meta-state.ts';
 import { type Hash32, KEY_HASH, loadHash32 } from '../partition/hash.ts';
-import { ringPlacement } from '../partition/placement.ts';
+import { foundingPlacement } from '../partition/placement.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { Entry, NodeId } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
@@ -123,9 +123,9 @@ export async function restoreCluster(init: RestoreInit): Promise<Restored> {
 /** The voters of each group, as the nodes of the new cluster will find them. */
 function membersOf(config: ClusterConfig, hash: Hash32): (group: number) => readonly NodeId[] {
   const founders = config.founders.map(({ id }) => id);
-  const placement = ringPlacement(founders, config.partitions, config.replicas, hash);
+  const placement = foundingPlacement(founders, config.partitions, config.replicas, hash);
   return (group) =>
-    group === META_GROUP ? metaMembers(unlabelled(founders)).voters : placement.replicasOf(group - 1);
+    group === META_GROUP ? metaMembers(unlabelled(founders)).voters : (placement[group - 1] ?? []);
 }
 
 /** What the new cluster is to know of itself: its own nodes, and the rules and tokens of the old one. */

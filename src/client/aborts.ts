@@ -2,7 +2,13 @@
  * Who waits by which signal, with one listener for each signal: Node looks through all that a signal has for each new one, and many wait by
  * the same.
  */
-import type { AbortSignalLike } from './permit-lines.ts';
+/** An `AbortSignal`. */
+export interface AbortSignalLike {
+  readonly aborted: boolean;
+  readonly reason?: unknown;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
 
 interface Waiting {
   readonly runs: Set<() => void>;

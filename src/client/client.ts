@@ -17,7 +17,8 @@ import {
   type PermitRequest,
   subjectOf,
 } from './permit.ts';
-import { type AbortSignalLike, type PermitGranted, PermitLines, type Question } from './permit-lines.ts';
+import type { AbortSignalLike } from './aborts.ts';
+import { type PermitGranted, PermitLines, type Question } from './permit-lines.ts';
 
 export interface WaitOptions {
   /** How long to wait in line, before the last question: 0 to 86,400,000, default 60,000. */

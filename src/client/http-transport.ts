@@ -6,7 +6,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Exchange, ExchangeResult, Transport } from './environment.ts';
-import type { ClientTls } from './options.ts';
+import type { ClientTls } from './tls-options.ts';
 
 /** The answer to the largest batch, each request under all limits that it may be under, has less. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;

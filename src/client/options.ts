@@ -2,18 +2,7 @@
 import { isBoundedInteger } from '../api/bounded.ts';
 import { InvalidOptionError } from './errors.ts';
 import type { ClientEvent } from './events.ts';
-import { checkTls } from './tls-options.ts';
-
-/** As `tls.connect` of Node takes them; only where nodes are `https://`. */
-export interface ClientTls {
-  /** Authorities in PEM that may have signed the nodes' certificates, instead of the usual ones. */
-  readonly ca?: string | readonly string[];
-  /** This client's own certificate and key in PEM, where a proxy in front of the nodes asks for one. */
-  readonly cert?: string;
-  readonly key?: string;
-  /** The name that certificates must have, where it is not that of the address. */
-  readonly servername?: string;
-}
+import { checkTls, type ClientTls } from './tls-options.ts';
 
 /** At most `limit` per key in any window of `windowMillis`, granted by this process alone. */
 export interface LocalShare {

@@ -2,7 +2,7 @@
  * `waitForPermit`: who was denied waits in line until there is room again, and is asked for anew. Those who wait for the same come one
  * after the other, in order, so that a denial wakes one of them and not all.
  */
-import { Aborts } from './aborts.ts';
+import { type AbortSignalLike, Aborts } from './aborts.ts';
 import { backoffMillis } from './next-step.ts';
 import type { Cancel, Environment } from './environment.ts';
 import {
@@ -20,14 +20,6 @@ import type { PermitAnswer } from './permit.ts';
 
 export type PermitGranted = Extract<PermitAnswer, { readonly allowed: true }> | DegradedGrant;
 type DegradedGrant = Extract<PermitAnswer, { readonly kind: 'degraded' }> & { readonly allowed: true };
-
-/** An `AbortSignal`. */
-export interface AbortSignalLike {
-  readonly aborted: boolean;
-  readonly reason?: unknown;
-  addEventListener(type: 'abort', listener: () => void): void;
-  removeEventListener(type: 'abort', listener: () => void): void;
-}
 
 /** Asks once. */
 export interface Question {

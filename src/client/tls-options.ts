@@ -1,7 +1,17 @@
-/** Whether options for TLS can be used, said when a client is made: `node:tls` takes a file of authorities without any, and trusts nobody. */
+/** The options for TLS, and whether they can be used, said when a client is made: `node:tls` takes a file of authorities without any, and trusts nobody. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { InvalidOptionError } from './errors.ts';
-import type { ClientTls } from './options.ts';
+
+/** As `tls.connect` of Node takes them; only where nodes are `https://`. */
+export interface ClientTls {
+  /** Authorities in PEM that may have signed the nodes' certificates, instead of the usual ones. */
+  readonly ca?: string | readonly string[];
+  /** This client's own certificate and key in PEM, where a proxy in front of the nodes asks for one. */
+  readonly cert?: string;
+  readonly key?: string;
+  /** The name that certificates must have, where it is not that of the address. */
+  readonly servername?: string;
+}
 
 const KEYS: readonly string[] = ['ca', 'cert', 'key', 'servername'] satisfies (keyof ClientTls)[];
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?(?:-----END CERTIFICATE-----|$)/gs;

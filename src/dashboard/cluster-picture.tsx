@@ -4,7 +4,7 @@
  */
 import type { JSX } from 'preact';
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
-import type { LiveCluster } from '../api/live.ts';
+import type { LiveCluster } from '../api/monitoring.ts';
 import { isHeldBy, LAG_MIN, lagOf, movesOf } from './replicas.ts';
 import { counted } from './words.ts';
 

@@ -1,7 +1,7 @@
 /** The same as the picture, as tables: for those who do not see it, and for those who want numbers. */
 import type { ComponentChildren, JSX } from 'preact';
 import type { ReportedPartition } from '../api/cluster-report.ts';
-import type { LiveCluster } from '../api/live.ts';
+import type { LiveCluster } from '../api/monitoring.ts';
 import { lagOf, placeInWords } from './replicas.ts';
 import { wholeNumber } from './words.ts';
 

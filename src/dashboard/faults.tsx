@@ -1,6 +1,6 @@
 /** What went wrong lately, and right again. */
 import type { JSX } from 'preact';
-import type { Fault } from '../api/live.ts';
+import type { Fault } from '../api/monitoring.ts';
 import { clockTime, faultInWords, type Gravity, gravityOf } from './words.ts';
 
 const MARKS: Readonly<Record<Gravity, string>> = {

@@ -2,7 +2,7 @@
  * What the node tells once a second, for as long as the page is open: read, kept for the charts, and asked for again when it breaks
  * off. It draws nothing.
  */
-import type { Fault, LiveCluster, LiveFigures } from '../api/live.ts';
+import type { Fault, LiveCluster, LiveFigures } from '../api/monitoring.ts';
 import { EventReader, type ServerEvent } from './event-reader.ts';
 import { NO_SAMPLES, type Samples, withSample } from './samples.ts';
 import { headersWith, tokenOf } from './session.ts';

@@ -1,6 +1,6 @@
 /** The cluster as it is now: in a sentence, in figures, as a picture, over the last minutes. */
 import type { JSX } from 'preact';
-import type { LiveFigures } from '../api/live.ts';
+import type { LiveFigures } from '../api/monitoring.ts';
 import { Chart, type Series } from './chart.tsx';
 import { ClusterPicture } from './cluster-picture.tsx';
 import { NodeTable, PartitionTable } from './cluster-tables.tsx';

@@ -1,5 +1,5 @@
 /** The figures of the last minutes, a row for each second, as charts take them: a column for each series. */
-import type { LiveFigures } from '../api/live.ts';
+import type { LiveFigures } from '../api/monitoring.ts';
 
 /** Seconds that are kept. */
 export const SAMPLES_MAX = 300;

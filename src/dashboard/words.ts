@@ -1,5 +1,5 @@
 /** Numbers, spans of time and faults in words. Pure. */
-import type { Fault, LiveCluster } from '../api/live.ts';
+import type { Fault, LiveCluster } from '../api/monitoring.ts';
 
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${wholeNumber(count)} ${count === 1 ? one : many}`;

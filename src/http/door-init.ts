@@ -1,7 +1,7 @@
 /** What the HTTP door is made of: the node behind it, and what else its routes need. */
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
-import type { LiveBehindDoor } from '../api/live.ts';
+import type { MonitoringBehindDoor } from '../api/monitoring.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
 import type { HttpSettings } from '../config/http-settings.ts';
@@ -27,7 +27,7 @@ export const HTTP_LIMITS: HttpLimits = {
 
 export interface HttpDoorInit {
   readonly node: NodeBehindDoor;
-  readonly live: LiveBehindDoor;
+  readonly monitor: MonitoringBehindDoor;
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
   /** The name that clients know it by. Absent: the host of `address`. */

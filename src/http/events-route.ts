@@ -3,7 +3,7 @@
  * ones. It ends when the node stops or is drained, and when the token it was asked with is revoked.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { liveClusterOf, PARTITIONS_PER_SECOND } from '../api/live.ts';
+import { liveClusterOf, PARTITIONS_PER_SECOND } from '../api/monitoring.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import { callerOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
@@ -47,24 +47,24 @@ function eventOf(name: string, data: unknown): string {
 
 /** What is told next: the cluster as often as its size allows, figures always. */
 class NextEvents {
-  readonly #init: Pick<HttpDoorInit, 'node' | 'live'>;
+  readonly #init: Pick<HttpDoorInit, 'node' | 'monitor'>;
   #untilCluster = 0;
   #toldFault = 0;
 
-  constructor(init: Pick<HttpDoorInit, 'node' | 'live'>) {
+  constructor(init: Pick<HttpDoorInit, 'node' | 'monitor'>) {
     this.#init = init;
   }
 
   /** Everything there is to tell, for one that begins. */
   first(): string {
-    const { live } = this.#init;
-    const figures = eventOf('figures', live.figures());
-    return `retry: ${RETRY_MILLIS}\n\n${this.#cluster()}${figures}${eventOf('faults', live.faults())}`;
+    const { monitor } = this.#init;
+    const figures = eventOf('figures', monitor.figures());
+    return `retry: ${RETRY_MILLIS}\n\n${this.#cluster()}${figures}${eventOf('faults', monitor.faults())}`;
   }
 
   next(): string {
-    const { live } = this.#init;
-    const figures = eventOf('figures', live.figures());
+    const { monitor } = this.#init;
+    const figures = eventOf('figures', monitor.figures());
     return `${this.#maybeCluster()}${figures}${this.#maybeFaults()}`;
   }
 
@@ -83,7 +83,7 @@ class NextEvents {
   }
 
   #maybeFaults(): string {
-    const faults = this.#init.live.faults();
+    const faults = this.#init.monitor.faults();
     const latest = faults[0]?.id ?? 0;
     if (latest === this.#toldFault) return '';
     this.#toldFault = latest;

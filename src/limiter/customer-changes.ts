@@ -6,7 +6,7 @@
 import { type CustomerRecord, type CustomerRequest, NO_RECORD } from '../api/customer.ts';
 import { assert } from './assert.ts';
 import type { Decision } from './decision.ts';
-import { NOT_JUDGED, type Place, receiptAt } from './told.ts';
+import { NOT_JUDGED, type DecidedAt, receiptAt } from './decisions-without-limit.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 
@@ -26,7 +26,7 @@ export function applyCustomers(
 }
 
 /** Whose record it is has been looked up. */
-function decide(state: LimiterState, { userId, action }: CustomerRequest, place: Place): Decision {
+function decide(state: LimiterState, { userId, action }: CustomerRequest, place: DecidedAt): Decision {
   const before = state.customers.find(state.name) ?? NO_RECORD;
   switch (action.type) {
     case 'read':
@@ -57,7 +57,7 @@ function isOther({ version }: CustomerRecord, ifVersion: number | undefined): bo
 }
 
 /** @param wanted its version is not looked at */
-function change(state: LimiterState, userId: string, wanted: CustomerRecord, place: Place): Decision {
+function change(state: LimiterState, userId: string, wanted: CustomerRecord, place: DecidedAt): Decision {
   const { customers, name, applied } = state;
   const before = customers.find(name);
   const saysNothing = wanted.tier === undefined && wanted.overrides.length === 0 && !wanted.isBlocked;
@@ -90,12 +90,12 @@ function followOwn({ keyTables, name, applied }: LimiterState): void {
   }
 }
 
-function told({ applied }: LimiterState, record: CustomerRecord, place: Place, isDone = true): Decision {
+function told({ applied }: LimiterState, record: CustomerRecord, place: DecidedAt, isDone = true): Decision {
   const decided = receiptAt(place, applied.timeMillis);
   return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, customer: { isDone, record } };
 }
 
-function noRoom({ applied }: LimiterState, place: Place): Decision {
+function noRoom({ applied }: LimiterState, place: DecidedAt): Decision {
   assert(place.position !== undefined, 'a change has its place in the log');
   const decided = receiptAt(place, applied.timeMillis);
   return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, refusal: 'at_capacity' };

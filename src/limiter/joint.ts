@@ -8,7 +8,7 @@ import { jointDenial, jointGrant, standingOf } from '../api/joint-answer.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import type { Decision } from './decision.ts';
 import { Judgement, type Outcome, type Question, questionOf } from './judge.ts';
-import type { Place } from './told.ts';
+import type { DecidedAt } from './decisions-without-limit.ts';
 import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import type { Room } from './state/state-size.ts';
@@ -27,7 +27,7 @@ export class JointJudgement {
   judge(
     state: LimiterState,
     request: AllowRequest,
-    at: { readonly now: number; readonly room: Room; readonly place: Place; readonly keysFor?: KeysFor },
+    at: { readonly now: number; readonly room: Room; readonly place: DecidedAt; readonly keysFor?: KeysFor },
   ): Outcome {
     const { now, room, place, keysFor = (ruleId) => state.keysFor(ruleId) } = at;
     const judgement = this.#judgement;
@@ -67,7 +67,7 @@ export class JointJudgement {
     return (this.outcome = 'fits');
   }
 
-  #refuse(outcome: Outcome, state: LimiterState, question: Question, place: Place): Outcome {
+  #refuse(outcome: Outcome, state: LimiterState, question: Question, place: DecidedAt): Outcome {
     this.#judgement.outcome = outcome;
     this.#answer = this.#judgement.answer(state, question, place);
     return (this.outcome = outcome);
@@ -79,7 +79,7 @@ export class JointJudgement {
   }
 
   /** Grants a request that fits, under all its limits. @param place that of its first row */
-  grant(state: LimiterState, request: AllowRequest, place: Place, keysFor: KeysFor): Decision {
+  grant(state: LimiterState, request: AllowRequest, place: DecidedAt, keysFor: KeysFor): Decision {
     const judgement = this.#judgement;
     const question = questionOf(request);
     const now = state.applied.timeMillis;

@@ -17,7 +17,7 @@ import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 import type { Room } from './state/state-size.ts';
 import type { TextBytes } from './state/text-bytes.ts';
-import { NOT_JUDGED, type Place, receiptAt } from './told.ts';
+import { NOT_JUDGED, type DecidedAt, receiptAt } from './decisions-without-limit.ts';
 import type { LimitStanding } from '../api/answer.ts';
 import { capacityOf, type Rule } from '../api/rule.ts';
 
@@ -229,7 +229,7 @@ export class Judgement implements Demand {
   }
 
   /** The answer to a question that is not granted, for any outcome but `fits`. */
-  answer(state: LimiterState, question: Question, place: Place): Decision {
+  answer(state: LimiterState, question: Question, place: DecidedAt): Decision {
     const { outcome } = this;
     switch (outcome) {
       case 'repeated': {
@@ -268,7 +268,7 @@ export class Judgement implements Demand {
   }
 
   /** Also what is told of a limit that the question fits under: by a look, or as one of several. Nobody has to wait for that. */
-  denial(place: Place): Decision {
+  denial(place: DecidedAt): Decision {
     const { slot, t, cost, isHeld, keys, rule } = this;
     const capacity = this.#capacity;
     const isKnown = slot !== NONE;
@@ -286,12 +286,12 @@ export class Judgement implements Demand {
   }
 
   /** How its key stands under its rule: what a denial of the question would tell, though it may fit. */
-  standing(place: Place): LimitStanding {
+  standing(place: DecidedAt): LimitStanding {
     return standingOf(this.denial(place));
   }
 
   /** Of what fits, once it was granted to the key in `slot`. */
-  grant(slot: number, place: Place): Decision {
+  grant(slot: number, place: DecidedAt): Decision {
     const { rule } = this;
     const { meter } = this.keys;
     const capacity = this.#capacity;
@@ -309,7 +309,7 @@ export class Judgement implements Demand {
   }
 
   /** Of the limit. */
-  #decision(allowed: boolean, place: Place): Decision {
+  #decision(allowed: boolean, place: DecidedAt): Decision {
     const { id, limit, windowMillis } = this.rule;
     return {
       allowed,
@@ -325,7 +325,7 @@ export class Judgement implements Demand {
   }
 
   /** Of what no limit judged. */
-  #refusal(refusal: Refusal, ruleId: string, place: Place, conflict?: Conflict): Decision {
+  #refusal(refusal: Refusal, ruleId: string, place: DecidedAt, conflict?: Conflict): Decision {
     return {
       ...NOT_JUDGED,
       ruleId,

@@ -5,7 +5,7 @@ import type { LookRequest, Standing } from '../api/look.ts';
 import type { Judgement, Question } from './judge.ts';
 import { DEFAULT_RULE } from './rules.ts';
 import type { LimiterState } from './state/limiter-state.ts';
-import type { Place } from './told.ts';
+import type { DecidedAt } from './decisions-without-limit.ts';
 
 /** What a look asks under each rule. */
 const ONE_MORE: Question = {
@@ -27,7 +27,11 @@ const ONE_MORE: Question = {
 export function standingAt(
   state: LimiterState,
   { userId, ruleId }: LookRequest,
-  { judgement, now, place }: { readonly judgement: Judgement; readonly now: number; readonly place: Place },
+  {
+    judgement,
+    now,
+    place,
+  }: { readonly judgement: Judgement; readonly now: number; readonly place: DecidedAt },
 ): Standing | undefined {
   state.lookUp({ userId });
   judgement.findRecord(state);

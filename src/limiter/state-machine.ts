@@ -24,7 +24,7 @@ import type { StateRestore, StateSnapshot } from './state/snapshot.ts';
 import type { Room } from './state/state-size.ts';
 import { StateReader } from './state/state-reader.ts';
 import { StateWriter } from './state/state-writer.ts';
-import { type Place, refundOf, unlessOlder } from './told.ts';
+import { type DecidedAt, refundOf, unlessOlder } from './decisions-without-limit.ts';
 
 /**
  * Bounded housekeeping, paid by grants alone: only grants add state, and a denied request must change nothing.
@@ -195,7 +195,7 @@ export class LimiterStateMachine {
   }
 
   /** The place of what is read from the state as it is. */
-  get #whole(): Place {
+  get #whole(): DecidedAt {
     const { term, index } = this.#state.applied;
     return { term, index, position: undefined, rulesVersion: this.#state.rulesVersion };
   }

@@ -4,7 +4,7 @@
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { Hash32 } from '../partition/hash.ts';
-import { type Placement, placementOf, ringPlacement } from '../partition/placement.ts';
+import { foundingPlacement, type PlacementTable } from '../partition/placement.ts';
 import type { MetaState } from './meta-state.ts';
 import { type LabelledNode, Topology } from '../partition/topology.ts';
 import { labelled } from './labels.ts';
@@ -33,43 +33,41 @@ export function unlabelled(nodes: readonly NodeId[]): LabelledNode[] {
   return nodes.map((id) => ({ id }));
 }
 
-export class ClusterPlacement implements Placement {
+export class ClusterPlacement {
   readonly partitionCount: number;
   /** Where the partitions were when the cluster was created. */
-  readonly founded: Placement;
+  readonly founded: PlacementTable;
   readonly #replicas: number;
   #nodes: readonly NodeId[];
   #metaMembers: Members;
   #leaving: readonly NodeId[] = [];
-  #wanted: Placement;
+  #wanted: PlacementTable;
   /** What `#wanted` was read from: most updates only tell that groups have moved. */
   #wantedText: string | undefined;
   /** Where the partitions were when all had moved last; undefined while that is where they should be. */
-  #before: Placement | undefined;
+  #before: PlacementTable | undefined;
 
   constructor(founders: readonly NodeId[], partitionCount: number, replicas: number, hash: Hash32) {
     this.partitionCount = partitionCount;
     this.#replicas = replicas;
     this.#nodes = founders;
     this.#metaMembers = metaMembers(unlabelled(founders));
-    this.founded = ringPlacement(founders, partitionCount, replicas, hash);
+    this.founded = foundingPlacement(founders, partitionCount, replicas, hash);
     this.#wanted = this.founded;
-  }
-
-  #read(text: string, nodes: readonly NodeId[]): Placement {
-    return placementOf(decodePlacement(text, nodes, this.#replicas));
   }
 
   update(state: MetaState): void {
     const nodes = state.nodes.map(({ id }) => id);
     if (state.placement !== this.#wantedText || nodes.join() !== this.#nodes.join())
-      this.#wanted = this.#read(state.placement, nodes);
+      this.#wanted = decodePlacement(state.placement, nodes, this.#replicas);
     this.#wantedText = state.placement;
     this.#nodes = nodes;
     this.#metaMembers = metaMembers(labelled(state.nodes));
     this.#leaving = state.leaving.map(({ id }) => id);
     const isSettled = state.settledVersion === state.version;
-    this.#before = isSettled ? undefined : this.#read(state.settledPlacement, state.settledNodes);
+    this.#before = isSettled
+      ? undefined
+      : decodePlacement(state.settledPlacement, state.settledNodes, this.#replicas);
   }
 
   /** All partitions are where they should be, as far as is known here. */
@@ -77,8 +75,16 @@ export class ClusterPlacement implements Placement {
     return this.#before === undefined;
   }
 
+  /**
+   * The nodes that hold the partition; the first one should lead it.
+   *
+   * @throws RangeError if there is no such partition
+   */
   replicasOf(partition: number): readonly NodeId[] {
-    return this.#wanted.replicasOf(partition);
+    const replicas = this.#wanted[partition];
+    if (replicas === undefined)
+      throw new RangeError(`partition ${partition} is not in 0..${this.partitionCount - 1}`);
+    return replicas;
   }
 
   /**
@@ -88,7 +94,7 @@ export class ClusterPlacement implements Placement {
   candidatesOf(partition: number): readonly NodeId[] {
     const wanted = this.replicasOf(partition);
     if (this.#before === undefined) return wanted;
-    return [...new Set([...wanted, ...this.#before.replicasOf(partition), ...this.#nodes, ...this.#leaving])];
+    return [...new Set([...wanted, ...(this.#before[partition] ?? []), ...this.#nodes, ...this.#leaving])];
   }
 
   /** The members that a group should have. */

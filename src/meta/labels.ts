@@ -6,7 +6,7 @@ import type { NodeId } from '../../raft/types.ts';
 import type { ChangeFailure, LabelChange } from '../api/cluster-change.ts';
 import { type NodeLabels, labelsOf } from '../api/node-labels.ts';
 import type { Hash32 } from '../partition/hash.ts';
-import { placementAfter } from '../partition/labelled-placement.ts';
+import { placementAfter } from '../partition/placement.ts';
 import type { LabelledNode } from '../partition/topology.ts';
 import type { Member, MetaRecord } from './meta-state.ts';
 import { decodePlacement, encodePlacement } from './placement-text.ts';

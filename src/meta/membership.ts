@@ -20,7 +20,7 @@ import type { MetaChange, MetaState } from './meta-state.ts';
 import { Offers } from './offers.ts';
 import { Registrar } from './registrar.ts';
 import { type LocalReplicas, ReplicaKeeper } from './replica-keeper.ts';
-import { type Exclusion, type NodeStanding, StandingOfNode } from './standing.ts';
+import { type Exclusion, type MembershipStatus, OwnMembership } from './own-membership.ts';
 import { SpokenVersions } from './versions.ts';
 
 export interface MembershipInit {
@@ -39,7 +39,7 @@ export interface MembershipInit {
   /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
   readonly nodesChanged?: ((state: MetaState, metaMembers: readonly NodeId[]) => void) | undefined;
   /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
-  readonly excluded?: ((standing: Exclusion) => void) | undefined;
+  readonly excluded?: ((exclusion: Exclusion) => void) | undefined;
   /** Whether somebody still waits for an answer that this node asked others for. */
   readonly isAsking: () => boolean;
   /** A node that was removed waits so long for such answers, at most. */
@@ -50,7 +50,7 @@ export class Membership {
   readonly #init: MembershipInit;
   readonly #registrar: Registrar;
   readonly #versions: SpokenVersions;
-  readonly #standing: StandingOfNode;
+  readonly #own: OwnMembership;
   readonly #offers: Offers;
   readonly #mover: GroupMover;
   readonly #keeper: ReplicaKeeper;
@@ -63,7 +63,7 @@ export class Membership {
     const { raft, meta, admission, replicas, send } = init;
     this.#registrar = new Registrar(meta, admission.introduction);
     this.#versions = new SpokenVersions(init.nodeId);
-    this.#standing = new StandingOfNode(admission);
+    this.#own = new OwnMembership(admission);
     this.#offers = new Offers((group) => raft.leads(group));
     this.#mover = new GroupMover({
       ...init,
@@ -86,7 +86,7 @@ export class Membership {
 
   /** Group 0 says something new. From within a turn of the driver. */
   stateChanged(state: MetaState): void {
-    this.#judged(() => this.#standing.update(state));
+    this.#judged(() => this.#own.update(state));
     this.#keeper.update(state);
     this.#init.defer(() => this.#look());
     this.admissionChanged();
@@ -133,16 +133,16 @@ export class Membership {
 
   /** Why this node takes part no more; undefined while it may. */
   get verdict(): Exclusion | undefined {
-    return this.#standing.verdict;
+    return this.#own.verdict;
   }
 
-  standing(isReady: boolean): NodeStanding {
-    return this.#standing.current(isReady);
+  status(isReady: boolean): MembershipStatus {
+    return this.#own.current(isReady);
   }
 
   /** Who has refused this node since it was last welcome there. */
   get refusals(): ReadonlyMap<NodeId, Refusal> {
-    return this.#standing.refusals;
+    return this.#own.refusals;
   }
 
   /** A peer said this, and was not refused. */
@@ -157,11 +157,11 @@ export class Membership {
   }
 
   welcomedBy(peer: NodeId): void {
-    this.#standing.welcomedBy(peer);
+    this.#own.welcomedBy(peer);
   }
 
   refusedBy(peer: NodeId, refusal: Refusal): void {
-    this.#judged(() => this.#standing.refusedBy(peer, refusal));
+    this.#judged(() => this.#own.refusedBy(peer, refusal));
   }
 
   peerLost(peer: NodeId): void {

@@ -8,11 +8,10 @@ import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import { NODES_MAX } from '../config/config.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Hash32 } from '../partition/hash.ts';
-import { ringPlacement, tableOf } from '../partition/placement.ts';
+import { foundingPlacement, placementAfter } from '../partition/placement.ts';
 import { encodePlacement } from './placement-text.ts';
 import type { NodeLabels } from '../api/node-labels.ts';
 import { changedDraining } from './draining.ts';
-import { placementAfter } from '../partition/labelled-placement.ts';
 import { changedLabels, labelled, placementText } from './labels.ts';
 import { changedTokens, type TokenEntryChange, type TokenTable } from './token-table.ts';
 import { changedVersion } from './versions.ts';
@@ -157,7 +156,7 @@ function created(
 ): MetaRecord {
   const sorted = byId(nodes);
   const settledNodes = idsOf(sorted);
-  const table = tableOf(ringPlacement(settledNodes, partitions, replicas, hash));
+  const table = foundingPlacement(settledNodes, partitions, replicas, hash);
   const placement = encodePlacement(table, settledNodes);
   const settled = { settledVersion: 1, settledNodes, settledPlacement: placement };
   const founded = {
@@ -176,7 +175,7 @@ function created(
   };
   // The groups begin where the ring has them, whatever is known of the nodes. From there they go where labels want them.
   const before = settledNodes.map((id) => ({ id }));
-  const change = { before, table, after: labelled(sorted), settled: table, isFounding: true } as const;
+  const change = { before, table, after: labelled(sorted), isFounding: true } as const;
   const spread = encodePlacement(placementAfter(change, hash), settledNodes);
   if (spread === placement) return founded;
   return { ...founded, state: { ...founded.state, version: 2, placement: spread } };

@@ -11,7 +11,7 @@ import type { HostPort } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Member } from '../meta/meta-state.ts';
-import type { NodeStanding } from '../meta/standing.ts';
+import type { MembershipStatus } from '../meta/own-membership.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Refusal } from '../wire/hello.ts';
 import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
@@ -82,7 +82,7 @@ export interface Known {
   /** The node that is asked. */
   readonly self: {
     readonly id: NodeId;
-    readonly standing: NodeStanding;
+    readonly status: MembershipStatus;
     readonly refusals: ReadonlyMap<NodeId, Refusal>;
   };
 }
@@ -117,7 +117,7 @@ export class ClusterView {
     };
     const { nodes, version, settledVersion, clusterVersion, rules, replicasOf, self } = this.#known();
     const reports = this.#byPartition();
-    const { state: standing, ...why } = self.standing;
+    const { state: standing, ...why } = self.status;
     return {
       self: {
         id: self.id,

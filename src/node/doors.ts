@@ -9,7 +9,7 @@ import { RespDoor } from '../resp/resp-door.ts';
 import { RLS_SETTINGS_DEFAULTS } from '../rls/rls-settings.ts';
 import type { DoorClock } from './door-clock.ts';
 import type { EventTurn } from './event-turn.ts';
-import type { Live } from './live.ts';
+import type { NodeMonitor } from './node-monitor.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeInit } from './node-init.ts';
@@ -19,15 +19,15 @@ export function httpDoor(
   where: Pick<HttpDoorInit, 'address' | 'advertisedHost'>,
   parts: Clocks & {
     readonly node: NodeBehindDoor;
-    readonly live: Live;
+    readonly monitor: NodeMonitor;
     readonly doorClock: DoorClock;
     readonly metrics: Metrics;
   },
 ): HttpDoor {
-  const { node, live, doorClock, metrics, monotonicMillis, wallMillis } = parts;
+  const { node, monitor, doorClock, metrics, monotonicMillis, wallMillis } = parts;
   return new HttpDoor({
     node,
-    live,
+    monitor,
     ...where,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>

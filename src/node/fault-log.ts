@@ -3,7 +3,7 @@
  * people to look at; nothing is decided by it.
  */
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
-import { type Fault, FAULT_PARTITIONS_MAX, type FaultKind, FAULTS_MAX } from '../api/live.ts';
+import { type Fault, FAULT_PARTITIONS_MAX, type FaultKind, FAULTS_MAX } from '../api/monitoring.ts';
 
 export class FaultLog {
   readonly #wallMillis: () => number;

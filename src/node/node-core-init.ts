@@ -8,7 +8,7 @@ import type { ClockVerdict } from '../clock/clock-rates.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Admission } from '../meta/admission.ts';
 import type { MetaState } from '../meta/meta-state.ts';
-import type { Exclusion } from '../meta/standing.ts';
+import type { Exclusion } from '../meta/own-membership.ts';
 import type { CapacityReport } from '../partition/capacity-watch.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import type { EntryTiming } from '../partition/entry-timing.ts';
@@ -57,7 +57,7 @@ export interface NodeCoreInit {
   /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
   readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;
   /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
-  readonly excluded?: (standing: Exclusion) => void;
+  readonly excluded?: (exclusion: Exclusion) => void;
   /** A partition that this node leads has applied an entry that was proposed here. */
   readonly timed?: ((partition: number, timing: EntryTiming) => void) | undefined;
   /** An operator drains this node, or does so no more. */

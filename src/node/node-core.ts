@@ -13,7 +13,7 @@ import { ClusterPlacement, META_GROUP, metaMembers, unlabelled } from '../meta/c
 import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
 import type { MetaState } from '../meta/meta-state.ts';
-import type { NodeStanding } from '../meta/standing.ts';
+import type { MembershipStatus } from '../meta/own-membership.ts';
 import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.ts';
 import type { Partition } from '../partition/partition.ts';
 import { groupOfPartition } from '../partition/placement.ts';
@@ -234,8 +234,8 @@ export class NodeCore {
     return this.#replicas.all;
   }
 
-  get standing(): NodeStanding {
-    return this.#membership.standing(this.isReady);
+  get membershipStatus(): MembershipStatus {
+    return this.#membership.status(this.isReady);
   }
 
   /** It was removed, or is refused for good: it takes part no more. */

@@ -19,7 +19,7 @@ import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { grpcDoor, httpDoor, respDoor } from './doors.ts';
 import type { EventTurn } from './event-turn.ts';
-import { Live } from './live.ts';
+import { NodeMonitor } from './node-monitor.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
 import type { NodeCore } from './node-core.ts';
@@ -50,7 +50,7 @@ export interface NodeParts {
   readonly view: ClusterView;
   readonly doorClock: DoorClock;
   readonly usage: DoorUsage;
-  readonly live: Live;
+  readonly monitor: NodeMonitor;
   readonly access: Access;
   readonly metrics: Metrics;
   readonly slow: SlowDecisions;
@@ -83,7 +83,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
   const usage = new DoorUsage(clocks);
-  const live = new Live({ readiness, view, usage, clocks });
+  const monitor = new NodeMonitor({ readiness, view, usage, clocks });
   const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
   const access = accessBehind(init, readiness, tokensBefore);
   const { monotonicMillis } = clocks;
@@ -97,7 +97,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const http = httpDoor(
     init,
     { address: at.http, advertisedHost: self.http.host },
-    { node: behind, live, doorClock, metrics, ...clocks },
+    { node: behind, monitor, doorClock, metrics, ...clocks },
   );
   doors['http'] = http;
   const store = observed(init, opened, { metrics, slow, monotonicMillis });
@@ -119,7 +119,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     view,
     doorClock,
     usage,
-    live,
+    monitor,
     access,
     metrics,
     slow,
@@ -236,7 +236,7 @@ function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: 
     replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
     self: {
       id: nodeId,
-      standing: readiness.core?.standing ?? { state: 'waiting' },
+      status: readiness.core?.membershipStatus ?? { state: 'waiting' },
       refusals: readiness.core?.refusals ?? new Map(),
     },
   });

@@ -83,7 +83,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
 
 /** Begins to speak with the peers. */
 async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
-  const { init, self, store, fatal, transport, view, shedder, live } = parts;
+  const { init, self, store, fatal, transport, view, shedder, monitor } = parts;
   const { config, logger, dataDirectory } = init;
   const reporter = new Reporter(parts, core);
   await transport.start(peerEvents(core, view, reporter));
@@ -114,7 +114,7 @@ async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
     setInterval(() => reporter.report(), REPORT_MILLIS),
     setInterval(() => void space.look().catch(fatal), FREE_SPACE_CHECK_MILLIS),
     setInterval(() => heap.look(), HEAP_CHECK_MILLIS),
-    setInterval(() => live.look(), FAULT_LOOK_MILLIS),
+    setInterval(() => monitor.look(), FAULT_LOOK_MILLIS),
   ]);
 }
 

@@ -1,6 +1,6 @@
 /** How far a node is, from the first group it loads to its last answer. It only tells. */
 import type { Readiness } from '../api/readiness.ts';
-import type { NodeStanding } from '../meta/standing.ts';
+import type { MembershipStatus } from '../meta/own-membership.ts';
 import type { NodeCore } from './node-core.ts';
 
 const DRAINING = 'an operator drains this node: `quorate drain --undo` ends that';
@@ -51,19 +51,21 @@ export class NodeReadiness {
     if (this.#core === undefined) return { status: 'starting', loaded: this.#loaded, of: this.#of };
     if (this.isDraining && !this.#core.isExcluded)
       return { status: 'draining', reason: DRAINING, leads: this.#core.raft.leaderships };
-    return this.#core.isReady ? { status: 'ready' } : readinessOf(this.#core.standing, this.#isFounder);
+    return this.#core.isReady
+      ? { status: 'ready' }
+      : readinessOf(this.#core.membershipStatus, this.#isFounder);
   }
 }
 
 /** Of one that is not ready. A founder is never added: it waits for the first leader, who writes the list of nodes. */
-export function readinessOf(standing: NodeStanding, isFounder: boolean): Readiness {
-  switch (standing.state) {
+export function readinessOf(status: MembershipStatus, isFounder: boolean): Readiness {
+  switch (status.state) {
     case 'waiting':
       return { status: isFounder ? 'waiting for leaders' : 'waiting to be added' };
     case 'member':
       return { status: 'waiting for leaders' };
     case 'removed':
     case 'refused':
-      return { status: standing.state, reason: standing.reason };
+      return { status: status.state, reason: status.reason };
   }
 }

@@ -120,7 +120,7 @@ export class Replicas implements LocalReplicas {
     raft.addGroup({
       group,
       // A replica that comes later learns from the others who they are.
-      voters: this.#wasFoundedHere(partition) ? placement.founded.replicasOf(partition) : [],
+      voters: this.#wasFoundedHere(partition) ? (placement.founded[partition] ?? []) : [],
       preferredLeader: placement.replicasOf(partition)[0] ?? nodeId,
       app: replica,
       ...from,
@@ -131,7 +131,7 @@ export class Replicas implements LocalReplicas {
 
   #wasFoundedHere(partition: number): boolean {
     const { nodeId, placement } = this.#init;
-    return placement.founded.replicasOf(partition).includes(nodeId);
+    return placement.founded[partition]?.includes(nodeId) === true;
   }
 
   /** The members of its group may be others now, or what is known of the nodes: does the replica here vote? */

@@ -1,98 +1,133 @@
 /**
- * Evens out how many things each node has: who has too many hands one on to a node that may have it, which may have to hand
- * on another first. Along the shortest such path, so that few things change hands. Pure: the same everywhere.
+ * Evens out how many things each node has: a node with more hands one to a node with at least two less, which may first have to
+ * hand on another one. Paths are as short as can be, so that few things change hands. Pure: the same everywhere. Nodes and things are
+ * numbered from 0.
  */
-import type { NodeId } from '../../raft/types.ts';
 
-/** Things that one node has at a time, numbered from 0. */
 export interface Things {
-  /** Changed as things change hands. */
-  readonly holders: NodeId[];
-  /** Nodes that may have it; its holder may be among them. */
-  takersOf(thing: number): readonly NodeId[];
+  readonly count: number;
+  /** By node: how many it has. */
+  readonly loads: readonly number[];
+  /** Calls `visit` for every two nodes between which the thing may change hands now. */
+  forEachExchange(thing: number, visit: (from: number, to: number) => void): void;
+  /** The thing that goes first from one to the other; undefined if none may. */
+  between(from: number, to: number): number | undefined;
+  /** Changes `loads`, and between whom the thing may change hands, but nothing of other things. */
+  handOn(thing: number, from: number, to: number): void;
 }
 
-/** How many things each node has, of these and of others. Where paths are equally long, those come first that are first here. */
-export type Loads = Map<NodeId, number>;
-
-/**
- * Hands things on until every node has `part`, rounded up or down, as far as that can be reached.
- *
- * @param loads kept up to date
- * @param part how many things a node has on average
- */
-export function evenOut(things: Things, loads: Loads, part: number): void {
-  relieve(things, loads, part);
-  const least = Math.floor(part);
-  const hands = new Hands(things, loads);
-  while (
-    hands.handOn(
-      (load) => load > least,
-      (load) => load < least,
-    )
-  );
+/** Where a path may begin and end; absent: anywhere. */
+export interface Limits {
+  readonly mayGive?: ((node: number) => boolean) | undefined;
+  readonly mayReceive?: ((node: number) => boolean) | undefined;
 }
 
-/** The same until no node has more than `part`, rounded up; who has less gets nothing for that alone. */
-export function relieve(things: Things, loads: Loads, part: number): void {
-  const [least, most] = [Math.floor(part), Math.ceil(part)];
-  const tooMany = (load: number): boolean => load > most;
-  const hands = new Hands(things, loads);
-  // What has to be handed on goes where something is missing, if it can.
-  while (hands.handOn(tooMany, (load) => load < least));
-  while (hands.handOn(tooMany, (load) => load < most));
+/** Until no path leads from a node to one with at least two less. */
+export function evenOut(things: Things, limits: Limits = {}): void {
+  const { loads } = things;
+  if (Math.max(...loads) - Math.min(...loads) < 2) return;
+  const exchanges = new Exchanges(things);
+  /** From whom there was a path that could not be gone. */
+  const stuck = new Set<number>();
+  for (;;) {
+    const path = exchanges.path(stuck, limits);
+    const [start] = path ?? [];
+    if (path === undefined || start === undefined) return;
+    if (exchanges.handOnAlong(path)) stuck.clear();
+    else stuck.add(start);
+  }
 }
 
-interface Step {
-  readonly thing: number;
-  readonly from: NodeId;
-}
-
-type Judge = (load: number) => boolean;
-
-class Hands {
+class Exchanges {
   readonly #things: Things;
-  readonly #loads: Loads;
-  readonly #thingsOf: ReadonlyMap<NodeId, Set<number>>;
+  readonly #nodes: number;
+  /** By giver and taker: how many things may change hands between them. */
+  readonly #counts: Int32Array;
 
-  constructor(things: Things, loads: Loads) {
+  constructor(things: Things) {
     this.#things = things;
-    this.#loads = loads;
-    this.#thingsOf = new Map([...loads.keys()].map((node) => [node, new Set<number>()]));
-    for (const [thing, holder] of things.holders.entries()) this.#thingsOf.get(holder)?.add(thing);
+    this.#nodes = things.loads.length;
+    this.#counts = new Int32Array(this.#nodes ** 2);
+    for (let thing = 0; thing < things.count; thing += 1) this.#count(thing, 1);
   }
 
-  /** False: no path leads from a node that has too many to one that has too few. */
-  handOn(tooMany: Judge, tooFew: Judge): boolean {
-    if (![...this.#loads.values()].some(tooFew)) return false;
-    // Breadth first: grows while it is gone through.
-    const reached = [...this.#loads.keys()].filter((node) => tooMany(this.#loads.get(node) ?? 0));
-    const gotBy = new Map<NodeId, Step | undefined>(reached.map((node) => [node, undefined]));
+  #count(thing: number, by: 1 | -1): void {
+    this.#things.forEachExchange(thing, (from, to) => {
+      const at = from * this.#nodes + to;
+      this.#counts[at] = (this.#counts[at] ?? 0) + by;
+    });
+  }
+
+  #load(node: number): number {
+    return this.#things.loads[node] ?? 0;
+  }
+
+  /** From the node with most that reaches one with at least two less, to the nearest such node. */
+  path(except: ReadonlySet<number>, { mayGive = any, mayReceive = any }: Limits): number[] | undefined {
+    const { loads } = this.#things;
+    const least = Math.min(...loads);
+    const starts = [...loads.keys()]
+      .filter((node) => !except.has(node) && this.#load(node) >= least + 2 && mayGive(node))
+      .sort((a, b) => this.#load(b) - this.#load(a) || a - b);
+    // A node that one with more reached in vain leads to none with so little.
+    const cameFrom = new Map<number, number | undefined>();
+    for (const start of starts) {
+      if (cameFrom.has(start)) continue;
+      cameFrom.set(start, undefined);
+      const most = this.#load(start) - 2;
+      const last = this.#search(start, cameFrom, (node) => this.#load(node) <= most && mayReceive(node));
+      if (last !== undefined) return pathTo(last, cameFrom);
+    }
+    return undefined;
+  }
+
+  #search(
+    start: number,
+    cameFrom: Map<number, number | undefined>,
+    isEnd: (node: number) => boolean,
+  ): number | undefined {
+    // Breadth first: grows while the loop goes through it.
+    const reached = [start];
     for (const from of reached) {
-      for (const thing of this.#thingsOf.get(from) ?? []) {
-        for (const taker of this.#things.takersOf(thing)) {
-          if (gotBy.has(taker)) continue;
-          gotBy.set(taker, { thing, from });
-          if (tooFew(this.#loads.get(taker) ?? 0)) {
-            this.#handOnAlong(gotBy, taker);
-            return true;
-          }
-          reached.push(taker);
-        }
+      for (let to = 0; to < this.#nodes; to += 1) {
+        if (cameFrom.has(to) || this.#counts[from * this.#nodes + to] === 0) continue;
+        cameFrom.set(to, from);
+        if (isEnd(to)) return to;
+        reached.push(to);
       }
     }
-    return false;
+    return undefined;
   }
 
-  #handOnAlong(gotBy: ReadonlyMap<NodeId, Step | undefined>, last: NodeId): void {
-    let to = last;
-    for (let step = gotBy.get(to); step !== undefined; step = gotBy.get(to)) {
-      this.#things.holders[step.thing] = to;
-      this.#thingsOf.get(step.from)?.delete(step.thing);
-      this.#thingsOf.get(to)?.add(step.thing);
-      to = step.from;
+  /** All of the path or nothing, for one exchange may end what another one needs. Says whether it did. */
+  handOnAlong(path: readonly number[]): boolean {
+    const done: [thing: number, from: number, to: number][] = [];
+    for (let i = path.length - 1; i > 0; i -= 1) {
+      const [from = 0, to = 0] = path.slice(i - 1);
+      const thing = this.#things.between(from, to);
+      if (thing === undefined) {
+        for (const [each, giver, taker] of done.toReversed()) this.#handOn(each, taker, giver);
+        return false;
+      }
+      this.#handOn(thing, from, to);
+      done.push([thing, from, to]);
     }
-    this.#loads.set(last, (this.#loads.get(last) ?? 0) + 1);
-    this.#loads.set(to, (this.#loads.get(to) ?? 0) - 1);
+    return true;
   }
+
+  #handOn(thing: number, from: number, to: number): void {
+    this.#count(thing, -1);
+    this.#things.handOn(thing, from, to);
+    this.#count(thing, 1);
+  }
+}
+
+function any(): boolean {
+  return true;
+}
+
+function pathTo(last: number, cameFrom: ReadonlyMap<number, number | undefined>): number[] {
+  const path: number[] = [];
+  for (let node: number | undefined = last; node !== undefined; node = cameFrom.get(node)) path.unshift(node);
+  return path;
 }

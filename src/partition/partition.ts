@@ -23,9 +23,9 @@ import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { isOfCustomer } from '../limiter/told.ts';
+import { isOfCustomer } from '../limiter/decisions-without-limit.ts';
 import { answerOf, answerTo, invalid, unavailable } from './answer.ts';
-import { denialAtOnce, isPut, lookAnswer } from './at-once.ts';
+import { quickDenialOf, isPut, lookAnswer } from './quick-answers.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { OwnProposals } from './own-proposals.ts';
 import type { PartitionInit } from './partition-options.ts';
@@ -172,7 +172,11 @@ export class Partition implements GroupApplication {
     if (!this.#isLeader || !this.#canDecide) return undefined;
     if (request.matchedBy !== this.#own.rulesAhead(this.#term)) return undefined;
     const nowMillis = this.clock.nowMillis();
-    return denialAtOnce(this.#machine, request, { nowMillis, room: this.#room, bound: this.#timestampBound });
+    return quickDenialOf(this.#machine, request, {
+      nowMillis,
+      room: this.#room,
+      bound: this.#timestampBound,
+    });
   }
 
   /** By the log, always: what it is about may be on its way. */

@@ -1,37 +1,24 @@
 /**
- * Which nodes hold which partition, and which of them should lead it: the first placement of a cluster, of the nodes that it
- * is created with. Pure: the same nodes give the same placement everywhere. How it goes on is said by next-placement.ts,
- * and which nodes there are, and since when, by group 0 (src/meta/).
+ * Which nodes hold which partition, and which of them should lead it. Pure: the same nodes give the same placement everywhere. The first
+ * placement of a cluster is made of the nodes that it is created with, and every other one of the placement before it: no function of
+ * the nodes alone moves little both when a node comes and when it goes. Which nodes there are, and since when, is said by group 0
+ * (src/meta/).
+ *
+ * - A node that comes in the place of another gets all that this one held and led, and nothing else changes.
+ * - Copies that no longer share as little as they can, and those of a node that leaves, go elsewhere (copies.ts).
+ * - A node that joins takes its part from those that hold most. Nobody else gets a copy that could stay where it is, but when nodes
+ *   share something else than before.
+ * - Then leaders are evened out among those that hold a partition (leaders.ts).
  */
-import { NO_NODE, type GroupId, type NodeId } from '../../raft/types.ts';
+import { type GroupId, NO_NODE, type NodeId } from '../../raft/types.ts';
+import { NOWHERE, placeCopies } from './copies.ts';
 import type { Hash32 } from './hash.ts';
+import { leadersOf } from './leaders.ts';
 import { Ring } from './ring.ts';
-
-export interface Placement {
-  readonly partitionCount: number;
-  /** The nodes that hold the partition; the first one should lead it. */
-  replicasOf(partition: number): readonly NodeId[];
-}
+import { type LabelledNode, Topology } from './topology.ts';
 
 /** By partition: the distinct nodes that hold it, as many in every row. The first one should lead it. */
 export type PlacementTable = readonly (readonly NodeId[])[];
-
-export function tableOf(placement: Placement): PlacementTable {
-  return Array.from({ length: placement.partitionCount }, (_, partition) => placement.replicasOf(partition));
-}
-
-/** @throws RangeError, from `replicasOf`, for a partition that is not in the table */
-export function placementOf(table: PlacementTable): Placement {
-  return {
-    partitionCount: table.length,
-    replicasOf(partition) {
-      const replicas = table[partition];
-      if (replicas === undefined)
-        throw new RangeError(`partition ${partition} is not in 0..${table.length - 1}`);
-      return replicas;
-    },
-  };
-}
 
 /** Group 0 is reserved for cluster metadata. */
 export function groupOfPartition(partition: number): GroupId {
@@ -39,104 +26,89 @@ export function groupOfPartition(partition: number): GroupId {
 }
 
 /**
- * Consistent hashing on a ring with bounded loads: each partition goes to the next distinct nodes clockwise that
- * still have room, so that a joining node takes only its share and no node holds or leads more than its part.
+ * Consistent hashing with bounded loads: each partition goes to the first distinct nodes clockwise that have room.
  *
  * @param hash a well-mixing 32-bit hash of a string; part of the cluster's fixed configuration.
- * @param replicaCount copies of each partition, at most the number of nodes.
+ * @param replicaCount copies of each partition; one on each node if there are fewer nodes.
  */
-export function ringPlacement(
+export function foundingPlacement(
   nodes: readonly NodeId[],
   partitionCount: number,
   replicaCount: number,
   hash: Hash32,
-): Placement {
-  const ring = new Ring(nodes, hash);
+): PlacementTable {
+  if (nodes.length === 0) throw new RangeError('placement needs at least one node');
+  const table = Array.from({ length: partitionCount }, () => []);
+  const topology = new Topology(nodes.map((id) => ({ id })));
   const copies = Math.min(replicaCount, nodes.length);
-  const held = new Load(Math.ceil((partitionCount * copies) / nodes.length));
-  const led = new Load(Math.ceil(partitionCount / nodes.length));
-  const table: NodeId[][] = [];
-  for (let partition = 0; partition < partitionCount; partition += 1) {
-    const order = ring.orderOf(partition);
-    if (order.length === 0) throw new RangeError('placement needs at least one node');
-    const replicas = take(order, copies, partitionCount - partition, held);
-    for (const node of replicas) held.add(node);
-    table.push(replicas);
-    giveLeader(table, partition, led);
-  }
-  return placementOf(table);
+  return placed({ topology, copies, table, settled: [], isFounding: true, mayReceive: () => false }, hash);
 }
 
-class Load {
-  readonly #counts = new Map<NodeId, number>();
-  readonly #max: number;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  room(node: NodeId): number {
-    return this.#max - (this.#counts.get(node) ?? 0);
-  }
-
-  add(node: NodeId): void {
-    this.#counts.set(node, (this.#counts.get(node) ?? 0) + 1);
-  }
+export interface PlacementChange {
+  /** The nodes, and where the copies are; in every row as many, distinct ones. */
+  readonly before: readonly LabelledNode[];
+  readonly table: PlacementTable;
+  /** At most one comes, and at most one goes; at least as many as there are copies. */
+  readonly after: readonly LabelledNode[];
+  /** Where the copies were when all had moved last. */
+  readonly settled?: PlacementTable | undefined;
+  /** Nobody has written anything yet: copies move wherever loads want them. */
+  readonly isFounding?: true;
 }
 
-/**
- * The first `count` that have room. A node with room for all `left` partitions loses room whenever it is passed
- * over; when there is no more to lose than that, such nodes come first, so that room never runs out before the end.
- */
-function take(order: readonly NodeId[], count: number, left: number, held: Load): NodeId[] {
-  const slack = order.reduce((sum, node) => sum + Math.min(held.room(node), left), 0) - left * count;
-  const tight = order.filter((node) => held.room(node) >= left);
-  const forced = tight.slice(0, Math.max(0, tight.length - slack));
-  const others = order.filter((node) => held.room(node) > 0 && !forced.includes(node));
-  const taken = new Set([...forced, ...others].slice(0, count));
-  return order.filter((node) => taken.has(node));
+export function placementAfter(change: PlacementChange, hash: Hash32): PlacementTable {
+  const { before, after, table, settled = [], isFounding = false } = change;
+  const [was, is] = [new Topology(before), new Topology(after)];
+  const joins = is.nodes.find((node) => !was.nodes.includes(node));
+  const leaves = was.nodes.find((node) => !is.nodes.includes(node));
+  const isLike = is.isLike(was);
+  if (joins === undefined && leaves === undefined && isLike) return table;
+  if (joins !== undefined && leaves !== undefined) {
+    if (is.isLike(was, (node) => (node === joins ? leaves : node)))
+      return table.map((row) => row.map((node) => (node === leaves ? joins : node)));
+    // It stands elsewhere: as if it came, and then the other went.
+    const both = [...before, ...after.filter(({ id }) => id === joins)];
+    const joined = placementAfter({ before, table, after: both, settled }, hash);
+    return placementAfter({ before: both, table: joined, after, settled }, hash);
+  }
+  const mayReceive = (node: NodeId): boolean => !isLike || node === joins;
+  const copies = table[0]?.length ?? 0;
+  return placed({ topology: is, copies, table, settled, isFounding, mayReceive }, hash);
 }
 
-/**
- * Puts a leader first. If no replica may lead one more, one of them hands a partition on to another of its
- * replicas, which may do the same (an augmenting path); one exists, because the copies are spread evenly.
- */
-function giveLeader(table: NodeId[][], partition: number, led: Load): void {
-  const comesFrom = new Map<NodeId, { readonly partition: number; readonly from: NodeId }>();
-  const full: NodeId[] = [];
-  const isGiven = (handedOn: number, from: NodeId): boolean => {
-    for (const node of table[handedOn] ?? []) {
-      if (comesFrom.has(node)) continue;
-      comesFrom.set(node, { partition: handedOn, from });
-      if (led.room(node) > 0) {
-        handOn(table, node, comesFrom);
-        led.add(node);
-        return true;
-      }
-      full.push(node);
-    }
-    return false;
-  };
-  if (isGiven(partition, NO_NODE)) return;
-  for (const node of full) {
-    for (let other = 0; other < partition; other += 1) {
-      if (table[other]?.[0] === node && isGiven(other, node)) return;
-    }
-  }
-  throw new RangeError(`partition ${partition} finds no leader`);
+interface Plan {
+  readonly topology: Topology;
+  readonly copies: number;
+  /** What goes on, or empty rows. Nodes that are not in the topology have left. */
+  readonly table: PlacementTable;
+  readonly settled: PlacementTable;
+  readonly isFounding: boolean;
+  readonly mayReceive: (node: NodeId) => boolean;
 }
 
-function handOn(
-  table: NodeId[][],
-  last: NodeId,
-  comesFrom: ReadonlyMap<NodeId, { readonly partition: number; readonly from: NodeId }>,
-): void {
-  for (let node = last; node !== NO_NODE;) {
-    const step = comesFrom.get(node);
-    if (step === undefined) return;
-    const replicas = table[step.partition] ?? [];
-    const leader = node;
-    table[step.partition] = [leader, ...replicas.filter((other) => other !== leader)];
-    node = step.from;
-  }
+/** Nodes are numbered by their place among those of the topology. */
+function placed({ topology, copies, table, isFounding, ...plan }: Plan, hash: Hash32): PlacementTable {
+  const { nodes } = topology;
+  const places = new Map(nodes.map((node, place) => [node, place]));
+  const placesOf = (row: readonly NodeId[]): number[] => row.map((node) => places.get(node) ?? NOWHERE);
+  const idOf = (place: number): NodeId => nodes[place] ?? NO_NODE;
+  const ring = new Ring(nodes, hash);
+  const orders: number[][] = [];
+  const before = table.map(placesOf);
+  const settled = plan.settled.map(placesOf);
+  const rows = placeCopies({
+    nodeCount: nodes.length,
+    copies,
+    rows: before.map((row) => row.filter((place) => place !== NOWHERE)),
+    home: isFounding ? [] : before,
+    settled,
+    closeness: (a, b) => topology.closeness(idOf(a), idOf(b)),
+    orderOf: (partition) => (orders[partition] ??= ring.orderOf(partition)),
+    mayReceive: (place) => plan.mayReceive(idOf(place)),
+  });
+  const leaders = leadersOf({ rows, before, settled, zones: topology.zones.map(placesOf) });
+  return rows.map((row, i) => {
+    const leader = leaders[i] ?? NOWHERE;
+    return [leader, ...row.filter((place) => place !== leader)].map(idOf);
+  });
 }

@@ -6,45 +6,39 @@ import type { NodeId } from '../../raft/types.ts';
 import type { Hash32 } from './hash.ts';
 
 const POINTS_PER_NODE = 64;
-/** Places are hashes of 32 bits. */
-const CIRCUMFERENCE = 2 ** 32;
 
 export class Ring {
-  readonly #points: readonly { readonly node: NodeId; readonly at: number }[];
+  /** `place`: of the node, in the list of nodes. */
+  readonly #points: readonly { readonly place: number; readonly at: number }[];
   readonly #nodeCount: number;
   readonly #hash: Hash32;
 
-  /** @param hash mixes well; part of the cluster's fixed configuration */
+  /**
+   * @param nodes by id
+   * @param hash mixes well; part of the cluster's fixed configuration
+   */
   constructor(nodes: readonly NodeId[], hash: Hash32) {
     this.#hash = hash;
     this.#nodeCount = nodes.length;
     this.#points = nodes
-      .flatMap((node) =>
-        Array.from({ length: POINTS_PER_NODE }, (_, point) => ({ node, at: hash(`node/${node}/${point}`) })),
+      .flatMap((node, place) =>
+        Array.from({ length: POINTS_PER_NODE }, (_, point) => ({ place, at: hash(`node/${node}/${point}`) })),
       )
-      .sort((a, b) => a.at - b.at || a.node - b.node);
+      .sort((a, b) => a.at - b.at || a.place - b.place);
   }
 
-  /** All nodes, each once, in the order in which `partition` meets them: most often found long before the ring is round. */
-  orderOf(partition: number): NodeId[] {
-    const from = this.#firstPointFrom(this.#placeOf(partition));
-    const order = new Set<NodeId>();
-    for (let i = 0; i < this.#points.length && order.size < this.#nodeCount; i += 1) {
-      const point = this.#points[(from + i) % this.#points.length];
-      if (point !== undefined) order.add(point.node);
+  /** The places of all nodes, in the order in which `partition` meets them: most often found long before the ring is round. */
+  orderOf(partition: number): number[] {
+    const from = this.#firstPointFrom(this.#hash(`partition/${partition}`));
+    const order: number[] = [];
+    const isMet = new Uint8Array(this.#nodeCount);
+    for (let i = 0; order.length < this.#nodeCount; i += 1) {
+      const { place = 0 } = this.#points[(from + i) % this.#points.length] ?? {};
+      if (isMet[place] === 1) continue;
+      isMet[place] = 1;
+      order.push(place);
     }
-    return [...order];
-  }
-
-  /** How far it is clockwise from `partition` to the first node that it meets, in parts of `CIRCUMFERENCE`. */
-  distanceFrom(partition: number): number {
-    const place = this.#placeOf(partition);
-    const next = this.#points[this.#firstPointFrom(place) % this.#points.length];
-    return next === undefined ? CIRCUMFERENCE : (next.at - place + CIRCUMFERENCE) % CIRCUMFERENCE;
-  }
-
-  #placeOf(partition: number): number {
-    return this.#hash(`partition/${partition}`);
+    return order;
   }
 
   #firstPointFrom(place: number): number {

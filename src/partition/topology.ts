@@ -34,38 +34,37 @@ export class Topology {
     for (const [id, host] of this.#hosts) this.#zones.set(id, zoneOfHost.get(host) ?? host);
   }
 
-  sharesHost(a: NodeId, b: NodeId): boolean {
+  #sharesHost(a: NodeId, b: NodeId): boolean {
     return this.#hosts.get(a) === this.#hosts.get(b);
   }
 
-  sharesZone(a: NodeId, b: NodeId): boolean {
+  #sharesZone(a: NodeId, b: NodeId): boolean {
     return this.#zones.get(a) === this.#zones.get(b);
   }
 
   /** How much worse it is to have a copy on each of two nodes than on two that share nothing; 0 for those. */
   closeness(a: NodeId, b: NodeId): number {
-    return (this.sharesHost(a, b) ? HOST_SHARED : 0) + (this.sharesZone(a, b) ? ZONE_SHARED : 0);
+    return (this.#sharesHost(a, b) ? HOST_SHARED : 0) + (this.#sharesZone(a, b) ? ZONE_SHARED : 0);
   }
 
-  /** No choice of so many nodes is better than another: each host has one node, and zones are all one or all different. */
-  get isFlat(): boolean {
-    const zones = new Set(this.#zones.values()).size;
-    const hosts = new Set(this.#hosts.values()).size;
-    return hosts === this.nodes.length && (zones <= 1 || zones === this.nodes.length);
+  /** By node, in the order of `nodes`: who is in its zone. */
+  get zones(): NodeId[][] {
+    return this.nodes.map((node) => this.nodes.filter((other) => this.#sharesZone(node, other)));
   }
 
   /**
-   * Whether nodes share what those of another topology share, whatever that is called.
+   * Whether the nodes that are in both topologies share there what they share here, whatever that is called; or no pair of them can be
+   * told from another, neither there nor here.
    *
    * @param there which node of the other one stands where this one does
    */
   isLike(other: Topology, there: (node: NodeId) => NodeId = itself): boolean {
-    const stands = this.nodes.map((node) => [node, there(node)] as const);
-    if (this.nodes.length !== other.nodes.length || !stands.every(([, node]) => other.nodes.includes(node)))
-      return false;
-    return stands.every(([a, otherA]) =>
-      stands.every(([b, otherB]) => this.closeness(a, b) === other.closeness(otherA, otherB)),
-    );
+    const both = this.nodes.filter((node) => other.nodes.includes(there(node)));
+    const pairs = both.flatMap((a, i) => both.slice(i + 1).map((b) => [a, b] as const));
+    const here = pairs.map(([a, b]) => this.closeness(a, b));
+    const elsewhere = pairs.map(([a, b]) => other.closeness(there(a), there(b)));
+    const tellsNothing = new Set(here).size <= 1 && new Set(elsewhere).size <= 1;
+    return tellsNothing || here.every((closeness, i) => closeness === elsewhere[i]);
   }
 
   /** So many nodes that share as little as that many can; those with the lowest ids where there is a choice. */

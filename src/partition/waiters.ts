@@ -13,7 +13,7 @@ import { DelayLimit } from '../shedding/delay-limit.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
 import { questionOf } from '../limiter/judge.ts';
 import { unavailable } from './answer.ts';
-import { Attempts } from './attempts.ts';
+import { RetryIndex } from './retry-index.ts';
 import { CustomerQueue } from './customer-queue.ts';
 import { CommitTimes } from './commit-times.ts';
 import type { EntryTiming } from './entry-timing.ts';
@@ -81,7 +81,7 @@ export class Waiters {
   #leftMillis = 0;
   /** Of all entries in `#inflight`. */
   #inflightRequests = 0;
-  readonly #attempts = new Attempts<Waiter>();
+  readonly #retryIndex = new RetryIndex<Waiter>();
   readonly #builder = new AllowBatchBuilder();
   readonly #commitTimes = new CommitTimes();
   /** How many may wait, for a place in the log and in it. */
@@ -136,7 +136,7 @@ export class Waiters {
       return;
     }
     const waiter: Waiter<BatchedRequest> = { request, done, deadlineMillis, retryKey, retries: undefined };
-    this.#attempts.add(waiter);
+    this.#retryIndex.add(waiter);
     this.#pending.push(waiter);
     if (request.ask === 'refund') this.#pendingRefunds += 1;
   }
@@ -148,7 +148,7 @@ export class Waiters {
    * decided by the log. It may hold this very one already, sent by a former leader and not applied here yet.
    */
   maybeJoin(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
-    const earlier = this.#attempts.find(retryKey);
+    const earlier = this.#retryIndex.find(retryKey);
     if (earlier === undefined) return false;
     if (earlier.request.ask !== undefined) return false;
     const conflict = conflictBetween(questionOf(earlier.request), questionOf(request));
@@ -195,7 +195,7 @@ export class Waiters {
         continue;
       }
       this.#builder.add(waiter.request);
-      this.#attempts.delete(waiter);
+      this.#retryIndex.delete(waiter);
       taken.push(waiter);
     }
     this.#pending = next === this.#pending.length ? [] : this.#pending.slice(next);
@@ -301,7 +301,7 @@ export class Waiters {
 
   /** Tells one that waits in here no more, and its retries. */
   answer(waiter: Waiter, answer: Answer): void {
-    this.#attempts.delete(waiter);
+    this.#retryIndex.delete(waiter);
     waiter.done(answer);
     if (waiter.retries !== undefined) for (const done of waiter.retries) done(answer);
   }

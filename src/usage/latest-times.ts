@@ -1,5 +1,5 @@
 /** How long the answers of the last seconds took, from counts that only grow: the difference of two readings. It reads no clock. */
-import type { LatestTimes as Times } from '../api/live.ts';
+import type { LatestTimes as Times } from '../api/monitoring.ts';
 import { quantileMillis } from './recent-figures.ts';
 
 /** Readings are taken once a second or so; one more than the seconds that are told of. */

@@ -1,7 +1,7 @@
 /** Options for TLS are refused by their name when a client is made, and not when it first asks. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { QuorateClient } from '../../src/client/client.ts';
-import type { ClientTls } from '../../src/client/options.ts';
+import type { ClientTls } from '../../src/client/tls-options.ts';
 import { issueAuthority, issueNodeCertificate } from '../../src/tls/issue.ts';
 
 interface Pair {

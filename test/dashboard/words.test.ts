@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LiveCluster, LiveFigures } from '../../src/api/live.ts';
+import type { LiveCluster, LiveFigures } from '../../src/api/monitoring.ts';
 import { NO_SAMPLES, SAMPLES_MAX, withSample } from '../../src/dashboard/samples.ts';
 import { movesOf, placeInWords } from '../../src/dashboard/replicas.ts';
 import { clusterInWords, faultInWords, millis, rate, span } from '../../src/dashboard/words.ts';

@@ -7,7 +7,7 @@ import type { BackupStarted } from '../../src/api/backup.ts';
 import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
-import type { Fault, LiveFigures } from '../../src/api/live.ts';
+import type { Fault, LiveFigures } from '../../src/api/monitoring.ts';
 import type { ChangeMade, ChangeResult, ClusterChange } from '../../src/api/cluster-change.ts';
 import type { RulesInForce } from '../../src/api/rules-change.ts';
 import type { Readiness } from '../../src/api/readiness.ts';
@@ -180,7 +180,7 @@ export class Door {
     };
     this.door = new HttpDoor({
       node,
-      live: { figures: () => this.figures, faults: () => this.faults },
+      monitor: { figures: () => this.figures, faults: () => this.faults },
       address: { host: '127.0.0.1', port: 0 },
       metrics: () =>
         Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', text: 'up 1\n' }),

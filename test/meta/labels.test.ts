@@ -18,7 +18,7 @@ import {
 } from '../../src/meta/meta-state.ts';
 import { decodePlacement } from '../../src/meta/placement-text.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
-import { type PlacementTable, ringPlacement, tableOf } from '../../src/partition/placement.ts';
+import { foundingPlacement, type PlacementTable } from '../../src/partition/placement.ts';
 import { bestSharing, type Labelled, sharingOf } from '../partition/all-placements.ts';
 
 const hash = await loadHash32();
@@ -149,7 +149,7 @@ describe('the placement of nodes with labels', () => {
   it('begins at the ring, where the groups are founded, and goes on from there at once', () => {
     const nodes = [1, 2, 3, 4, 5, 6].map((id) => ({ id, host: `m${id % 3}` }));
     const record = created(nodes);
-    const ring = tableOf(ringPlacement([1, 2, 3, 4, 5, 6], 16, 3, hash));
+    const ring = foundingPlacement([1, 2, 3, 4, 5, 6], 16, 3, hash);
     expect(record.state).toMatchObject({ version: 2, settledVersion: 1 });
     expect(decodePlacement(record.state.settledPlacement, record.state.settledNodes, 3)).toEqual(ring);
     checkSpread(record);

@@ -7,10 +7,11 @@ import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { RULES_MAX, type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { MetaGroup } from '../../src/meta/meta-group.ts';
 import { decodeMetaCommand, encodeMeta } from '../../src/meta/meta-form.ts';
+import type { NodeAddress } from '../../src/api/node-address.ts';
 import type { MetaCommand } from '../../src/meta/meta-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { encodePlacement } from '../../src/meta/placement-text.ts';
-import { ringPlacement, tableOf } from '../../src/partition/placement.ts';
+import { foundingPlacement } from '../../src/partition/placement.ts';
 import type { ChangeResult } from '../../src/api/cluster-change.ts';
 import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 
@@ -66,8 +67,12 @@ function loseLead(meta: MetaGroup): void {
   meta.statusChanged({ isLeader: false, leader: 2 });
 }
 
+function addressesOf(id: number): Pick<NodeAddress, 'http' | 'peer'> {
+  return { http: { host: 'h', port: id }, peer: { host: 'h', port: 100 + id } };
+}
+
 function ofRing(ids: readonly number[]): string {
-  return encodePlacement(tableOf(ringPlacement(ids, 16, 1, hash)), ids);
+  return encodePlacement(foundingPlacement(ids, 16, 1, hash), ids);
 }
 
 /** As large as one can be. */
@@ -101,12 +106,12 @@ describe('a snapshot of group 0', () => {
           partitions: 16,
           clusterVersion: 1,
         });
-        apply(meta, 2, { type: 'nodes', change: { remove: 2 } });
+        apply(meta, 2, { type: 'nodes', change: { add: { id: 4, ...addressesOf(4) }, remove: 2 } });
         apply(meta, 3, { type: 'settled', version: 2 });
-        apply(meta, 4, { type: 'nodes', change: { add: { id: 4, http: AT, peer: AT } } });
+        apply(meta, 4, { type: 'nodes', change: { add: { id: 5, ...addressesOf(5) }, remove: 3 } });
         const { placement, settledPlacement } = meta.state ?? {};
-        expect(placement).not.toBe(ofRing([1, 3, 4]));
-        expect(settledPlacement).not.toBe(ofRing([1, 3]));
+        expect(placement).not.toBe(ofRing([1, 4, 5]));
+        expect(settledPlacement).not.toBe(ofRing([1, 3, 4]));
         return meta;
       },
     ],

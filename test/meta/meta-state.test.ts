@@ -7,8 +7,7 @@ import { applyMetaCommand, type Introduction, type MetaRecord } from '../../src/
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { decodePlacement } from '../../src/meta/placement-text.ts';
-import { nextPlacement } from '../../src/partition/next-placement.ts';
-import { type PlacementTable, ringPlacement, tableOf } from '../../src/partition/placement.ts';
+import { foundingPlacement, placementAfter, type PlacementTable } from '../../src/partition/placement.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { NODES_MAX } from '../../src/config/config.ts';
 
@@ -85,19 +84,23 @@ describe('the rules', () => {
 describe('the placement', () => {
   it("of the founders is the ring's", () => {
     const record = created(3, 1, 2, 9);
-    expect(rowsOf(record)).toEqual(tableOf(ringPlacement([1, 2, 3, 9], 16, 3, hash)));
+    expect(rowsOf(record)).toEqual(foundingPlacement([1, 2, 3, 9], 16, 3, hash));
     expect(record.state.settledPlacement).toBe(record.state.placement);
   });
 
   it('is made of the one before, whoever has joined or left since all had moved', () => {
     const first = created(1, 2, 3, 9);
     const second = changed(first, { add: node(4) });
-    const nodes = [1, 2, 3, 9];
-    expect(rowsOf(second)).toEqual(nextPlacement(rowsOf(first), nodes, { joins: 4 }, hash));
+    const [founders, all, kept] = [
+      [1, 2, 3, 9],
+      [1, 2, 3, 4, 9],
+      [1, 3, 4, 9],
+    ].map((ids) => ids.map((id) => ({ id })));
+    const joined = { before: founders ?? [], table: rowsOf(first), after: all ?? [] };
+    expect(rowsOf(second)).toEqual(placementAfter(joined, hash));
     const third = changed(second, { remove: 2 });
-    expect(rowsOf(third)).toEqual(
-      nextPlacement(rowsOf(second), [...nodes, 4], { leaves: 2, settled: rowsOf(first) }, hash),
-    );
+    const left = { before: all ?? [], table: rowsOf(second), after: kept ?? [], settled: rowsOf(first) };
+    expect(rowsOf(third)).toEqual(placementAfter(left, hash));
     const fourth = changed(third, { add: node(5), remove: 9 });
     const replaced = rowsOf(third).map((row) => row.map((id) => (id === 9 ? 5 : id)));
     expect(rowsOf(fourth)).toEqual(replaced);

@@ -6,7 +6,7 @@ import { decodePlacement, encodePlacement } from '../../src/meta/placement-text.
 import type { MetaState } from '../../src/meta/meta-state.ts';
 import { NODES_MAX, PARTITIONS_MAX } from '../../src/config/config.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
-import { ringPlacement, tableOf } from '../../src/partition/placement.ts';
+import { foundingPlacement } from '../../src/partition/placement.ts';
 
 const hash = await loadHash32();
 
@@ -14,7 +14,7 @@ describe('a placement in writing', () => {
   it('is a letter for each replica, of as many nodes and partitions as there may be', () => {
     // Ids are up to 31 bits, and not one after the other.
     const nodes = Array.from({ length: NODES_MAX }, (_, i) => 3 + i * 30_000_000);
-    const table = tableOf(ringPlacement(nodes, PARTITIONS_MAX, 7, hash));
+    const table = foundingPlacement(nodes, PARTITIONS_MAX, 7, hash);
     const text = encodePlacement(table, nodes);
     expect(Buffer.byteLength(JSON.stringify(text))).toBe(PARTITIONS_MAX * 7 + 2);
     expect(decodePlacement(text, nodes, 7)).toEqual(table);
@@ -34,10 +34,16 @@ describe('a placement in writing', () => {
 });
 
 describe('the placement of a cluster', () => {
+  it('knows its partitions', () => {
+    const placement = new ClusterPlacement([1], 4, 1, hash);
+    expect(() => placement.replicasOf(4)).toThrow('partition 4 is not in 0..3');
+    expect(() => placement.replicasOf(-1)).toThrow(RangeError);
+  });
+
   it('is what group 0 says, as long as nodes move beside what it was, and before that the ring of the founders', () => {
     const placement = new ClusterPlacement([1, 2, 3], 2, 1, hash);
     const rows = (): unknown => [0, 1].map((partition) => placement.replicasOf(partition));
-    expect(rows()).toEqual(tableOf(ringPlacement([1, 2, 3], 2, 1, hash)));
+    expect(rows()).toEqual(foundingPlacement([1, 2, 3], 2, 1, hash));
     const state = {
       version: 3,
       settledVersion: 2,

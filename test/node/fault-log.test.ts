@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterReport, ReportedNode } from '../../src/api/cluster-report.ts';
-import { FAULT_PARTITIONS_MAX, FAULTS_MAX } from '../../src/api/live.ts';
+import { FAULT_PARTITIONS_MAX, FAULTS_MAX } from '../../src/api/monitoring.ts';
 import { FaultLog } from '../../src/node/fault-log.ts';
 
 function nodeOf(id: number, changes: Partial<ReportedNode> = {}): ReportedNode {

@@ -56,11 +56,11 @@ function unaware(world: World): string | undefined {
   const found = outsiders(world).find((node) => !knowsItIsOut(node));
   return found === undefined
     ? undefined
-    : `node ${found.id} does not know that it is out: ${JSON.stringify(found.core?.standing)}`;
+    : `node ${found.id} does not know that it is out: ${JSON.stringify(found.core?.membershipStatus)}`;
 }
 
 function knowsItIsOut({ core, isStranger }: SimNode): boolean {
-  const state = core?.standing?.state;
+  const state = core?.membershipStatus?.state;
   return state === 'removed' || (isStranger && state === 'refused');
 }
 

@@ -6,7 +6,7 @@
 
 import type { Rule } from '../../api/rule.ts';
 import { Judgement, type Question } from '../judge.ts';
-import type { Place } from '../told.ts';
+import type { DecidedAt } from '../decisions-without-limit.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 import { KeyTable } from '../state/key-table.ts';
 import { StateSize } from '../state/state-size.ts';
@@ -15,7 +15,7 @@ import { requireCost, requireTimestamp, requireUserId } from './arguments.ts';
 
 /** There is no group, and no time but that of the caller. */
 const GROUP_MILLIS = 0;
-const NOWHERE: Place = { term: 0, index: 0, position: undefined, rulesVersion: 0 };
+const NOWHERE: DecidedAt = { term: 0, index: 0, position: undefined, rulesVersion: 0 };
 
 export class LocalLimiter {
   readonly #table: KeyTable;

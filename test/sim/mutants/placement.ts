@@ -7,11 +7,15 @@ export const PLACEMENT: readonly Mutant[] = [
     bug: 'a node that joins takes one replica more than its share',
     law: 'no more moves than a change of the nodes asks for',
     edits: [
-      { in: 'NextPlacement.join', find: 'held < part', replace: 'held <= part' },
       {
-        in: 'NextPlacement.join',
-        find: 'if (loadOf(this.#held, giver) < held + 2) return;',
-        replace: '',
+        in: 'placeCopies',
+        find: 'copies.even();',
+        replace: `copies.even();
+        const joins = copies.rows.flat().find((node) => init.mayReceive(node)) ?? NOWHERE;
+        const isWhole = (row: readonly number[], i: number): boolean =>
+          row.every((node) => node !== joins && init.home[i]?.includes(node) === true);
+        const row = joins === NOWHERE ? undefined : copies.rows.find(isWhole);
+        if (row !== undefined) row[row.length - 1] = joins;`,
       },
     ],
   },
@@ -37,7 +41,13 @@ export const PLACEMENT: readonly Mutant[] = [
     id: 'PL3',
     bug: 'a node in the place of another is one that joins and one that leaves',
     law: 'a replacement gets what it replaces, and nothing else moves',
-    edits: [{ in: 'nextPlacement', find: 'joins !== undefined && leaves !== undefined', replace: 'false' }],
+    edits: [
+      {
+        in: 'placementAfter',
+        find: 'is.isLike(was, (node) => (node === joins ? leaves : node))',
+        replace: 'false',
+      },
+    ],
   },
   {
     id: 'PL4',
@@ -46,8 +56,8 @@ export const PLACEMENT: readonly Mutant[] = [
     edits: [
       {
         in: 'placementAfter',
-        find: 'if (isFlat) return nextPlacement(',
-        replace: 'if (isFlat || (leaves !== undefined && joins === undefined)) return nextPlacement(',
+        find: 'new Topology(after)',
+        replace: 'new Topology(after.length < before.length ? after.map(({ id }) => ({ id })) : after)',
       },
     ],
   },
@@ -58,8 +68,8 @@ export const PLACEMENT: readonly Mutant[] = [
     edits: [
       {
         in: 'Topology.closeness',
-        find: '(this.sharesHost(a, b) ? HOST_SHARED : 0)',
-        replace: '(this.sharesZone(a, b) ? HOST_SHARED : 0)',
+        find: '(this.#sharesHost(a, b) ? HOST_SHARED : 0)',
+        replace: '(this.#sharesZone(a, b) ? HOST_SHARED : 0)',
       },
     ],
   },

@@ -117,8 +117,8 @@ export const REQUEST_IDS: readonly Mutant[] = [
     law: 'every request is answered before its deadline, in health decided',
     edits: [
       {
-        in: 'Attempts.delete',
-        find: 'if (retryKey !== undefined && this.#byKey.get(retryKey) === attempt) this.#byKey.delete(retryKey);',
+        in: 'RetryIndex.delete',
+        find: 'if (retryKey !== undefined && this.#byKey.get(retryKey) === waiting) this.#byKey.delete(retryKey);',
         replace: '',
       },
     ],

@@ -2,7 +2,7 @@ import { FIRST_RULES } from './first-rules.ts';
 import { expect, it } from 'vitest';
 import type { Admission } from '../../src/meta/admission.ts';
 import type { MetaState } from '../../src/meta/meta-state.ts';
-import { StandingOfNode } from '../../src/meta/standing.ts';
+import { OwnMembership } from '../../src/meta/own-membership.ts';
 
 const INCARNATION = 'a'.repeat(32);
 const HERE = { host: '127.0.0.1', port: 1 };
@@ -30,17 +30,17 @@ function stateOf(changes: Partial<MetaState>): MetaState {
 
 it('the refusal of a node is forgotten once that node has left the cluster', () => {
   const admission = { self: { node: 1, incarnation: INCARNATION } } as unknown as Admission;
-  const standing = new StandingOfNode(admission);
+  const own = new OwnMembership(admission);
   const refusal = { code: 'wrongTarget', text: 'node 3 is not here' } as const;
-  standing.refusedBy(3, refusal);
+  own.refusedBy(3, refusal);
   // While partitions move away it is still asked.
-  standing.update(stateOf({ nodes: [member(1), member(2)], leaving: [member(3)], retired: [3] }));
-  expect([...standing.refusals]).toEqual([[3, refusal]]);
+  own.update(stateOf({ nodes: [member(1), member(2)], leaving: [member(3)], retired: [3] }));
+  expect([...own.refusals]).toEqual([[3, refusal]]);
   const left = stateOf({ nodes: [member(1), member(2)], retired: [3] });
-  standing.update(left);
-  standing.refusedBy(3, refusal);
-  expect([...standing.refusals]).toEqual([]);
+  own.update(left);
+  own.refusedBy(3, refusal);
+  expect([...own.refusals]).toEqual([]);
   // What is final is heeded all the same.
-  standing.refusedBy(3, { code: 'removed', text: 'node 1 was removed' });
-  expect(standing.current(true).state).toBe('removed');
+  own.refusedBy(3, { code: 'removed', text: 'node 1 was removed' });
+  expect(own.current(true).state).toBe('removed');
 });

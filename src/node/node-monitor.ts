@@ -1,11 +1,11 @@
 /** What this node tells those who watch the cluster: the figures of the last seconds, and the last faults. It only tells. */
 import {
   type Fault,
-  type LiveBehindDoor,
+  type MonitoringBehindDoor,
   type LiveFigures,
   type LiveRates,
   PARTITIONS_PER_SECOND,
-} from '../api/live.ts';
+} from '../api/monitoring.ts';
 import type { UsageReport } from '../api/usage.ts';
 import { LatestTimes } from '../usage/latest-times.ts';
 import { LiveRate } from '../usage/live-rate.ts';
@@ -20,15 +20,15 @@ const MINUTES = 2;
 /** Rates that are older say nothing of now. */
 const RATES_MILLIS_MAX = 5_000;
 
-interface LiveInit {
+interface MonitorInit {
   readonly readiness: NodeReadiness;
   readonly view: ClusterView;
   readonly usage: DoorUsage;
   readonly clocks: Clocks;
 }
 
-export class Live implements LiveBehindDoor {
-  readonly #init: LiveInit;
+export class NodeMonitor implements MonitoringBehindDoor {
+  readonly #init: MonitorInit;
   readonly #rate = new LiveRate();
   readonly #times = new LatestTimes();
   readonly #faults: FaultLog;
@@ -38,7 +38,7 @@ export class Live implements LiveBehindDoor {
   /** How a cluster comes up is no fault. */
   #wasReady = false;
 
-  constructor(init: LiveInit) {
+  constructor(init: MonitorInit) {
     this.#init = init;
     this.#faults = new FaultLog(init.clocks.wallMillis);
   }

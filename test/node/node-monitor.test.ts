@@ -4,7 +4,7 @@ import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
 import type { ClusterView } from '../../src/node/cluster-view.ts';
 import { DoorUsage } from '../../src/node/door-usage.ts';
-import { Live } from '../../src/node/live.ts';
+import { NodeMonitor } from '../../src/node/node-monitor.ts';
 import type { NodeReadiness } from '../../src/node/readiness.ts';
 
 const REPORT: ClusterReport = {
@@ -21,7 +21,7 @@ class Played {
   report = REPORT;
   status = 'ready';
   readonly asked: { readonly query: UsageQuery; readonly done: (result: UsageResult) => void }[] = [];
-  readonly live: Live;
+  readonly monitor: NodeMonitor;
 
   constructor() {
     const usage = {
@@ -42,7 +42,7 @@ class Played {
       core,
     };
     const view = { report: () => this.report };
-    this.live = new Live({
+    this.monitor = new NodeMonitor({
       readiness: readiness as unknown as NodeReadiness,
       view: view as unknown as ClusterView,
       usage: new DoorUsage(clocks),
@@ -67,7 +67,7 @@ class Played {
 describe('the figures of a node', () => {
   it('hold the rates of the cluster, as of the question before', () => {
     const played = new Played();
-    expect(played.live.figures()).toMatchObject({
+    expect(played.monitor.figures()).toMatchObject({
       rates: null,
       times: null,
       openRequests: 3,
@@ -75,10 +75,10 @@ describe('the figures of a node', () => {
     });
     played.answer(100);
     played.nowMillis = 1_000;
-    expect(played.live.figures().rates).toBeNull();
+    expect(played.monitor.figures().rates).toBeNull();
     played.answer(130);
     played.nowMillis = 2_000;
-    expect(played.live.figures().rates).toEqual({
+    expect(played.monitor.figures().rates).toEqual({
       perSecond: { allowed: 30, denied: 0, unavailable: 0, degraded: 0 },
       nodes: [1, 2],
       silent: [3],
@@ -89,7 +89,7 @@ describe('the figures of a node', () => {
     const played = new Played();
     for (const [second, allowed] of [100, 130].entries()) {
       played.nowMillis = 1_000 * second;
-      played.live.figures();
+      played.monitor.figures();
       played.answer(allowed);
     }
     for (const [millis, isTold] of [
@@ -98,7 +98,7 @@ describe('the figures of a node', () => {
       [6_001, false],
     ] as const) {
       played.nowMillis = millis;
-      expect(played.live.figures().rates !== null).toBe(isTold);
+      expect(played.monitor.figures().rates !== null).toBe(isTold);
     }
     expect(played.asked.length).toBe(3);
   });
@@ -108,14 +108,14 @@ describe('the faults of a node', () => {
   it('are looked for once the node was ready', () => {
     const played = new Played();
     played.status = 'waiting for leaders';
-    played.live.look();
+    played.monitor.look();
     played.report = { ...REPORT, partitions: [{ ...REPORT.partitions[0]!, leader: 2 }] };
     played.status = 'ready';
-    played.live.look();
-    expect(played.live.faults()).toEqual([]);
+    played.monitor.look();
+    expect(played.monitor.faults()).toEqual([]);
     played.status = 'waiting for leaders';
     played.report = REPORT;
-    played.live.look();
-    expect(played.live.faults()).toMatchObject([{ kind: 'leaderMoved', node: 1, partitions: [0] }]);
+    played.monitor.look();
+    expect(played.monitor.faults()).toMatchObject([{ kind: 'leaderMoved', node: 1, partitions: [0] }]);
   });
 });

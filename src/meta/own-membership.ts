@@ -3,22 +3,22 @@
  * It only tells; nothing about the cluster is decided by it.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { Standing } from '../api/cluster-report.ts';
+import type { MembershipState } from '../api/cluster-report.ts';
 import type { Admission } from './admission.ts';
 import type { MetaState } from './meta-state.ts';
 import type { Refusal } from '../wire/hello.ts';
 
-export type NodeStanding = { readonly state: Exclude<Standing, Exclusion['state']> } | Exclusion;
+export type MembershipStatus = { readonly state: Exclude<MembershipState, Exclusion['state']> } | Exclusion;
 
 export interface Exclusion {
-  readonly state: Extract<Standing, 'removed' | 'refused'>;
+  readonly state: Extract<MembershipState, 'removed' | 'refused'>;
   readonly reason: string;
 }
 
 /** Far more than a cluster has nodes. */
 const REFUSALS_MAX = 128;
 
-export class StandingOfNode {
+export class OwnMembership {
   readonly #admission: Admission;
   #state: MetaState | undefined;
   /** Who refused this node when it was last met, and why. */
@@ -77,7 +77,7 @@ export class StandingOfNode {
   }
 
   /** @param isReady every partition that should be here is, and has a leader: who refuses this node hardly matters */
-  current(isReady: boolean): NodeStanding {
+  current(isReady: boolean): MembershipStatus {
     if (this.#verdict !== undefined) return this.#verdict;
     if (!isReady) {
       for (const { code, text: reason } of this.#refusals.values()) {

@@ -8,7 +8,7 @@ import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { unavailable, unknownRule } from './answer.ts';
 
-/** As a denial at once. */
+/** As a quick denial: from the applied state. */
 export function lookAnswer(machine: LimiterStateMachine, request: LookRequest, nowMillis: number): Answer {
   if (machine.ruleTable === undefined) return unavailable('starting', false);
   const standing = machine.look(request, nowMillis);
@@ -16,7 +16,7 @@ export function lookAnswer(machine: LimiterStateMachine, request: LookRequest, n
 }
 
 /** The denial by a limit of a request whose limits the applied rules have found; undefined: it must be asked. */
-export function denialAtOnce(
+export function quickDenialOf(
   machine: LimiterStateMachine,
   request: AllowRequest,
   at: { readonly nowMillis: number; readonly room: Room; readonly bound: TimestampBound },

@@ -95,7 +95,7 @@ export const FAULT_PARTITIONS_MAX = 16;
 export const FAULTS_MAX = 100;
 
 /** What the node behind a door tells of these things. */
-export interface LiveBehindDoor {
+export interface MonitoringBehindDoor {
   /** As they were when this was asked last. It asks the other nodes anew, so it is to be asked once a second or so, and not by many. */
   readonly figures: () => LiveFigures;
   /** The latest first, at most `FAULTS_MAX`. */

@@ -1,4 +1,4 @@
-/** What is told of whatever no limit judged, and where a decision was made. Plain data; it decides nothing. */
+/** The decisions that no limit judged: refunds and refusals; and where in the log a decision was made. Plain data; it decides nothing. */
 
 import type { Receipt } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
@@ -6,7 +6,7 @@ import type { Decision } from './decision.ts';
 import type { GrantView } from './state/remembered-grant.ts';
 
 /** Where a decision is made. Without a position it is read from the state after the whole entry. */
-export interface Place {
+export interface DecidedAt {
   readonly term: number;
   readonly index: number;
   readonly position: number | undefined;
@@ -14,7 +14,7 @@ export interface Place {
   readonly rulesVersion: number;
 }
 
-/** What is said of a limit that was not asked. */
+/** Of a decision that no limit judged. */
 export const NOT_JUDGED = {
   allowed: false,
   ruleId: '',
@@ -25,8 +25,8 @@ export const NOT_JUDGED = {
   resetMillis: 0,
 } as const;
 
-/** What is told of a refund. @param grant that was taken back, now or before; undefined: none is remembered */
-export function refundOf(grant: GrantView | undefined, place: Place, nowMillis: number): Decision {
+/** The answer to a refund. @param grant that was taken back, now or before; undefined: none is remembered */
+export function refundOf(grant: GrantView | undefined, place: DecidedAt, nowMillis: number): Decision {
   return {
     ...NOT_JUDGED,
     ruleId: grant?.ruleId ?? '',
@@ -36,7 +36,7 @@ export function refundOf(grant: GrantView | undefined, place: Place, nowMillis: 
   };
 }
 
-export function receiptAt({ term, index, position }: Place, timeMillis: number): Receipt {
+export function receiptAt({ term, index, position }: DecidedAt, timeMillis: number): Receipt {
   return position === undefined ? { term, index, timeMillis } : { term, index, position, timeMillis };
 }
 
