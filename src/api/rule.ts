@@ -42,6 +42,12 @@ export const GRANULARITY_MILLIS_MAX = 86_400_000;
 export interface Rule {
   /** 1 to `RULE_ID_BYTES_MAX` bytes. Recorded grants belong to the id, not to the position in the table. */
   readonly id: string;
+  /**
+   * Of one window of a rule: the id of that rule. The window's own begins with it and a `/`. A window that is new starts with
+   * what the other windows of its rule know of a key. Absent: it is the only window of the
+   * rule, which is called as it is.
+   */
+  readonly of?: string;
   /** Cost granted per key and window, as the meter counts it: 0 (deny all) to `LIMIT_MAX`. */
   readonly limit: number;
   /** Length of the window: 1 to `WINDOW_MILLIS_MAX`. Of a bucket: how long `limit` takes to flow. */

@@ -62,7 +62,9 @@ export function overrideOption(
 ): readonly OverrideOption[] {
   const [, rule, limit, burst] = /^(.+)=(\d{1,7})(?::(\d{1,7}))?$/.exec(text) ?? [];
   if (rule === undefined || limit === undefined)
-    throw new InvalidArgumentError('expected rule=limit or rule=limit:burst, such as per-customer=500:1000');
+    throw new InvalidArgumentError(
+      'expected rule=limit or rule=limit:burst, such as per-customer/minute=500:1000',
+    );
   const override = { rule, limit: Number(limit), ...(burst !== undefined && { burst: Number(burst) }) };
   return [...before, override];
 }

@@ -7,9 +7,11 @@ import type { LimitStanding } from '../api/answer.ts';
 import { jointDenial, jointGrant, standingOf } from '../api/joint-answer.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import type { Decision } from './decision.ts';
-import { Judgement, type Outcome, type Question, questionOf } from './judge.ts';
+import { Judgement } from './judge.ts';
+import { type Outcome, type Question, questionOf } from './question.ts';
 import type { DecidedAt } from './decisions-without-limit.ts';
-import type { KeyTable } from './state/key-table.ts';
+import type { Inherited } from './state/inheritance.ts';
+import { broughtBy, type KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import type { Room } from './state/state-size.ts';
 
@@ -22,6 +24,8 @@ export class JointJudgement {
   outcome: Outcome = 'fits';
   /** Unless it fits. */
   #answer: Decision | undefined;
+  /** What keys that are new to a window bring into it, found before anything is charged to the others. */
+  readonly #heirs: { readonly userId: string; readonly inherited: Inherited }[] = [];
 
   /** In the order of `Judgement.judge`, each step for all limits; of a denial the limit that takes longest decides. */
   judge(
@@ -41,6 +45,7 @@ export class JointJudgement {
     let bytes = 0;
     let hasRoom = true;
     const unkept = new Set<string>();
+    this.#heirs.length = 0;
     for (const [i, limit] of limitsOf(request).entries()) {
       const asked = ofLimit(question, limit);
       const keys = keysFor(limit.ruleId);
@@ -51,6 +56,8 @@ export class JointJudgement {
       judgement.outcome = 'unknown_rule';
       if (keys?.active !== true) return this.#refuse('unknown_rule', state, asked, place);
       judgement.judgeKey(state.name, keys, asked, now);
+      const { inherited } = judgement;
+      if (inherited !== undefined) this.#heirs.push({ userId: limit.userId, inherited });
       const denial = judgement.denial(place);
       if (judgement.isHeld || !judgement.isWithinLimit) denials.push(denial);
       standings.push(standingOf(denial));
@@ -84,6 +91,12 @@ export class JointJudgement {
     const question = questionOf(request);
     const now = state.applied.timeMillis;
     const grants: Decision[] = [];
+    // All of it is read before any is recorded: windows that are new may bring along from each other.
+    const brought = this.#heirs.map(({ inherited }) => broughtBy(inherited));
+    for (const [i, { userId, inherited }] of this.#heirs.entries()) {
+      state.name.set(userId);
+      state.inherit(inherited, brought[i]);
+    }
     for (const [i, limit] of limitsOf(request).entries()) {
       const keys = keysFor(limit.ruleId)!;
       const asked = ofLimit(question, limit);
@@ -91,7 +104,7 @@ export class JointJudgement {
       if (i === 0) state.lookUp(request);
       else state.lookUpFurther(limit.userId);
       judgement.findRecord(state);
-      judgement.judgeKey(state.name, keys, asked, now);
+      judgement.judgeKey(state.name, keys, asked, now, true);
       state.keep(keys);
       const grant = judgement.grant(keys.grant(judgement, state.name, now, place.index), own);
       if (question.hasRequestId) {

@@ -5,13 +5,13 @@
 
 import { type CustomerGuard, type CustomerRecord, NO_RECORD } from '../api/customer.ts';
 import { standingOf } from '../api/joint-answer.ts';
-import type { AllowRequest } from '../api/request.ts';
 import { assert } from './assert.ts';
 import type { Decision, Refusal } from './decision.ts';
-import { type Conflict, conflictBetween, type Fingerprint } from './fingerprint.ts';
+import { type Conflict, conflictBetween } from './fingerprint.ts';
 import type { Demand } from './meters/meter.ts';
-import { DEFAULT_RULE } from './rules.ts';
+import type { Outcome, Question } from './question.ts';
 import { ruleFor } from './state/customer-table.ts';
+import { inheritedBy, type Inherited, newestInherited } from './state/inheritance.ts';
 import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
@@ -20,39 +20,6 @@ import type { TextBytes } from './state/text-bytes.ts';
 import { NOT_JUDGED, type DecidedAt, receiptAt } from './decisions-without-limit.ts';
 import type { LimitStanding } from '../api/answer.ts';
 import { capacityOf, type Rule } from '../api/rule.ts';
-
-/** One request, as it is asked. Whose it is, the state is told by `LimiterState.lookUp`. */
-export interface Question extends Fingerprint {
-  readonly hasRequestId: boolean;
-  /** Only what was granted before, under its request id, is granted. */
-  readonly ifRemembered: boolean;
-  /** The record that it was matched with. */
-  readonly guard: CustomerGuard | undefined;
-}
-
-export function questionOf(request: AllowRequest): Question {
-  // One object, and no copy of another: every request has one.
-  return {
-    ruleId: request.ruleId ?? DEFAULT_RULE,
-    cost: request.cost ?? 1,
-    timestampMillis: request.timestampMillis,
-    hasRequestId: request.requestId !== undefined,
-    askedDigest: request.askedDigest,
-    ifRemembered: request.ifRemembered === true,
-    guard: request.guard,
-  };
-}
-
-/** What was found out first of a question, in this order. What `fits` may be granted. */
-export type Outcome =
-  | 'repeated'
-  | 'not_remembered'
-  | 'customer_changed'
-  | 'blocked'
-  | 'unknown_rule'
-  | 'denied'
-  | 'at_capacity'
-  | 'fits';
 
 /** What was found out about a question. One object is used for many, one after the other. */
 export class Judgement implements Demand {
@@ -83,8 +50,10 @@ export class Judgement implements Demand {
   #capacity = 0;
   /** Of the key that is judged; undefined: there is none. */
   #record: CustomerRecord | undefined;
-  /** Milliseconds after `t` until nothing counts of what was granted under other meters. */
-  #retiredMillis = 0;
+  /** What the key, if it is new to its window, has of the other windows of its rule. */
+  inherited: Inherited | undefined;
+  /** Milliseconds after `t` until nothing counts of what was granted under other meters, or other windows. */
+  #othersMillis = 0;
   /** Group time. */
   #now = 0;
   /** Of the grant that has its request id, or `NONE`. */
@@ -158,11 +127,16 @@ export class Judgement implements Demand {
     return this.#record?.isBlocked === true;
   }
 
-  /** The limit alone, as it is for this key, and what it was granted under all meters that the rule had. */
-  judgeKey(name: TextBytes, keys: KeyTable, question: Question, now: number): void {
+  /**
+   * The limit alone, as it is for this key, and what it was granted under all meters that the rule had.
+   *
+   * @param isJudged it fits, and what it brings along is recorded: other windows may have been charged since
+   */
+  judgeKey(name: TextBytes, keys: KeyTable, question: Question, now: number, isJudged = false): void {
     const rule = this.#record === undefined ? keys.rule : ruleFor(this.#record, keys.rule);
     this.judgeLimit(keys, keys.keys.find(name), question, now, rule);
-    if (keys.retired.length > 0) this.#countRetired(keys, name);
+    const isNew = !isJudged && keys.isNewTo(this.slot);
+    if (keys.retired.length > 0 || isNew) this.#countOthers(keys, name, isNew, now);
   }
 
   /**
@@ -194,16 +168,19 @@ export class Judgement implements Demand {
     this.t = Math.max(this.asked, newestMillis, forgottenMillis);
     this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
     this.live = slot === NONE ? 0 : meter.liveCost(slot, this);
-    this.#retiredMillis = 0;
+    this.inherited = undefined;
+    this.#othersMillis = 0;
   }
 
   /**
    * A rule that changed its meter keeps its grants by another one from then on. What the key was granted before counts on
    * top, as its own meter says, until that is out: nobody gets around it, and windows that begin after the change hold
-   * what the new meter promises.
+   * what the new meter promises. So does what other windows of its rule know of a key that is new to this one.
    */
-  #countRetired({ meter, retired }: KeyTable, name: TextBytes): void {
+  #countOthers(keys: KeyTable, name: TextBytes, isNew: boolean, now: number): void {
+    const { meter, retired } = keys;
     let forgottenMillis = 0;
+    if (isNew) this.t = Math.max(this.t, newestInherited(keys, name, now));
     for (const old of retired) {
       const slot = old.keys.find(name);
       const newestMillis = slot === NONE ? -Infinity : old.meter.newestMillis(slot);
@@ -212,15 +189,22 @@ export class Judgement implements Demand {
     }
     this.isHeld ||= this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
     this.live = this.slot === NONE ? 0 : meter.liveCost(this.slot, this);
-    for (const { keys, rule: old, meter: before, effectiveWindowMillis: keptMillis } of retired) {
-      const slot = keys.find(name);
+    for (const { keys: before, rule: old, meter: former, effectiveWindowMillis: keptMillis } of retired) {
+      const slot = before.find(name);
       if (slot === NONE) continue;
       const rule = ruleFor(this.#record, old);
       const windowMillis = this.isEvent ? rule.windowMillis : keptMillis;
       const demand = { rule, t: this.t, cost: this.cost, windowMillis, keptMillis };
-      this.live += before.liveCost(slot, demand);
-      this.#retiredMillis = Math.max(this.#retiredMillis, before.millisUntilEmpty(slot, demand));
+      this.live += former.liveCost(slot, demand);
+      this.#othersMillis = Math.max(this.#othersMillis, former.millisUntilEmpty(slot, demand));
     }
+    if (!isNew) return;
+    this.inherited = inheritedBy(this, name, now);
+    if (this.inherited === undefined) return;
+    this.live += this.inherited.cost;
+    // Where one meter knows all of it, that says how long it takes.
+    if (this.inherited.from !== undefined) return;
+    this.#othersMillis = Math.max(this.#othersMillis, this.inherited.emptyMillis);
   }
 
   /** It fits at `t`. Who was not held back may be granted it. */
@@ -269,14 +253,15 @@ export class Judgement implements Demand {
 
   /** Also what is told of a limit that the question fits under: by a look, or as one of several. Nobody has to wait for that. */
   denial(place: DecidedAt): Decision {
-    const { slot, t, cost, isHeld, keys, rule } = this;
+    const { t, cost, isHeld, rule } = this;
+    const { keys, slot } = this.inherited?.from ?? this;
     const capacity = this.#capacity;
     const isKnown = slot !== NONE;
     const fits = !isHeld && this.isWithinLimit;
     const unknownWait = cost > capacity ? Infinity : 0;
     const ownWait = isKnown ? keys.meter.millisUntilAvailable(slot, this, cost) : unknownWait;
-    const wait = fits ? 0 : Math.max(ownWait, this.#retiredMillis);
-    const empty = Math.max(isKnown ? keys.meter.millisUntilEmpty(slot, this) : 0, this.#retiredMillis);
+    const wait = fits ? 0 : Math.max(ownWait, this.#othersMillis);
+    const empty = Math.max(isKnown ? keys.meter.millisUntilEmpty(slot, this) : 0, this.#othersMillis);
     // Held back: nothing fits before the time of the decision is reached, and then as much as is free there.
     const since = (millis: number): number => (isHeld ? millis + (t - this.asked) : this.#sinceAsked(millis));
     this.#remaining = isHeld ? 0 : Math.max(0, capacity - this.live);
@@ -297,8 +282,8 @@ export class Judgement implements Demand {
     const capacity = this.#capacity;
     this.#remaining = capacity - this.live - this.cost;
     const ownWait = this.#remaining > 0 ? 0 : meter.millisUntilAvailable(slot, this, 1);
-    const wait = this.#remaining > 0 ? 0 : Math.max(ownWait, this.#retiredMillis);
-    const empty = Math.max(meter.millisUntilEmpty(slot, this), this.#retiredMillis);
+    const wait = this.#remaining > 0 ? 0 : Math.max(ownWait, this.#othersMillis);
+    const empty = Math.max(meter.millisUntilEmpty(slot, this), this.#othersMillis);
     this.#retryAfterMillis = this.#sinceAsked(wait);
     this.#resetMillis = this.#sinceAsked(empty);
     const decision = this.#decision(true, place);

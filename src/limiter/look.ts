@@ -2,7 +2,8 @@
 
 import type { LimitStanding } from '../api/answer.ts';
 import type { LookRequest, Standing } from '../api/look.ts';
-import type { Judgement, Question } from './judge.ts';
+import type { Judgement } from './judge.ts';
+import type { Question } from './question.ts';
 import { DEFAULT_RULE } from './rules.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import type { DecidedAt } from './decisions-without-limit.ts';

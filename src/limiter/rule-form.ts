@@ -9,11 +9,12 @@ import { type RuleTable, validateAnyRule, validateRuleTable } from './rules.ts';
 /** All values are written: one that is missing is damage, not a wish for the default. */
 const MISSING = NaN;
 
-/** First the id, then integers >= 0. What a rule may do without is 0 where it does. */
+/** First the id, then integers >= 0: how much of the id is `of`, and the rest. What a rule may do without is 0 where it does. */
 export function ruleValues(rule: Rule): readonly [string, ...number[]] {
-  const { id, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue } = rule;
+  const { id, of, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue } = rule;
   return [
     id,
+    of?.length ?? 0,
     limit,
     windowMillis,
     RULE_CLOCKS.indexOf(clock),
@@ -26,7 +27,7 @@ export function ruleValues(rule: Rule): readonly [string, ...number[]] {
 }
 
 /** How many integers follow the id of a rule. */
-export const RULE_INTEGERS = 8;
+export const RULE_INTEGERS = 9;
 
 /** @throws InvalidRuleError unless they are the values of a rule, configured or stated */
 export function ruleOf(values: readonly unknown[]): Rule {
@@ -34,9 +35,10 @@ export function ruleOf(values: readonly unknown[]): Rule {
 }
 
 function ruleFields(values: readonly unknown[]): Record<keyof Rule, unknown> {
-  const [id, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue] = values;
+  const [id, ofLength, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue] = values;
   return {
     id,
+    of: beginning(id, ofLength),
     limit,
     windowMillis,
     clock: named(RULE_CLOCKS, clock),
@@ -50,6 +52,12 @@ function ruleFields(values: readonly unknown[]): Record<keyof Rule, unknown> {
 
 function named(names: readonly string[], place: unknown): unknown {
   return (typeof place === 'number' ? names[place] : undefined) ?? MISSING;
+}
+
+function beginning(id: unknown, length: unknown): unknown {
+  if (length === 0) return undefined;
+  const isSound = typeof id === 'string' && typeof length === 'number' && length <= id.length;
+  return isSound ? id.slice(0, length) : MISSING;
 }
 
 function optional(value: unknown): unknown {

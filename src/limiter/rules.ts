@@ -155,12 +155,21 @@ export function validateAnyRule(value: unknown, path: string): Rule {
   if (!isBoundedText(id, RULE_ID_BYTES_MAX)) {
     throw new InvalidRuleError(`${path}.id`, `text of 1 to ${RULE_ID_BYTES_MAX} bytes`, id);
   }
+  const of = rule['of'];
+  if (of !== undefined && !(typeof of === 'string' && of !== '' && isWindowOf(id, of))) {
+    throw new InvalidRuleError(`${path}.of`, `what the id has before its last /`, of);
+  }
   const named = rule['clock'] ?? 'request';
   const clock = RULE_CLOCKS.find((one) => one === named);
   if (clock === undefined) throw new InvalidRuleError(`${path}.clock`, `'request' or 'cluster'`, named);
   const limit = integer(rule['limit'], `${path}.limit`, 0, LIMIT_MAX);
   const windowMillis = integer(rule['windowMillis'], `${path}.windowMillis`, 1, WINDOW_MILLIS_MAX);
-  return { id, limit, windowMillis, clock, ...meterFields(rule, { path, limit, windowMillis }) };
+  const fields = meterFields(rule, { path, limit, windowMillis });
+  return { id, ...(of !== undefined && { of }), limit, windowMillis, clock, ...fields };
+}
+
+function isWindowOf(id: string, of: string): boolean {
+  return id.lastIndexOf('/') === of.length && id.startsWith(of) && id.length > of.length + 1;
 }
 
 /** Which fields belong to which meter; all of them are optional. */

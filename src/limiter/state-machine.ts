@@ -14,7 +14,8 @@ import { type AllowBatch, BatchCursor, guardAt, requestAt, rowsOf } from './log/
 import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
 import { applyCustomers } from './customer-changes.ts';
-import { Judgement, questionOf } from './judge.ts';
+import { Judgement } from './judge.ts';
+import { questionOf } from './question.ts';
 import { standingAt } from './look.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
@@ -323,6 +324,10 @@ export class LimiterStateMachine {
       return;
     }
     state.keep(judgement.keys);
+    if (judgement.inherited !== undefined) {
+      state.inherit(judgement.inherited);
+      judgement.judgeKey(state.name, judgement.keys, question, now, true);
+    }
     const slot = judgement.keys.grant(judgement, state.name, now, state.applied.index);
     state.changedMillis = now;
     if (onDecision !== undefined || question.hasRequestId) {

@@ -42,7 +42,7 @@ export class DegradedDecisions {
     this.#lastMillis = this.#init.monotonicMillis();
     this.#decisions += 1;
     if (this.#decisions === 1) this.#init.changed(true, 1);
-    const ruleIds = [...new Set(limits.map(({ rule }) => rule.id))];
+    const ruleIds = [...new Set(limits.map(({ ruleId }) => ruleId))];
     return { kind: 'degraded', allowed: retryAfterMillis === 0, ruleIds, rulesVersion, retryAfterMillis };
   }
 

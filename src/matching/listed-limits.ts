@@ -71,9 +71,9 @@ function addTo(known: Map<string, MatchedLimit>, limit: MatchedLimit): MatchedLi
 /** The limit that a list states itself, in shadow or not: counted by its domain and all its descriptors. */
 function statedBy(domain: string, { entries, limit }: DescriptorList): AppliedRule | 'unkeyed' | undefined {
   if (limit === undefined) return undefined;
-  const id = statedRuleId(limit.limit, limit.windowMillis);
   const key = keyText([['domain', domain], ...entries.map(({ key, value }) => [key, value] as const)]);
   if (key === undefined) return 'unkeyed';
+  const id = statedRuleId(limit.limit, limit.windowMillis);
   return { rule: statedDefinition(id), key, cost: 1 };
 }
 

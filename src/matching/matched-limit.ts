@@ -1,6 +1,6 @@
 /** A limit that rules find for a request: one window of a rule that applies, with the key and the cost that it counts. Pure. */
 import type { FurtherLimit } from '../api/request.ts';
-import { windowRuleId } from '../rules/compile.ts';
+import { windowRuleId } from '../rules/window-id.ts';
 import type { AppliedRule } from '../rules/match.ts';
 import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';
 
@@ -18,11 +18,22 @@ export interface MatchedLimits {
   readonly onTrial: readonly (readonly MatchedLimit[])[];
 }
 
+/** Every request asks for them. */
+const IDS = new WeakMap<RuleDefinition, readonly string[]>();
+
+/** The ids under which the limiter keeps the windows of a rule, in their order. */
+export function windowIdsOf(rule: RuleDefinition): readonly string[] {
+  const known = IDS.get(rule) ?? rule.windows.map((window) => windowRuleId(rule, window));
+  IDS.set(rule, known);
+  return known;
+}
+
 /** @param asked cost of the request */
 export function windowsOf({ rule, key, cost }: AppliedRule, asked: number): readonly MatchedLimit[] {
-  return rule.windows.map((window, place) => ({
+  const ids = windowIdsOf(rule);
+  return rule.windows.map((window, i) => ({
     userId: key,
-    ruleId: windowRuleId(rule, place),
+    ruleId: ids[i]!,
     cost: cost * asked,
     rule,
     window,

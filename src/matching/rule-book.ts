@@ -4,14 +4,13 @@ import { type Question, USER } from '../api/question.ts';
 import { parseStatedRule } from '../api/stated-rule.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX, USER_ID_BYTES_MAX } from '../api/request.ts';
-import { windowRuleId } from '../rules/compile.ts';
 import { CUSTOMER } from './customer-cache.ts';
 import { type AppliedRule, type Descriptors, type Matching, RuleMatcher } from '../rules/match.ts';
 import { GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
 import { partName, type RuleDefinition } from '../rules/rule-definition.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
-import { type MatchedLimits, windowsOf } from './matched-limit.ts';
+import { type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
 import { RULES_CHANGED } from './refused-here.ts';
 
 /** Stated rules that are remembered, ready to be matched. */
@@ -44,7 +43,7 @@ export class RuleBook {
     this.#byCustomer = new Map(
       definitions
         .filter(countsByCustomer)
-        .flatMap((rule) => rule.windows.map((_, place) => [windowRuleId(rule, place), rule] as const)),
+        .flatMap((rule) => windowIdsOf(rule).map((id) => [id, rule] as const)),
     );
   }
 
@@ -87,21 +86,22 @@ export class RuleBook {
   }
 
   /**
-   * The ids under which the limiter keeps the windows of the rules that count by keys such as `key`, or of one of them; undefined:
-   * that one is no such rule.
+   * The ids under which the limiter keeps the windows of the rules that count by keys such as `key`, or of one rule, or one
+   * window; undefined: there is no such one.
    */
   limitIdsOf(key: string, ruleId?: string): readonly string[] | undefined {
     const kind = JSON.stringify(partNamesIn(key));
     const found = this.#definitions.filter(
-      ({ id, scope, enabled, unlimited }) =>
+      ({ scope, enabled, unlimited }) =>
         enabled &&
         !unlimited &&
         scope.kind === 'descriptors' &&
-        JSON.stringify(scope.key.map(partName)) === kind &&
-        (ruleId === undefined || id === ruleId),
+        JSON.stringify(scope.key.map(partName)) === kind,
     );
-    if (ruleId !== undefined && found.length === 0) return undefined;
-    return found.flatMap((rule) => rule.windows.map((_, place) => windowRuleId(rule, place)));
+    const ids = found.flatMap((rule) =>
+      windowIdsOf(rule).filter((id) => ruleId === undefined || rule.id === ruleId || id === ruleId),
+    );
+    return ruleId !== undefined && ids.length === 0 ? undefined : ids;
   }
 
   listsFor(request: ListedRequest): MatchedLists | Invalid {

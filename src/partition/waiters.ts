@@ -11,7 +11,7 @@ import { AllowBatchBuilder } from '../limiter/log/batch-builder.ts';
 import { encodeCustomers } from '../limiter/log/customer-entry.ts';
 import { DelayLimit } from '../shedding/delay-limit.ts';
 import { conflictBetween } from '../limiter/fingerprint.ts';
-import { questionOf } from '../limiter/judge.ts';
+import { questionOf } from '../limiter/question.ts';
 import { unavailable } from './answer.ts';
 import { RetryIndex } from './retry-index.ts';
 import { CustomerQueue } from './customer-queue.ts';

@@ -4,15 +4,7 @@
  */
 import type { Rule } from '../api/rule.ts';
 import type { RuleDefinition } from './rule-definition.ts';
-
-/**
- * The id under which the limiter keeps a window. By its place, not its length: a window that is changed keeps what it granted.
- *
- * @param place among the windows of the definition, the shortest first
- */
-export function windowRuleId({ id }: RuleDefinition, place: number): string {
-  return place === 0 ? id : `${id}/${place + 1}`;
-}
+import { windowRuleId } from './window-id.ts';
 
 /** In the order of the definitions, those of each the shortest first. Of those without limits, or not enabled, there are none. */
 export function limiterRulesOf(definitions: readonly RuleDefinition[]): readonly Rule[] {
@@ -21,12 +13,14 @@ export function limiterRulesOf(definitions: readonly RuleDefinition[]): readonly
 
 function rulesOf(definition: RuleDefinition): readonly Rule[] {
   const { windows, meter, burst, clock } = definition;
-  return windows.map(({ limit, windowMillis }, place) => ({
-    id: windowRuleId(definition, place),
-    limit,
-    windowMillis,
+  const shortest = windows[0]?.windowMillis;
+  return windows.map((window) => ({
+    id: windowRuleId(definition, window),
+    of: definition.id,
+    limit: window.limit,
+    windowMillis: window.windowMillis,
     clock,
     meter,
-    ...(place === 0 && burst !== undefined && { burst }),
+    ...(window.windowMillis === shortest && burst !== undefined && { burst }),
   }));
 }

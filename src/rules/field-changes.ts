@@ -1,6 +1,7 @@
 /** What differs between two versions of one rule, field by field, in words, and whether it binds tighter by that. */
 import {
   type FailMode,
+  type LimitWindow,
   type MeterName,
   partName,
   type RuleDefinition,
@@ -14,6 +15,7 @@ import {
   number,
   windowInWords,
 } from './words.ts';
+import { windowName } from './window-id.ts';
 
 /** Alike: whatever was granted is, and nothing else. */
 export type Binding = 'tighter' | 'looser' | 'differently' | 'alike';
@@ -63,26 +65,31 @@ function tighterIf(isTighter: boolean): Binding {
   return isTighter ? 'tighter' : 'looser';
 }
 
-function windowChanges(before: RuleDefinition, after: RuleDefinition): FieldChange[] {
+function windowChanges(before: RuleDefinition, after: RuleDefinition): readonly FieldChange[] {
   if (before.unlimited !== after.unlimited) {
     const binds = after.unlimited ? 'looser' : 'tighter';
     return [{ field: 'unlimited', before: limitsInWords(before), after: limitsInWords(after), binds }];
   }
-  const changes: FieldChange[] = [];
-  const lengths = new Set([...before.windows, ...after.windows].map(({ windowMillis }) => windowMillis));
-  for (const windowMillis of [...lengths].toSorted((a, b) => a - b)) {
-    const was = before.windows.find((window) => window.windowMillis === windowMillis);
-    const is = after.windows.find((window) => window.windowMillis === windowMillis);
-    if (was?.limit === is?.limit) continue;
-    const isTighter = (is?.limit ?? Infinity) < (was?.limit ?? Infinity);
-    changes.push({
-      field: `limit ${lengthInWords(windowMillis)}`,
+  const windows = [...before.windows, ...after.windows].toSorted((a, b) => a.windowMillis - b.windowMillis);
+  return [...new Set(windows.map(windowName))].flatMap((name) => {
+    const was = before.windows.find((window) => windowName(window) === name);
+    const is = after.windows.find((window) => windowName(window) === name);
+    if (was?.limit === is?.limit && was?.windowMillis === is?.windowMillis) return [];
+    const of = (is ?? was)?.name ?? lengthInWords((is ?? was)?.windowMillis ?? 0);
+    return {
+      field: `limit ${of}`,
       before: was === undefined ? 'none' : windowInWords(was),
       after: is === undefined ? 'none' : windowInWords(is),
-      binds: isTighter ? 'tighter' : 'looser',
-    });
-  }
-  return changes;
+      binds: windowBinding(was, is),
+    };
+  });
+}
+
+/** Less in as long, or as much in longer, binds tighter. */
+function windowBinding(was: LimitWindow | undefined, is: LimitWindow | undefined): Binding {
+  if (was === undefined || is === undefined) return tighterIf(was === undefined);
+  if (is.limit <= was.limit && is.windowMillis >= was.windowMillis) return 'tighter';
+  return is.limit >= was.limit && is.windowMillis <= was.windowMillis ? 'looser' : 'differently';
 }
 
 function matched(scope: Scope): string {

@@ -3,7 +3,7 @@ import { LIMIT_MAX, RULE_CLOCKS, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { parseStatedRule } from '../api/stated-rule.ts';
 import { Fields, mapOf, type TextAt, textOf } from './fields.ts';
 import { type Findings, type Offset, quoted } from './mistakes.ts';
-import { readConditions, readCost, readKey } from './native-scope.ts';
+import { compareText, readConditions, readCost, readKey } from './native-scope.ts';
 import {
   COMMENT_BYTES_MAX,
   DEFINITION_ID_BYTES_MAX,
@@ -17,9 +17,12 @@ import {
   REPLACES_MAX,
   type RuleDefinition,
   UNIT_MILLIS,
+  WINDOW_NAME_BYTES_MAX,
   WINDOWS_MAX,
 } from './rule-definition.ts';
 import type { Located } from './together.ts';
+import { isPeriod, periodOf, windowName, windowRuleId } from './window-id.ts';
+import { lengthInWords } from './words.ts';
 import type { Tree } from './yaml-tree.ts';
 
 const RULE_FIELDS = [
@@ -62,7 +65,7 @@ export function readNativeRule(tree: Tree, findings: Findings): Located | undefi
     scope: { kind: 'descriptors', conditions: readConditions(fields, findings), key },
     group: fields.text('group', DEFINITION_ID_BYTES_MAX) ?? keyKind(key),
     priority: fields.integer('priority', -PRIORITY_MAX, PRIORITY_MAX) ?? 0,
-    windows: readWindows(fields, unlimited, findings),
+    windows: readWindows(fields, unlimited, id?.text ?? '', findings),
     meter,
     ...readBurst(fields, meter, unlimited, findings),
     cost: readCost(fields, findings),
@@ -86,8 +89,13 @@ export function checkId({ text, at }: TextAt, findings: Findings): void {
   );
 }
 
-/** `windows`, shortest first: none only if there is no limit. */
-function readWindows(fields: Fields, unlimited: boolean, findings: Findings): readonly LimitWindow[] {
+/** `windows`, shortest first, in whatever order they are written: none only if there is no limit. */
+function readWindows(
+  fields: Fields,
+  unlimited: boolean,
+  ruleId: string,
+  findings: Findings,
+): readonly LimitWindow[] {
   const trees = fields.oneOrMore('windows', WINDOWS_MAX);
   if (unlimited && trees !== undefined) {
     findings.mistake(fields.whereIs('windows'), 'a rule has windows, or is unlimited, but not both');
@@ -104,21 +112,39 @@ function readWindows(fields: Fields, unlimited: boolean, findings: Findings): re
   const windows: LimitWindow[] = [];
   for (const tree of trees ?? []) {
     const window = readWindow(tree, findings);
-    if (window !== undefined) addWindow(windows, window, tree.at, findings);
+    if (window !== undefined) addWindow(windows, window, { ruleId, at: tree.at }, findings);
   }
-  return windows.toSorted((a, b) => a.windowMillis - b.windowMillis);
+  return windows.toSorted(
+    (a, b) => a.windowMillis - b.windowMillis || compareText(windowName(a), windowName(b)),
+  );
 }
 
-/** Two limits of one length say two things of the same window. */
-export function addWindow(windows: LimitWindow[], added: LimitWindow, at: Offset, findings: Findings): void {
-  if (!windows.some(({ windowMillis }) => windowMillis === added.windowMillis)) windows.push(added);
-  else findings.mistake(at, `there is a window of ${added.windowMillis} ms already; each has its own length`);
+/** Two windows of one name would share what they granted. */
+function addWindow(
+  windows: LimitWindow[],
+  added: LimitWindow,
+  { ruleId, at }: { readonly ruleId: string; readonly at: Offset },
+  findings: Findings,
+): void {
+  const name = windowName(added);
+  if (windows.some((window) => windowName(window) === name)) {
+    const period = lengthInWords(added.windowMillis);
+    findings.mistake(
+      at,
+      added.name === undefined
+        ? `there is a window ${period} already; two windows of one period need a name, such as name: peak`
+        : `name ${quoted(name)} is that of another window of the rule; each needs its own`,
+    );
+    return;
+  }
+  windows.push(added);
+  checkId({ text: windowRuleId({ id: ruleId }, added), at }, findings);
 }
 
 function readWindow(tree: Tree, findings: Findings): LimitWindow | undefined {
   const map = mapOf(tree, 'a window', findings);
   if (map === undefined) return undefined;
-  const fields = new Fields(map, ['limit', 'per', 'windowMillis'], findings);
+  const fields = new Fields(map, ['limit', 'per', 'windowMillis', 'name'], findings);
   const limit = fields.integer('limit', 0, LIMIT_MAX);
   if (!fields.has('limit')) findings.mistake(map.at, `a window needs a limit from 0 to ${LIMIT_MAX}`);
   const unit = fields.choice('per', UNITS);
@@ -129,7 +155,25 @@ function readWindow(tree: Tree, findings: Findings): LimitWindow | undefined {
     findings.mistake(map.at, `a window needs per (${UNITS.join(', ')}) or windowMillis`);
   }
   const windowMillis = unit === undefined ? stated : UNIT_MILLIS[unit];
-  return limit === undefined || windowMillis === undefined ? undefined : { limit, windowMillis };
+  if (limit === undefined || windowMillis === undefined) return undefined;
+  const name = readName(fields, windowMillis, findings);
+  return { ...(name !== undefined && { name }), limit, windowMillis };
+}
+
+/** `name` of a window: undefined if it says the period, as it is called without. */
+function readName(fields: Fields, windowMillis: number, findings: Findings): string | undefined {
+  const named = fields.textAt('name', WINDOW_NAME_BYTES_MAX);
+  if (named === undefined || named.text === periodOf(windowMillis)) return undefined;
+  const { text, at } = named;
+  if (text.includes('/')) findings.mistake(at, `name must be without a /, but is ${quoted(text)}`);
+  else if (isPeriod(text)) {
+    const period = lengthInWords(windowMillis);
+    findings.mistake(
+      at,
+      `name ${quoted(text)} is a period, and the window is ${period}; choose another name`,
+    );
+  } else return text;
+  return undefined;
 }
 
 function readBurst(

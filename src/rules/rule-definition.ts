@@ -13,6 +13,8 @@ export const DEFINITIONS_MAX = 10_000;
  * room to say which.
  */
 export const DEFINITION_ID_BYTES_MAX = 96;
+/** The longest name of a window, in UTF-8 bytes: with that of its rule and a `/` between them it makes an id of the limiter. */
+export const WINDOW_NAME_BYTES_MAX = 31;
 /** The longest value, or pattern of values, of a condition or a step. */
 export const PATTERN_BYTES_MAX = 256;
 export const DOMAIN_BYTES_MAX = 128;
@@ -101,6 +103,8 @@ export type Scope =
     };
 
 export interface LimitWindow {
+  /** 1 to `WINDOW_NAME_BYTES_MAX` bytes without a `/`; absent: it is known by its period; empty: see `LIKE_ITS_RULE`. */
+  readonly name?: string;
   /** 0 (deny all) to `LIMIT_MAX`. */
   readonly limit: number;
   /** 1 to `WINDOW_MILLIS_MAX`. */
@@ -125,8 +129,8 @@ export interface RuleDefinition {
   /** -`PRIORITY_MAX` to `PRIORITY_MAX`; 0 unless it is stated. Among equal ones the more specific applies (specificity.ts). */
   readonly priority: number;
   /**
-   * 1 to `WINDOWS_MAX` of different length, shortest first: a request is granted in all of them or in none. None if
-   * `unlimited`.
+   * 1 to `WINDOWS_MAX` of different names (window-id.ts), shortest first, those of one length by name: a request is granted in
+   * all of them or in none. None if `unlimited`.
    */
   readonly windows: readonly LimitWindow[];
   readonly meter: MeterName;

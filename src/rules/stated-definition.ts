@@ -1,6 +1,7 @@
 /** A rule that a request states itself, as a rule like any other. */
 import { parseStatedRule } from '../api/stated-rule.ts';
 import type { RuleDefinition } from './rule-definition.ts';
+import { LIKE_ITS_RULE } from './window-id.ts';
 
 /** @param id as `statedRuleId` makes it */
 export function statedDefinition(id: string): RuleDefinition {
@@ -11,7 +12,7 @@ export function statedDefinition(id: string): RuleDefinition {
     scope: { kind: 'descriptors', conditions: [], key: [] },
     group: id,
     priority: 0,
-    windows: window === undefined ? [] : [window],
+    windows: window === undefined ? [] : [{ ...window, name: LIKE_ITS_RULE }],
     meter: 'slidingLog',
     cost: { otherwise: 1, endpoints: [] },
     clock: 'cluster',

@@ -5,6 +5,7 @@
 import type { Rule } from '../api/rule.ts';
 import { USER } from '../api/question.ts';
 import type { RuleDefinition } from './rule-definition.ts';
+import { LIKE_ITS_RULE } from './window-id.ts';
 
 export function definitionsOfTable(rules: readonly Rule[]): readonly RuleDefinition[] {
   return rules.map(({ id, limit, windowMillis, meter = 'slidingLog', burst, clock }, place) => ({
@@ -13,7 +14,7 @@ export function definitionsOfTable(rules: readonly Rule[]): readonly RuleDefinit
     scope: { kind: 'descriptors', conditions: [], key: [{ name: USER }] },
     group: id,
     priority: 0,
-    windows: [{ limit, windowMillis }],
+    windows: [{ name: LIKE_ITS_RULE, limit, windowMillis }],
     meter,
     ...(burst !== undefined && { burst }),
     cost: { otherwise: 1, endpoints: [] },

@@ -24,8 +24,8 @@ export function limitsInWords({ unlimited, windows }: RuleDefinition): string {
   return unlimited ? 'unlimited' : windows.map(windowInWords).join(' and ');
 }
 
-export function windowInWords({ limit, windowMillis }: LimitWindow): string {
-  return `${number(limit)} ${lengthInWords(windowMillis)}`;
+export function windowInWords({ limit, windowMillis, name }: LimitWindow): string {
+  return `${number(limit)} ${lengthInWords(windowMillis)}${name === undefined ? '' : ` (${name})`}`;
 }
 
 export function lengthInWords(windowMillis: number): string {

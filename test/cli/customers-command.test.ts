@@ -36,13 +36,13 @@ it('shows what is known, changes what is named, and takes all of it away', async
     code: 64,
     said: expect.stringMatching(/nothing is known/),
   });
-  const put = await customers('put', 'acme', '--tier', 'pro', '--override', 'mine=500:1000');
+  const put = await customers('put', 'acme', '--tier', 'pro', '--override', 'mine/hour=500:1000');
   expect(put).toMatchObject({ code: 0 });
   expect((await customers('put', 'acme', '--block')).code).toBe(0);
   expect(JSON.parse((await customers('get', 'acme')).stdout)).toMatchObject({
     customer: 'acme',
     tier: 'pro',
-    overrides: [{ rule: 'mine', limit: 500, burst: 1000 }],
+    overrides: [{ rule: 'mine/hour', limit: 500, burst: 1000 }],
     blocked: true,
   });
   expect((await customers('put', 'acme', '--tier', '', '--no-overrides', '--unblock')).code).toBe(0);
@@ -56,6 +56,6 @@ it('says what is wrong, and changes nothing', async () => {
     code: 64,
     said: expect.stringMatching(/overrides\[0\]\.rule/),
   });
-  expect((await customers('put', 'acme', '--override', 'mine')).code).not.toBe(0);
+  expect((await customers('put', 'acme', '--override', 'mine/hour')).code).not.toBe(0);
   expect((await customers('get', 'acme')).code).toBe(64);
 });

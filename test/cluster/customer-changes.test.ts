@@ -103,7 +103,9 @@ it('is decided by a tier that it had while the request was under way, whoever le
       if (answered === undefined) continue;
       const { status, body } = answered;
       const { rule, limits = [] } = body as { rule?: string; limits?: { rule: string }[] };
-      const rules = [rule ?? 'none', ...limits.map((limit) => limit.rule)];
+      const rules = [rule ?? 'none', ...limits.map((limit) => limit.rule)].map(
+        (id) => id.split('/')[0] ?? id,
+      );
       if (status === 200) decided.push({ rules, fromMillis, untilMillis: performance.now() });
     }
   };

@@ -100,12 +100,12 @@ afterAll(() => cluster.stop());
 describe('a tier', () => {
   it('decides at every node as soon as it is answered, whatever the request says', async () => {
     for (const node of NODES)
-      expect((await allow(node, { customer: 'ada', tier: 'pro' })).body.rule).toBe('pro');
+      expect((await allow(node, { customer: 'ada', tier: 'pro' })).body.rule).toBe('pro/day');
     expect((await say(1, 'PUT', '/v1/customers/ada', { tier: 'free' })).status).toBe(200);
     for (const node of NODES)
       expect((await allow(node, { customer: 'ada', tier: 'pro' })).body).toMatchObject({
         allowed: true,
-        rule: 'free',
+        rule: 'free/day',
       });
     expect(await grantsOf('ada', 9)).toBe(2);
     expect(await say(3, 'GET', '/v1/customers/ada')).toMatchObject({ status: 200, body: { tier: 'free' } });
@@ -165,7 +165,7 @@ describe('a limit of a customer of its own', () => {
     };
     const clients = [...NODES, ...NODES].map(client);
     await eventually('some are granted', () => (granted >= 12 ? true : undefined));
-    const overrides = [{ rule: 'other', limit: 10 }];
+    const overrides = [{ rule: 'other/day', limit: 10 }];
     expect((await say(1, 'PUT', '/v1/customers/kim', { overrides })).status).toBe(200);
     isLowered = true;
     await Promise.all(clients);
@@ -174,7 +174,7 @@ describe('a limit of a customer of its own', () => {
 
   it('is refused for a rule that counts by something else', async () => {
     expect(
-      await say(1, 'PUT', '/v1/customers/kim', { overrides: [{ rule: 'net', limit: 10 }] }),
+      await say(1, 'PUT', '/v1/customers/kim', { overrides: [{ rule: 'net/day', limit: 10 }] }),
     ).toMatchObject({
       status: 400,
       body: { error: { field: 'overrides[0].rule' } },
@@ -193,7 +193,7 @@ describe('a reset', () => {
 
 describe('all of it', () => {
   it('outlives its leader, and a restart of every node', async () => {
-    await say(1, 'PUT', '/v1/customers/ida', { tier: 'free', overrides: [{ rule: 'free', limit: 3 }] });
+    await say(1, 'PUT', '/v1/customers/ida', { tier: 'free', overrides: [{ rule: 'free/day', limit: 3 }] });
     await say(1, 'PUT', '/v1/customers/bad', { blocked: true });
     expect(await grantsOf('ida', 2)).toBe(2);
     const leader = await eventually('who leads', () => cluster.leaderOf(1, 'customer=ida') || undefined);

@@ -80,7 +80,9 @@ describe('a cluster with a document of rules', () => {
 
   async function remaining(key: string, rule: string): Promise<number> {
     return eventually(`how ${key} stands`, async () => {
-      const response = await fetch(url(1, `/v1/keys/${encodeURIComponent(key)}?rule=${rule}`));
+      const response = await fetch(
+        url(1, `/v1/keys/${encodeURIComponent(key)}?rule=${encodeURIComponent(rule)}`),
+      );
       const { limits } = (await response.json()) as Body;
       return response.status === 503 ? undefined : (limits?.[0]?.remaining ?? -1);
     });
@@ -99,7 +101,7 @@ describe('a cluster with a document of rules', () => {
     );
     const told: unknown = await (await fetch(url(3, '/v1/rules'))).json();
     expect(told).toMatchObject({
-      rules: [{ id: 'user' }, { id: 'user/2' }, { id: 'network' }, { id: 'dear' }],
+      rules: [{ id: 'user/hour' }, { id: 'user/day' }, { id: 'network/hour' }, { id: 'dear/hour' }],
       definitions: [{ id: 'user' }, { id: 'network' }, { id: 'dear' }],
     });
   });
@@ -117,13 +119,17 @@ describe('a cluster with a document of rules', () => {
     // Reservations that are given back a moment later may deny others: never more, and some less.
     expect(granted.length).toBeLessThanOrEqual(NETWORK_LIMIT);
     expect(granted.length).toBeGreaterThan(LIMIT - CLIENTS);
-    expect(granted[0]?.body.limits?.map(({ rule }) => rule)).toEqual(['user', 'user/2', 'network']);
+    expect(granted[0]?.body.limits?.map(({ rule }) => rule)).toEqual([
+      'user/hour',
+      'user/day',
+      'network/hour',
+    ]);
     const denied = answers.filter(({ status }) => status !== 200);
     expect(new Set(denied.map(({ status }) => status))).toEqual(new Set([429]));
     // What is charged is what was granted, under each of the limits, once all is given back.
     const timeout = WAIT_MILLIS_MAX;
     await expect
-      .poll(async () => charged(NETWORK_LIMIT, 'network', ['ip/24/64=10.1.0.0']), { timeout })
+      .poll(async () => charged(NETWORK_LIMIT, 'network/hour', ['ip/24/64=10.1.0.0']), { timeout })
       .toBe(granted.length);
     await expect
       .poll(async () => charged(LIMIT, 'user', ['user=user0', 'user=user1']), { timeout })
@@ -147,7 +153,7 @@ describe('a cluster with a document of rules', () => {
     const statuses = [];
     for (let i = 0; i < 3; i += 1) statuses.push(await ask(i, { ...dear, requestId: `dear${i}` }));
     expect(statuses.map(({ status }) => status)).toEqual([200, 200, 429]);
-    expect(statuses[2]?.body.rule).toBe('dear');
+    expect(statuses[2]?.body.rule).toBe('dear/hour');
     await expect
       .poll(async () => remaining('user=eve', 'user'), { timeout: WAIT_MILLIS_MAX })
       .toBe(LIMIT - 2);
@@ -179,9 +185,9 @@ describe('a cluster with a document of rules', () => {
     // What is not said to be kept is free again.
     const kept = told.kept.map(({ rule }) => rule);
     expect(await remaining('user=amy', 'user')).toBe(LIMIT);
-    const ofNetwork = await remaining('ip/24/64=10.8.0.0', 'network');
-    expect(ofNetwork).toBe(kept.includes('network') ? NETWORK_LIMIT - 1 : NETWORK_LIMIT);
-    expect(kept.filter((rule) => rule !== 'network')).toEqual([]);
+    const ofNetwork = await remaining('ip/24/64=10.8.0.0', 'network/hour');
+    expect(ofNetwork).toBe(kept.includes('network/hour') ? NETWORK_LIMIT - 1 : NETWORK_LIMIT);
+    expect(kept.filter((rule) => rule !== 'network/hour')).toEqual([]);
     expect(await ask(1, asked)).toMatchObject({ status: 422 });
   });
 
@@ -205,7 +211,7 @@ describe('a cluster with a document of rules', () => {
       [0, 1, 2].map(async (i) => ask(i, { descriptors, requestId: `lowered${i}` })),
     );
     expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(2);
-    expect(await remaining('ip=10.8.0.1', 'network')).toBeLessThan(NETWORK_LIMIT);
+    expect(await remaining('ip=10.8.0.1', 'network/hour')).toBeLessThan(NETWORK_LIMIT);
   });
 
   it('says of a bad document where it is wrong, and changes nothing', async () => {

@@ -72,21 +72,21 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
     expect(await ask(free, 100)).toMatchObject({
       allowed: true,
       limits: [
-        { rule: 'tier/free', remaining: 0 },
-        { rule: 'tier/free/2', remaining: 9_900 },
+        { rule: 'tier/free/minute', remaining: 0 },
+        { rule: 'tier/free/day', remaining: 9_900 },
       ],
     });
-    expect(await ask(free)).toMatchObject({ allowed: false, rule: 'tier/free' });
+    expect(await ask(free)).toMatchObject({ allowed: false, rule: 'tier/free/minute' });
     expect(await ask({ customer: 'eve', tier: 'pro' }, 1_000)).toMatchObject({ allowed: true });
     const enterprise = { customer: 'joe', tier: 'enterprise' };
-    expect(await ask(enterprise, 10_000)).toMatchObject({ allowed: true, rule: 'tier/enterprise' });
-    expect(await ask(enterprise)).toMatchObject({ allowed: false, rule: 'tier/enterprise' });
+    expect(await ask(enterprise, 10_000)).toMatchObject({ allowed: true, rule: 'tier/enterprise/minute' });
+    expect(await ask(enterprise)).toMatchObject({ allowed: false, rule: 'tier/enterprise/minute' });
   });
 
   it('are those of the endpoint besides, and the strictest decides (002-03, 002-16)', async () => {
     const reports = { customer: 'kim', tier: 'free', endpoint: '/api/v1/reports' };
-    expect(await ask(reports, 10)).toMatchObject({ allowed: true, rule: 'endpoint//api/v1/reports' });
-    expect(await ask(reports)).toMatchObject({ allowed: false, rule: 'endpoint//api/v1/reports' });
+    expect(await ask(reports, 10)).toMatchObject({ allowed: true, rule: 'endpoint//api/v1/reports/minute' });
+    expect(await ask(reports)).toMatchObject({ allowed: false, rule: 'endpoint//api/v1/reports/minute' });
     // The denial was charged to none of them.
     expect(await ask({ customer: 'kim', tier: 'free' })).toMatchObject({
       allowed: true,
@@ -96,10 +96,13 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
 
   it('are those of the customer before its tier, with its burst, and else the default', async () => {
     const customer = { customer: 'cust_enterprise_123', tier: 'enterprise' };
-    expect(await ask(customer, 1_000)).toMatchObject({ allowed: true, rule: 'customer/cust_enterprise_123' });
+    expect(await ask(customer, 1_000)).toMatchObject({
+      allowed: true,
+      rule: 'customer/cust_enterprise_123/second',
+    });
     expect(await ask({ customer: 'nobody', tier: 'gold' }, 200)).toMatchObject({
       allowed: true,
-      rule: 'default',
+      rule: 'default/second',
     });
   });
 });
@@ -121,10 +124,10 @@ describe('rules of one group', () => {
     const answers: Body[] = [];
     for (let i = 0; i < 3; i += 1) answers.push(await ask({ user: 'ada' }));
     expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false]);
-    expect(new Set(answers.map(({ rule }) => rule))).toEqual(new Set(['preferred']));
-    await expect.poll(async () => remaining('user=ada', 'trial'), { timeout }).toBe(0);
+    expect(new Set(answers.map(({ rule }) => rule))).toEqual(new Set(['preferred/hour']));
+    await expect.poll(async () => remaining('user=ada', 'trial/hour'), { timeout }).toBe(0);
     await apply(ofOneGroup(true));
-    expect(await ask({ user: 'eve' })).toMatchObject({ allowed: false, rule: 'maintenance' });
+    expect(await ask({ user: 'eve' })).toMatchObject({ allowed: false, rule: 'maintenance/hour' });
   });
 });
 
@@ -132,10 +135,10 @@ describe('keys that rules make', () => {
   it('are of several attributes, and tell how they stand (001-12, 003-01)', async () => {
     await apply('rules: [{ id: pair, key: [user, region], windows: { limit: 2, per: hour } }]');
     expect(await ask({ user: 'ada', region: 'eu' }, 2)).toMatchObject({ allowed: true });
-    expect(await ask({ user: 'ada', region: 'eu' })).toMatchObject({ allowed: false, rule: 'pair' });
+    expect(await ask({ user: 'ada', region: 'eu' })).toMatchObject({ allowed: false, rule: 'pair/hour' });
     expect(await ask({ user: 'ada', region: 'us' })).toMatchObject({ allowed: true });
     expect(await ask({ user: 'eve', region: 'eu' })).toMatchObject({ allowed: true });
-    expect(await remaining('region=us,user=ada', 'pair')).toBe(1);
+    expect(await remaining('region=us,user=ada', 'pair/hour')).toBe(1);
   });
 
   it('hold together who changes the key of an account, by address (002-19, 002-25)', async () => {
@@ -147,7 +150,7 @@ rules:
     const answers: Body[] = [];
     for (let i = 0; i < 5; i += 1) answers.push(await ask({ apiKey: `key-${i}`, ip: `10.0.0.${i}` }));
     expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
-    expect(answers.at(-1)?.rule).toBe('network');
+    expect(answers.at(-1)?.rule).toBe('network/hour');
     expect(await ask({ apiKey: 'key-5', ip: '10.0.1.0' })).toMatchObject({ allowed: true });
   });
 });
@@ -177,7 +180,7 @@ describe('one rule of a document', () => {
     await expect
       .poll(async () => change('PUT', 'of/eve', { ...rule, match: { user: 'eve' } }), { timeout })
       .toBe(200);
-    expect(await ask({ user: 'eve' }, 3)).toMatchObject({ allowed: true, rule: 'of/eve' });
+    expect(await ask({ user: 'eve' }, 3)).toMatchObject({ allowed: true, rule: 'of/eve/day' });
     const told = await fetch(`${url}/v1/rules/of%2Feve`);
     const body = (await told.json()) as { windows: { limit: number }[] };
     expect(body).toMatchObject({ id: 'of/eve', match: { user: 'eve' }, key: ['user'] });

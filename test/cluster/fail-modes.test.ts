@@ -114,7 +114,12 @@ describe('a cluster of which one node of three is left', () => {
     for (const { status, body } of await times(6, { mode: 'open', user: 'bob' })) {
       expect({ status, body }).toEqual({
         status: 200,
-        body: { allowed: true, degraded: true, rules: ['open'], rulesVersion: expect.any(Number) as unknown },
+        body: {
+          allowed: true,
+          degraded: true,
+          rules: ['open/hour'],
+          rulesVersion: expect.any(Number) as unknown,
+        },
       });
     }
   });
@@ -123,7 +128,7 @@ describe('a cluster of which one node of three is left', () => {
     const answers = await times(2 * LOCAL_LIMIT, { mode: 'local', user: 'bob' });
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(SHARE);
     for (const { status, retryAfter, body } of answers) {
-      expect(body).toMatchObject({ degraded: true, rules: ['local'], allowed: status === 200 });
+      expect(body).toMatchObject({ degraded: true, rules: ['local/hour'], allowed: status === 200 });
       expect(body).not.toHaveProperty('decided');
       if (status === 200) continue;
       expect(status).toBe(429);
@@ -138,7 +143,7 @@ describe('a cluster of which one node of three is left', () => {
     for (const [rule, count] of degraded)
       expect(metrics).toContain(`quorate_decisions_total{rule="${rule}",outcome="degraded"} ${count}`);
     const usage: unknown = await (await fetch(url('/v1/usage'))).json();
-    const row = { rule: 'open', allowed: 1, denied: 0, degraded: degraded.get('open') };
+    const row = { rule: 'open/hour', allowed: 1, denied: 0, degraded: degraded.get('open/hour') };
     expect(usage).toMatchObject({
       rules: expect.arrayContaining([expect.objectContaining(row)]) as unknown,
       history: { degraded: expect.any(Array) as unknown },

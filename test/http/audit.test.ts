@@ -29,7 +29,7 @@ describe('the audit log', () => {
     ['PUT /v1/cluster/nodes/2/drain', undefined, { action: 'nodes.drain', node: 2, isDraining: true }],
     ['DELETE /v1/cluster/nodes/2/drain', undefined, { action: 'nodes.drain', isDraining: false }],
     ['PUT /v1/cluster/nodes/2/labels', { zone: 'a' }, { action: 'nodes.label', node: 2, zone: 'a' }],
-    ['PUT /v1/cluster/version', { version: 13 }, { action: 'cluster.upgrade', version: 13 }],
+    ['PUT /v1/cluster/version', { version: 1 }, { action: 'cluster.upgrade', version: 1 }],
     ['PUT /v1/rules', { rules: [] }, { action: 'rules.put', version: 8 }],
     ['PUT /v1/rules/a/b', {}, { action: 'rules.put', rule: 'a/b' }],
     ['DELETE /v1/rules/a', undefined, { action: 'rules.delete', rule: 'a' }],

@@ -17,7 +17,7 @@ const ROUTES: readonly [ClusterChange['type'], Method, string, (object | undefin
   ['drain', 'PUT', '/v1/cluster/nodes/2/drain'],
   ['drain', 'DELETE', '/v1/cluster/nodes/2/drain'],
   ['label', 'PUT', '/v1/cluster/nodes/2/labels', { zone: 'a' }],
-  ['upgrade', 'PUT', '/v1/cluster/version', { version: 13 }],
+  ['upgrade', 'PUT', '/v1/cluster/version', { version: 1 }],
   ['rules', 'PUT', '/v1/rules', { rules }],
   ['rules', 'PUT', '/v1/rules/a', { limit: 1, windowMillis: 1_000 }],
   ['rules', 'DELETE', '/v1/rules/a'],

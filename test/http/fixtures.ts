@@ -68,7 +68,7 @@ const MADE: Readonly<Record<ClusterChange['type'], ChangeMade>> = {
   nodes: { ok: true, version: 2 },
   drain: { ok: true, version: 2 },
   label: { ok: true, version: 3 },
-  upgrade: { ok: true, version: 13 },
+  upgrade: { ok: true, version: 1 },
   rules: { ok: true, version: 8, pending: [] },
   tokens: { ok: true, version: 1, pending: [] },
 };

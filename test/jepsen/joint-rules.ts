@@ -10,7 +10,7 @@ export const LEVELS = ['high', 'low'] as const;
 export type Level = (typeof LEVELS)[number];
 
 interface Window {
-  /** Under which the limiter keeps it: of the second window of a rule, with `/2` behind. */
+  /** Under which the limiter keeps it: its rule, and its period. */
   readonly rule: string;
   readonly windowMillis: number;
   readonly high: number;
@@ -20,14 +20,14 @@ interface Window {
 /** By the descriptor that it counts by, in the order of the document. */
 const WINDOWS: Readonly<Record<string, readonly Window[]>> = {
   user: [
-    { rule: 'joint-user', windowMillis: 1_500, high: 6, low: 3 },
-    { rule: 'joint-user/2', windowMillis: 3_000, high: 9, low: 5 },
+    { rule: 'joint-user/1500ms', windowMillis: 1_500, high: 6, low: 3 },
+    { rule: 'joint-user/3000ms', windowMillis: 3_000, high: 9, low: 5 },
   ],
-  net: [{ rule: 'joint-net', windowMillis: 2_000, high: 14, low: 8 }],
-  org: [{ rule: 'joint-org', windowMillis: 2_500, high: 18, low: 11 }],
+  net: [{ rule: 'joint-net/2000ms', windowMillis: 2_000, high: 14, low: 8 }],
+  org: [{ rule: 'joint-org/2500ms', windowMillis: 2_500, high: 18, low: 11 }],
 };
 /** By name, without descriptors. */
-const NAMED: Window = { rule: 'joint-named', windowMillis: 2_000, high: 5, low: 2 };
+const NAMED: Window = { rule: 'joint-named/2000ms', windowMillis: 2_000, high: 5, low: 2 };
 
 export const WINDOW_MILLIS_MAX = Math.max(
   ...[NAMED, ...Object.values(WINDOWS).flat()].map(({ windowMillis }) => windowMillis),
@@ -42,7 +42,7 @@ export function limitsAt(level: Level): Record<string, number> {
 /** The text of a document: the rules of the single requests as they are, and those of this file at `level`. */
 export function documentAt(level: Level, single: readonly Rule[]): string {
   const byName = single.map(({ id, limit, windowMillis, clock }) => ({
-    id,
+    id: withoutWindow(id),
     named: true,
     key: 'user',
     windows: { limit, windowMillis },
@@ -52,14 +52,18 @@ export function documentAt(level: Level, single: readonly Rule[]): string {
     limit: window[level],
     windowMillis: window.windowMillis,
   });
-  const named = { id: NAMED.rule, named: true, key: 'user', windows: windowOf(NAMED) };
+  const named = { id: withoutWindow(NAMED.rule), named: true, key: 'user', windows: windowOf(NAMED) };
   const described = Object.entries(WINDOWS).map(([name, windows]) => ({
-    id: windows[0]?.rule,
+    id: `joint-${name}`,
     key: name,
     windows: windows.map(windowOf),
     clock: 'cluster',
   }));
   return JSON.stringify({ rules: [...byName, { ...named, clock: 'cluster' }, ...described] });
+}
+
+function withoutWindow(id: string): string {
+  return id.slice(0, id.lastIndexOf('/'));
 }
 
 /** What a request asks, by descriptors or for a user under the rule that is named. */

@@ -22,13 +22,14 @@ export interface WorkloadInit {
   readonly requestIdHorizonMillis: number;
 }
 
-const SHORT: Rule = { id: 'default', limit: 3, windowMillis: 1_000, clock: 'cluster' };
-const HOT: Rule = { id: 'hot', limit: 40, windowMillis: 1_000, clock: 'cluster' };
-const COSTLY: Rule = { id: 'cost', limit: 10, windowMillis: 2_000, clock: 'cluster' };
-const QUICK: Rule = { id: 'quick', limit: 1, windowMillis: 200, clock: 'cluster' };
+/** Called as the windows of the document's rules are, which come to be in their place. */
+const SHORT: Rule = { id: 'default/second', limit: 3, windowMillis: 1_000, clock: 'cluster' };
+const HOT: Rule = { id: 'hot/second', limit: 40, windowMillis: 1_000, clock: 'cluster' };
+const COSTLY: Rule = { id: 'cost/2000ms', limit: 10, windowMillis: 2_000, clock: 'cluster' };
+const QUICK: Rule = { id: 'quick/200ms', limit: 1, windowMillis: 200, clock: 'cluster' };
 /** Every request has a timestamp; some do. */
-const EVENT: Rule = { id: 'event', limit: 3, windowMillis: 1_500, clock: 'request' };
-const MIXED: Rule = { id: 'mixed', limit: 5, windowMillis: 1_000, clock: 'request' };
+const EVENT: Rule = { id: 'event/1500ms', limit: 3, windowMillis: 1_500, clock: 'request' };
+const MIXED: Rule = { id: 'mixed/second', limit: 5, windowMillis: 1_000, clock: 'request' };
 export const WORKLOAD_RULES: readonly Rule[] = [SHORT, HOT, COSTLY, QUICK, EVENT, MIXED];
 /** How often each is asked, out of ten. */
 const RULE_MIX: readonly Rule[] = [SHORT, SHORT, SHORT, HOT, COSTLY, QUICK, QUICK, EVENT, EVENT, MIXED];

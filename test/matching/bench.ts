@@ -89,7 +89,7 @@ export class Bench {
 
 export function decision(more: Partial<Decision> = {}): AllowAnswer {
   const limit = {
-    ruleId: 'net',
+    ruleId: 'net/minute',
     limit: 10,
     windowMillis: 60_000,
     remaining: 4,

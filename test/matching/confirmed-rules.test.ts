@@ -35,7 +35,7 @@ describe('a request that no rule of this node limits', () => {
     bench.book = bookOf(8, 'rules: [{ id: tenant, key: tenant, windows: { limit: 2, per: minute } }]');
     bench.requests.tick();
     expect(bench.asked.map(({ request }) => request)).toMatchObject([
-      { userId: 'tenant=acme', ruleId: 'tenant', matchedBy: 8 },
+      { userId: 'tenant=acme', ruleId: 'tenant/minute', matchedBy: 8 },
     ]);
   });
 

@@ -50,17 +50,17 @@ describe('a request of a customer', () => {
     const bench = benchOf();
     bench.ask(ADA, { requestId: 'r1' });
     const guard = { userId: 'customer=ada', version: 0 };
-    expect(bench.of('customer').request).toMatchObject({ ruleId: 'free', requestId: 'r1', guard });
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'free/minute', requestId: 'r1', guard });
     bench.of('customer').answer(changed(PRO));
     expect(bench.asked).toHaveLength(2);
     const second = bench.of('customer').request;
-    expect(second).toMatchObject({ ruleId: 'pro', requestId: 'r1', guard: { ...guard, version: 5 } });
-    bench.of('customer').answer(decision({ ruleId: 'pro' }));
-    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true, ruleId: 'pro' } } }]);
+    expect(second).toMatchObject({ ruleId: 'pro/minute', requestId: 'r1', guard: { ...guard, version: 5 } });
+    bench.of('customer').answer(decision({ ruleId: 'pro/minute' }));
+    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true, ruleId: 'pro/minute' } } }]);
     bench.ask(ADA);
-    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', guard: { version: 5 } });
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
     bench.of('customer').answer(changed({ version: 0, overrides: [], isBlocked: false }));
-    expect(bench.of('customer').request).toMatchObject({ ruleId: 'free', guard: { version: 0 } });
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'free/minute', guard: { version: 0 } });
   });
 
   it('is asked again with every tick where its record changes all the time, and not for ever', () => {
@@ -104,7 +104,7 @@ describe('a request of a customer', () => {
     // With its tier there is a limit of its own.
     expect(bench.of('ip').request.requestId).toBeDefined();
     bench.of('ip').answer(decision());
-    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', guard: { version: 5 } });
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
   });
 
   it('that another partition denies is denied by its record of now: by a tier of before it would be for ever', () => {
@@ -119,7 +119,7 @@ describe('a request of a customer', () => {
     bench.of('ip').answer(DENIED);
     expect(bench.asked.at(-1)?.request).toEqual(read);
     bench.of('customer').answer(told(PRO));
-    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', ifRemembered: true });
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', ifRemembered: true });
     bench.of('customer').answer({ kind: 'invalid', field: 'requestId', message: 'none' });
     expect(bench.told).toMatchObject([{ answer: { decision: { allowed: false } } }]);
   });
@@ -165,8 +165,8 @@ describe('a request of a customer', () => {
     bench.ask(ADA, { cost: 2 });
     expect(bench.told).toEqual([]);
     bench.of('customer').answer(told(PRO));
-    bench.of('customer').answer(decision({ ruleId: 'pro' }));
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'pro' } } }]);
+    bench.of('customer').answer(decision({ ruleId: 'pro/minute' }));
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'pro/minute' } } }]);
     bench.ask({ customer: 'bob', tier: 'free' }, { cost: 2 });
     bench.of('customer=bob').answer(told({ version: 0, overrides: [], isBlocked: false }));
     expect(bench.told[1]).toMatchObject({ answer: { kind: 'invalid', field: 'cost' } });
@@ -207,7 +207,7 @@ describe('a request of nobody in particular', () => {
 describe('what an operator says of a customer', () => {
   it('goes to its key, and this node matches by it from then on', () => {
     const bench = benchOf();
-    const answers = put(bench, [{ ruleId: 'free', limit: 1 }]);
+    const answers = put(bench, [{ ruleId: 'free/minute', limit: 1 }]);
     expect(bench.of('customer').request as unknown as CustomerRequest).toMatchObject({
       ask: 'customer',
       userId: 'customer=ada',
@@ -215,13 +215,13 @@ describe('what an operator says of a customer', () => {
     bench.of('customer').answer(told(PRO));
     expect(answers).toEqual([told(PRO)]);
     bench.ask(ADA);
-    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro', guard: { version: 5 } });
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
   });
 
   it.each([
     ['a rule that is not there', { ruleId: 'gold', limit: 1 }, 'overrides[0].rule'],
-    ['a rule that counts by something else', { ruleId: 'net', limit: 1 }, 'overrides[0].rule'],
-    ['a burst of what is no bucket', { ruleId: 'free', limit: 1, burst: 3 }, 'overrides[0].burst'],
+    ['a rule that counts by something else', { ruleId: 'net/minute', limit: 1 }, 'overrides[0].rule'],
+    ['a burst of what is no bucket', { ruleId: 'free/minute', limit: 1, burst: 3 }, 'overrides[0].burst'],
   ])('is refused for %s', (_, override, field) => {
     const bench = benchOf();
     expect(put(bench, [override])).toMatchObject([{ kind: 'invalid', field }]);

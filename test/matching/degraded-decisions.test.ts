@@ -18,7 +18,7 @@ it('says so once when it begins, and once when it has not for a while', () => {
   expect(degraded.answer(limits, 7, degraded.millisUntilAllowed(limits))).toEqual({
     kind: 'degraded',
     allowed: true,
-    ruleIds: ['a'],
+    ruleIds: ['a/hour'],
     rulesVersion: 7,
     retryAfterMillis: 0,
   });

@@ -5,7 +5,7 @@ import { Bench, bookOf, FROM, LOST } from './bench.ts';
 
 const REFUND: Refund = {
   refunded: true,
-  ruleId: 'user',
+  ruleId: 'user/minute',
   cost: 1,
   decided: { term: 1, index: 5, position: 0, timeMillis: 8 },
   rulesVersion: 7,
@@ -28,8 +28,8 @@ describe('a refund by descriptors', () => {
     ]);
     bench.of('user').answer({ kind: 'refund', refund: REFUND });
     const kept = [
-      { ruleId: 'net', userId: 'ip=10.0.0.1' },
-      { ruleId: 'all', userId: '*' },
+      { ruleId: 'net/minute', userId: 'ip=10.0.0.1' },
+      { ruleId: 'all/minute', userId: '*' },
     ];
     expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept }]);
   });
@@ -90,7 +90,7 @@ rules:
     bench.of('customer').answer({ kind: 'customer', outcome: { isDone: true, record: PRO, decided } });
     expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'customer=acme', requestId: 'r1' }]);
     bench.of('customer').answer({ kind: 'refund', refund: REFUND });
-    const kept = [{ ruleId: 'net', userId: 'ip=10.0.0.1' }];
+    const kept = [{ ruleId: 'net/minute', userId: 'ip=10.0.0.1' }];
     expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept }]);
   });
 

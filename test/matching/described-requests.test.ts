@@ -18,12 +18,12 @@ describe('a request whose limits are in one partition', () => {
     expect(bench.asked).toHaveLength(1);
     expect(bench.of('user').request).toMatchObject({
       userId: 'user=ada',
-      ruleId: 'user',
+      ruleId: 'user/minute',
       cost: 2,
       timestampMillis: 4,
       requestId: 'r1',
       matchedBy: 7,
-      further: [{ userId: 'user=ada', ruleId: 'user/2', cost: 2 }],
+      further: [{ userId: 'user=ada', ruleId: 'user/hour', cost: 2 }],
     });
     bench.of('user').answer(DENIED);
     expect(bench.told).toEqual([{ answer: DENIED, partition: 0 }]);
@@ -44,7 +44,7 @@ describe('a request whose limits are in one partition', () => {
     const { askedDigest } = bench.of('user').request;
     bench.book = bookOf(8, 'rules: [{ id: other, key: user, windows: { limit: 9, per: minute } }]');
     bench.ask({ nothing: '', user: 'ada' }, { requestId: 'r1', cost: 1 });
-    expect(bench.of('user').request).toMatchObject({ ruleId: 'other', askedDigest });
+    expect(bench.of('user').request).toMatchObject({ ruleId: 'other/minute', askedDigest });
     const others = [
       { user: 'bob', cost: 1 },
       { user: 'ada', cost: 2 },
@@ -62,26 +62,29 @@ describe('a request whose limits are in several partitions', () => {
     bench.ask({ ...FROM, endpoint: '/dear' }, { requestId: 'r1', cost: 2 });
     // Of the trial, and of the two reservations.
     expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1', 'ip=10.0.0.1', '*']);
-    expect(bench.of('ip').request).toMatchObject({ ruleId: 'net', cost: 6, requestId: 'id1' });
-    expect(bench.of('*').request).toMatchObject({ ruleId: 'all', cost: 2, requestId: 'id1' });
+    expect(bench.of('ip').request).toMatchObject({ ruleId: 'net/minute', cost: 6, requestId: 'id1' });
+    expect(bench.of('*').request).toMatchObject({ ruleId: 'all/minute', cost: 2, requestId: 'id1' });
     bench.of('ip').answer(decision());
     expect(bench.asked).toHaveLength(3);
-    bench.of('*').answer(decision({ ruleId: 'all', limit: 100, remaining: 50 }));
-    expect(bench.of('user').request).toMatchObject({ ruleId: 'user', requestId: 'r1', cost: 2 });
-    bench
-      .of('user')
-      .answer(
-        decision({ ruleId: 'user', limit: 2, remaining: 9, decided: { term: 2, index: 1, timeMillis: 1 } }),
-      );
+    bench.of('*').answer(decision({ ruleId: 'all/minute', limit: 100, remaining: 50 }));
+    expect(bench.of('user').request).toMatchObject({ ruleId: 'user/minute', requestId: 'r1', cost: 2 });
+    bench.of('user').answer(
+      decision({
+        ruleId: 'user/minute',
+        limit: 2,
+        remaining: 9,
+        decided: { term: 2, index: 1, timeMillis: 1 },
+      }),
+    );
     expect(bench.told).toMatchObject([
       {
         answer: {
           decision: {
             allowed: true,
-            ruleId: 'net',
+            ruleId: 'net/minute',
             remaining: 4,
             decided: { term: 2, index: 1 },
-            limits: [{ ruleId: 'user' }, { ruleId: 'net' }, { ruleId: 'all' }],
+            limits: [{ ruleId: 'user/minute' }, { ruleId: 'net/minute' }, { ruleId: 'all/minute' }],
           },
         },
       },
@@ -105,8 +108,8 @@ describe('a request whose limits are in several partitions', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(DENIED);
-    bench.of('*').answer(decision({ allowed: false, ruleId: 'all', retryAfterMillis: 400 }));
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all' } } }]);
+    bench.of('*').answer(decision({ allowed: false, ruleId: 'all/minute', retryAfterMillis: 400 }));
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } } }]);
     bench.ask(FROM);
     bench.of('ip').answer(GONE);
     bench.of('*').answer(DENIED);
@@ -116,10 +119,10 @@ describe('a request whose limits are in several partitions', () => {
 
   it('is denied by this node before anything is reserved, by what it leads that takes longest', () => {
     const bench = new Bench();
-    bench.denied.set('*', denialBy('all', 5)).set('user', denialBy('user', 9));
+    bench.denied.set('*', denialBy('all/minute', 5)).set('user', denialBy('user/minute', 9));
     bench.ask({ user: 'ada' });
     expect(bench.asked).toEqual([]);
-    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user' } }, partition: 1 }]);
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user/minute' } }, partition: 1 }]);
   });
 
   it('with an id is denied by this node only if it was not granted before', () => {
@@ -131,7 +134,7 @@ describe('a request whose limits are in several partitions', () => {
       { userId: 'user=ada', requestId: 'r2', ifRemembered: true },
     ]);
     expect(bench.told).toEqual([]);
-    const granted = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
+    const granted = { ...decision({ ruleId: 'user/minute' }), isRepeat: true } as AllowAnswer;
     bench.asked[0]!.answer(granted);
     bench.asked[1]!.answer({ kind: 'invalid', field: 'requestId', message: '' });
     expect(bench.told).toEqual([
@@ -173,7 +176,7 @@ describe('a request whose limits are in several partitions', () => {
       ifRemembered: true,
       matchedBy: 7,
     });
-    const first = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
+    const first = { ...decision({ ruleId: 'user/minute' }), isRepeat: true } as AllowAnswer;
     bench.of('user').answer(first);
     expect(bench.told).toEqual([{ answer: { ...first, key: 'user=ada' }, partition: 0 }]);
   });
@@ -215,7 +218,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.of('ip').answer(GONE);
     const refund = {
       refunded: true,
-      ruleId: 'all',
+      ruleId: 'all/minute',
       cost: 1,
       decided: { term: 1, index: 1, timeMillis: 1 },
       rulesVersion: 7,
@@ -230,7 +233,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.of('*').answer(LOST);
     const refund = {
       refunded: false,
-      ruleId: 'all',
+      ruleId: 'all/minute',
       cost: 0,
       decided: { term: 1, index: 1, timeMillis: 1 },
       rulesVersion: 7,
@@ -244,7 +247,7 @@ describe('a request whose limits are in several partitions', () => {
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(decision());
     bench.of('*').answer(decision());
-    const first = { ...decision({ ruleId: 'user' }), isRepeat: true } as AllowAnswer;
+    const first = { ...decision({ ruleId: 'user/minute' }), isRepeat: true } as AllowAnswer;
     bench.of('user').answer(first);
     expect(bench.refunds()).toHaveLength(2);
     expect(bench.told).toEqual([{ answer: { ...first, key: 'user=ada' }, partition: 0 }]);
@@ -256,7 +259,11 @@ describe('a rule on trial', () => {
     const bench = new Bench();
     bench.ask(FROM);
     const trial = bench.asked[0]!;
-    expect(trial.request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: 'trial', requestId: undefined });
+    expect(trial.request).toMatchObject({
+      userId: 'ip=10.0.0.1',
+      ruleId: 'trial/minute',
+      requestId: undefined,
+    });
     trial.answer(DENIED);
     bench.of('ip').answer(decision());
     bench.of('*').answer(decision());

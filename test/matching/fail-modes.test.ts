@@ -62,7 +62,7 @@ class Bench {
       degraded: new DegradedDecisions({
         takeLocal: (limits) => {
           const wait = Math.max(...limits.map(({ rule }) => this.waits.get(rule.id) ?? 0));
-          if (wait === 0) this.taken.push(limits.map(({ ruleId }) => ruleId));
+          if (wait === 0) this.taken.push(limits.map(({ rule }) => rule.id));
           return wait;
         },
         monotonicMillis,
@@ -102,7 +102,7 @@ function decision(allowed: boolean, more: Partial<Decision> = {}): AllowAnswer {
   const retryAfterMillis = allowed ? 0 : 300;
   return {
     kind: 'decision',
-    decision: { allowed, ruleId: 'a', ...standing, retryAfterMillis, decided, rulesVersion: 7, ...more },
+    decision: { allowed, ruleId: 'a/hour', ...standing, retryAfterMillis, decided, rulesVersion: 7, ...more },
   };
 }
 
@@ -115,7 +115,8 @@ const DENIED = decision(false);
 const GONE = undecided();
 const LOST = undecided('unknown_outcome', true);
 
-function degraded(allowed: boolean, ...ruleIds: string[]): object {
+function degraded(allowed: boolean, ...rules: string[]): object {
+  const ruleIds = rules.map((id) => `${id}/hour`);
   return { kind: 'degraded', allowed, ruleIds, rulesVersion: 7, retryAfterMillis: allowed ? 0 : WAIT };
 }
 

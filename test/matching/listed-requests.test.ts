@@ -25,8 +25,8 @@ descriptors:
       - { key: path, rate_limit: { unit: hour, requests_per_unit: 2 } }
       - { key: path, value: /health }
 `;
-const USER_RULE = 'edge|user';
-const IP_RULE = 'edge|ip';
+const USER_RULE = 'edge|user/minute';
+const IP_RULE = 'edge|ip/second';
 
 type List = ListedRequest['lists'][number];
 
@@ -143,7 +143,7 @@ describe('a request of lists', () => {
     const bench = new ListedBench();
     bench.askLists([listOf({ user: 'ada', path: '/dear' })]);
     expect(bench.asked.map(({ request }) => request)).toMatchObject([
-      { userId: 'user=ada', ruleId: 'edge|user|path=/dear' },
+      { userId: 'user=ada', ruleId: 'edge|user|path=/dear/hour' },
     ]);
     bench.askLists([listOf({ user: 'ada', path: '/cheap' })]);
     bench.askLists([USER], 'elsewhere');

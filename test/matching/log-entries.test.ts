@@ -12,7 +12,10 @@ rules:
   - { id: net, key: ip, windows: { limit: 2, per: minute } }
 `;
 const VERSION = 7;
-const TABLE = tableOf(VERSION, ...['user', 'net'].map((id) => ({ id, limit: 2, windowMillis: 60_000 })));
+const TABLE = tableOf(
+  VERSION,
+  ...['user/minute', 'net/minute'].map((id) => ({ id, limit: 2, windowMillis: 60_000 })),
+);
 const USER = 0;
 const NET = 1;
 
@@ -84,7 +87,7 @@ class Cluster {
 
   /** What is left of the limit of a network. */
   left(ip: string): number | undefined {
-    const [answer] = this.partitions[NET]!.ask({ ask: 'look', userId: `ip=${ip}`, ruleId: 'net' });
+    const [answer] = this.partitions[NET]!.ask({ ask: 'look', userId: `ip=${ip}`, ruleId: 'net/minute' });
     return answer?.kind === 'standing' ? answer.standing.limits[0]?.remaining : undefined;
   }
 }
@@ -98,7 +101,7 @@ function denied(
     expect(cluster.ask({ user: 'ada', ip })).toMatchObject({ decision: { allowed: true } });
   const before = cluster.entries;
   const answer = cluster.ask({ user: 'ada', ip: '10.0.0.3' }, requestId);
-  expect(answer).toMatchObject({ decision: { allowed: false, ruleId: 'user' } });
+  expect(answer).toMatchObject({ decision: { allowed: false, ruleId: 'user/minute' } });
   expect(cluster.left('10.0.0.3')).toBe(2);
   return { answer, entries: cluster.entries - before };
 }
@@ -137,7 +140,7 @@ describe('a request over two partitions that the second denies', () => {
     for (const user of ['ada', 'bob']) cluster.ask({ user, ip: '10.0.0.1' }, user);
     const before = cluster.entries;
     expect(cluster.ask({ user: 'eve', ip: '10.0.0.1' })).toMatchObject({
-      decision: { allowed: false, ruleId: 'net' },
+      decision: { allowed: false, ruleId: 'net/minute' },
     });
     expect(cluster.entries).toBe(before);
     for (const { partition } of cluster.partitions) expect(partition.waitingCount).toBe(0);
@@ -149,13 +152,13 @@ describe('a request over two partitions that the second denies', () => {
 describe('a denial that needs no entry', () => {
   it('is told by a leader alone, by the rules that found the limits, and of nothing that can never fit', () => {
     const driver = FakeDriver.leading({ table: TABLE });
-    const request = { userId: 'user=ada', ruleId: 'user', matchedBy: VERSION };
+    const request = { userId: 'user=ada', ruleId: 'user/minute', matchedBy: VERSION };
     expect(driver.partition.deniedAtOnce(request)).toBeUndefined();
-    driver.decide({ userId: 'user=ada', ruleId: 'user', cost: 2 });
+    driver.decide({ userId: 'user=ada', ruleId: 'user/minute', cost: 2 });
     expect(driver.partition.deniedAtOnce(request)).toMatchObject({ allowed: false, rulesVersion: VERSION });
     expect(driver.partition.deniedAtOnce({ ...request, cost: 3 })).toBeUndefined();
     expect(driver.partition.deniedAtOnce({ ...request, matchedBy: VERSION + 1 })).toBeUndefined();
-    driver.partition.wantRules(tableOf(VERSION + 1, { id: 'user', limit: 9, windowMillis: 60_000 }));
+    driver.partition.wantRules(tableOf(VERSION + 1, { id: 'user/minute', limit: 9, windowMillis: 60_000 }));
     driver.turn();
     // It is decided by others from now on, though they are not applied yet.
     expect(driver.partition.deniedAtOnce(request)).toBeUndefined();

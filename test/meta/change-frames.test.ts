@@ -24,7 +24,7 @@ describe('a change', () => {
     [{ type: 'drain', change: { node: 2, isDraining: true } }],
     [{ type: 'drain', change: { node: 2, isDraining: false } }],
     [{ type: 'label', change: { node: 2, zone: 'a', host: null } }],
-    [{ type: 'upgrade', change: { version: 13 } }],
+    [{ type: 'upgrade', change: { version: 1 } }],
     [{ type: 'rules', base: 5, table }],
     [{ type: 'rules', base: 5, table, definitions: '[]' }],
   ])('arrives as it was sent: %j', (change) => {

@@ -26,8 +26,8 @@ describe('a rule of a document', () => {
     expect(readRuleOfDocument({ id, body }, IN_FORCE)).toMatchObject({
       definitions: JSON.stringify(definitions),
       rules: [
-        { id: 'a', limit: 1 },
-        { id: 'b', limit: 9 },
+        { id: 'a/day', limit: 1 },
+        { id: 'b/day', limit: 9 },
       ],
     });
   });
@@ -41,7 +41,7 @@ describe('a rule of a document', () => {
   it('is taken out, unless another one replaces it', () => {
     expect(readRuleOfDocument({ id: 'b' }, IN_FORCE)).toMatchObject({
       definitions: JSON.stringify(definitionsOf([FIRST, THIRD])),
-      rules: [{ id: 'a' }],
+      rules: [{ id: 'a/day' }],
     });
     const message = "rule 'b' replaces it";
     expect(readRuleOfDocument({ id: 'a' }, IN_FORCE)).toMatchObject({ field: 'id', message });

@@ -47,10 +47,10 @@ describe('ioredis', () => {
     const answers: unknown[] = [];
     for (let i = 0; i < 4; i += 1) answers.push(await match(i % 3, '2', 'user', 'ada', 'ip', '10.1.0.1'));
     expect(answers).toEqual([
-      [1, 3, 2, 0, expect.any(Number), 'user'],
-      [1, 3, 1, 0, expect.any(Number), 'user'],
-      [1, 3, 0, expect.any(Number), expect.any(Number), 'user'],
-      [0, 3, 0, expect.any(Number), expect.any(Number), 'user'],
+      [1, 3, 2, 0, expect.any(Number), 'user/hour'],
+      [1, 3, 1, 0, expect.any(Number), 'user/hour'],
+      [1, 3, 0, expect.any(Number), expect.any(Number), 'user/hour'],
+      [0, 3, 0, expect.any(Number), expect.any(Number), 'user/hour'],
     ]);
   });
 
@@ -62,7 +62,7 @@ describe('ioredis', () => {
       ...Array.from({ length: 7 }, () => 1),
       0,
     ]);
-    expect(answers.at(-1)).toEqual([0, 7, 0, expect.any(Number), expect.any(Number), 'network']);
+    expect(answers.at(-1)).toEqual([0, 7, 0, expect.any(Number), expect.any(Number), 'network/hour']);
   });
 
   it('is charged once under one id, and refused where that is of another request', async () => {

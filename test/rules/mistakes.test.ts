@@ -72,7 +72,7 @@ describe('mistakes in rules', () => {
 - {id: ab, windows: {limit: 1, per: day}, replaces: abe}
 `;
     expect(told(text)).toEqual([
-      '3:45 there is a window of 86400000 ms already; each has its own length',
+      '3:45 there is a window per day already; two windows of one period need a name, such as name: peak',
       "4:55 rules replace each other in a circle, back to 'ab'",
       "5:8 another rule has the id 'ab'; see line 2",
       "5:53 no rule is called 'abe'; did you mean ab?",

@@ -167,6 +167,7 @@ export class AnswerChecker {
     const { userId, cost } = denied;
     // Users of both kinds are held back to their own timestamps.
     if (userId.startsWith('mixed') || userId.startsWith('event')) return denied;
+    if (group.machine.past.isNewAt(decided.index, denied, decided.timeMillis)) return denied;
     const window = groupWindowMillis(decision.windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
     const grants = grantsOf(group, ruleId, userId);
     const live = costSince(grants, decided.timeMillis - window, decided.index);

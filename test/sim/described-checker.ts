@@ -26,7 +26,7 @@ import {
 } from './described-rounds.ts';
 import { DescribedCustomers } from './described-customers.ts';
 import { DescribedLimits } from './described-limits.ts';
-import type { RulesDocument } from './documents.ts';
+import { type RulesDocument, windowIdOf } from './documents.ts';
 import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
@@ -71,7 +71,9 @@ export class DescribedChecker {
 
   isTrial({ ruleId }: AllowRequest): boolean {
     return this.#init.documents.some(({ rules }) =>
-      rules.some((rule) => rule.isShadow && rule.id === ruleId),
+      rules.some(({ id, isShadow, windows }) => {
+        return isShadow && windows.some((window) => windowIdOf(id, window) === ruleId);
+      }),
     );
   }
 
@@ -331,7 +333,9 @@ export class DescribedChecker {
 
 function wordsOfRules({ rules }: RuleTable): string {
   return JSON.stringify(
-    rules.map((rule) => [rule.id, rule.limit, rule.windowMillis, rule.clock, rule.meter ?? 'slidingLog']),
+    rules.map(({ id, of, limit, windowMillis, clock, meter = 'slidingLog' }) => {
+      return [id, of, limit, windowMillis, clock, meter];
+    }),
   );
 }
 

@@ -1,5 +1,12 @@
 /** What a document of rules means, once more: which limits a request is under by it. It shares no code with the product. */
 
+export interface DocumentWindow {
+  /** Absent: it is called by its length. Empty: like its rule. */
+  readonly name?: string;
+  readonly limit: number;
+  readonly windowMillis: number;
+}
+
 export interface DocumentRule {
   readonly id: string;
   /** Only of requests to this endpoint. */
@@ -12,8 +19,8 @@ export interface DocumentRule {
   readonly cost: number;
   /** It denies nothing. */
   readonly isShadow: boolean;
-  /** The shortest first. */
-  readonly windows: readonly { readonly limit: number; readonly windowMillis: number }[];
+  /** In the order in which they are written. */
+  readonly windows: readonly DocumentWindow[];
 }
 
 export interface RulesDocument {
@@ -48,12 +55,29 @@ export function expectedLimits(
   return rules
     .filter((rule) => rule.isShadow === isShadow && isFor(rule, descriptors))
     .flatMap(({ id, countsBy, cost: factor, windows }) =>
-      windows.map((_, i) => ({
+      inOrder(windows).map((window) => ({
         userId: countsBy === undefined ? '*' : `${countsBy}=${descriptors.get(countsBy) ?? ''}`,
-        ruleId: i === 0 ? id : `${id}/${i + 1}`,
+        ruleId: windowIdOf(id, window),
         cost: cost * factor,
       })),
     );
+}
+
+/** The lengths that documents of the simulator have, and what they are called. */
+const LENGTHS: ReadonlyMap<number, string> = new Map([
+  [1_000, 'second'],
+  [60_000, 'minute'],
+]);
+
+export function windowIdOf(ruleId: string, { name, windowMillis }: DocumentWindow): string {
+  if (name === '') return ruleId;
+  return `${ruleId}/${name ?? LENGTHS.get(windowMillis) ?? `${windowMillis}ms`}`;
+}
+
+/** The shortest first, and those of one length by what they are called. */
+export function inOrder(windows: readonly DocumentWindow[]): readonly DocumentWindow[] {
+  const called = (window: DocumentWindow): string => windowIdOf('', window);
+  return windows.toSorted((a, b) => a.windowMillis - b.windowMillis || (called(a) < called(b) ? -1 : 1));
 }
 
 function isFor({ match, tier, countsBy }: DocumentRule, descriptors: ReadonlyMap<string, string>): boolean {

@@ -1,7 +1,13 @@
 /** The documents of rules that a seed's cluster goes through, and the tables that must follow from them. */
 import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
-import type { DocumentRule, RulesDocument } from './documents.ts';
+import {
+  type DocumentRule,
+  type DocumentWindow,
+  inOrder,
+  type RulesDocument,
+  windowIdOf,
+} from './documents.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 
@@ -25,20 +31,22 @@ const KINDS: readonly Omit<DocumentRule, 'windows'>[] = [
 export function withDocuments(random: Random, drawn: Settings): Settings {
   const base: RuleTable = { ...drawn.config.rules, version: 1 };
   const [first = base] = drawn.tables;
-  const tables: RuleTable[] = [{ ...first, rules: plain(first) }];
+  const named = plain(first);
+  // What a cluster is created with knows no windows of rules.
+  const tables: RuleTable[] = [{ ...first, rules: named.map(withoutRule) }];
   const documents: RulesDocument[] = [created(tables[0])];
   let kinds = KINDS.map((kind) => ({ kind, windows: drawWindows(random), isIn: random.chance(0.8) }));
   for (let i = 0; i < DOCUMENTS; i += 1) {
     const version = tables.length + 1;
     const known = drawn.tables[i % drawn.tables.length] ?? base;
-    const options = { ...known, version, rules: plain(first) };
+    const options = { ...known, version, rules: named };
     const rules = kinds.filter(({ isIn }) => isIn).map(({ kind, windows }) => ({ ...kind, windows }));
     const document = { version, rules, text: textOf(options.rules, rules) };
     documents.push(document);
     tables.push({ ...options, rules: [...options.rules, ...rules.flatMap(limiterRules)] });
     kinds = kinds.map((one) => ({
       kind: one.kind,
-      windows: one.windows.map((window) => changed(random, window)),
+      windows: changedWindows(random, one.windows),
       isIn: random.chance(0.2) ? !one.isIn : one.isIn,
     }));
   }
@@ -54,6 +62,10 @@ export function withDocuments(random: Random, drawn: Settings): Settings {
   };
 }
 
+function withoutRule({ of: _of, ...window }: Rule): Rule {
+  return window;
+}
+
 /** What the cluster is created with is a table: its first rule is for all users, the others are asked by name. */
 function created(table: RuleTable | undefined): RulesDocument {
   const [rule] = table?.rules ?? [];
@@ -64,18 +76,19 @@ function created(table: RuleTable | undefined): RulesDocument {
     countsBy: 'user',
     cost: 1,
     isShadow: false,
-    windows: [{ limit, windowMillis }],
+    windows: [{ name: '', limit, windowMillis }],
   };
   return { version: 1, rules: [first], text: '' };
 }
 
-/** Both rules that the other users ask for by name. They count by every log, and are the same in all documents. */
+/** Both rules that the other users ask for by the ids of their windows. They count by every log, and are the same in all documents. */
 function plain({ rules }: RuleTable): readonly Rule[] {
   return ['default', 'cluster'].flatMap((id) => {
     const rule = rules.find((one) => one.id === id);
     if (rule === undefined) return [];
     const { limit, windowMillis, clock } = rule;
-    return [{ id, limit, windowMillis, clock, meter: 'slidingLog' as const }];
+    const windowId = windowIdOf(id, { limit, windowMillis });
+    return [{ id: windowId, of: id, limit, windowMillis, clock, meter: 'slidingLog' as const }];
   });
 }
 
@@ -83,25 +96,44 @@ function drawWindows(random: Random): DocumentRule['windows'] {
   const windowMillis = random.pick([250, 1_000, 5_000]);
   const first = { limit: random.pick([1, 2, 3, 10, 30]), windowMillis };
   if (random.chance(0.7)) return [first];
-  return [first, { limit: 2 * first.limit, windowMillis: 4 * windowMillis }];
+  return [first, longer(first)];
 }
 
-/** Lowered or raised; now and then another window. Which of two is the shorter stays. */
-function changed(
-  random: Random,
-  { limit, windowMillis }: DocumentRule['windows'][number],
-): DocumentRule['windows'][number] {
+function longer({ limit, windowMillis }: DocumentWindow): DocumentWindow {
+  return { limit: 2 * limit, windowMillis: Math.min(2 * WINDOW_MILLIS_MAX, 4 * windowMillis) };
+}
+
+/** Limits are lowered or raised; now and then a window comes, leaves, moves, or a named one has another length. */
+function changedWindows(random: Random, windows: DocumentRule['windows']): DocumentRule['windows'] {
+  const kept = windows.map((window) => changed(random, window));
+  const [first, ...others] = random.chance(0.3) ? kept.toReversed() : kept;
+  if (first === undefined) return kept;
+  if (others.length > 0 && random.chance(0.3)) return others;
+  if (others.length > 1 || !random.chance(0.4)) return [first, ...others];
+  const { limit, windowMillis } = first;
+  const added = random.pick<DocumentWindow>([
+    longer(first),
+    { limit: Math.max(1, Math.floor(limit / 2)), windowMillis: Math.max(50, Math.floor(windowMillis / 5)) },
+    { name: 'own', limit, windowMillis },
+  ]);
+  const isKnown = kept.some((window) => windowIdOf('', window) === windowIdOf('', added));
+  return isKnown ? kept : [added, ...kept];
+}
+
+function changed(random: Random, { name, limit, windowMillis }: DocumentWindow): DocumentWindow {
   return {
+    ...(name !== undefined && { name }),
     limit: random.chance(0.5) ? limit : Math.max(1, Math.floor(limit * random.pick([0.5, 2, 3]))),
-    windowMillis: Math.min(2 * WINDOW_MILLIS_MAX, windowMillis),
+    windowMillis: name === undefined || random.chance(0.7) ? windowMillis : random.pick([250, 2_000, 9_000]),
   };
 }
 
 function limiterRules({ id, windows }: DocumentRule): readonly Rule[] {
-  return windows.map(({ limit, windowMillis }, i) => ({
-    id: i === 0 ? id : `${id}/${i + 1}`,
-    limit,
-    windowMillis,
+  return inOrder(windows).map((window) => ({
+    id: windowIdOf(id, window),
+    of: id,
+    limit: window.limit,
+    windowMillis: window.windowMillis,
     clock: 'cluster',
     meter: 'slidingLog',
   }));
@@ -109,7 +141,7 @@ function limiterRules({ id, windows }: DocumentRule): readonly Rule[] {
 
 function textOf(named: readonly Rule[], rules: readonly DocumentRule[]): string {
   // No request has this descriptor.
-  const before = named.map(({ id, limit, windowMillis, clock }) =>
+  const before = named.map(({ of: id, limit, windowMillis, clock }) =>
     lineOf({ id, clock, key: 'nobody', group: id, windows: [{ limit, windowMillis }] }),
   );
   const behind = rules.map(({ id, match, tier, countsBy, cost, isShadow, windows }) =>

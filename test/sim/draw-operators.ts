@@ -1,4 +1,6 @@
 /** Where operators say something of keys, and of which. Few keys: their records stay, and take room. */
+import { type DocumentSettings, windowIdOf } from './documents.ts';
+import { idOfRule } from './draw-rules.ts';
 import { meterKindOf } from './naive-meters.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
@@ -27,10 +29,17 @@ export function withOperators(random: Random, drawn: Settings): Settings {
     operators: {
       meanMillis: random.pick(MEANS_MILLIS),
       keys,
-      rules: ['default', 'cluster'],
+      rules: [idOfRule(drawn, 'default'), idOfRule(drawn, 'cluster')],
       buckets,
       customers: documents === undefined ? [] : ['c0', 'c1', 'c2'],
-      customerRules: ['perCustomer', 'gold'],
+      customerRules: windowsByCustomer(documents),
     },
   };
+}
+
+/** The ids of all windows of the rules that count by customer. */
+function windowsByCustomer(documents: DocumentSettings | undefined): readonly string[] {
+  const rules = (documents?.list ?? []).flatMap((document) => document.rules);
+  const byCustomer = rules.filter(({ countsBy }) => countsBy === 'customer');
+  return [...new Set(byCustomer.flatMap(({ id, windows }) => windows.map((one) => windowIdOf(id, one))))];
 }

@@ -2,6 +2,7 @@
 import type { Timing } from '../../src/config/config.ts';
 import { groupMillisMax, PARTITION_BYTES_DEFAULT, type RuleTable } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
+import type { Settings } from './settings.ts';
 import type { Spread } from './spreads.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
@@ -62,4 +63,10 @@ function drawHorizon(random: Random, { requestDeadlineMillis }: Timing, shortest
   const least = groupMillisMax(2 * requestDeadlineMillis, DRIFT_PPM);
   const longest = Math.max(60_000, least);
   return random.chance(shortest) ? least : Math.floor(least * (longest / least) ** random.unit());
+}
+
+/** The id by which one of the two rules is asked: where there are documents, that of its window. */
+export function idOfRule({ config }: Pick<Settings, 'config'>, name: 'default' | 'cluster'): string {
+  const rule = config.rules.rules.find(({ id }) => id === name || id.startsWith(`${name}/`));
+  return rule?.id ?? name;
 }

@@ -1,5 +1,6 @@
 /** What users ask for under several limits at once: which limits, all of one partition, and what another such request may be. */
 import type { AllowRequest, FurtherLimit } from '../../src/api/request.ts';
+import { idOfRule } from './draw-rules.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 
@@ -52,8 +53,10 @@ export class JointRequests {
   #limited(request: AllowRequest): AllowRequest {
     const hasTime = request.timestampMillis !== undefined;
     // The other rule takes no timestamps.
-    const rules = hasTime ? ['default'] : ['default', 'cluster', 'cluster'];
-    const { ruleId = 'default' } = request;
+    const byRequest = idOfRule(this.#init.settings, 'default');
+    const byCluster = idOfRule(this.#init.settings, 'cluster');
+    const rules = hasTime ? [byRequest] : [byRequest, byCluster, byCluster];
+    const { ruleId = byRequest } = request;
     const further: FurtherLimit[] = [];
     const more = this.#random.pick([0, 1, 1, 1, 2, 3]);
     for (let i = 0; i < TRIES_MAX && further.length < more; i += 1) {

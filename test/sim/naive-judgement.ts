@@ -9,6 +9,7 @@ import type { LimitStanding } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Asked } from './id-ledger.ts';
 import { wordsOfRecord } from './naive-record.ts';
+import { heardOf, type Inherited, inheritedOf, newestHeard } from './naive-inheritance.ts';
 import { capacityOf, newestOf, reachMillisOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
 
 /** What is known of a key by one meter of a rule. */
@@ -20,10 +21,18 @@ export interface KnownByMeter {
   readonly evictedThroughMillis: number;
   /** What its meter remembers; undefined if nothing is known of it. */
   readonly runs: readonly Run[] | undefined;
+  /** When it was granted something last, in group time, or later: see `naive-keys.ts`. */
+  readonly madeMillis: number | undefined;
 }
 
 /** What a decision depends on. */
 export interface Known extends KnownByMeter {
+  /** When its window came into force. */
+  readonly sinceMillis: number;
+  /** How long a grant counts at most, for any key. */
+  readonly reachMillis: number;
+  /** The other windows of its rule, in the order of their ids, by all meters that they had. */
+  readonly others: readonly (readonly KnownByMeter[])[];
   readonly nearEpochMillis: number;
   /** By the meters that the rule had before: what they remember counts on top. */
   readonly retired: readonly KnownByMeter[];
@@ -46,6 +55,7 @@ export interface Judged {
   readonly live: number;
   /** How long after that time something counts of what meters of before granted. */
   readonly retiredMillis: number;
+  readonly inherited: Inherited | undefined;
   readonly isHeld: boolean;
   readonly fits: boolean;
 }
@@ -59,7 +69,8 @@ export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
   const forgottenMillis = Math.max(...meters.map((one) => forgottenOf(one, askedMillis, nearEpochMillis)));
   // A key's time never runs back.
   const newest = meters.map(({ runs }) => (runs === undefined ? -Infinity : newestOf(runs)));
-  const timeMillis = Math.max(askedMillis, ...newest, forgottenMillis);
+  const heard = heardOf(known, nowMillis);
+  const timeMillis = Math.max(askedMillis, ...newest, forgottenMillis, newestHeard(heard));
   const isHeld = timeMillis > askedMillis && (!isEvent || askedMillis < forgottenMillis);
   let live = spentAt(rule, known.runs ?? [], { timeMillis, windowMillis });
   let retiredMillis = 0;
@@ -68,8 +79,10 @@ export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
     live += spentAt(before, runs, at);
     retiredMillis = Math.max(retiredMillis, waitUntil(before, runs, at, 0));
   }
+  const inherited = inheritedOf(known, heard, { timeMillis, windowMillis }, live);
+  live += inherited?.cost ?? 0;
   const fits = !isHeld && live + asked.cost <= capacityOf(rule);
-  return { isEvent, askedMillis, timeMillis, windowMillis, live, retiredMillis, isHeld, fits };
+  return { isEvent, askedMillis, timeMillis, windowMillis, live, retiredMillis, inherited, isHeld, fits };
 }
 
 /** Something may have been forgotten of an unknown key, and of one that is known from a far epoch alone. */
@@ -83,8 +96,11 @@ function forgottenOf(
   return isFar && overlaps ? evictedThroughMillis : -Infinity;
 }
 
-export function denialOf({ rule, runs = [] }: Known, judged: Judged, cost: number, place: Place): Decision {
-  const { askedMillis, timeMillis, live, retiredMillis, isHeld, fits } = judged;
+export function denialOf({ rule, ...known }: Known, judged: Judged, cost: number, place: Place): Decision {
+  const { askedMillis, timeMillis, live, inherited, isHeld, fits } = judged;
+  const runs = inherited?.runs ?? known.runs ?? [];
+  const isOther = inherited !== undefined && inherited.runs === undefined;
+  const retiredMillis = Math.max(judged.retiredMillis, isOther ? inherited.emptyMillis : 0);
   const capacity = capacityOf(rule);
   // Other limits may deny what fits here, and whoever looks is told this too.
   const wait = fits ? 0 : Math.max(waitUntil(rule, runs, judged, capacity - cost), retiredMillis);

@@ -5,6 +5,7 @@ import type { Entry } from '../../raft/types.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Asked } from './id-ledger.ts';
 import type { Judged, Known } from './naive-judgement.ts';
+import { runsWith } from './naive-inheritance.ts';
 import { afterJudged, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './naive-keys.ts';
 import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run } from './naive-meters.ts';
 import type { NaivePast } from './naive-past.ts';
@@ -53,7 +54,7 @@ export class NaiveKept {
     const { rule, groupWindowMillis } = known;
     const runs = afterJudged({ rule, groupWindowMillis, runs: before }, judged, cost);
     if (key === undefined) {
-      key = { userId, madeMillis: 0, sinceIndex: 0, runs: [] };
+      key = { userId, madeMillis: 0, made: [], sinceIndex: 0, runs: [] };
       keys.keys.set(userId, key);
     }
     if (before === undefined) {
@@ -67,19 +68,24 @@ export class NaiveKept {
     }
     this.#tally.bytes += bytesOf(rule, runs);
     const { nearEpochMillis } = this.#past;
-    const keptMillis = keptAfterMillis(keys, { before, judged, nearEpochMillis });
+    const brought = runsWith(judged.inherited, { rule, groupWindowMillis, runs: before }, judged);
+    const keptMillis = keptAfterMillis(keys, { before: brought, judged, nearEpochMillis });
     key.madeMillis = Math.max(key.madeMillis, entry.timeMillis + keptMillis);
+    key.made.push({ index: entry.index, value: key.madeMillis });
     key.runs.push({ index: entry.index, value: runs });
     this.#tally.count(keyItem(keys, key, runs), 1);
     if (judged.isEvent && !keys.state.isEventTimed) this.#setRule(keys, { isEventTimed: true }, entry.index);
     return runs;
   }
 
-  changeRules(table: RuleTable, { index }: Entry): void {
+  changeRules(table: RuleTable, { index, timeMillis }: Entry): void {
+    const since = new Map<string, number>();
+    for (const { state } of this.#rules) if (state.isActive) since.set(state.rule.id, state.sinceMillis);
     // Out of force a rule still says what its grants count by, as long as clocks of today make of that.
     for (const keys of this.#rules) {
-      const { rule } = keys.state;
-      const outOfForce = { ...inForceFrom(index, { rule, table, before: keys.state }), isActive: false };
+      const { rule, sinceMillis } = keys.state;
+      const followed = inForceFrom(index, { rule, table, before: keys.state, sinceMillis });
+      const outOfForce = { ...followed, isActive: false };
       this.#setRule(keys, outOfForce, index);
     }
     for (const rule of table.rules) {
@@ -87,7 +93,8 @@ export class NaiveKept {
       let keys = this.#rules.find(
         ({ state }) => state.rule.id === rule.id && meterKindOf(state.rule) === kind,
       );
-      const inForce = inForceFrom(index, { rule, table, before: keys?.state });
+      const sinceMillis = since.get(rule.id) ?? timeMillis + 1;
+      const inForce = inForceFrom(index, { rule, table, before: keys?.state, sinceMillis });
       if (keys === undefined) {
         const state = { ...inForce, isEventTimed: false, evictedThroughMillis: 0 };
         keys = { state, states: [], keys: new Map(), order: [] };

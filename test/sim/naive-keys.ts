@@ -2,6 +2,7 @@
 import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Asked } from './id-ledger.ts';
+import { runsWith } from './naive-inheritance.ts';
 import type { Judged, Known } from './naive-judgement.ts';
 import { afterGrant, bytesOf, idleAt, newestOf, reachMillisOf, type Run } from './naive-meters.ts';
 import type { Key, KeysOfRule, RuleState } from './naive-state.ts';
@@ -24,19 +25,27 @@ export function inForceFrom(
     rule,
     table,
     before,
-  }: { readonly rule: Rule; readonly table: RuleTable; readonly before: RuleState | undefined },
+    sinceMillis,
+  }: {
+    readonly rule: Rule;
+    readonly table: RuleTable;
+    readonly before: RuleState | undefined;
+    readonly sinceMillis: number;
+  },
 ): Omit<RuleState, 'isEventTimed' | 'evictedThroughMillis'> {
   const windowMillis = groupWindowMillis(rule.windowMillis, table.clockDriftPpm);
   const isSame = before !== undefined && JSON.stringify(before.rule) === JSON.stringify(rule);
   const ruledIndex = isSame ? before.ruledIndex : index;
-  return { rule, groupWindowMillis: windowMillis, isActive: true, ruledIndex };
+  return { rule, groupWindowMillis: windowMillis, isActive: true, ruledIndex, sinceMillis };
 }
 
 export function afterJudged(
-  { rule, groupWindowMillis: keptMillis, runs = [] }: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
-  { timeMillis, windowMillis }: Judged,
+  known: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
+  { timeMillis, windowMillis, inherited }: Judged,
   cost: number,
 ): readonly Run[] {
+  const { rule, groupWindowMillis: keptMillis } = known;
+  const runs = runsWith(inherited, known, { timeMillis, windowMillis }) ?? [];
   return afterGrant(rule, runs, { timeMillis, windowMillis, cost, keptMillis });
 }
 

@@ -2,11 +2,12 @@
  * All that the naive limiter has ever known, from which entry on: its rules, their keys, and the time. The limiter adds to it,
  * and asks it as of any entry; it decides nothing.
  */
+import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { Asked } from './id-ledger.ts';
 import { denialOf, judge, type Known } from './naive-judgement.ts';
-import { meterKindOf, waitUntil } from './naive-meters.ts';
+import { meterKindOf, reachMillisOf, waitUntil } from './naive-meters.ts';
 import { ruleOfKey } from './naive-record.ts';
 import type { NaiveRecords } from './naive-records.ts';
 import { type KeysOfRule, resolved, type Since, valueAt } from './naive-state.ts';
@@ -48,15 +49,36 @@ export class NaivePast {
   knownAt(asked: Asked, index: number): Known | undefined {
     const active = this.activeAt(asked.rule, index);
     if (active === undefined) return undefined;
-    const record = this.records.at(asked.userId, index);
-    const byMeter = (this.rules.get(active.state.rule.id) ?? []).flatMap((keys) => {
-      const state = valueAt(keys.states, index);
-      const runs = valueAt(keys.keys.get(asked.userId)?.runs ?? [], index);
-      return state === undefined ? [] : [{ ...state, rule: ruleOfKey(state.rule, record), keys, runs }];
-    });
+    const byMeter = this.#byMeter(active.state.rule.id, asked.userId, index);
     const [known] = byMeter.filter(({ keys }) => keys === active);
     const retired = byMeter.filter(({ keys }) => keys !== active);
-    return known && { ...known, retired, nearEpochMillis: this.nearEpochMillis };
+    const state = valueAt(active.states, index);
+    if (known === undefined || state === undefined) return undefined;
+    const reachMillis = reachMillisOf(state.rule, state.groupWindowMillis);
+    const others = this.#windowsBeside(known.rule).map((id) => this.#byMeter(id, asked.userId, index));
+    return { ...known, retired, reachMillis, others, nearEpochMillis: this.nearEpochMillis };
+  }
+
+  /** What each meter that this rule had and still is known remembers of a key. */
+  #byMeter(ruleId: string, userId: string, index: number) {
+    const record = this.records.at(userId, index);
+    return (this.rules.get(ruleId) ?? []).flatMap((keys) => {
+      const state = valueAt(keys.states, index);
+      const key = keys.keys.get(userId);
+      const runs = valueAt(key?.runs ?? [], index);
+      const madeMillis = valueAt(key?.made ?? [], index);
+      if (state === undefined) return [];
+      return [{ ...state, rule: ruleOfKey(state.rule, record), keys, runs, madeMillis }];
+    });
+  }
+
+  /** The ids of the other windows of its rule, there ever were. */
+  #windowsBeside({ id, of = id }: Rule): readonly string[] {
+    const beside = [...this.rules].filter(([other, [keys]]) => {
+      const { rule } = keys?.state ?? {};
+      return other !== id && (rule?.of ?? other) === of;
+    });
+    return beside.map(([other]) => other).toSorted();
   }
 
   isKnownAt(index: number, asked: Asked): boolean {
@@ -71,12 +93,20 @@ export class NaivePast {
     const waits = [known, ...known.retired].map(({ rule, groupWindowMillis: windowMillis, runs = [] }) =>
       waitUntil(rule, runs, { timeMillis, windowMillis }, 0),
     );
-    return Math.max(...waits);
+    const { inherited } = judge(known, { ...asked, timestampMillis: undefined }, timeMillis);
+    return Math.max(...waits, inherited?.emptyMillis ?? 0);
   }
 
   /** Nothing but a log of every millisecond ever kept the grants of this rule. */
   isPlainLog(ruleId: string): boolean {
     return (this.rules.get(ruleId) ?? []).every(({ state }) => meterKindOf(state.rule) === 'slidingLog');
+  }
+
+  /** Something that other windows granted may count in this one: what it brought along is out after another window. */
+  isNewAt(index: number, asked: Asked, timeMillis: number): boolean {
+    const known = this.knownAt(asked, index);
+    if (known === undefined || known.others.length === 0) return false;
+    return timeMillis < known.sinceMillis + 2 * known.groupWindowMillis;
   }
 
   /** How a user stands there under a rule, as whoever asks for one more is told; undefined if there is no such rule. */

@@ -21,6 +21,8 @@ export function valueAt<T>(versions: readonly Since<T>[], index: number): T | un
 export interface Key {
   readonly userId: string;
   madeMillis: number;
+  /** The same as of any entry. */
+  readonly made: Since<number>[];
   /** The entry since which it is known; of a bucket, since which it has its limit. */
   sinceIndex: number;
   /** Undefined when it was forgotten. */

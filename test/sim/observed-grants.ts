@@ -68,11 +68,13 @@ export class ObservedGrants {
     const { tables } = this.#world.settings;
     for (const [key, all] of this.#observed) {
       const grants = all.filter(({ id }) => !this.#givenBack.has(id));
-      const ruleId = key.slice(0, key.indexOf('/'));
+      // Users have none in their names.
+      const end = key.lastIndexOf('/');
+      const ruleId = key.slice(0, end);
       const rules = tables.flatMap((table) => table.rules.filter((rule) => rule.id === ruleId));
       // Others promise nothing for a rolling window alone.
       if (!rules.every(({ meter = 'slidingLog' }) => meter === 'slidingLog')) continue;
-      if (this.#reset.has(key.slice(key.indexOf('/') + 1))) continue;
+      if (this.#reset.has(key.slice(end + 1))) continue;
       const limit = Math.max(this.#ownLimits.get(key) ?? 0, ...rules.map((rule) => rule.limit));
       const windowMillis = Math.min(...rules.map((rule) => rule.windowMillis));
       const found = findOverGrant(grants, limit, windowMillis - this.#world.gainedMillis());

@@ -3,6 +3,7 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../../src/limiter/rules.ts';
 import { JointRequests } from './joint-requests.ts';
 import { capacityOf } from './naive-meters.ts';
+import { idOfRule } from './draw-rules.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
 
@@ -30,8 +31,13 @@ export class Requests {
   readonly #shared = new Set<string>();
   readonly #joint: JointRequests;
 
+  readonly #default: string;
+  readonly #cluster: string;
+
   constructor(init: RequestsInit) {
     this.#init = init;
+    this.#default = idOfRule(init.settings, 'default');
+    this.#cluster = idOfRule(init.settings, 'cluster');
     this.#random = init.random;
     this.#joint = new JointRequests({ ...init, costOf: (ruleId) => this.#maybeCost(ruleId) });
   }
@@ -69,7 +75,7 @@ export class Requests {
     const named = ruleId === undefined ? {} : { ruleId };
     this.#shared.add(first.requestId ?? '');
     // A time of 0 is a time; to have none is something else.
-    const mayBeTimed = hasTime || (ruleId !== 'cluster' && !first.userId.startsWith('user'));
+    const mayBeTimed = hasTime || (ruleId !== this.#cluster && !first.userId.startsWith('user'));
     switch (
       random.pick(mayBeTimed ? ['cost', 'rule', 'time', 'zero', 'user'] : ['cost', 'rule', 'user', 'user'])
     ) {
@@ -80,8 +86,8 @@ export class Requests {
       case 'cost':
         return { ...first, ...named, cost: first.cost === 2 ? 1 : 2 };
       case 'rule':
-        if (hasTime) return ruleId === undefined ? { ...first, ruleId: 'default' } : first;
-        return { ...first, ruleId: ruleId === 'cluster' ? 'default' : 'cluster' };
+        if (hasTime) return ruleId === undefined ? { ...first, ruleId: this.#default } : first;
+        return { ...first, ruleId: ruleId === this.#cluster ? this.#default : this.#cluster };
       default:
         return { ...first, ...named, timestampMillis: Math.abs((first.timestampMillis ?? 0) - 1) };
     }
@@ -107,15 +113,15 @@ export class Requests {
     return {
       userId,
       ...(rule !== undefined && { ruleId: rule }),
-      ...this.#maybeCost(rule ?? 'default'),
+      ...this.#maybeCost(rule ?? this.#default),
       ...(hasTime && { timestampMillis: this.#timestamp(userId) }),
       ...(random.chance(withId) && { requestId: this.newId() }),
     };
   }
 
   /** Users know which rules there are, or most of them do. */
-  #rule(): 'default' | 'cluster' | undefined {
-    const rule = this.#random.pick([undefined, 'default', 'cluster', 'cluster'] as const);
+  #rule(): string | undefined {
+    const rule = this.#random.pick([undefined, this.#default, this.#cluster, this.#cluster]);
     const isThere = rule === undefined || this.#inForce.rules.some(({ id }) => id === rule);
     return isThere || this.#random.chance(MISTAKEN) ? rule : undefined;
   }

@@ -25,10 +25,29 @@ function textOf(item: StateItem): string {
       return `state ${version} ${createdMillis} ${changedMillis} ${droppedThroughMillis} ${sweepTable} ${sweepSlot} ${bytes}`;
     }
     case 'rule': {
-      const { rule, groupWindowMillis, isActive, isEventTimed, evictedThroughMillis, ruledIndex } = item;
-      const { id, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue } = rule;
+      const {
+        rule,
+        groupWindowMillis,
+        isActive,
+        isEventTimed,
+        evictedThroughMillis,
+        ruledIndex,
+        sinceMillis,
+      } = item;
+      const {
+        id,
+        of = '',
+        limit,
+        windowMillis,
+        clock,
+        meter,
+        granularityMillis,
+        calendar,
+        burst,
+        queue,
+      } = rule;
       const byMeter = [meter, granularityMillis, calendar, burst, queue].join();
-      return `rule ${id} ${limit} ${windowMillis} ${clock} ${byMeter} ${groupWindowMillis} ${isActive} ${isEventTimed} ${evictedThroughMillis} ${ruledIndex}`;
+      return `rule ${id} ${of} ${limit} ${windowMillis} ${clock} ${byMeter} ${groupWindowMillis} ${isActive} ${isEventTimed} ${evictedThroughMillis} ${ruledIndex} ${sinceMillis}`;
     }
     case 'key': {
       let text = `key ${item.ruleId} ${item.userId} ${item.madeMillis}`;

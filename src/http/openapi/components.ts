@@ -110,6 +110,7 @@ const REQUESTS = {
     ...asked(
       {
         id: text(RULE_ID_BYTES_MAX),
+        of: text(RULE_ID_BYTES_MAX, 'the rule that it is a window of'),
         limit: integer(0, LIMIT_MAX),
         windowMillis: integer(1, WINDOW_MILLIS_MAX),
         clock: oneOf(RULE_CLOCKS),

@@ -5,7 +5,8 @@
  */
 
 import type { Rule } from '../../api/rule.ts';
-import { Judgement, type Question } from '../judge.ts';
+import { Judgement } from '../judge.ts';
+import type { Question } from '../question.ts';
 import type { DecidedAt } from '../decisions-without-limit.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 import { KeyTable } from '../state/key-table.ts';

@@ -156,6 +156,21 @@ export class SlidingLogs implements Meter {
     this.#rows.words(slot)[this.#rows.at(slot) + SPENT]! += taken;
   }
 
+  /** How many runs are newer than `horizonMillis`. */
+  countAfter(slot: number, horizonMillis: number): number {
+    const log = this.open(slot, this.#log);
+    return log.count - log.firstLive(horizonMillis);
+  }
+
+  /** The same runs, oldest first. */
+  runsAfter(slot: number, horizonMillis: number): readonly KeyRun[] {
+    const log = this.open(slot, this.#log);
+    const first = log.firstLive(horizonMillis);
+    return Array.from({ length: log.count - first }, (_, i) => {
+      return { timeMillis: log.millis(first + i), cost: log.cost(first + i) };
+    });
+  }
+
   view(): LogView {
     return new LogView(this);
   }
@@ -165,15 +180,14 @@ export class SlidingLogs implements Meter {
   }
 
   inspect(slot: number): readonly KeyRun[] {
-    const log = this.open(slot, this.#log);
-    return Array.from({ length: log.count }, (_, i) => ({ timeMillis: log.millis(i), cost: log.cost(i) }));
+    return this.runsAfter(slot, -Infinity);
   }
 
   /**
    * Records a grant and forgets what is outside the window at `t`. Amortised O(1).
    *
    * @param t milliseconds, not before the newest grant
-   * @param cost >= 1; 0 where a snapshot tells of a run that was taken back
+   * @param cost >= 1; 0 where a snapshot, or another log, tells of a run that was taken back
    * @param keptMillis 1 .. `LOG_WINDOW_MILLIS_MAX`; the longest window anybody will still ask about
    */
   record(slot: number, t: number, cost: number, keptMillis: number): void {

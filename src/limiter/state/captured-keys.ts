@@ -40,6 +40,7 @@ export class CapturedKeys implements SlotWatcher {
   readonly eventTimed: boolean;
   readonly evictedThroughMillis: number;
   readonly ruledIndex: number;
+  readonly sinceMillis: number;
   readonly size: number;
   readonly #table: KeyTable;
   /** 1 + the address of the copy of each slot, page by page; 0: there is none. */
@@ -59,6 +60,7 @@ export class CapturedKeys implements SlotWatcher {
     this.eventTimed = table.eventTimed;
     this.evictedThroughMillis = table.evictedThroughMillis;
     this.ruledIndex = table.ruledIndex;
+    this.sinceMillis = table.sinceMillis;
     this.size = table.size;
     this.#table = table;
     this.#open = new KeyView(table.meter.view());

@@ -33,6 +33,7 @@ export type StateItem =
       readonly isEventTimed: boolean;
       readonly evictedThroughMillis: number;
       readonly ruledIndex: number;
+      readonly sinceMillis: number;
     }
   | {
       readonly kind: 'key';
@@ -84,6 +85,7 @@ export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
       isEventTimed: keys.eventTimed,
       evictedThroughMillis: keys.evictedThroughMillis,
       ruledIndex: keys.ruledIndex,
+      sinceMillis: keys.sinceMillis,
     };
     yield* keysOf(keys, state.name);
   }

@@ -5,14 +5,18 @@
 
 import { capacityOf, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { type MeterKind, meterKindOf, meterOf, reachMillisOf } from '../meters/meter-of.ts';
-import type { Demand, Meter } from '../meters/meter.ts';
+import type { Demand, KeyRun, Meter } from '../meters/meter.ts';
+import { SlidingLogs } from '../meters/sliding-logs.ts';
+import { assert } from '../assert.ts';
+import type { AppliedPosition } from '../decision.ts';
 import { areSameRule } from '../rule-form.ts';
 import { statedRule } from '../stated-rules.ts';
 import { Keys } from './keys.ts';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS, LostHistory } from './lost-history.ts';
+import type { Inherited, Sibling } from './inheritance.ts';
 import type { GrantView } from './remembered-grant.ts';
 import { NONE } from './rows.ts';
-import type { StateSize } from './state-size.ts';
+import { RUN_BYTES, type StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
 
 /**
@@ -72,6 +76,10 @@ export class KeyTable {
   active = true;
   /** Of the same rule id, under other meters: what they were granted counts on top, until it is out. */
   retired: readonly KeyTable[];
+  /** The other windows of its rule, in force or not. */
+  siblings: readonly Sibling[] = [];
+  /** The first group time after its window came into force last, whatever meters it had since. What is stamped so was granted by it, too. */
+  sinceMillis = 0;
   /** It is part of the state. The keys of a stated rule are not before its first grant. */
   isKept = false;
   /** The id of its rule states the rule. */
@@ -196,6 +204,51 @@ export class KeyTable {
     return this.meter.idleAtMillis(slot, this.effectiveWindowMillis, rule);
   }
 
+  /** Nothing was granted here to the key in `slot` (or `NONE`) since the window came into force, and other windows may know of it. */
+  isNewTo(slot: number): boolean {
+    if (this.siblings.length === 0) return false;
+    return slot === NONE || this.keys.madeMillisAt(slot) < this.sinceMillis;
+  }
+
+  /**
+   * The slot of a key in `sibling`, if what that knows is news here; else `NONE`. It is not where this window may have forgotten the
+   * key since it came into force: then it knew all of it.
+   */
+  slotToInherit(sibling: KeyTable, name: TextBytes, groupMillis: number): number {
+    const slot = sibling.keys.find(name);
+    if (slot === NONE || groupMillis < this.sinceMillis + this.#reachMillis) return slot;
+    return sibling.keys.madeMillisAt(slot) < this.sinceMillis ? slot : NONE;
+  }
+
+  /** What `grant` adds to the size of the state, but for a new key; with what that brings along. */
+  bytesToGrant(slot: number, demand: Demand, inherited: Inherited | undefined): number {
+    const runs = inherited?.runs ?? [];
+    if (runs.length === 0) return this.meter.bytesToGrant(slot, demand);
+    const horizonMillis = demand.t - demand.keptMillis;
+    const before = slot === NONE ? 0 : logOf(this).countAfter(slot, -Infinity);
+    let after = slot === NONE ? 0 : logOf(this).countAfter(slot, horizonMillis);
+    let newestMillis = -Infinity;
+    for (const { keys, slot: at, afterMillis } of runs) {
+      after += logOf(keys).countAfter(at, Math.max(afterMillis, horizonMillis));
+      newestMillis = keys.meter.newestMillis(at);
+    }
+    return Math.max(0, after - before + (newestMillis === demand.t ? 0 : 1)) * RUN_BYTES;
+  }
+
+  /**
+   * Records what a key brings along, before it is granted anything. What was inherited no refund gives back.
+   *
+   * @param brought by `broughtBy`, before anything else was recorded
+   */
+  inherit(inherited: Inherited, brought: readonly KeyRun[], name: TextBytes, at: AppliedPosition): void {
+    const { timeMillis, index } = at;
+    const slot = inherited.slot === NONE ? this.add(name, timeMillis, index) : inherited.slot;
+    this.watcher?.beforeChange(slot);
+    this.keys.setMadeMillis(slot, Math.max(timeMillis, this.keys.madeMillisAt(slot)));
+    if (brought.length === 0) this.meter.grant(slot, inherited);
+    for (const run of brought) logOf(this).record(slot, run.timeMillis, run.cost, inherited.keptMillis);
+  }
+
   /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
   add(name: TextBytes, madeMillis: number, sinceIndex: number): number {
     this.meter.add();
@@ -247,6 +300,21 @@ export class KeyTable {
     this.watcher?.beforeChange(slot);
     this.keys.setSinceIndex(slot, index);
   }
+}
+
+/** The runs that a key brings along; none where it counts as granted now. */
+export function broughtBy({ runs, t, keptMillis }: Inherited): readonly KeyRun[] {
+  return runs.flatMap(({ keys, slot, afterMillis, costAtOnce }) => {
+    const isKept = costAtOnce > 0 && afterMillis > t - keptMillis;
+    const atOnce = isKept ? [{ timeMillis: afterMillis, cost: costAtOnce }] : [];
+    return [...atOnce, ...logOf(keys).runsAfter(slot, Math.max(afterMillis, t - keptMillis))];
+  });
+}
+
+/** Of a table whose kind is known to be that. */
+function logOf({ meter }: KeyTable): SlidingLogs {
+  assert(meter instanceof SlidingLogs, 'runs are those of a log');
+  return meter;
 }
 
 /** How many of them are of rules that requests stated; those of rules that were removed are no callers' to choose. */

@@ -13,13 +13,15 @@ import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts
 import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 import { CustomerTable, ruleFor } from './customer-table.ts';
 import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
-import { KeyTable, statedCount } from './key-table.ts';
+import { type Inherited, linkSiblings } from './inheritance.ts';
+import { broughtBy, KeyTable, statedCount } from './key-table.ts';
 import { LostHistory } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
 import { RequestKey } from './request-key.ts';
 import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
+import { tablesUnder } from './rule-change.ts';
 import { TextBytes } from './text-bytes.ts';
 
 /** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
@@ -32,6 +34,7 @@ interface Wanted extends Demand {
   readonly keys: KeyTable;
   /** Of a key in `keys`; `NONE` for a new one. */
   readonly slot: number;
+  readonly inherited: Inherited | undefined;
 }
 
 export class LimiterState {
@@ -90,6 +93,7 @@ export class LimiterState {
       else this.#retiredOf.set(id, [...(this.#retiredOf.get(id) ?? []), keys]);
     }
     for (const [id, keys] of this.#tableOf) keys.retired = this.#retiredOf.get(id) ?? [];
+    linkSiblings(this.keyTables);
   }
 
   addTable(rule: Rule, windowMillis: number): KeyTable {
@@ -123,6 +127,11 @@ export class LimiterState {
     if (!keys.isKept) this.#kept(keys);
   }
 
+  /** Records what the key that was looked up brings into a window, before it is granted anything there. */
+  inherit(inherited: Inherited, brought = broughtBy(inherited)): void {
+    inherited.keys.inherit(inherited, brought, this.name, this.applied);
+  }
+
   /** Of the rules in force; 0 before the first. */
   get rulesVersion(): number {
     return this.table?.version ?? 0;
@@ -134,27 +143,7 @@ export class LimiterState {
     if (this.table === undefined) this.createdMillis = timeMillis;
     this.changedMillis = timeMillis;
     this.table = table;
-    const inForce = new Map(table.rules.map((rule) => [rule.id, rule]));
-    const isKept = new Set<Rule>();
-    for (const keys of this.keyTables) {
-      const rule = inForce.get(keys.rule.id) ?? statedRule(keys.rule.id);
-      keys.active = rule !== undefined && keys.keeps(rule);
-      // Out of force its own rule stays what its grants count by; and clocks drift all the same.
-      const followed = rule !== undefined && keys.active ? rule : keys.rule;
-      keys.follow(followed, effectiveWindowMillis(followed, table.clockDriftPpm), this.applied.index);
-      if (keys.active) isKept.add(followed);
-    }
-    for (const rule of table.rules) {
-      if (isKept.has(rule)) continue;
-      const keys = this.addTable(rule, effectiveWindowMillis(rule, table.clockDriftPpm));
-      keys.evictedThroughMillis = this.droppedThroughMillis;
-      // What was granted under its id before was granted by another rule, if any.
-      keys.ruledIndex = this.applied.index;
-    }
-    // A rule that left without ever granting takes nothing with it; any other keeps what it granted.
-    this.keyTables = this.keyTables.filter(
-      (keys) => keys.active || keys.size > 0 || keys.evictedThroughMillis > 0,
-    );
+    this.keyTables = tablesUnder(table, this);
     this.linkTables();
     this.sweepTable = 0;
     this.sweepSlot = 0;
@@ -228,7 +217,7 @@ export class LimiterState {
   /** The bytes that the grant would take, by the model of `StateSize`. */
   bytesFor(wanted: Wanted, hasRequestId: boolean): number {
     const { keys, slot } = wanted;
-    let bytes = keys.meter.bytesToGrant(slot, wanted);
+    let bytes = keys.bytesToGrant(slot, wanted, wanted.inherited);
     if (slot === NONE) bytes += KEY_BYTES + this.name.length;
     if (hasRequestId) {
       this.ruleId.set(keys.rule.id);

@@ -145,6 +145,7 @@ export class StateReader {
     table.eventTimed = input.flag('event timed');
     table.evictedThroughMillis = input.integer('evicted through', 0, state.changedMillis);
     table.ruledIndex = input.integer('entry of the rule', 0, INTEGER_MAX);
+    table.sinceMillis = input.integer('in force since', 0, state.changedMillis + 1);
     const size = input.integer('keys', 0, ENTRIES_MAX);
     for (let slot = 0; slot < size; slot += 1) {
       if (input.isAtEnd) yield;

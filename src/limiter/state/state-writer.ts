@@ -19,7 +19,7 @@ import type { GrantView } from './remembered-grant.ts';
 import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
-export const SNAPSHOT_FORMAT = 0x51_4c_08;
+export const SNAPSHOT_FORMAT = 0x51_4c_09;
 
 export class StateWriter {
   readonly #out = snapshotWriter();
@@ -174,6 +174,7 @@ export class StateWriter {
     out.byte(table.eventTimed ? 1 : 0);
     out.integer(table.evictedThroughMillis);
     out.integer(table.ruledIndex);
+    out.integer(table.sinceMillis);
     out.integer(table.size);
     for (let slot = 0; slot < table.size; slot += 1) {
       if (out.isFull) yield;

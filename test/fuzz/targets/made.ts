@@ -22,13 +22,14 @@ export function shortText(maxLength: number): fc.Arbitrary<string> {
   return fc.string({ minLength: 1, maxLength, unit: 'binary' }).filter((text) => !text.startsWith('\uFEFF'));
 }
 
-const ruleId = fc.constantFrom('default', 'a', 'ü', 'r'.repeat(128));
+const ruleId = fc.constantFrom('default', 'a', 'ü', 'ü/day', 'r'.repeat(128));
 const limit = fc.integer({ min: 1, max: LIMIT_MAX });
 const windowMillis = fc.oneof(fc.integer({ min: 1, max: WINDOW_MILLIS_MAX }), fc.constantFrom(1_000, 60_000));
 const clock = fc.constantFrom('request' as const, 'cluster' as const);
 
 function ruleOf(id: string): fc.Arbitrary<Rule> {
-  const common = { id: fc.constant(id), limit, windowMillis, clock };
+  const of = id === 'ü/day' && { of: fc.constant('ü') };
+  const common = { id: fc.constant(id), ...of, limit, windowMillis, clock };
   return fc.oneof(
     fc.record(common),
     fc.record({ ...common, granularityMillis: fc.constantFrom(1, 100), windowMillis: fc.constant(60_000) }),

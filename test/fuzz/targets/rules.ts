@@ -67,11 +67,12 @@ const detailed = fc
       cost: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.constant({ '/a': 2, '*': 1 })),
       comment: fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme-ascii' }),
       key: fc.constantFrom('user', ['ip/24', 'endpoint']),
+      name: fc.constantFrom('peak', 'ü', '5 ms'),
     },
     { requiredKeys: ['limit', 'per', 'key'] },
   )
-  .map(({ limit: most, per: unit, ...rest }) => ({
-    rules: [{ id: 'detailed', windows: { limit: most, per: unit }, ...rest }],
+  .map(({ limit: most, per: unit, name, ...rest }) => ({
+    rules: [{ id: 'detailed', windows: { limit: most, per: unit, ...(name && { name }) }, ...rest }],
   }));
 /** Short ones: what is long takes long, and says nothing else. */
 const listed = fc
@@ -118,7 +119,7 @@ const SIGNS = '&a␣ *a !!str␣ !x␣ ?␣ :␣ -␣ [ ] { } , " \' #␣ <<:␣
 const LINES = ['---\n', '...\n', '|\n', '>-\n', '\t', '\r\n', '\n\n  ', '%YAML 1.1\n', '\uFEFF', '\u2028'];
 const YAML_WORDS = [...SIGNS.map((sign) => sign.replace('␣', ' ')), ...LINES];
 const NATIVE_WORDS =
-  'rules id match key windows limit per meter burst cost clock failMode enabled priority group shadow replaces comment unlimited rate_limits tiers endpoints customers default requests_per_day __proto__ day'.split(
+  'rules id match key windows limit per windowMillis name meter burst cost clock failMode enabled priority group shadow replaces comment unlimited rate_limits tiers endpoints customers default requests_per_day __proto__ day'.split(
     ' ',
   );
 const ENVOY_WORDS =

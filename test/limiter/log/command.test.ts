@@ -117,7 +117,7 @@ describe('a batch', () => {
     builder.add({ userId: 'first' });
     builder.add(full);
     const further = [{ userId: 'b', ruleId: 's' }];
-    const guard = { userId: 'x'.repeat(257), version: 1 };
+    const guard = { userId: 'x'.repeat(1_025), version: 1 };
     for (const bad of [{ requestId: 'x'.repeat(129) }, { guard }, { askedDigest: 0, further }])
       expect(() => builder.add({ ...full, ...bad })).toThrow(Error);
     builder.add({ userId: 'last' });
@@ -252,13 +252,20 @@ describe('the form of a command', () => {
     ['what is remembered of nobody knows what', one(withBits([ID], REMEMBERED), ...A, ...A, 1)],
     ['a guard without a version', one(GUARD, ...A, ...A)],
     ['rules without rules', [2, 1, 0, 0, 0x80, 0x20, 0]],
-    ['rules of version 0', [2, 0, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN]],
-    ['rules with a clock that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 2, ...PLAIN]],
-    ['rules with a meter that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 5, 0, 0, 0, 0]],
-    ['rules with a calendar that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 2, 0, 2, 0, 0]],
-    ['rules with what belongs to another meter', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 0, 0, 0, 1, 0]],
-    ['rules that end too early', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, 0, 0, 0, 0]],
-    ['rules with too little room', [2, 1, 0, 0, 0xff, 0x1f, 1, ...A, 1, 1, 0, ...PLAIN]],
+    ['rules of version 0', [2, 0, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, ...PLAIN]],
+    ['rules with a clock that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 2, ...PLAIN]],
+    ['rules with a meter that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 5, 0, 0, 0, 0]],
+    ['rules with a calendar that nobody has', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 2, 0, 2, 0, 0]],
+    [
+      'rules with what belongs to another meter',
+      [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 0, 0, 0, 1, 0],
+    ],
+    [
+      'rules of a window whose id says nothing of one',
+      [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 1, 0, ...PLAIN],
+    ],
+    ['rules that end too early', [2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, 0, 0, 0, 0]],
+    ['rules with too little room', [2, 1, 0, 0, 0xff, 0x1f, 1, ...A, 0, 1, 1, 0, ...PLAIN]],
   ])('refuses %s', (_name, bytes) => {
     expect(() => decodeCommand(Uint8Array.from(bytes))).toThrow(CommandDecodeError);
   });
@@ -272,7 +279,7 @@ describe('the form of a command', () => {
     expect(heldBy(Uint8Array.from(one([TIME], ...A, ...latest)))).toEqual([
       { userId: 'a', timestampMillis: 8_640_000_000_000_000 },
     ]);
-    expect(decodeCommand(Uint8Array.from([2, 1, 0, 0, 0x80, 0x20, 1, ...A, 1, 1, 0, ...PLAIN])).type).toBe(
+    expect(decodeCommand(Uint8Array.from([2, 1, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, ...PLAIN])).type).toBe(
       'rules',
     );
   });

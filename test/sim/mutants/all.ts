@@ -30,6 +30,7 @@ import { SNAPSHOTS } from './snapshots.ts';
 import { TOKENS } from './tokens.ts';
 import { UPGRADE } from './upgrade.ts';
 import { USAGE } from './usage.ts';
+import { WINDOWS } from './windows.ts';
 import { WIRE } from './wire.ts';
 
 export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
@@ -59,6 +60,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   backup: BACKUP,
   'rules-version': RULES_VERSION,
   usage: USAGE,
+  windows: WINDOWS,
   wire: WIRE,
 };
 
@@ -108,6 +110,7 @@ const THEME_OF: Readonly<Record<string, Omit<Theme, 'kind'>>> = {
   placement: { features: ['members', 'labels'] },
   router: { features: ['ids', 'repeats'], faults: ['isolate', 'oneWay', 'pause', 'stop', 'crashLeader'] },
   'rules-version': { features: REQUESTS, faults: ['newRules', 'handOver'] },
+  windows: { features: ['documents', 'ids', 'costs', 'repeats'] },
   wire: { features: REQUESTS },
 };
 

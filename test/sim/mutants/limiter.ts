@@ -172,7 +172,7 @@ export const LIMITER: readonly Mutant[] = [
     law: 'no window over its limit when the rule comes back',
     edits: [
       {
-        in: 'LimiterState.changeRules',
+        in: 'tablesUnder',
         find: 'keys.active || keys.size > 0 || keys.evictedThroughMillis > 0',
         replace: 'keys.active',
       },
@@ -300,7 +300,7 @@ export const LIMITER: readonly Mutant[] = [
     law: 'what was granted under a rule counts as long as the rule is in force',
     edits: [
       {
-        in: 'LimiterState.changeRules',
+        in: 'tablesUnder',
         find: '?? statedRule(keys.rule.id)',
         replace: '',
       },
@@ -334,7 +334,7 @@ export const LIMITER: readonly Mutant[] = [
     law: 'no window over its limit in real time',
     edits: [
       {
-        in: 'LimiterState.changeRules',
+        in: 'tablesUnder',
         find: 'const followed = rule !== undefined && keys.active ? rule : keys.rule;',
         replace: 'if (rule === undefined || !keys.active) continue; const followed = rule;',
       },

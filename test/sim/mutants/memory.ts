@@ -236,8 +236,8 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit for late timestamps',
     edits: [
       {
-        in: 'LimiterState.changeRules',
-        find: 'keys.evictedThroughMillis = this.droppedThroughMillis;',
+        in: 'tablesUnder',
+        find: 'keys.evictedThroughMillis = state.droppedThroughMillis;',
         replace: '',
       },
     ],

@@ -196,8 +196,8 @@ export const METERS: readonly Mutant[] = [
     edits: [
       {
         in: 'Judgement.judgeLimit',
-        find: 'this.live = slot === NONE ? 0 : meter.liveCost(slot, this); this.#retiredMillis = 0;',
-        replace: 'this.live = slot === NONE ? 0 : meter.liveCost(slot, this);',
+        find: 'this.inherited = undefined; this.#othersMillis = 0;',
+        replace: 'this.inherited = undefined;',
       },
     ],
   },

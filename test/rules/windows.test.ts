@@ -1,0 +1,106 @@
+/** What windows are called, and which names they may have. */
+import { describe, expect, it } from 'vitest';
+import { limiterRulesOf } from '../../src/rules/compile.ts';
+import { nativeForm } from '../../src/rules/native-form.ts';
+import { rulesOf, told } from './read.ts';
+
+function document(windows: string, more = ''): string {
+  return `rules: [{id: per-user, key: user, windows: ${windows}${more}}]`;
+}
+
+function idsOf(text: string): string[] {
+  return limiterRulesOf(rulesOf(text)).map(({ id }) => id);
+}
+
+describe('a window', () => {
+  it('is called by its rule and its period, also where it is the only one', () => {
+    expect(idsOf(document('{limit: 1, per: minute}'))).toEqual(['per-user/minute']);
+    const all = ['second', 'minute', 'hour', 'day', 'week', 'month'].map((per) => `{limit: 1, per: ${per}}`);
+    expect(idsOf(document(`[${all.join()}]`))).toEqual([
+      'per-user/second',
+      'per-user/minute',
+      'per-user/hour',
+      'per-user/day',
+      'per-user/week',
+      'per-user/month',
+    ]);
+  });
+
+  it('is called the same however its length is written, and by that where it is no unit', () => {
+    expect(idsOf(document('[{limit: 1, windowMillis: 90000}, {limit: 1, windowMillis: 60000}]'))).toEqual([
+      'per-user/minute',
+      'per-user/90000ms',
+    ]);
+  });
+
+  it('is the same wherever it is written', () => {
+    const [minute, day, peak] = [
+      '{limit: 1, per: minute}',
+      '{limit: 2, per: day}',
+      '{limit: 3, per: day, name: peak}',
+    ];
+    const expected = rulesOf(document(`[${minute}, ${day}, ${peak}]`));
+    expect(rulesOf(document(`[${peak}, ${day}, ${minute}]`))).toEqual(expected);
+    expect(limiterRulesOf(expected)).toMatchObject([
+      { id: 'per-user/minute', of: 'per-user', limit: 1 },
+      { id: 'per-user/day', of: 'per-user', limit: 2 },
+      { id: 'per-user/peak', of: 'per-user', limit: 3, windowMillis: 86_400_000 },
+    ]);
+  });
+
+  it('may be named as it is called anyway, which says nothing', () => {
+    const rules = rulesOf(document('{limit: 1, per: day, name: day}'));
+    expect(rules).toEqual(rulesOf(document('{limit: 1, per: day}')));
+  });
+
+  it('keeps its name where a rule is told and given back', () => {
+    const rules = rulesOf(document('[{limit: 1, per: day}, {limit: 2, per: day, name: peak}]'));
+    expect(rulesOf(JSON.stringify({ rules: rules.map(nativeForm) }))).toEqual(rules);
+  });
+
+  it('has the burst of its rule if none is shorter', () => {
+    const windows = '[{limit: 9, per: day}, {limit: 1, per: minute}, {limit: 2, per: minute, name: peak}]';
+    const limits = limiterRulesOf(rulesOf(document(windows, ', meter: tokenBucket, burst: 5')));
+    expect(limits.map(({ id, burst }) => [id, burst])).toEqual([
+      ['per-user/minute', 5],
+      ['per-user/peak', 5],
+      ['per-user/day', undefined],
+    ]);
+  });
+});
+
+describe('mistakes in names of windows', () => {
+  it.each([
+    [
+      '[{limit: 1, per: day}, {limit: 2, windowMillis: 86400000}]',
+      '1:67 there is a window per day already; two windows of one period need a name, such as name: peak',
+    ],
+    [
+      '[{limit: 1, per: day, name: peak}, {limit: 2, per: hour, name: peak}]',
+      "1:79 name 'peak' is that of another window of the rule; each needs its own",
+    ],
+    ['{limit: 1, per: day, name: a/b}', "1:71 name must be without a /, but is 'a/b'"],
+    [
+      '{limit: 1, per: day, name: minute}',
+      "1:71 name 'minute' is a period, and the window is per day; choose another name",
+    ],
+    [
+      '{limit: 1, per: minute, name: 60000ms}',
+      "1:74 name '60000ms' is a period, and the window is per minute; choose another name",
+    ],
+    [
+      `{limit: 1, per: day, name: ${'x'.repeat(32)}}`,
+      `1:71 name must be text of 1 to 31 bytes in Unicode, but is '${'x'.repeat(32)}'`,
+    ],
+  ])('%s', (windows, mistake) => {
+    expect(told(document(windows))).toEqual([mistake]);
+  });
+
+  it('are told of an id that would be that of a limit which a request states', () => {
+    const text = 'rules: [{id: 100, key: user, windows: {limit: 1, windowMillis: 90000}}]';
+    expect(told(text)).toEqual([
+      "1:39 '100/90000ms' is what a request calls a rule that it states itself; choose another id",
+    ]);
+    expect(idsOf('rules: [{id: 100, key: user, windows: {limit: 1, per: minute}}]')).toEqual(['100/minute']);
+  });
+});

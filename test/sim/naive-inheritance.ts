@@ -1,0 +1,128 @@
+/**
+ * What a window starts with that has granted a key nothing since it came into force: what the other windows of its rule know,
+ * beyond what it knows itself. Written from src/limiter/README.md; it shares no code with the product.
+ */
+import type { Rule } from '../../src/api/rule.ts';
+import type { Known, KnownByMeter } from './naive-judgement.ts';
+import { afterGrant, type At, meterKindOf, newestOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
+
+export interface Inherited {
+  readonly cost: number;
+  /** Where logs tell it: their runs, in order. */
+  readonly brought: readonly Run[] | undefined;
+  /** Where the same meter knows all of it, and the window nothing: what that remembers. */
+  readonly runs: readonly Run[] | undefined;
+  /** How long some of it counts. */
+  readonly emptyMillis: number;
+}
+
+/** By other windows, what their meters remember of the key and this window is to hear of. */
+export function heardOf(known: Known, nowMillis: number): readonly (readonly KnownByMeter[])[] {
+  const { sinceMillis, reachMillis, madeMillis = -Infinity } = known;
+  if (known.runs !== undefined && madeMillis >= sinceMillis) return [];
+  // Later this window may have known the key, and forgotten it in time.
+  const isEarly = nowMillis < sinceMillis + reachMillis;
+  return known.others.map((window) =>
+    window.filter(({ runs, madeMillis: made = -Infinity }) => {
+      return runs !== undefined && (isEarly || made < sinceMillis);
+    }),
+  );
+}
+
+/** @param live what the window knows itself */
+export function inheritedOf(
+  known: Known,
+  heard: readonly (readonly KnownByMeter[])[],
+  at: At,
+  live: number,
+): Inherited | undefined {
+  const all = heard.flat();
+  const isLogged = [known, ...known.retired, ...all].every(({ rule }) => meterKindOf(rule) === 'slidingLog');
+  return isLogged ? ofLogs(known, all, at) : ofMost(known, heard, at, live);
+}
+
+/** Of logs the most that one and others tell together: each what the one before it does not know, within its newest millisecond too. */
+function ofLogs({ rule, runs: own }: Known, all: readonly KnownByMeter[], at: At): Inherited | undefined {
+  const costOf = (runs: readonly Run[]): number => spentAt(rule, runs, at);
+  const inOrder = all.map(({ runs = [] }) => runs).toSorted((a, b) => newestOf(a) - newestOf(b));
+  const longestAfter = (before: readonly Run[], from: number): readonly (readonly Run[])[] => {
+    const afterMillis = before.length === 0 ? -Infinity : newestOf(before);
+    let most: readonly (readonly Run[])[] = [];
+    for (const [i, log] of inOrder.entries()) {
+      if (i < from || newestOf(log) < afterMillis) continue;
+      const more = sumAt(log, afterMillis) - sumAt(before, afterMillis);
+      const part = [
+        ...(more > 0 ? [{ timeMillis: afterMillis, cost: more }] : []),
+        ...log.filter((run) => run.timeMillis > afterMillis),
+      ];
+      const later = longestAfter(log, i + 1);
+      const chain = costOf(part) > 0 ? [part, ...later] : later;
+      if (costOf(chain.flat()) > costOf(most.flat())) most = chain;
+    }
+    return most;
+  };
+  const chain = longestAfter(own ?? [], 0);
+  const [only, ...others] = chain;
+  if (only === undefined) return undefined;
+  const brought = chain.flat();
+  return {
+    cost: costOf(brought),
+    brought,
+    runs: own === undefined && others.length === 0 ? only : undefined,
+    emptyMillis: waitUntil(rule, brought, at, 0),
+  };
+}
+
+function sumAt(log: readonly Run[], millis: number): number {
+  return log.reduce((sum, run) => sum + (run.timeMillis === millis ? run.cost : 0), 0);
+}
+
+/** The window that knows most. */
+function ofMost(
+  { rule, runs: own }: Known,
+  heard: readonly (readonly KnownByMeter[])[],
+  at: At,
+  live: number,
+): Inherited | undefined {
+  let most: Inherited | undefined;
+  for (const window of heard) {
+    const told = window.map(({ rule: theirs, runs = [] }) => ({ as: countedAs(rule, theirs), runs }));
+    const spent = told.reduce((sum, { as, runs }) => sum + spentAt(as, runs, at), 0);
+    if (spent - live <= (most?.cost ?? 0)) continue;
+    const [only] = told;
+    const isAlike = told.length === 1 && only !== undefined && meterKindOf(only.as) === meterKindOf(rule);
+    most = {
+      cost: spent - live,
+      brought: undefined,
+      runs: isAlike && own === undefined && live === 0 ? only.runs : undefined,
+      emptyMillis: Math.max(...told.map(({ as, runs }) => waitUntil(as, runs, at, 0))),
+    };
+  }
+  return most;
+}
+
+/** By limit and window of this rule, as the other one's meter counts. */
+function countedAs(rule: Rule, { meter, granularityMillis }: Rule): Rule {
+  const { meter: _, granularityMillis: __, ...others } = rule;
+  return {
+    ...others,
+    ...(meter !== undefined && { meter }),
+    ...(granularityMillis !== undefined && { granularityMillis }),
+  };
+}
+
+/** What is remembered of a key when it has brought that along, and was not granted anything yet. */
+export function runsWith(
+  inherited: Inherited | undefined,
+  { rule, groupWindowMillis: keptMillis, runs }: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
+  { timeMillis, windowMillis }: At,
+): readonly Run[] | undefined {
+  if (inherited === undefined) return runs;
+  if (inherited.brought !== undefined)
+    return [...(runs ?? []), ...inherited.brought].filter((run) => run.timeMillis > timeMillis - keptMillis);
+  return afterGrant(rule, runs ?? [], { timeMillis, windowMillis, cost: inherited.cost, keptMillis });
+}
+
+export function newestHeard(heard: readonly (readonly KnownByMeter[])[]): number {
+  return Math.max(-Infinity, ...heard.flat().map(({ runs = [] }) => newestOf(runs)));
+}
