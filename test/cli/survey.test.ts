@@ -37,7 +37,16 @@ it('is told by the others, with the reason why it was not asked', async () => {
   const addresses: string[] = [];
   const report = (): unknown => ({
     self: { id: 1, standing: 'member', refusedBy: [] },
-    nodes: addresses.map((http, i) => ({ id: i + 1, http, resp: null, pid: 1, up: true, clock: null })),
+    nodes: addresses.map((http, i) => ({
+      id: i + 1,
+      http,
+      resp: null,
+      pid: 1,
+      up: true,
+      clock: null,
+      speaks: 1,
+      release: '0.1.0',
+    })),
     version: 1,
     settledVersion: 1,
     rules: null,

@@ -85,7 +85,7 @@ describe('one user', () => {
     for (const ask of ways) left.push(await ask());
     expect(left).toEqual(ways.map((_, i) => LIMIT - 1 - i));
     const { body } = await http({ userId: 'ada' });
-    expect(body).toMatchObject({ rule: 'per-user', key: 'user=ada', remaining: 1 });
+    expect(body).toMatchObject({ rule: 'per-user/hour', key: 'user=ada', remaining: 1 });
     expect(body.limits?.map(({ remaining }) => remaining)).toEqual([1, 93, 993]);
     await http({ userId: 'ada' });
     for (const asked of [{ userId: 'ada' }, { descriptors: { user: 'ada' } }])
@@ -109,11 +109,11 @@ describe('one user', () => {
   it('is under a named rule alone if that is asked for, and no other rule may be', async () => {
     expect(await http({ userId: 'ada', rule: 'login' })).toMatchObject({
       status: 200,
-      body: { rule: 'login' },
+      body: { rule: 'login/hour' },
     });
     expect(await http({ userId: 'ada', rule: 'login' })).toMatchObject({
       status: 429,
-      body: { rule: 'login' },
+      body: { rule: 'login/hour' },
     });
     expect(await http({ userId: 'ada', rule: 'per-user' })).toMatchObject({
       status: 400,

@@ -69,7 +69,7 @@ describe('ioredis', () => {
     const first = await match(0, '1', 'user', 'zoe', 'ID', 'r1');
     expect(await match(1, '1', 'user', 'zoe', 'ID', 'r1')).toEqual(first);
     await expect(match(2, '1', 'user', 'zoe', 'COST', '2', 'ID', 'r1')).rejects.toThrow('ERR ');
-    expect(await match(2, '1', 'user', 'zoe')).toEqual([1, 3, 1, 0, expect.any(Number), 'user']);
+    expect(await match(2, '1', 'user', 'zoe')).toEqual([1, 3, 1, 0, expect.any(Number), 'user/hour']);
   });
 
   it('is told where nothing limits it', async () => {

@@ -213,7 +213,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
     id: 'Q25',
     bug: 'a retry joins an attempt that is in the log, and may be refunded there by another leader',
     law: 'what was refunded is granted to nobody who asks later',
-    edits: [{ in: 'Waiters.takeBatch', find: 'this.#attempts.delete(waiter);', replace: '' }],
+    edits: [{ in: 'Waiters.takeBatch', find: 'this.#retryIndex.delete(waiter);', replace: '' }],
     unitTest: {
       file: 'partition/refunds.test.ts',
       why: 'the entry must be committed elsewhere, refunded and answered there, and heard of here only after the retry came',

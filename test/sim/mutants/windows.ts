@@ -13,7 +13,7 @@ export const WINDOWS: readonly Mutant[] = [
         replace: 'id: windowRuleId(definition, { ...window, name: String(windows.indexOf(window)) })',
       },
       {
-        in: 'windowsOf',
+        in: 'windowIdsOf',
         find: 'rule.windows.map((window) => windowRuleId(rule, window))',
         replace: 'rule.windows.map((window, i) => windowRuleId(rule, { ...window, name: String(i) }))',
       },
@@ -50,8 +50,8 @@ export const WINDOWS: readonly Mutant[] = [
     edits: [
       {
         in: 'fromLogs',
-        find: 'slot === NONE ? -Infinity : keys.meter.newestMillis(slot)',
-        replace: '-Infinity',
+        find: 'slot === NONE ? undefined : { keys, slot }',
+        replace: 'undefined',
       },
     ],
   },
