@@ -12,16 +12,18 @@ export type Willingness = 'willing' | 'reluctant' | 'unfit';
  * - `lowDisk`: the disk has less room than the floor: no new requests are taken. The one name of this state, everywhere.
  * - `stopping`: the process is about to end.
  * - `draining`: an operator wants others to lead, until further notice.
+ * - `rulesUnknown`: it has not heard what partitions are to decide by.
  * - `clockRate`: its clock runs faster or slower than a majority's; time that it stamps cannot be trusted.
  * - `diskStalled`: a write takes too long; it could acknowledge nothing. Found by the driver itself.
  */
-export type Hindrance = 'lowDisk' | 'stopping' | 'draining' | 'clockRate' | 'diskStalled';
+export type Hindrance = 'lowDisk' | 'stopping' | 'draining' | 'rulesUnknown' | 'clockRate' | 'diskStalled';
 
 function effectOf(hindrance: Hindrance): Willingness {
   switch (hindrance) {
     case 'lowDisk':
     case 'stopping':
     case 'draining':
+    case 'rulesUnknown':
       return 'reluctant';
     case 'clockRate':
     case 'diskStalled':

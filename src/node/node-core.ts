@@ -26,6 +26,8 @@ import { watchCapacity } from './capacity.ts';
 import { type Departure, newDeparture } from './departure.ts';
 import { restoreGroup } from './group-loader.ts';
 import { Draining } from './draining.ts';
+import { FirstRules } from './first-rules.ts';
+import { ticksOf } from '../config/config.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 import { introductionsOf } from './peer-addresses.ts';
 import { PeerEvents } from './peer-events.ts';
@@ -47,6 +49,7 @@ export class NodeCore {
   /** To be asked who may ask what, and for other tokens. */
   readonly tokens: Tokens;
   readonly draining: Draining;
+  readonly #firstRules: FirstRules;
   /** To be asked what the doors of all nodes answered. */
   readonly usage: UsageExchange;
   /** To be asked what callers ask. */
@@ -93,6 +96,7 @@ export class NodeCore {
     const state = (): MetaState | undefined => this.meta.state;
     this.tokens = newTokens(init, { state, change });
     this.draining = new Draining({ ...init, raft: this.raft, state });
+    this.#firstRules = new FirstRules({ raft: this.raft, state, ...ticksOf(timing) });
     this.#capacity = watchCapacity({
       ...init,
       raft: this.raft,
@@ -289,6 +293,7 @@ export class NodeCore {
     this.draining.tick();
     this.#membership.tick();
     this.rules.tick();
+    this.#firstRules.tick();
     this.tokens.tick();
     this.#capacity.tick();
     this.clock.tick();

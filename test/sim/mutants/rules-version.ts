@@ -1,4 +1,4 @@
-/** Mutants: by which version of the rules an answer says that it was decided. */
+/** Mutants: by which version of the rules an answer says that it was decided, and who leads without any. */
 import type { Mutant } from './mutant.ts';
 
 export const RULES_VERSION: readonly Mutant[] = [
@@ -14,6 +14,16 @@ export const RULES_VERSION: readonly Mutant[] = [
           'return denial && answerOf({ ...denial, rulesVersion: this.#own.rulesAhead(this.#term) }, request.requestId);',
       },
     ],
+  },
+  {
+    id: 'RV3',
+    bug: 'a node that never heard of group 0 keeps a new partition to itself, which gets no rules',
+    law: 'what a majority can decide is decided',
+    edits: [{ in: 'FirstRules.tick', find: "raft.avoidLeading('rulesUnknown', true);", replace: ';' }],
+    unitTest: {
+      file: 'node/first-rules.test.ts',
+      why: 'a cut between two of three nodes must come before group 0 has told anybody anything, and stay',
+    },
   },
   {
     id: 'RV2',
