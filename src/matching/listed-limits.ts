@@ -5,14 +5,13 @@ import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
 import { statedRuleId } from '../api/stated-rule.ts';
 import { keyText } from '../api/key-text.ts';
 import type { AppliedRule, RuleMatcher } from '../rules/match.ts';
-import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
 import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';
 
 /** What the rules say of one list. `limits`: one for each window; lists that are counted together share them. */
 export type MatchedList =
   | { readonly kind: 'free' | 'unlimited' }
-  | { readonly kind: 'limited'; readonly rule: RuleDefinition; readonly limits: readonly MatchedLimit[] };
+  | { readonly kind: 'limited'; readonly limits: readonly MatchedLimit[] };
 
 export interface MatchedLists extends MatchedLimits {
   /** In the order of the request. */
@@ -29,27 +28,29 @@ export function limitId({ ruleId, userId }: Pick<MatchedLimit, 'ruleId' | 'userI
 }
 
 export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequest): MatchedLists | Invalid {
-  // What states its limit itself finds none: no rule is for no descriptors.
+  // What states its limit itself is under no other, and replaces none.
   const asked = lists.map(({ entries, limit }) => (limit === undefined ? entries : []));
-  const matching = matcher.matchPaths(domain, asked);
+  const matching = matcher.matchLists(domain, asked);
   if (matching.kind === 'unkeyed') return unkeyed(`rule '${matching.rule.id}'`);
   const charged = new Map<string, MatchedLimit>();
   const checks = new Map<string, MatchedLimit>();
   const onTrial: (readonly MatchedLimit[])[] = [];
   const matched: MatchedList[] = [];
   for (const [i, list] of lists.entries()) {
-    const applied = list.limit === undefined ? matching.applied[i] : statedBy(domain, list);
+    const applied = list.limit === undefined ? (matching.applied[i] ?? []) : statedBy(domain, list);
     if (applied === 'unkeyed') return unkeyed('the limit of a descriptor');
-    if (applied === undefined || applied.rule.shadow || applied.rule.unlimited) {
-      const isUnlimited = applied?.rule.unlimited === true && applied.rule.whitelisted !== true;
+    const limiting = applied.filter(({ rule }) => !rule.unlimited);
+    const isTried = list.cost > 0 && list.cost <= COST_MAX;
+    if (isTried) for (const one of limiting) if (one.rule.shadow) onTrial.push(windowsOf(one, list.cost));
+    const enforced = limiting.filter(({ rule }) => !rule.shadow);
+    if (enforced.length === 0) {
+      const isUnlimited = applied.some(({ rule }) => rule.unlimited && rule.whitelisted !== true);
       matched.push({ kind: isUnlimited ? 'unlimited' : 'free' });
-      const isTried = applied?.rule.shadow === true && !applied.rule.unlimited;
-      if (isTried && list.cost > 0 && list.cost <= COST_MAX) onTrial.push(windowsOf(applied, list.cost));
       continue;
     }
     const known = list.cost === 0 ? checks : charged;
-    const limits = windowsOf(applied, list.cost).map((limit) => addTo(known, limit));
-    matched.push({ kind: 'limited', rule: applied.rule, limits });
+    const limits = enforced.flatMap((one) => windowsOf(one, list.cost).map((limit) => addTo(known, limit)));
+    matched.push({ kind: 'limited', limits });
   }
   const enforced = [...charged.values()];
   const count = enforced.length + checks.size;
@@ -69,12 +70,12 @@ function addTo(known: Map<string, MatchedLimit>, limit: MatchedLimit): MatchedLi
 }
 
 /** The limit that a list states itself, in shadow or not: counted by its domain and all its descriptors. */
-function statedBy(domain: string, { entries, limit }: DescriptorList): AppliedRule | 'unkeyed' | undefined {
-  if (limit === undefined) return undefined;
+function statedBy(domain: string, { entries, limit }: DescriptorList): readonly AppliedRule[] | 'unkeyed' {
+  if (limit === undefined) return [];
   const key = keyText([['domain', domain], ...entries.map(({ key, value }) => [key, value] as const)]);
   if (key === undefined) return 'unkeyed';
   const id = statedRuleId(limit.limit, limit.windowMillis);
-  return { rule: statedDefinition(id), key, cost: 1 };
+  return [{ rule: statedDefinition(id), key, cost: 1 }];
 }
 
 function unkeyed(what: string): Invalid {

@@ -157,11 +157,13 @@ function outcomesOf({ lists }: MatchedLists, told: AllTold, allowed: boolean): r
 /** Of several windows the one that is over, or has least remaining. */
 function outcomeOf(list: MatchedList, told: AllTold): ListOutcome {
   if (list.kind !== 'limited') return { kind: list.kind };
-  const { name } = list.rule;
+  let name = list.limits[0]?.rule.name ?? '';
   let worst: Told | undefined;
   for (const limit of list.limits) {
     const one = told.get(limitId(limit));
-    if (one !== undefined && (worst === undefined || isWorse(one, worst))) worst = one;
+    if (one === undefined || (worst !== undefined && !isWorse(one, worst))) continue;
+    worst = one;
+    name = limit.rule.name;
   }
   return { kind: 'limited', isOver: false, name, ...worst };
 }

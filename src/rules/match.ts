@@ -37,9 +37,9 @@ export interface Unnamed {
 /** None that apply: nothing limits this request. In the order of the document. */
 export type Matching = { readonly kind: 'rules'; readonly applied: readonly AppliedRule[] } | Unkeyed;
 
-/** For each list of descriptors, in their order, the one rule that applies to it, if any does. */
-export type PathMatching =
-  | { readonly kind: 'rules'; readonly applied: readonly (AppliedRule | undefined)[] }
+/** For each list of descriptors, in their order, the rules that apply to it: of those by path one at most. */
+export type ListMatching =
+  | { readonly kind: 'rules'; readonly applied: readonly (readonly AppliedRule[])[] }
   | Unkeyed;
 
 /** A rule made ready. */
@@ -124,20 +124,27 @@ export class RuleMatcher {
       : { kind: 'rules', applied: [applied] };
   }
 
-  /** The rules for a request of lists of descriptors: one list is one question, and all are looked at together. */
-  matchPaths(domain: string, lists: readonly (readonly DescriptorEntry[])[]): PathMatching {
+  /**
+   * The rules for a request of lists of descriptors: one list is one question, and what rules by path replace is looked for in all
+   * of them. For rules by names a list is what its entries say; of a name that comes twice, what the last one says.
+   */
+  matchLists(domain: string, lists: readonly (readonly DescriptorEntry[])[]): ListMatching {
     const found = lists.map((entries) => this.#paths.find(domain, entries));
     const isHeld = notReplaced(found.flatMap((match) => match?.rule ?? []));
-    const applied: (AppliedRule | undefined)[] = [];
-    for (const match of found) {
+    const applied: (readonly AppliedRule[])[] = [];
+    for (const [i, entries] of lists.entries()) {
+      const byNames = this.match(new Map(entries.map(({ key, value }) => [key, value])));
+      if (byNames.kind === 'unkeyed') return byNames;
+      const match = found[i];
       if (match === undefined || !isHeld(match.rule)) {
-        applied.push(undefined);
+        applied.push(byNames.applied);
         continue;
       }
       const { rule, counted } = match;
       const key = keyOf(rule, counted);
       if (key === undefined && !rule.shadow) return { kind: 'unkeyed', rule };
-      applied.push(key === undefined ? undefined : { rule, key, cost: rule.cost.otherwise });
+      const byPath = key === undefined ? [] : [{ rule, key, cost: rule.cost.otherwise }];
+      applied.push([...byPath, ...byNames.applied]);
     }
     return { kind: 'rules', applied };
   }

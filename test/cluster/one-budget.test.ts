@@ -1,11 +1,12 @@
 /** A user has one budget, by whatever door and in whatever words it is asked for, and every rule binds it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PermitAnswer, QuorateClient } from '../../src/client/index.ts';
+import { EnvoyClient, entriesOf } from '../grpc/envoy-client.ts';
 import { decided, RespClient } from '../resp/fixtures.ts';
 import { eventually, putDocument, TestCluster } from './harness.ts';
 
 const BEFORE = { id: 'default', limit: 100, windowMillis: 3_600_000, clock: 'cluster' } as const;
-const LIMIT = 8;
+const LIMIT = 9;
 const DOCUMENT = `
 rules:
   - { id: per-user, key: user, windows: [{ limit: ${LIMIT}, per: hour }, { limit: 100, per: day }] }
@@ -33,7 +34,7 @@ describe('one user', () => {
   let ids = 0;
 
   beforeAll(async () => {
-    cluster = await TestCluster.start({ rules: [BEFORE], partitions: 4, resp: true });
+    cluster = await TestCluster.start({ rules: [BEFORE], partitions: 4, resp: true, grpc: true });
     await putDocument(
       [1, 2, 3].map((id) => cluster.port(id)),
       DOCUMENT,
@@ -71,13 +72,30 @@ describe('one user', () => {
     }
   }
 
-  it('has one budget through HTTP, the Redis protocol and the client, and each rule binds it', async () => {
+  async function envoy(): Promise<unknown> {
+    const client = new EnvoyClient(cluster.config.nodes[1]?.grpc?.port ?? 0);
+    try {
+      return await decided(async () => {
+        const { code, details, statuses } = await client.ask({
+          domain: 'any',
+          descriptors: [entriesOf({ user: 'ada' })],
+        });
+        if (code !== undefined) throw new Error(details);
+        return statuses?.[0]?.limitRemaining;
+      });
+    } finally {
+      client.close();
+    }
+  }
+
+  it('has one budget through HTTP, the Redis protocol, gRPC and the client, and each rule binds it', async () => {
     const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
     const ways: readonly (() => Promise<unknown>)[] = [
       async () => (await http({ userId: 'ada' })).body.remaining,
       async () => (await http({ descriptors: { user: 'ada' } })).body.remaining,
       async () => ((await redis('ALLOW', 'ada')) as number[])[2],
       async () => ((await redis('MATCH', '1', 'user', 'ada')) as number[])[2],
+      envoy,
       async () => told(await client.allow({ userId: 'ada' })),
       async () => told(await client.allow({ descriptors: { user: 'ada' } })),
     ];
@@ -86,7 +104,7 @@ describe('one user', () => {
     expect(left).toEqual(ways.map((_, i) => LIMIT - 1 - i));
     const { body } = await http({ userId: 'ada' });
     expect(body).toMatchObject({ rule: 'per-user/hour', key: 'user=ada', remaining: 1 });
-    expect(body.limits?.map(({ remaining }) => remaining)).toEqual([1, 93, 993]);
+    expect(body.limits?.map(({ remaining }) => remaining)).toEqual([1, 92, 992]);
     await http({ userId: 'ada' });
     for (const asked of [{ userId: 'ada' }, { descriptors: { user: 'ada' } }])
       expect(await http(asked)).toMatchObject({ status: 429, body: { key: 'user=ada' } });
@@ -102,7 +120,7 @@ describe('one user', () => {
     );
     for (const { key, limits } of stands) {
       expect(key).toBe('user=ada');
-      expect(limits?.map(({ remaining }) => remaining)).toEqual([0, 92, 1]);
+      expect(limits?.map(({ remaining }) => remaining)).toEqual([0, 91, 1]);
     }
   });
 

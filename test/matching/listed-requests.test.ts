@@ -88,6 +88,40 @@ describe('a request of lists', () => {
     ]);
   });
 
+  it('is under the rules for names, too: each list says who it is as descriptors do', () => {
+    const bench = new ListedBench();
+    bench.book = bookOf(
+      7,
+      'rules: [{ id: user, key: user, windows: [{limit: 9, per: minute}, {limit: 99, per: day}] }, { id: ip, key: ip, shadow: true, windows: {limit: 1, per: day} }]',
+    );
+    bench.askLists([USER, IP, listOf({ other: 'x' })]);
+    const { request, answer } = bench.of('user');
+    expect(request).toMatchObject({
+      userId: 'user=ada',
+      ruleId: 'user/minute',
+      further: [{ ruleId: 'user/day' }],
+    });
+    const limits = ['user/minute', 'user/day'].map((ruleId, i) => ({
+      ruleId,
+      limit: 9,
+      windowMillis: 60_000,
+      remaining: 5 - i,
+      retryAfterMillis: 0,
+      resetMillis: 9,
+    }));
+    answer(decision({ ruleId: 'user/day', remaining: 4, limits }));
+    expect(bench.listed).toMatchObject([
+      {
+        allowed: true,
+        lists: [
+          { kind: 'limited', isOver: false, standing: { ruleId: 'user/day', remaining: 4 } },
+          { kind: 'free' },
+          { kind: 'free' },
+        ],
+      },
+    ]);
+  });
+
   it('is denied by one, gives back what the other granted, and says which it was', () => {
     const bench = new ListedBench();
     bench.askLists([USER, IP, listOf({ ip: '10.0.0.2' })]);

@@ -38,9 +38,9 @@ type Entries = readonly (readonly [string, string])[];
 /** For each list of descriptors what applies, and its key. */
 function applied(text: string, domain: string, ...lists: readonly Entries[]): (string | undefined)[] {
   const asked = lists.map((list) => list.map(([key, value]) => ({ key, value })));
-  const matching = new RuleMatcher(rulesOf(text)).matchPaths(domain, asked);
+  const matching = new RuleMatcher(rulesOf(text)).matchLists(domain, asked);
   if (matching.kind !== 'rules') throw new Error(`no key for ${matching.rule.id}`);
-  return matching.applied.map((one) => one && `${one.rule.id} ${one.key}`);
+  return matching.applied.map(([one]) => one && `${one.rule.id} ${one.key}`);
 }
 
 describe('a document', () => {
@@ -156,18 +156,21 @@ describe('what applies to a request', () => {
   });
 
   it('carries its mode along', () => {
-    const matching = new RuleMatcher(rulesOf(SHOP)).matchPaths('shop', [
+    const matching = new RuleMatcher(rulesOf(SHOP)).matchLists('shop', [
       [{ key: 'plan', value: 'gold' }],
       [{ key: 'plan', value: 'trial' }],
     ]);
     expect(matching).toMatchObject({
-      applied: [{ rule: { unlimited: true, shadow: false } }, { rule: { unlimited: false, shadow: true } }],
+      applied: [
+        [{ rule: { unlimited: true, shadow: false } }],
+        [{ rule: { unlimited: false, shadow: true } }],
+      ],
     });
   });
 
   it('has no key that is too long, and then no answer either', () => {
     const entries = [{ key: 'tenant', value: 'z'.repeat(1_020) }];
-    expect(new RuleMatcher(rulesOf(SHOP)).matchPaths('shop', [entries])).toMatchObject({
+    expect(new RuleMatcher(rulesOf(SHOP)).matchLists('shop', [entries])).toMatchObject({
       kind: 'unkeyed',
       rule: { id: 'shop|tenant' },
     });

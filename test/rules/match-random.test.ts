@@ -60,10 +60,10 @@ describe('the index', () => {
           { length: 1 + below(4) },
           () => [one(below, ['k', 'l']), one(below, ['a', 'b', 'ab', 'aab', 'aba', 'bb'])] as const,
         );
-        const matching = matcher.matchPaths('d', [entries.map(([key, value]) => ({ key, value }))]);
+        const matching = matcher.matchLists('d', [entries.map(([key, value]) => ({ key, value }))]);
         if (matching.kind !== 'rules') throw new Error('no key');
-        expect(matching.applied[0]?.rule.id).toBe(naivePath(rules, 'd', entries)?.id);
-        if (matching.applied[0] !== undefined) applied += 1;
+        expect(matching.applied[0]?.[0]?.rule.id).toBe(naivePath(rules, 'd', entries)?.id);
+        if (matching.applied[0]?.[0] !== undefined) applied += 1;
       }
     });
     expect(applied).toBeGreaterThan(5 * seeds.length);
