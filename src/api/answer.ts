@@ -2,7 +2,7 @@
  * What a request for a grant is answered, by every door. Plain data: how a door writes it down is the door's business,
  * who decided it is the cluster's.
  */
-import type { CustomerRecord } from './customer.ts';
+import type { CustomerRecord } from './customer-record.ts';
 import type { UnavailableReason } from './refusals.ts';
 
 /** Where a decision was made. For a grant, the entry that made it; for a denial, the state it was read from. */

@@ -4,37 +4,9 @@
  */
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
+import { type CustomerRecord, type LimitOverride, OVERRIDES_MAX, TIER_BYTES_MAX } from './customer-record.ts';
 import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from './request.ts';
 import { LIMIT_MAX } from './rule.ts';
-
-/** The longest tier, in UTF-8 bytes. */
-export const TIER_BYTES_MAX = 64;
-/** The most limits of its own that a key may have. */
-export const OVERRIDES_MAX = 16;
-
-/** Takes the place of limit and burst of one rule, for one key. */
-export interface LimitOverride {
-  /** 1 to `RULE_ID_BYTES_MAX` bytes. Where there is no such rule it changes nothing. */
-  readonly ruleId: string;
-  /** 0 (deny all) to `LIMIT_MAX`. */
-  readonly limit: number;
-  /** Of a bucket: 1 to `LIMIT_MAX`; absent: as much as `limit`, whatever the rule says. */
-  readonly burst?: number;
-}
-
-/** What is known of a key. */
-export interface CustomerRecord {
-  /** Of the record's last change: it only grows, and no other record of the key has it. 0: there is none. */
-  readonly version: number;
-  /** 1 to `TIER_BYTES_MAX` bytes. */
-  readonly tier?: string;
-  /** Of different rules, up to `OVERRIDES_MAX`. */
-  readonly overrides: readonly LimitOverride[];
-  /** Everything is denied, until it is not blocked any more: no request changes that. */
-  readonly isBlocked: boolean;
-}
-
-export const NO_RECORD: CustomerRecord = { version: 0, overrides: [], isBlocked: false };
 
 /**
  * - `read`: by the log, so that whoever is told has seen all changes that were answered before
@@ -80,14 +52,6 @@ export type CustomerAnswer =
   | { readonly kind: 'customer'; readonly outcome: CustomerOutcome }
   | Invalid
   | Unavailable;
-
-/** A request was matched with the record of a key, and counts only if that still has this version. */
-export interface CustomerGuard {
-  /** 1 to `KEY_BYTES_MAX` bytes, of the partition of the request's `userId`. */
-  readonly userId: string;
-  /** 0: there is none. */
-  readonly version: number;
-}
 
 /** The first field that is out of its bounds, by the names that callers know; undefined if the request is well-formed. */
 export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid | undefined {

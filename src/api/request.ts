@@ -4,7 +4,7 @@
  */
 import type { Invalid } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
-import type { CustomerGuard } from './customer.ts';
+import type { CustomerGuard } from './customer-record.ts';
 
 // A node refuses frames with what is beyond its bounds, and breaks the connection: other bounds need a new version (`versions.ts`).
 /** The longest `userId` that callers may name, in UTF-8 bytes. */

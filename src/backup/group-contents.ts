@@ -8,7 +8,7 @@ import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';
 import { decodeMetaRecord, MetaDecodeError, NewerClusterError } from '../meta/meta-form.ts';
-import type { MetaRecord } from '../meta/meta-state.ts';
+import type { MetaRecord } from '../meta/cluster-state.ts';
 import { BackupError } from './backup-error.ts';
 
 export interface GroupContents {

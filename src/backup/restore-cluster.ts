@@ -16,7 +16,8 @@ import { META_GROUP, metaMembers, unlabelled } from '../meta/cluster-placement.t
 import { encodeMeta } from '../meta/meta-form.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import { VERSIONS } from '../api/versions.ts';
-import { applyMetaCommand, type MetaRecord } from '../meta/meta-state.ts';
+import { applyMetaCommand } from '../meta/meta-state.ts';
+import type { MetaRecord } from '../meta/cluster-state.ts';
 import { type Hash32, KEY_HASH, loadHash32 } from '../partition/hash.ts';
 import { foundingPlacement } from '../partition/placement.ts';
 import type { LogStore } from '../../raft/driver/store.ts';

@@ -8,11 +8,9 @@ import {
   type CustomerAction,
   type CustomerAnswer,
   type CustomerOutcome,
-  type CustomerRecord,
   invalidInCustomer,
-  type LimitOverride,
-  OVERRIDES_MAX,
 } from '../api/customer.ts';
+import { type CustomerRecord, type LimitOverride, OVERRIDES_MAX } from '../api/customer-record.ts';
 import { formatAnswer } from './answer-format.ts';
 import { audited, digestOfKey } from './audit.ts';
 import { maybeForbidden } from './callers.ts';

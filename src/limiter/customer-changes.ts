@@ -3,7 +3,8 @@
  * record.
  */
 
-import { type CustomerRecord, type CustomerRequest, NO_RECORD } from '../api/customer.ts';
+import type { CustomerRequest } from '../api/customer.ts';
+import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
 import { assert } from './assert.ts';
 import type { Decision } from './decision.ts';
 import { NOT_JUDGED, type DecidedAt, receiptAt } from './decisions-without-limit.ts';

@@ -1,7 +1,7 @@
 /** What the limiter answers, beyond the decisions that every door knows. Plain data only. */
 
 import type { Decision as Judged } from '../api/answer.ts';
-import type { CustomerRecord } from '../api/customer.ts';
+import type { CustomerRecord } from '../api/customer-record.ts';
 import type { Conflict } from './fingerprint.ts';
 
 /** A place in the log and the group time stamped there. */

@@ -11,7 +11,8 @@ import { Judgement } from './judge.ts';
 import { type Outcome, type Question, questionOf } from './question.ts';
 import type { DecidedAt } from './decisions-without-limit.ts';
 import type { Inherited } from './state/inheritance.ts';
-import { broughtBy, type KeyTable } from './state/key-table.ts';
+import { broughtBy } from './state/inherited-runs.ts';
+import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import type { Room } from './state/state-size.ts';
 

@@ -3,7 +3,7 @@
  * library ask it, and nobody judges besides. It changes nothing, and reads no clock: the time is part of the question.
  */
 
-import { type CustomerGuard, type CustomerRecord, NO_RECORD } from '../api/customer.ts';
+import { type CustomerGuard, type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
 import { standingOf } from '../api/joint-answer.ts';
 import { assert } from './assert.ts';
 import type { Decision, Refusal } from './decision.ts';

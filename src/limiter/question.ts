@@ -1,6 +1,6 @@
 /** A request as it is judged, and what may be found out of it first. Plain data; it decides nothing. */
 
-import type { CustomerGuard } from '../api/customer.ts';
+import type { CustomerGuard } from '../api/customer-record.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import { DEFAULT_RULE } from './rules.ts';

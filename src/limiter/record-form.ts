@@ -3,13 +3,13 @@
  * values, in which order; where one that needs more than a few hundred bytes may be cut is for whoever writes it.
  */
 
+import { invalidInCustomer } from '../api/customer.ts';
 import {
   type CustomerRecord,
-  invalidInCustomer,
   type LimitOverride,
   OVERRIDES_MAX,
   TIER_BYTES_MAX,
-} from '../api/customer.ts';
+} from '../api/customer-record.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
 import { LIMIT_MAX } from '../api/rule.ts';
 import { CommandDecodeError } from './log/command-decode-error.ts';

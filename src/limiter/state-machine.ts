@@ -3,7 +3,7 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
-import type { CustomerGuard } from '../api/customer.ts';
+import type { CustomerGuard } from '../api/customer-record.ts';
 import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { Inadmissible, TimestampBound } from './admission.ts';

@@ -8,7 +8,7 @@ import type { AskAnswer } from '../api/question.ts';
 import type { LookAnswer } from '../api/look.ts';
 import { statedRuleId } from '../api/stated-rule.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
-import { RULES_CHANGED } from './refused-here.ts';
+import { RULES_CHANGED } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
 import { isLeftToFailModes } from './share-outcome.ts';
 

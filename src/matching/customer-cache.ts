@@ -2,7 +2,7 @@
  * What this node has seen of customers: enough to match their requests. It may be of before: whoever relies on it says by which
  * version, and the partition of the customer refuses what was matched with another.
  */
-import type { CustomerRecord } from '../api/customer.ts';
+import type { CustomerRecord } from '../api/customer-record.ts';
 import type { Question } from '../api/question.ts';
 import { keyText } from '../api/key-text.ts';
 

@@ -3,12 +3,8 @@
  * partition of the key decides.
  */
 import type { Invalid } from '../api/answer.ts';
-import {
-  type CustomerAction,
-  type CustomerRequest,
-  invalidInCustomer,
-  type LimitOverride,
-} from '../api/customer.ts';
+import { type CustomerAction, type CustomerRequest, invalidInCustomer } from '../api/customer.ts';
+import type { LimitOverride } from '../api/customer-record.ts';
 import { KEY_BYTES_MAX } from '../api/request.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { METERS_WITH_BURST } from '../rules/rule-definition.ts';

@@ -1,5 +1,5 @@
 /** What this node leads is looked at before anything is reserved elsewhere. It reserves nothing. */
-import type { Asking } from './asking.ts';
+import type { Asking } from './open-request.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
 import type { RuleBook } from './rule-book.ts';
 import { type RefusedShare, type Share, worstOf } from './share-outcome.ts';

@@ -8,7 +8,7 @@ import type { RefundQuestion, RefundQuestionDone, RefundRequest } from '../api/r
 import type { DoneWith } from '../api/user-request.ts';
 import { asOf, type CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { ownFirst, readOf } from './record-read.ts';
-import { STARTING } from './refused-here.ts';
+import { STARTING } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
 import { sharesOf } from './share-outcome.ts';
 

@@ -9,11 +9,11 @@
  * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
  */
 import type { AllowAnswer, Invalid, Unavailable } from '../api/answer.ts';
-import type { CustomerRecord } from '../api/customer.ts';
+import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
-import { type Asking, newAsking, type Once } from './asking.ts';
+import { type Asking, newAsking, type Once } from './open-request.ts';
 import { ConfirmedRules } from './confirmed-rules.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
@@ -23,7 +23,7 @@ import { askListed, type Look } from './listed-requests.ts';
 import { deniedHere } from './denied-here.ts';
 import { Looks } from './looks.ts';
 import type { MatchedLimit } from './matched-limit.ts';
-import { outdated, OVERLOADED, TOO_LATE, STARTING } from './refused-here.ts';
+import { outdated, OVERLOADED, TOO_LATE, STARTING } from './node-refusals.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';

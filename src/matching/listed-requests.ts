@@ -8,7 +8,7 @@ import { standingOf } from '../api/joint-answer.ts';
 import type { ListedAnswer, ListedDone, ListedRequest, ListOutcome } from '../api/listed.ts';
 import type { LookAnswer, LookRequest } from '../api/look.ts';
 import type { DoneWith } from '../api/user-request.ts';
-import { type Asking, newAsking } from './asking.ts';
+import { type Asking, newAsking } from './open-request.ts';
 import { limitId, type MatchedList, type MatchedLists } from './listed-limits.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { RuleBook } from './rule-book.ts';

@@ -3,7 +3,7 @@ import type { Invalid } from '../api/answer.ts';
 import type { LookQuestion, LookRequest } from '../api/look.ts';
 import { parseStatedRule } from '../api/stated-rule.ts';
 import type { DoneWith } from '../api/user-request.ts';
-import { STARTING } from './refused-here.ts';
+import { STARTING } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
 
 export interface LooksInit {

@@ -1,6 +1,7 @@
 /** Where a request asks for the record of its customer: in which share, or by a question of its own, and what the answer means. Pure. */
 import type { AllowAnswer, Receipt } from '../api/answer.ts';
-import type { CustomerAnswer, CustomerRecord, CustomerRequest } from '../api/customer.ts';
+import type { CustomerAnswer, CustomerRequest } from '../api/customer.ts';
+import type { CustomerRecord } from '../api/customer-record.ts';
 import type { KnownCustomer } from './customer-cache.ts';
 import { followsFailModes, type Share } from './share-outcome.ts';
 

@@ -11,7 +11,7 @@ import { statedDefinition } from '../rules/stated-definition.ts';
 import { partName, type RuleDefinition } from '../rules/rule-definition.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
 import { type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
-import { RULES_CHANGED } from './refused-here.ts';
+import { RULES_CHANGED } from './node-refusals.ts';
 
 /** Stated rules that are remembered, ready to be matched. */
 const STATED_MAX = 256;

@@ -1,6 +1,6 @@
 /** What the answers of partitions mean for a request whose limits they share. Pure. */
 import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
-import type { CustomerRecord } from '../api/customer.ts';
+import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer } from '../api/question.ts';
 import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { LookAnswer } from '../api/look.ts';

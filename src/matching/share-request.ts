@@ -1,9 +1,9 @@
 /** What a partition is asked for a request whose limits it shares. Pure. */
-import type { CustomerGuard } from '../api/customer.ts';
+import type { CustomerGuard } from '../api/customer-record.ts';
 import type { Question } from '../api/question.ts';
 import type { AllowRequest } from '../api/request.ts';
 import { askedDigest } from './asked-digest.ts';
-import type { Asking } from './asking.ts';
+import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
 import type { Share } from './share-outcome.ts';
 

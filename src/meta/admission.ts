@@ -27,7 +27,7 @@ import type { Founder } from '../../storage/identity.ts';
 import { agreedVersion, noCommonVersionText, VERSIONS, type VersionRange } from '../api/versions.ts';
 import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { META_GROUP } from './cluster-placement.ts';
-import type { Introduction, MetaState } from './meta-state.ts';
+import type { Introduction, MetaState } from './cluster-state.ts';
 
 export interface AdmissionInit {
   readonly nodeId: NodeId;

@@ -7,7 +7,7 @@ import type { ChangeDone, ChangeResult } from '../api/cluster-change.ts';
 import { Calls } from '../wire/calls.ts';
 import { encodeChange, encodeResult, type ForwardedChange, type ForwardedResult } from './change-frames.ts';
 import type { MetaGroup } from './meta-group.ts';
-import type { MetaChange } from './meta-state.ts';
+import type { MetaChange } from './cluster-state.ts';
 import type { SpokenVersions } from './versions.ts';
 
 export interface ChangeForwarderInit {

@@ -6,7 +6,7 @@ import { CHANGE_FAILURES, type ChangeResult, type NodeBehind } from '../api/clus
 import { array, Fields, pack, unpack } from '../wire/fields.ts';
 import { FrameError } from '../wire/frame.ts';
 import { encodeMeta, maybeChange } from './meta-form.ts';
-import type { MetaChange } from './meta-state.ts';
+import type { MetaChange } from './cluster-state.ts';
 
 export interface ForwardedChange {
   /** Of the node that asks: its result bears the same. */

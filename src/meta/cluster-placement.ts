@@ -5,7 +5,7 @@
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { foundingPlacement, type PlacementTable } from '../partition/placement.ts';
-import type { MetaState } from './meta-state.ts';
+import type { MetaState } from './cluster-state.ts';
 import { type LabelledNode, Topology } from '../partition/topology.ts';
 import { labelled } from './labels.ts';
 import { decodePlacement } from './placement-text.ts';

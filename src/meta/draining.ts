@@ -1,7 +1,7 @@
 /** Which nodes are being drained, in the state of group 0, and what changes that. Pure: the same on every node. */
 import type { ChangeFailure, DrainChange } from '../api/cluster-change.ts';
 import type { NodeId } from '../../raft/types.ts';
-import type { Member, MetaState } from './meta-state.ts';
+import type { Member, MetaState } from './cluster-state.ts';
 
 /**
  * Of so many nodes, at least as many must not be drained: a majority of them. Of two, which are a majority together only, one

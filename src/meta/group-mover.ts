@@ -15,7 +15,7 @@ import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import { type GroupConfig, type GroupId, NO_NODE, type NodeId } from '../../raft/types.ts';
 import { type ClusterPlacement, META_GROUP, type Members } from './cluster-placement.ts';
 import type { MetaGroup } from './meta-group.ts';
-import type { MetaState } from './meta-state.ts';
+import type { MetaState } from './cluster-state.ts';
 import type { Offers } from './offers.ts';
 
 export interface GroupMoverInit {

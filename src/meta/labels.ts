@@ -8,7 +8,7 @@ import { type NodeLabels, labelsOf } from '../api/node-labels.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { placementAfter } from '../partition/placement.ts';
 import type { LabelledNode } from '../partition/topology.ts';
-import type { Member, MetaRecord } from './meta-state.ts';
+import type { Member, MetaRecord } from './cluster-state.ts';
 import { decodePlacement, encodePlacement } from './placement-text.ts';
 
 /** The same record if there is nothing left to do: a repetition is harmless. */

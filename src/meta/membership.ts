@@ -16,7 +16,7 @@ import type { ForwardedChange, ForwardedResult } from './change-frames.ts';
 import { type ClusterPlacement, META_GROUP } from './cluster-placement.ts';
 import { GroupMover } from './group-mover.ts';
 import type { MetaGroup } from './meta-group.ts';
-import type { MetaChange, MetaState } from './meta-state.ts';
+import type { MetaChange, MetaState } from './cluster-state.ts';
 import { Offers } from './offers.ts';
 import { Registrar } from './registrar.ts';
 import { type LocalReplicas, ReplicaKeeper } from './replica-keeper.ts';

@@ -13,7 +13,7 @@ import { isLabel } from '../api/node-labels.ts';
 import { TOKEN_ID, validateTokenEntry } from '../api/token.ts';
 import { VERSIONS } from '../api/versions.ts';
 import { InvalidRuleError, validateRuleTable } from '../limiter/rules.ts';
-import type { MetaChange, MetaCommand, MetaRecord, MetaState } from './meta-state.ts';
+import type { MetaChange, MetaCommand, MetaRecord, MetaState } from './cluster-state.ts';
 import { isPlacement } from './placement-text.ts';
 
 /** Bytes are no command and no record of group 0. Met in a committed entry, this means damage: the node must stop. */

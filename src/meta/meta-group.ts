@@ -11,14 +11,8 @@ import type { RuleTable } from '../limiter/rules.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { tooFewUndrainedText } from './draining.ts';
 import { decodeMetaCommand, decodeMetaRecord, encodeMeta, isReadable } from './meta-form.ts';
-import {
-  applyMetaCommand,
-  type Introduction,
-  type MetaChange,
-  type MetaCommand,
-  type MetaRecord,
-  type MetaState,
-} from './meta-state.ts';
+import { applyMetaCommand } from './meta-state.ts';
+import type { Introduction, MetaChange, MetaCommand, MetaRecord, MetaState } from './cluster-state.ts';
 
 export interface MetaGroupInit {
   readonly clock: GroupClock;

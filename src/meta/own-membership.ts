@@ -5,7 +5,7 @@
 import type { NodeId } from '../../raft/types.ts';
 import type { MembershipState } from '../api/cluster-report.ts';
 import type { Admission } from './admission.ts';
-import type { MetaState } from './meta-state.ts';
+import type { MetaState } from './cluster-state.ts';
 import type { Refusal } from '../wire/hello.ts';
 
 export type MembershipStatus = { readonly state: Exclude<MembershipState, Exclusion['state']> } | Exclusion;

@@ -5,7 +5,8 @@
 import type { NodeId } from '../../raft/types.ts';
 import type { Hello } from '../wire/hello.ts';
 import type { MetaGroup } from './meta-group.ts';
-import { type Introduction, tellsMore } from './meta-state.ts';
+import { tellsMore } from './meta-state.ts';
+import type { Introduction } from './cluster-state.ts';
 
 const LOOK_TICKS = 10;
 

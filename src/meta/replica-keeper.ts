@@ -30,7 +30,7 @@ import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupConfig, NodeId, StoredGroup } from '../../raft/types.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { ClusterPlacement } from './cluster-placement.ts';
-import type { MetaState } from './meta-state.ts';
+import type { MetaState } from './cluster-state.ts';
 
 /** The replicas of this node. */
 export interface LocalReplicas {

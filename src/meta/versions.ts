@@ -6,7 +6,7 @@ import type { NodeId } from '../../raft/types.ts';
 import type { ChangeFailure, ChangeResult, NodeBehind, UpgradeChange } from '../api/cluster-change.ts';
 import { VERSIONS } from '../api/versions.ts';
 import type { Hello } from '../wire/hello.ts';
-import type { MetaChange, MetaState } from './meta-state.ts';
+import type { MetaChange, MetaState } from './cluster-state.ts';
 
 /** The same state if there is nothing left to do: a repetition is harmless. */
 export function changedVersion(state: MetaState, { version }: UpgradeChange): MetaState | ChangeFailure {

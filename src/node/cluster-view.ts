@@ -10,7 +10,7 @@ import { VERSIONS } from '../api/versions.ts';
 import type { HostPort } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import type { RuleTable } from '../limiter/rules.ts';
-import type { Member } from '../meta/meta-state.ts';
+import type { Member } from '../meta/cluster-state.ts';
 import type { MembershipStatus } from '../meta/own-membership.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Refusal } from '../wire/hello.ts';

@@ -4,7 +4,7 @@
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
-import type { MetaState } from '../meta/meta-state.ts';
+import type { MetaState } from '../meta/cluster-state.ts';
 
 export interface DrainingInit {
   readonly nodeId: NodeId;

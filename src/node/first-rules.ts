@@ -4,7 +4,7 @@
  * Driven by ticks.
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
-import type { MetaState } from '../meta/meta-state.ts';
+import type { MetaState } from '../meta/cluster-state.ts';
 
 export interface FirstRulesInit {
   readonly raft: Pick<MultiRaft, 'avoidLeading'>;

@@ -6,7 +6,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeId } from '../../raft/types.ts';
-import type { MetaState } from '../meta/meta-state.ts';
+import type { MetaState } from '../meta/cluster-state.ts';
 import { hasAdmin } from '../meta/token-table.ts';
 
 const FILE = 'members.json';

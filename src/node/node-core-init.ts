@@ -7,7 +7,7 @@ import type { UsageQuery } from '../api/usage.ts';
 import type { ClockVerdict } from '../clock/clock-rates.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Admission } from '../meta/admission.ts';
-import type { MetaState } from '../meta/meta-state.ts';
+import type { MetaState } from '../meta/cluster-state.ts';
 import type { Exclusion } from '../meta/own-membership.ts';
 import type { CapacityReport } from '../partition/capacity-watch.ts';
 import type { Hash32 } from '../partition/hash.ts';

@@ -12,7 +12,7 @@ import type { DescribedRequests } from '../matching/described-requests.ts';
 import { ClusterPlacement, META_GROUP, metaMembers, unlabelled } from '../meta/cluster-placement.ts';
 import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
-import type { MetaState } from '../meta/meta-state.ts';
+import type { MetaState } from '../meta/cluster-state.ts';
 import type { MembershipStatus } from '../meta/own-membership.ts';
 import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.ts';
 import type { Partition } from '../partition/partition.ts';

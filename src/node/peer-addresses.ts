@@ -6,7 +6,7 @@ import type { NodeId } from '../../raft/types.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import type { ClusterConfig } from '../config/config.ts';
-import type { Introduction, MetaState } from '../meta/meta-state.ts';
+import type { Introduction, MetaState } from '../meta/cluster-state.ts';
 
 /** Addresses to listen on that mean nothing to others. */
 const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];

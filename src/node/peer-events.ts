@@ -19,7 +19,7 @@ import { decodeChange, decodeResult } from '../meta/change-frames.ts';
 import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
 import { decodePeerMessages } from '../wire/peer-messages.ts';
 import { decodeRequests } from '../wire/requests.ts';
-import { decodeRoom } from '../wire/room.ts';
+import { decodeRoom } from '../wire/memory-report.ts';
 import { decodeUsageQuestion, decodeUsageTold } from '../wire/usage.ts';
 import type { UsageExchange } from './usage-exchange.ts';
 

@@ -8,7 +8,7 @@ import { DescribedRequests } from '../matching/described-requests.ts';
 import type { DescribedRequestsInit } from '../matching/described-requests-init.ts';
 import type { MatchedLimit } from '../matching/matched-limit.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
-import type { MetaState } from '../meta/meta-state.ts';
+import type { MetaState } from '../meta/cluster-state.ts';
 import type { Partition } from '../partition/partition.ts';
 import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';

@@ -6,7 +6,7 @@ import type { ChangeDone, ChangeFailure, ChangeRefused } from '../api/cluster-ch
 import type { RulesChange, RulesInForce } from '../api/rules-change.ts';
 import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
-import type { MetaChange, MetaState } from '../meta/meta-state.ts';
+import type { MetaChange, MetaState } from '../meta/cluster-state.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 import { nativeForm } from '../rules/native-form.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';

@@ -14,7 +14,7 @@ import {
 } from '../api/token.ts';
 import { drawToken, isSecretOf } from '../config/token-secret.ts';
 import type { NodeId } from '../../raft/types.ts';
-import type { MetaChange, MetaState } from '../meta/meta-state.ts';
+import type { MetaChange, MetaState } from '../meta/cluster-state.ts';
 import { hasAdmin, type TokenEntryChange, type TokenTable } from '../meta/token-table.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 import { AwaitedChanges } from './awaited-changes.ts';

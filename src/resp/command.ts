@@ -4,7 +4,6 @@ import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { ALLOW_STATUS } from '../api/refusals.ts';
 import type { AnswerFormat } from './answer-queue.ts';
 import type { CommandArguments } from './command-arguments.ts';
-import type { CommandTable } from './command-table.ts';
 import type { Reply } from './reply.ts';
 import type { KeptForAll } from './kept-bytes.ts';
 import type { Session } from './session.ts';
@@ -33,7 +32,14 @@ export interface DoorState {
   readonly kept: KeptForAll;
   readonly counts: DoorCounts;
   readonly sessions: () => Iterable<Session>;
-  readonly commands: CommandTable;
+  readonly commands: Commands;
+}
+
+/** Commands by their names: see `CommandTable`. */
+export interface Commands {
+  readonly all: readonly Command[];
+  /** The one that is called like this argument, if there is one. */
+  get(args: CommandArguments, index: number): Command | undefined;
 }
 
 /** One command on its way. */
@@ -76,7 +82,7 @@ export interface Command {
   readonly summary: string;
   /** @returns undefined where the node was asked */
   readonly run: (call: Call) => Reply | undefined;
-  readonly subcommands?: CommandTable;
+  readonly subcommands?: Commands;
   /** It is refused while the node has more to do than it can. Absent: it never is. */
   readonly isShed?: true;
 }

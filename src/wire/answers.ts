@@ -10,7 +10,7 @@ import {
   type Receipt,
   type Unavailable,
 } from '../api/answer.ts';
-import type { CustomerRecord } from '../api/customer.ts';
+import type { CustomerRecord } from '../api/customer-record.ts';
 import type { Standing } from '../api/look.ts';
 import type { Refund } from '../api/refund.ts';
 import { CommandDecodeError } from '../limiter/log/command.ts';

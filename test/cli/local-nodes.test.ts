@@ -12,7 +12,7 @@ import {
 } from '../../src/config/cluster-directory.ts';
 import { localNodes } from '../../src/cli/local-nodes.ts';
 import { MemberCache, readKnownMembers } from '../../src/node/member-cache.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 
 const CONFIG = localConfig({ ...LOCAL_DEFAULTS, nodes: 3 });

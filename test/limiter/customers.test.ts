@@ -1,6 +1,6 @@
 /** What operators say of a key: its own limits, a block, a version that requests can be bound to, and a reset. */
 import { describe, expect, it } from 'vitest';
-import type { LimitOverride } from '../../src/api/customer.ts';
+import type { LimitOverride } from '../../src/api/customer-record.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';

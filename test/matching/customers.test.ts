@@ -1,7 +1,8 @@
 /** Requests of customers: matched with what is known of them, and counted only as long as that is so. */
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
-import type { CustomerAnswer, CustomerRecord, CustomerRequest } from '../../src/api/customer.ts';
+import type { CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
+import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Question } from '../../src/api/question.ts';
 import { CustomerCache, CUSTOMERS_MAX } from '../../src/matching/customer-cache.ts';
 import { Bench, bookOf, decision, DENIED, GONE, LOST } from './bench.ts';

@@ -5,7 +5,7 @@ import type { Message } from '../../raft/types.ts';
 import { VERSIONS } from '../../src/api/versions.ts';
 import { Admission } from '../../src/meta/admission.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import type { Hello } from '../../src/wire/hello.ts';
 
 const FACTS = 'the facts';

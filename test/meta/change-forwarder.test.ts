@@ -6,7 +6,7 @@ import type { MetaGroup } from '../../src/meta/meta-group.ts';
 import { SpokenVersions } from '../../src/meta/versions.ts';
 import type { ChangeResult } from '../../src/api/cluster-change.ts';
 import { decodeChange, decodeResult } from '../../src/meta/change-frames.ts';
-import type { MetaChange } from '../../src/meta/meta-state.ts';
+import type { MetaChange } from '../../src/meta/cluster-state.ts';
 
 const TABLE = validateRuleTable({ version: 8, rules: [{ id: 'a', limit: 3, windowMillis: 1_000 }] });
 const NODE = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };

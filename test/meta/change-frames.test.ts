@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ChangeResult } from '../../src/api/cluster-change.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 import { decodeChange, decodeResult, encodeChange, encodeResult } from '../../src/meta/change-frames.ts';
-import type { MetaChange } from '../../src/meta/meta-state.ts';
+import type { MetaChange } from '../../src/meta/cluster-state.ts';
 import { pack } from '../../src/wire/fields.ts';
 import { FrameError } from '../../src/wire/frame.ts';
 

@@ -8,7 +8,8 @@ import {
   encodeMeta,
   MetaDecodeError,
 } from '../../src/meta/meta-form.ts';
-import { applyMetaCommand, type MetaCommand, type MetaRecord } from '../../src/meta/meta-state.ts';
+import { applyMetaCommand } from '../../src/meta/meta-state.ts';
+import type { MetaCommand, MetaRecord } from '../../src/meta/cluster-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 
 const hash = await loadHash32();

@@ -3,12 +3,8 @@ import { FIRST_RULES } from './first-rules.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
-import {
-  applyMetaCommand,
-  type Introduction,
-  type MetaRecord,
-  type MetaState,
-} from '../../src/meta/meta-state.ts';
+import { applyMetaCommand } from '../../src/meta/meta-state.ts';
+import type { Introduction, MetaRecord, MetaState } from '../../src/meta/cluster-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { Registrar } from '../../src/meta/registrar.ts';
 

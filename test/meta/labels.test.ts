@@ -10,12 +10,8 @@ import {
   encodeMeta,
   MetaDecodeError,
 } from '../../src/meta/meta-form.ts';
-import {
-  applyMetaCommand,
-  type Introduction,
-  type MetaCommand,
-  type MetaRecord,
-} from '../../src/meta/meta-state.ts';
+import { applyMetaCommand } from '../../src/meta/meta-state.ts';
+import type { Introduction, MetaCommand, MetaRecord } from '../../src/meta/cluster-state.ts';
 import { decodePlacement } from '../../src/meta/placement-text.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { foundingPlacement, type PlacementTable } from '../../src/partition/placement.ts';

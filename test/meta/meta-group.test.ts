@@ -8,7 +8,7 @@ import { RULES_MAX, type RuleTable, validateRuleTable } from '../../src/limiter/
 import { MetaGroup } from '../../src/meta/meta-group.ts';
 import { decodeMetaCommand, encodeMeta } from '../../src/meta/meta-form.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
-import type { MetaCommand } from '../../src/meta/meta-state.ts';
+import type { MetaCommand } from '../../src/meta/cluster-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { encodePlacement } from '../../src/meta/placement-text.ts';
 import { foundingPlacement } from '../../src/partition/placement.ts';

@@ -7,7 +7,7 @@ import type { GroupConfig, NodeId } from '../../raft/types.ts';
 import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { GroupMover } from '../../src/meta/group-mover.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { Offers } from '../../src/meta/offers.ts';
 
 const GROUPS = 30;

@@ -1,7 +1,7 @@
 import { FIRST_RULES } from './first-rules.ts';
 import { expect, it } from 'vitest';
 import type { Admission } from '../../src/meta/admission.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { OwnMembership } from '../../src/meta/own-membership.ts';
 
 const INCARNATION = 'a'.repeat(32);

@@ -3,7 +3,7 @@ import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { decodePlacement, encodePlacement } from '../../src/meta/placement-text.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { NODES_MAX, PARTITIONS_MAX } from '../../src/config/config.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { foundingPlacement } from '../../src/partition/placement.ts';

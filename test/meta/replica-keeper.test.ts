@@ -4,7 +4,7 @@ import { simpleConfig } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupConfig, StoredGroup } from '../../raft/types.ts';
 import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { ReplicaKeeper } from '../../src/meta/replica-keeper.ts';
 
 const SELF = 4;

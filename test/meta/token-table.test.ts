@@ -3,7 +3,8 @@ import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { type Role, type TokenEntry, TOKENS_MAX } from '../../src/api/token.ts';
 import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from '../../src/meta/meta-form.ts';
-import { applyMetaCommand, type MetaCommand, type MetaRecord } from '../../src/meta/meta-state.ts';
+import { applyMetaCommand } from '../../src/meta/meta-state.ts';
+import type { MetaCommand, MetaRecord } from '../../src/meta/cluster-state.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { changedTokens, type TokenTable } from '../../src/meta/token-table.ts';
 

@@ -13,12 +13,8 @@ import {
   NewerClusterError,
 } from '../../src/meta/meta-form.ts';
 import type { MetaGroup } from '../../src/meta/meta-group.ts';
-import {
-  applyMetaCommand,
-  type MetaChange,
-  type MetaCommand,
-  type MetaRecord,
-} from '../../src/meta/meta-state.ts';
+import { applyMetaCommand } from '../../src/meta/meta-state.ts';
+import type { MetaChange, MetaCommand, MetaRecord } from '../../src/meta/cluster-state.ts';
 import { SpokenVersions } from '../../src/meta/versions.ts';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import type { Hello } from '../../src/wire/hello.ts';

@@ -1,6 +1,6 @@
 /** What a node does about it that it is drained: it hands over, again and again, until that is ended. */
 import { describe, expect, it } from 'vitest';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { Draining } from '../../src/node/draining.ts';
 
 class Bench {

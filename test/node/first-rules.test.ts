@@ -1,6 +1,6 @@
 /** What a node does about it that it hears nothing of group 0: others lead, which may hear more. */
 import { describe, expect, it } from 'vitest';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { FirstRules } from '../../src/node/first-rules.ts';
 
 const ELECTION_TICKS = 100;

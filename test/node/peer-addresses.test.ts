@@ -1,7 +1,7 @@
 import { FIRST_RULES } from '../meta/first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { localConfig } from '../../src/config/cluster-directory.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { currentPeers, introductionsOf } from '../../src/node/peer-addresses.ts';
 
 const config = localConfig({ nodes: 3, partitions: 1, limit: 1, windowMillis: 1_000, basePort: 1 });

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChangeResult } from '../../src/api/cluster-change.ts';
 import { TIMING_DEFAULTS } from '../../src/config/config.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
-import type { MetaChange, MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaChange, MetaState } from '../../src/meta/cluster-state.ts';
 import { RulesChanges } from '../../src/node/rules-changes.ts';
 
 const rules = [{ id: 'default', limit: 3, windowMillis: 1_000 }];

@@ -5,7 +5,7 @@ import type { ChangeResult, TokenChange } from '../../src/api/cluster-change.ts'
 import type { TokenEntry } from '../../src/api/token.ts';
 import { drawToken } from '../../src/config/token-secret.ts';
 import { changedTokens } from '../../src/meta/token-table.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { accessOf, hasTokens } from '../../src/node/access.ts';
 import { Tokens } from '../../src/node/tokens.ts';
 

@@ -1,4 +1,6 @@
 /** Who belongs to a simulated cluster, and whether its nodes agree on that and on what they hold, once nothing is broken. */
+import { isQuorum, type JointVoters } from '../../raft/quorum.ts';
+import type { NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { SimNode } from './sim-node.ts';
 import type { World } from './world.ts';
@@ -88,4 +90,16 @@ export function stateOf({ meta, nodes, network, settings }: World): string {
     }
   }
   return lines.join('\n');
+}
+
+/** Have these nodes a quorum of the group, all together and without any of those that are `apart`? */
+export function hasQuorums(config: JointVoters, ids: readonly NodeId[], apart: readonly NodeId[]): boolean {
+  const isQuorumWithout = (without?: NodeId): boolean =>
+    isQuorum(config, (voter) => voter !== without && ids.includes(voter));
+  return isQuorumWithout() && apart.every(isQuorumWithout);
+}
+
+/** One of them has a replica of the partition to which its rules have come. */
+export function haveRules(nodes: readonly SimNode[], partition: number): boolean {
+  return nodes.some(({ core }) => core?.partitions.get(partition)?.ruleTable !== undefined);
 }

@@ -2,7 +2,8 @@
  * What operators said of keys, as the committed logs have it, and what that binds: whoever asks after a change was answered is
  * decided by that or a later one, and what operators are told is what the log made of it while they waited.
  */
-import { type CustomerOutcome, type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
+import type { CustomerOutcome } from '../../src/api/customer.ts';
+import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { SaidOfKey } from './logged-customers.ts';
 import { wordsOfRecord } from './naive-record.ts';

@@ -2,12 +2,8 @@
  * Operators who say something of keys while everything breaks: limits of their own, a block, a reset, at any node, now and then only
  * for the version that they know. Whatever they are told must be what the log made of it, while they waited.
  */
-import type {
-  CustomerAction,
-  CustomerAnswer,
-  CustomerRequest,
-  LimitOverride,
-} from '../../src/api/customer.ts';
+import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
+import type { LimitOverride } from '../../src/api/customer-record.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
 import type { Clients } from './clients.ts';

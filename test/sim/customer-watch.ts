@@ -3,12 +3,8 @@
  * another record. It must be so in the log.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
-import {
-  type CustomerAnswer,
-  type CustomerRecord,
-  type CustomerRequest,
-  NO_RECORD,
-} from '../../src/api/customer.ts';
+import type { CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
+import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
 import { type Asking, recheckedRecord, wordsOfAsking } from './described-rounds.ts';

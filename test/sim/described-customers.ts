@@ -1,7 +1,7 @@
 /**
  * Described requests of customers, held to what operators said of those: whatever answers one was so at some time since it was asked.
  */
-import { type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
+import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { CustomerLedger } from './customer-ledger.ts';
 import type { DescribedLimits } from './described-limits.ts';
 import { type Asking, wordsOfAsking } from './described-rounds.ts';

@@ -1,5 +1,5 @@
 /** Which limits a described request is under, by partition: by a document, and by what is known of its customer. */
-import { type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
+import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { Asking } from './described-rounds.ts';
 import { type ExpectedLimit, expectedLimits, type RulesDocument } from './documents.ts';
 import { check } from './story.ts';

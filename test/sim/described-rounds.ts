@@ -3,7 +3,7 @@
  * reservations and the question under the request's own id. Plain data, and what follows from it.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
-import type { CustomerRecord } from '../../src/api/customer.ts';
+import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Question } from '../../src/api/question.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';

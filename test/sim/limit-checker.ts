@@ -9,7 +9,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { LookRequest, Standing } from '../../src/api/look.ts';
 import type { Refund, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { CustomerRecord } from '../../src/api/customer.ts';
+import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { CustomerLedger } from './customer-ledger.ts';
 import { takeDecisions, tellDecision } from './decision-watch.ts';

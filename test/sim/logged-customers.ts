@@ -1,5 +1,5 @@
 /** What operators say in a log entry, read from its bytes as src/limiter/log/customer-entry.ts describes them, by no code of the product. */
-import type { LimitOverride } from '../../src/api/customer.ts';
+import type { LimitOverride } from '../../src/api/customer-record.ts';
 import { EntryBytes } from './entry-bytes.ts';
 
 const CUSTOMERS = 4;

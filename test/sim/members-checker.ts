@@ -13,7 +13,7 @@ import { decodeConfig, membersOf } from '../../raft/membership.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { type CommittedConfig, isMajority } from './configs.ts';
 import type { DiskMirror } from './mirror.ts';
 import type { SimNetwork } from './network.ts';

@@ -2,7 +2,7 @@
  * What README.md and src/limiter/README.md promise of one decision, written down again as simply as can be: grants are
  * a list, and every question is answered by going through all of it. It shares no code with the product.
  */
-import type { CustomerRecord } from '../../src/api/customer.ts';
+import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Conflict } from '../../src/limiter/fingerprint.ts';
 import type { Decision, Refusal } from '../../src/limiter/decision.ts';
 import type { LimitStanding } from '../../src/api/answer.ts';

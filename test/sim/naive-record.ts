@@ -1,5 +1,5 @@
 /** What one record says, and what that makes of a rule: written from src/limiter/README.md. */
-import { type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
+import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
 const BUCKET_MAX = 1_000_000;

@@ -2,7 +2,7 @@
  * What operators said of keys, once more: their records, from which entry on. Written from src/limiter/README.md; it shares no
  * code with the product.
  */
-import { type CustomerRecord, NO_RECORD } from '../../src/api/customer.ts';
+import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import type { SaidOfKey } from './logged-customers.ts';
 import { type Since, type Tally, valueAt } from './naive-state.ts';

@@ -6,7 +6,7 @@
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
-import type { CustomerRecord } from '../../src/api/customer.ts';
+import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Answer, UserRequest } from '../../src/api/user-request.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { Partition } from '../../src/partition/partition.ts';

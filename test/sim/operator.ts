@@ -4,7 +4,7 @@
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ChangeResult, NodeChange } from '../../src/api/cluster-change.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import type { Random } from './random.ts';
 import { drawLabelChange, drawLabels } from './draw-labels.ts';
 import { addressOf, type LabelSettings, type Settings } from './settings.ts';

@@ -9,6 +9,7 @@
  * that no healed voter could hear and answer: its office must end.
  */
 import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import type { World } from './world.ts';
 
@@ -67,4 +68,11 @@ export class OutsideLeaders {
         !network.isCut(node.id, id),
     );
   }
+}
+
+/** There is time enough in a deadline for a request that takes a relay, and for finding that it needs one. */
+export function isRoomy({ network, disk, timing }: Settings): boolean {
+  const hop =
+    network.slowMillis * Math.sign(network.slowShare) + network.delayMinMillis + network.delayMeanMillis;
+  return 6 * hop + 2 * disk.syncMeanMillis < timing.requestDeadlineMillis / 2;
 }

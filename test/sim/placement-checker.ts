@@ -9,7 +9,7 @@
  * - every node that knows of it goes by it, however it came to know.
  */
 import type { NodeId } from '../../raft/types.ts';
-import type { MetaState } from '../../src/meta/meta-state.ts';
+import type { MetaState } from '../../src/meta/cluster-state.ts';
 import type { Labelled } from '../partition/all-placements.ts';
 import type { SimNode } from './sim-node.ts';
 import { areLabelled, checkSpread, checkSpreadMoves } from './spread-checker.ts';

@@ -2,14 +2,21 @@
  * The end of a run. A quorum is healed, all other damage is made permanent, and the quorum must get on. Sometimes everything
  * is healed after that, and then every request must be decided and all replicas must end up equal.
  */
-import { isQuorum } from '../../raft/quorum.ts';
-import type { NodeId } from '../../raft/types.ts';
+import type { GroupId, NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
-import { disagreement, isWhole, livingMembers, outsiders, stateOf } from './agreement.ts';
+import {
+  disagreement,
+  hasQuorums,
+  haveRules,
+  isWhole,
+  livingMembers,
+  outsiders,
+  stateOf,
+} from './agreement.ts';
 import type { SimNode } from './sim-node.ts';
 import { reachMillisOf } from './naive-meters.ts';
-import { OutsideLeaders } from './outside-leaders.ts';
+import { isRoomy, OutsideLeaders } from './outside-leaders.ts';
 import { check } from './story.ts';
 import type { World } from './world.ts';
 
@@ -31,7 +38,6 @@ const BACK_LOOKS_MAX = 60;
 export class Recovery {
   readonly #world: World;
   #core: readonly SimNode[] = [];
-  /** Each healed node owes a grant in each partition that has a healed quorum. */
   /** Who has to grant something yet; `userId` as long as it is not known to have been denied. */
   #owing: { readonly partition: number; readonly node: SimNode; userId?: string | undefined }[] = [];
   readonly #granted = new Set<number>();
@@ -59,14 +65,15 @@ export class Recovery {
     const size = Math.floor((meta?.nodes.length ?? alive.length) / 2) + 1;
     // With one more than needed, a path between two of them may stay cut. Not where room is short: what a replica cannot
     // hear it cannot forget, and its node may be full for good.
-    const mayCut = isSettled && size < alive.length && this.#isRoomy() && !this.#world.mayBeFull;
+    const mayCut =
+      isSettled && size < alive.length && isRoomy(this.#world.settings) && !this.#world.mayBeFull;
     const spare = mayCut && random.chance(0.5) ? 1 : 0;
     // Nor may a group stay without a quorum there: it forgets nothing either.
     const isPart = isSettled && !this.#world.mayBeFull;
     this.#core = isPart ? alive.slice(0, size + spare) : alive;
     story.tell(() => `only these are healed: ${this.#core.map(({ id }) => id).join(', ')}`);
     this.#heal(this.#core);
-    if (!this.#isRoomy() || settings.network.crawlShare > 0)
+    if (!isRoomy(this.#world.settings) || settings.network.crawlShare > 0)
       this.#outside = new OutsideLeaders(this.#world, this.#core);
     const apart = spare > 0 ? this.#cutOnePath() : [];
     for (const node of alive) if (!this.#core.includes(node)) this.#abandon(node);
@@ -74,25 +81,18 @@ export class Recovery {
     // Where a member of the newest version will never come, nothing that moved away is deleted before it is taken out of
     // the list again; where room is short, nobody new may find any until then.
     const mayStayFull = this.#world.mayBeFull && meta?.nodes.some(({ id }) => !coreIds.includes(id)) === true;
+    const isLed = (group: GroupId): boolean => hasQuorums(raft.configOf(group), coreIds, apart);
+    // A new partition has its first rules from group 0.
+    const bringsRules = isLed(META_GROUP);
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
-      const config = raft.configOf(groupOfPartition(partition));
-      const isLed = (without?: NodeId): boolean =>
-        isQuorum(config, (voter) => voter !== without && coreIds.includes(voter));
-      if (mayStayFull || !isLed() || !apart.every(isLed)) continue;
+      const mayHaveRules = bringsRules || haveRules(this.#core, partition);
+      if (mayStayFull || !mayHaveRules || !isLed(groupOfPartition(partition))) continue;
       for (const node of this.#core) this.#owing.push({ partition, node });
     }
     this.#world.askable = (node) => node.isOpen && this.#core.includes(node);
     // Where room is short, whoever asks most gets it: others step back, and it comes back by itself.
     this.#world.clients.isActive = !this.#world.mayBeFull && this.#world.settings.queues === undefined;
     this.#probe();
-  }
-
-  /** There is time enough in a deadline for a request that takes a relay, and for finding that it needs one. */
-  #isRoomy(): boolean {
-    const { network, disk, timing } = this.#world.settings;
-    const hop =
-      network.slowMillis * Math.sign(network.slowShare) + network.delayMinMillis + network.delayMeanMillis;
-    return 6 * hop + 2 * disk.syncMeanMillis < timing.requestDeadlineMillis / 2;
   }
 
   /** Requests or answers between two healed nodes go astray for good: they must find a way around. */

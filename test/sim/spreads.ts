@@ -32,7 +32,7 @@ const USUAL: Spread = {
   spares: [2, 3, 5, 6],
   changeMeanMillis: [300, 1_000, 4_000],
   faultMeanMillis: [500, 1_000, 2_500],
-  clientMeanMillis: [6, 12, 30],
+  clientMeanMillis: [4, 8, 16],
   windowsMillis: [40, 250, 1_000, 5_000],
   shortestHorizon: 0.3,
   delayMeanMillis: [0.3, 1, 5],
@@ -51,11 +51,11 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     spares: [1, 2],
     changeMeanMillis: [300, 1_000],
     faultMeanMillis: [300, 700],
-    clientMeanMillis: [6, 12],
+    clientMeanMillis: [4, 8],
     windowsMillis: [40, 250, 1_000],
   },
   calm: { ...USUAL, busyMillis: [6_000, 12_000] },
-  crowded: { ...USUAL, clientMeanMillis: [6, 12] },
+  crowded: { ...USUAL, clientMeanMillis: [4, 8] },
   'short-reigns': {
     ...USUAL,
     // Each group begins anew, and with it the time of the first leader.
@@ -63,7 +63,7 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     busyMillis: [10_000, 20_000],
     tickMillis: [20],
     faultMeanMillis: [400, 1_000],
-    clientMeanMillis: [12, 30],
+    clientMeanMillis: [6, 15],
   },
   // Groups rest between bursts of requests, and faults find them at rest.
   idle: {
@@ -87,7 +87,7 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     changeMeanMillis: [300],
     faultMeanMillis: [300],
     // Streams bring the requests that matter.
-    clientMeanMillis: [40, 150],
+    clientMeanMillis: [20, 60],
     windowsMillis: [40, 250],
     shortestHorizon: 1,
     delayMeanMillis: [0.3, 1],

@@ -1,7 +1,8 @@
 /** One simulated cluster from start to end: nodes, network, clients, faults and checks, all from one seed. */
 import { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { decodeMetaCommand } from '../../src/meta/meta-form.ts';
-import { applyMetaCommand, type MetaRecord, type MetaState } from '../../src/meta/meta-state.ts';
+import { applyMetaCommand } from '../../src/meta/meta-state.ts';
+import type { MetaRecord, MetaState } from '../../src/meta/cluster-state.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../src/limiter/rules.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';

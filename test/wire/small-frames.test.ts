@@ -5,7 +5,7 @@ import { pack } from '../../src/wire/fields.ts';
 import { FrameError } from '../../src/wire/frame.ts';
 import { decodeGroupsOfVersion, encodeGroupsOfVersion } from '../../src/wire/groups-of-version.ts';
 import { decodeNodeReport, encodeNodeReport, type NodeReport } from '../../src/wire/node-report.ts';
-import { decodeRoom, encodeRoom } from '../../src/wire/room.ts';
+import { decodeRoom, encodeRoom } from '../../src/wire/memory-report.ts';
 import {
   decodeUsageQuestion,
   decodeUsageTold,

@@ -1,6 +1,6 @@
 /** What requests hold and answers say, as schemas. The bounds are those that `src/api` checks requests by. */
 import { CLOCK_STATES } from '../../api/cluster-report.ts';
-import { OVERRIDES_MAX, TIER_BYTES_MAX } from '../../api/customer.ts';
+import { OVERRIDES_MAX, TIER_BYTES_MAX } from '../../api/customer-record.ts';
 import {
   DESCRIPTOR_NAME_BYTES_MAX,
   DESCRIPTOR_VALUE_BYTES_MAX,

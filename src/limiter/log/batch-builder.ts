@@ -10,7 +10,7 @@ import {
   RULE_ID_BYTES_MAX,
   TIMESTAMP_MILLIS_MAX,
 } from '../../api/request.ts';
-import type { CustomerGuard } from '../../api/customer.ts';
+import type { CustomerGuard } from '../../api/customer-record.ts';
 import type { RefundRequest } from '../../api/refund.ts';
 import type { BatchedRequest } from '../../api/user-request.ts';
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';

@@ -9,7 +9,7 @@
  * A request is a row; one under several limits has a row for each, the first of which says how many follow.
  */
 
-import type { CustomerGuard } from '../../api/customer.ts';
+import type { CustomerGuard } from '../../api/customer-record.ts';
 import type { AllowRequest, FurtherLimit } from '../../api/request.ts';
 import type { BatchedRequest } from '../../api/user-request.ts';
 import { DEFAULT_RULE } from '../rules.ts';

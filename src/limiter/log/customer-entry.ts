@@ -4,12 +4,8 @@
  * and the index of the entry is the version of the records that it changes.
  */
 
-import {
-  type CustomerAction,
-  type CustomerRequest,
-  invalidInCustomer,
-  type LimitOverride,
-} from '../../api/customer.ts';
+import { type CustomerAction, type CustomerRequest, invalidInCustomer } from '../../api/customer.ts';
+import type { LimitOverride } from '../../api/customer-record.ts';
 import { KEY_BYTES_MAX } from '../../api/request.ts';
 import { assert } from '../assert.ts';
 import { readOverride, readTermsHead, writeOverride, writeTermsHead } from '../record-form.ts';

@@ -6,7 +6,7 @@
  * changed but replaced, so a snapshot holds on to those that were there when it began.
  */
 
-import type { CustomerRecord, LimitOverride } from '../../api/customer.ts';
+import type { CustomerRecord, LimitOverride } from '../../api/customer-record.ts';
 import { LIMIT_MAX, type Rule } from '../../api/rule.ts';
 import { Keys } from './keys.ts';
 import type { KeyTable } from './key-table.ts';

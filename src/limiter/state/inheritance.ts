@@ -11,9 +11,6 @@ import type { KeyTable } from './key-table.ts';
 import { NONE } from './rows.ts';
 import type { TextBytes } from './text-bytes.ts';
 
-/** Everything of a rule's window, under each meter that it had. */
-export type Sibling = readonly KeyTable[];
-
 interface Heir extends Demand {
   readonly keys: KeyTable;
   /** Of the key in `keys`, or `NONE`. */

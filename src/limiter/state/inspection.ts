@@ -3,7 +3,7 @@
  * with the snapshot's writer and reader: what both of them forget is still seen here. It changes nothing.
  */
 
-import type { CustomerRecord } from '../../api/customer.ts';
+import type { CustomerRecord } from '../../api/customer-record.ts';
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import type { KeyRun } from '../meters/meter.ts';

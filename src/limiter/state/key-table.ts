@@ -5,18 +5,14 @@
 
 import { capacityOf, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { type MeterKind, meterKindOf, meterOf, reachMillisOf } from '../meters/meter-of.ts';
-import type { Demand, KeyRun, Meter } from '../meters/meter.ts';
-import { SlidingLogs } from '../meters/sliding-logs.ts';
-import { assert } from '../assert.ts';
-import type { AppliedPosition } from '../decision.ts';
+import type { Demand, Meter } from '../meters/meter.ts';
 import { areSameRule } from '../rule-form.ts';
 import { statedRule } from '../stated-rules.ts';
 import { Keys } from './keys.ts';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS, LostHistory } from './lost-history.ts';
-import type { Inherited, Sibling } from './inheritance.ts';
 import type { GrantView } from './remembered-grant.ts';
 import { NONE } from './rows.ts';
-import { RUN_BYTES, type StateSize } from './state-size.ts';
+import { type StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
 
 /**
@@ -45,6 +41,9 @@ interface Granted extends Demand {
   /** It was judged at a caller's timestamp. */
   readonly isEvent: boolean;
 }
+
+/** Everything of one window of a rule, under each meter that it had. */
+export type Sibling = readonly KeyTable[];
 
 /**
  * What forgetting may cost:
@@ -220,35 +219,6 @@ export class KeyTable {
     return sibling.keys.madeMillisAt(slot) < this.sinceMillis ? slot : NONE;
   }
 
-  /** What `grant` adds to the size of the state, but for a new key; with what that brings along. */
-  bytesToGrant(slot: number, demand: Demand, inherited: Inherited | undefined): number {
-    const runs = inherited?.runs ?? [];
-    if (runs.length === 0) return this.meter.bytesToGrant(slot, demand);
-    const horizonMillis = demand.t - demand.keptMillis;
-    const before = slot === NONE ? 0 : logOf(this).countAfter(slot, -Infinity);
-    let after = slot === NONE ? 0 : logOf(this).countAfter(slot, horizonMillis);
-    let newestMillis = -Infinity;
-    for (const { keys, slot: at, afterMillis } of runs) {
-      after += logOf(keys).countAfter(at, Math.max(afterMillis, horizonMillis));
-      newestMillis = keys.meter.newestMillis(at);
-    }
-    return Math.max(0, after - before + (newestMillis === demand.t ? 0 : 1)) * RUN_BYTES;
-  }
-
-  /**
-   * Records what a key brings along, before it is granted anything. What was inherited no refund gives back.
-   *
-   * @param brought by `broughtBy`, before anything else was recorded
-   */
-  inherit(inherited: Inherited, brought: readonly KeyRun[], name: TextBytes, at: AppliedPosition): void {
-    const { timeMillis, index } = at;
-    const slot = inherited.slot === NONE ? this.add(name, timeMillis, index) : inherited.slot;
-    this.watcher?.beforeChange(slot);
-    this.keys.setMadeMillis(slot, Math.max(timeMillis, this.keys.madeMillisAt(slot)));
-    if (brought.length === 0) this.meter.grant(slot, inherited);
-    for (const run of brought) logOf(this).record(slot, run.timeMillis, run.cost, inherited.keptMillis);
-  }
-
   /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
   add(name: TextBytes, madeMillis: number, sinceIndex: number): number {
     this.meter.add();
@@ -300,21 +270,6 @@ export class KeyTable {
     this.watcher?.beforeChange(slot);
     this.keys.setSinceIndex(slot, index);
   }
-}
-
-/** The runs that a key brings along; none where it counts as granted now. */
-export function broughtBy({ runs, t, keptMillis }: Inherited): readonly KeyRun[] {
-  return runs.flatMap(({ keys, slot, afterMillis, costAtOnce }) => {
-    const isKept = costAtOnce > 0 && afterMillis > t - keptMillis;
-    const atOnce = isKept ? [{ timeMillis: afterMillis, cost: costAtOnce }] : [];
-    return [...atOnce, ...logOf(keys).runsAfter(slot, Math.max(afterMillis, t - keptMillis))];
-  });
-}
-
-/** Of a table whose kind is known to be that. */
-function logOf({ meter }: KeyTable): SlidingLogs {
-  assert(meter instanceof SlidingLogs, 'runs are those of a log');
-  return meter;
 }
 
 /** How many of them are of rules that requests stated; those of rules that were removed are no callers' to choose. */

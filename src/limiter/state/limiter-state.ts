@@ -14,7 +14,8 @@ import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 import { CustomerTable, ruleFor } from './customer-table.ts';
 import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
 import { type Inherited, linkSiblings } from './inheritance.ts';
-import { broughtBy, KeyTable, statedCount } from './key-table.ts';
+import { broughtBy, bytesToInherit, inherit } from './inherited-runs.ts';
+import { KeyTable, statedCount } from './key-table.ts';
 import { LostHistory } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
 import { RequestKey } from './request-key.ts';
@@ -129,7 +130,7 @@ export class LimiterState {
 
   /** Records what the key that was looked up brings into a window, before it is granted anything there. */
   inherit(inherited: Inherited, brought = broughtBy(inherited)): void {
-    inherited.keys.inherit(inherited, brought, this.name, this.applied);
+    inherit(inherited, brought, this.name, this.applied);
   }
 
   /** Of the rules in force; 0 before the first. */
@@ -216,8 +217,11 @@ export class LimiterState {
 
   /** The bytes that the grant would take, by the model of `StateSize`. */
   bytesFor(wanted: Wanted, hasRequestId: boolean): number {
-    const { keys, slot } = wanted;
-    let bytes = keys.bytesToGrant(slot, wanted, wanted.inherited);
+    const { keys, slot, inherited } = wanted;
+    let bytes =
+      inherited === undefined
+        ? keys.meter.bytesToGrant(slot, wanted)
+        : bytesToInherit(inherited, slot, wanted);
     if (slot === NONE) bytes += KEY_BYTES + this.name.length;
     if (hasRequestId) {
       this.ruleId.set(keys.rule.id);

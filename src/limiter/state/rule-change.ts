@@ -3,10 +3,17 @@ import type { Rule } from '../../api/rule.ts';
 import { effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { statedRule } from '../stated-rules.ts';
 import type { KeyTable } from './key-table.ts';
-import type { LimiterState } from './limiter-state.ts';
+
+/** What it looks at of the state, see `LimiterState`. */
+interface StateBefore {
+  readonly applied: { readonly index: number; readonly timeMillis: number };
+  readonly keyTables: readonly KeyTable[];
+  readonly droppedThroughMillis: number;
+  addTable(rule: Rule, windowMillis: number): KeyTable;
+}
 
 /** The key tables under `table`, which comes into force at the applied time, in sweep order. */
-export function tablesUnder(table: RuleTable, state: LimiterState): KeyTable[] {
+export function tablesUnder(table: RuleTable, state: StateBefore): KeyTable[] {
   const { index, timeMillis } = state.applied;
   const { clockDriftPpm } = table;
   const inForce = new Map(table.rules.map((rule) => [rule.id, rule]));

@@ -4,7 +4,7 @@
  */
 
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
-import type { LimitOverride } from '../../api/customer.ts';
+import type { LimitOverride } from '../../api/customer-record.ts';
 import { DRAIN_MILLIS_MAX } from '../meters/buckets.ts';
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
 import { problemOf, readOverride, readTermsHead } from '../record-form.ts';

@@ -1,6 +1,7 @@
 /** What sound inputs are made of: the values that requests, rules and clusters hold, up to their bounds. */
 import fc from 'fast-check';
-import type { CustomerRecord, CustomerRequest } from '../../../src/api/customer.ts';
+import type { CustomerRequest } from '../../../src/api/customer.ts';
+import type { CustomerRecord } from '../../../src/api/customer-record.ts';
 import type { BatchedRequest } from '../../../src/api/user-request.ts';
 import { LIMIT_MAX, type Rule, WINDOW_MILLIS_MAX } from '../../../src/api/rule.ts';
 import { type RuleTable, validateRuleTable } from '../../../src/limiter/rules.ts';

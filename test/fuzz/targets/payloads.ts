@@ -16,7 +16,7 @@ import {
   REFUSAL_CODES,
 } from '../../../src/wire/hello.ts';
 import { decodeNodeReport, encodeNodeReport } from '../../../src/wire/node-report.ts';
-import { decodeRoom, encodeRoom } from '../../../src/wire/room.ts';
+import { decodeRoom, encodeRoom } from '../../../src/wire/memory-report.ts';
 import {
   decodeUsageQuestion,
   decodeUsageTold,

@@ -11,12 +11,8 @@ import {
   encodeMeta,
   MetaDecodeError,
 } from '../../../src/meta/meta-form.ts';
-import {
-  applyMetaCommand,
-  type Introduction,
-  type MetaCommand,
-  type MetaRecord,
-} from '../../../src/meta/meta-state.ts';
+import { applyMetaCommand } from '../../../src/meta/meta-state.ts';
+import type { Introduction, MetaCommand, MetaRecord } from '../../../src/meta/cluster-state.ts';
 import { Harness, restoreInto, snapshotOf } from '../../limiter/harness.ts';
 import { type Outcome, promise, promiseSame, readOr, type Target } from '../target.ts';
 import { address, incarnation, batchedRequest, table } from './made.ts';

@@ -1,6 +1,5 @@
 /** What a node answers itself to requests whose limits rules find, before or instead of asking any partition. */
 import type { Unavailable } from '../api/answer.ts';
-import type { Asking } from './asking.ts';
 
 /** This node knows of no rules yet. */
 export const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
@@ -10,6 +9,6 @@ export const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_
 const CUSTOMER_CHANGED: Unavailable = { kind: 'unavailable', reason: 'customer_changed', proposed: false };
 
 /** By its deadline this node and a partition did not agree by what it is decided. */
-export function outdated({ recordsLearned }: Asking): Unavailable {
+export function outdated({ recordsLearned }: { readonly recordsLearned: number }): Unavailable {
   return recordsLearned > 0 ? CUSTOMER_CHANGED : RULES_CHANGED;
 }

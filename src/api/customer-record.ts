@@ -1,0 +1,38 @@
+/** What is known of one key beyond its grants, and by which version of that a request was matched. Plain data. */
+
+/** The longest tier, in UTF-8 bytes. */
+export const TIER_BYTES_MAX = 64;
+/** The most limits of its own that a key may have. */
+export const OVERRIDES_MAX = 16;
+
+/** Takes the place of limit and burst of one rule, for one key. */
+export interface LimitOverride {
+  /** 1 to `RULE_ID_BYTES_MAX` bytes. Where there is no such rule it changes nothing. */
+  readonly ruleId: string;
+  /** 0 (deny all) to `LIMIT_MAX`. */
+  readonly limit: number;
+  /** Of a bucket: 1 to `LIMIT_MAX`; absent: as much as `limit`, whatever the rule says. */
+  readonly burst?: number;
+}
+
+/** What is known of a key. */
+export interface CustomerRecord {
+  /** Of the record's last change: it only grows, and no other record of the key has it. 0: there is none. */
+  readonly version: number;
+  /** 1 to `TIER_BYTES_MAX` bytes. */
+  readonly tier?: string;
+  /** Of different rules, up to `OVERRIDES_MAX`. */
+  readonly overrides: readonly LimitOverride[];
+  /** Everything is denied, until it is not blocked any more: no request changes that. */
+  readonly isBlocked: boolean;
+}
+
+export const NO_RECORD: CustomerRecord = { version: 0, overrides: [], isBlocked: false };
+
+/** A request was matched with the record of a key, and counts only if that still has this version. */
+export interface CustomerGuard {
+  /** 1 to `KEY_BYTES_MAX` bytes, of the partition of the request's `userId`. */
+  readonly userId: string;
+  /** 0: there is none. */
+  readonly version: number;
+}

@@ -1,0 +1,58 @@
+/** What a key that is new to a window brings along, as it is recorded there: before its first grant, and once. */
+import { assert } from '../assert.ts';
+import { SlidingLogs } from '../meters/sliding-logs.ts';
+import type { Demand, KeyRun } from '../meters/meter.ts';
+import type { Inherited } from './inheritance.ts';
+import type { KeyTable } from './key-table.ts';
+import { NONE } from './rows.ts';
+import { RUN_BYTES } from './state-size.ts';
+import type { TextBytes } from './text-bytes.ts';
+
+/** The runs that a key brings along; none where it counts as granted now. */
+export function broughtBy({ runs, t, keptMillis }: Inherited): readonly KeyRun[] {
+  return runs.flatMap(({ keys, slot, afterMillis, costAtOnce }) => {
+    const isKept = costAtOnce > 0 && afterMillis > t - keptMillis;
+    const atOnce = isKept ? [{ timeMillis: afterMillis, cost: costAtOnce }] : [];
+    return [...atOnce, ...logOf(keys).runsAfter(slot, Math.max(afterMillis, t - keptMillis))];
+  });
+}
+
+/** What a grant adds to the size of the state with what that brings along, but for a new key. */
+export function bytesToInherit(inherited: Inherited, slot: number, demand: Demand): number {
+  const { keys, runs } = inherited;
+  if (runs.length === 0) return keys.meter.bytesToGrant(slot, demand);
+  const horizonMillis = demand.t - demand.keptMillis;
+  const before = slot === NONE ? 0 : logOf(keys).countAfter(slot, -Infinity);
+  let after = slot === NONE ? 0 : logOf(keys).countAfter(slot, horizonMillis);
+  let newestMillis = -Infinity;
+  for (const { keys: others, slot: at, afterMillis } of runs) {
+    after += logOf(others).countAfter(at, Math.max(afterMillis, horizonMillis));
+    newestMillis = others.meter.newestMillis(at);
+  }
+  return Math.max(0, after - before + (newestMillis === demand.t ? 0 : 1)) * RUN_BYTES;
+}
+
+/**
+ * Records what a key brings along, before it is granted anything. What was inherited no refund gives back.
+ *
+ * @param brought by `broughtBy`, before anything else was recorded
+ */
+export function inherit(
+  inherited: Inherited,
+  brought: readonly KeyRun[],
+  name: TextBytes,
+  { timeMillis, index }: { readonly timeMillis: number; readonly index: number },
+): void {
+  const { keys } = inherited;
+  const slot = inherited.slot === NONE ? keys.add(name, timeMillis, index) : inherited.slot;
+  keys.watcher?.beforeChange(slot);
+  keys.keys.setMadeMillis(slot, Math.max(timeMillis, keys.keys.madeMillisAt(slot)));
+  if (brought.length === 0) keys.meter.grant(slot, inherited);
+  for (const run of brought) logOf(keys).record(slot, run.timeMillis, run.cost, inherited.keptMillis);
+}
+
+/** Of a table whose kind is known to be that. */
+function logOf({ meter }: KeyTable): SlidingLogs {
+  assert(meter instanceof SlidingLogs, 'runs are those of a log');
+  return meter;
+}
