@@ -1,0 +1,58 @@
+/** Which requests of clients a node takes: none before it is loaded, while it is drained, or when it is a member no more. */
+import { describe, expect, it } from 'vitest';
+import type { NodeCore } from '../../src/node/node-core.ts';
+import type { NodeReadiness } from '../../src/node/readiness.ts';
+import { takenRequests } from '../../src/node/taken-requests.ts';
+
+const CALLS = ['ask', 'allowListed', 'look', 'refund', 'operate', 'customer'] as const;
+
+/** A node as it is said to be, which notes what it is asked. */
+function nodeThat(is: { readonly isDraining?: boolean; readonly isExcluded?: boolean } | 'loading') {
+  const handedOn: string[] = [];
+  const note = (what: string) => (): void => void handedOn.push(what);
+  const core =
+    is === 'loading'
+      ? undefined
+      : {
+          isExcluded: is.isExcluded ?? false,
+          ask: note('operate'),
+          described: {
+            ask: note('ask'),
+            askListed: note('allowListed'),
+            looks: { ask: note('look') },
+            refund: note('refund'),
+            customers: { ask: note('customer') },
+          },
+        };
+  const readiness = {
+    core: core as unknown as NodeCore,
+    isDraining: is !== 'loading' && is.isDraining === true,
+  };
+  const requests = takenRequests(readiness as unknown as NodeReadiness);
+  const told: unknown[] = [];
+  for (const call of CALLS) {
+    const done = (answer: unknown): void => void told.push(answer);
+    if (call === 'customer') requests.customer('acme', { type: 'read' }, done);
+    else (requests[call] as (request: unknown, done: (answer: unknown) => void) => void)({}, done);
+  }
+  return { handedOn, told };
+}
+
+describe('a node', () => {
+  it('hands each request on while it serves', () => {
+    const { handedOn, told } = nodeThat({});
+    expect(handedOn).toEqual(CALLS);
+    expect(told).toEqual([]);
+  });
+
+  it.each([
+    ['starting', 'loading'],
+    ['draining', { isDraining: true }],
+    ['not_member', { isExcluded: true }],
+    ['not_member', { isExcluded: true, isDraining: true }],
+  ] as const)('refuses each as %s when it is %j, and asks nobody', (reason, is) => {
+    const { handedOn, told } = nodeThat(is);
+    expect(handedOn).toEqual([]);
+    expect(told).toEqual(CALLS.map(() => ({ kind: 'unavailable', reason, proposed: false })));
+  });
+});
