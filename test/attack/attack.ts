@@ -1,7 +1,6 @@
 /** What an attack is, and what came of it. */
 import type { Target } from './target.ts';
-
-export type Door = 'http' | 'resp' | 'grpc' | 'peer';
+import type { Door } from './scale.ts';
 
 export interface Attack {
   readonly name: string;
@@ -16,12 +15,3 @@ export interface Outcome {
   /** Each a way in: what was tried, and what came back. Empty: nothing got in. */
   readonly gotIn: readonly string[];
 }
-
-/** How much of a flood. */
-export interface Scale {
-  /** Connections that are slow, and connections that are many. */
-  readonly slow: number;
-  readonly many: number;
-}
-
-export const FULL_SCALE: Scale = { slow: 1_000, many: 5_000 };

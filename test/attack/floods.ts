@@ -1,5 +1,6 @@
 /** More connections than anybody needs, at every door at once slow or idle. What they keep others from is seen by the bystander. */
-import type { Attack, Door, Outcome } from './attack.ts';
+import type { Attack, Outcome } from './attack.ts';
+import type { Door } from './scale.ts';
 import { crowd, type Intruder, type OpenOptions } from './sockets.ts';
 import type { Target } from './target.ts';
 

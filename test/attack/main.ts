@@ -1,6 +1,6 @@
 /** The command `npm run attack`: a cluster of three processes with TLS and tokens, and everything that strangers may try with it. */
 import { Command } from 'commander';
-import { FULL_SCALE } from './attack.ts';
+import { FULL_SCALE } from './scale.ts';
 import { ATTACKS, type Row, runAttacks } from './run.ts';
 
 interface Options {

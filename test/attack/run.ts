@@ -1,5 +1,6 @@
 /** All attacks, one after the other, with an honest client beside each, and what every one of them changed. */
-import type { Attack, Outcome, Scale } from './attack.ts';
+import type { Attack, Outcome } from './attack.ts';
+import type { Scale } from './scale.ts';
 import { Bystander, type Noticed } from './bystander.ts';
 import { FLOODS } from './floods.ts';
 import { GRPC } from './grpc.ts';

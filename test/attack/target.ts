@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { urlOf } from '../../cluster/processes.ts';
 import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import { eventually, TestCluster } from '../cluster/harness.ts';
-import type { Door, Scale } from './attack.ts';
+import type { Door, Scale } from './scale.ts';
 import type { Address, Credentials } from './sockets.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;

@@ -3,7 +3,7 @@
  * beyond what it knows itself. Written from src/limiter/README.md; it shares no code with the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
-import type { Known, KnownByMeter } from './naive-judgement.ts';
+import type { Known, KnownByMeter } from './naive-known.ts';
 import { afterGrant, type At, meterKindOf, newestOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
 
 export interface Inherited {

@@ -4,7 +4,8 @@
 import type { Entry } from '../../raft/types.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Asked } from './id-ledger.ts';
-import type { Judged, Known } from './naive-judgement.ts';
+import type { Judged } from './naive-judgement.ts';
+import type { Known } from './naive-known.ts';
 import { runsWith } from './naive-inheritance.ts';
 import { afterJudged, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './naive-keys.ts';
 import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run } from './naive-meters.ts';

@@ -3,7 +3,8 @@ import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Asked } from './id-ledger.ts';
 import { runsWith } from './naive-inheritance.ts';
-import type { Judged, Known } from './naive-judgement.ts';
+import type { Judged } from './naive-judgement.ts';
+import type { Known } from './naive-known.ts';
 import { afterGrant, bytesOf, idleAt, newestOf, reachMillisOf, type Run } from './naive-meters.ts';
 import type { Key, KeysOfRule, RuleState } from './naive-state.ts';
 

@@ -19,12 +19,12 @@ import {
   grantOf,
   type Judged,
   judge,
-  type Known,
   type Place,
   refundOf,
   refused,
   toldOf,
 } from './naive-judgement.ts';
+import type { Known } from './naive-known.ts';
 import { denialOfAll, grantOfAll, tellingGrant } from './naive-joint.ts';
 import { NaiveKept } from './naive-kept.ts';
 import { bytesToGrant } from './naive-keys.ts';

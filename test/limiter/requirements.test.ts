@@ -1,0 +1,73 @@
+/** What REQUIREMENTS.md says works is shown by tests that are there, and run. */
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+
+const PAGE = new URL('../../src/limiter/REQUIREMENTS.md', import.meta.url);
+const NAMED = /`([\w/-]+\.test\.ts)`: ((?:"[^"]+"(?:, )?)+)/g;
+
+interface Row {
+  readonly number: string;
+  readonly cells: string;
+  readonly tests: readonly { readonly file: string; readonly title: string }[];
+}
+
+async function rows(): Promise<readonly Row[]> {
+  const page = await readFile(PAGE, 'utf8');
+  return page.split('\n').flatMap((line) => {
+    const [, number, cells] = /^\| (\d{3}-\d{2}) \|(.*)$/.exec(line) ?? [];
+    if (number === undefined || cells === undefined) return [];
+    const tests = [...cells.matchAll(NAMED)].flatMap(([, file = '', titles = '']) =>
+      [...titles.matchAll(/"([^"]+)"/g)].map(([, title = '']) => ({ file, title })),
+    );
+    return [{ number, cells, tests }];
+  });
+}
+
+/** The call that makes a test of this title, or a group of tests: `it.skip(`, `describe(`. Undefined: there is none. */
+function callOf(source: string, title: string): string | undefined {
+  const at = source.indexOf(title);
+  const before = at === -1 ? '' : source.slice(0, at);
+  return /\b(?:it|test|describe)[\w.]*(?=[^;]*$)/.exec(
+    before.slice(-4_000).split('\n').slice(-40).join('\n'),
+  )?.[0];
+}
+
+describe('what was asked', () => {
+  it('is shown by tests that are there and are not skipped, or is said to be missing', async () => {
+    const wrong: string[] = [];
+    const all = await rows();
+    expect(all.length).toBe(117);
+    for (const { number, cells, tests } of all) {
+      const isSaid = /\*\*(?:Not yet|Differs)\*\*/.test(cells);
+      if (tests.length === 0 && !isSaid && !/as \d{3}-\d{2}|\d{3}-\d{2}/.test(cells))
+        wrong.push(`${number} is shown by nothing`);
+      for (const { file, title } of tests) {
+        const source = await readFile(new URL(`../${file}`, import.meta.url), 'utf8').catch(() => '');
+        const call = callOf(source, title);
+        if (call === undefined) wrong.push(`${number}: ${file} has no "${title}"`);
+        else if (/\.(?:skip|todo|fails)\b/.test(call)) wrong.push(`${number}: ${file} skips "${title}"`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('is counted as the rows say', async () => {
+    const page = await readFile(PAGE, 'utf8');
+    const all = await rows();
+    for (const document of ['000', '001', '002', '003', '004']) {
+      const own = all.filter(({ number }) => number.startsWith(document));
+      const missing = own.filter(({ cells }) => cells.includes('**Not yet**')).length;
+      const differs = own.filter(({ cells }) => cells.includes('**Differs**')).length;
+      const told = new RegExp(
+        `^\\| ${document} [^|]*\\|\\s*(\\d+)\\s*\\|\\s*(\\d+)\\s*\\|\\s*(\\d+)\\s*\\|`,
+        'm',
+      ).exec(page);
+      expect([document, ...(told ?? []).slice(1).map(Number)]).toEqual([
+        document,
+        own.length - missing - differs,
+        missing,
+        differs,
+      ]);
+    }
+  });
+});
