@@ -1,0 +1,58 @@
+/** Which worlds seeds give: each leaves most out, a few have nearly all, and a theme is in all that are asked for it. */
+import { describe, expect, it } from 'vitest';
+import { drawFeatures, FEATURES } from './features.ts';
+import { drawFaults, drawKind, FAULTS, KINDS, type Kind } from './kinds.ts';
+import { Random } from './random.ts';
+
+const SEEDS = Array.from({ length: 2_000 }, (_, seed) => seed);
+
+function drawn<T>(draw: (random: Random) => T): readonly T[] {
+  return SEEDS.map((seed) => draw(new Random(seed)));
+}
+
+/** How many of the draws have it. */
+function share<T>(draws: readonly ReadonlySet<T>[], one: T): number {
+  return draws.filter((each) => each.has(one)).length / draws.length;
+}
+
+describe('the worlds of seeds', () => {
+  it('are of every kind, and those with too little room are few', () => {
+    const kinds = drawn(drawKind);
+    expect(new Set(kinds)).toEqual(new Set(KINDS));
+    expect(kinds.filter((kind) => kind === 'crowded').length / kinds.length).toBeLessThan(0.1);
+  });
+
+  it('have each feature now and then, most of them in less than half', () => {
+    const draws = drawn((random) => drawFeatures(random, 'usual', []));
+    const shares = FEATURES.map((feature) => share(draws, feature));
+    expect(shares.filter((one) => one === 0)).toEqual([]);
+    expect(shares.filter((one) => one > 0.5).length).toBeLessThan(FEATURES.length / 10);
+    expect(share(draws, 'smallStates')).toBeLessThan(0.05);
+  });
+
+  it('have each fault now and then, most of them in far less than half, and a few all', () => {
+    const draws = drawn((random) => new Set(drawFaults(random, 'usual', [])));
+    const shares = FAULTS.map((fault) => share(draws, fault));
+    expect(shares.filter((one) => one === 0)).toEqual([]);
+    expect(shares.filter((one) => one > 0.25).length).toBeLessThan(FAULTS.length / 10);
+    expect(draws.filter(({ size }) => size === FAULTS.length).length).toBeGreaterThan(0);
+  });
+
+  it.each(KINDS)('of the kind %s have what is asked for beside what is theirs', (kind: Kind) => {
+    for (const seed of SEEDS.slice(0, 50)) {
+      const usual = drawFaults(new Random(seed), kind, []);
+      const faults = drawFaults(new Random(seed), kind, ['pause', 'tornBatch']);
+      expect(faults).toEqual(expect.arrayContaining([...usual, 'pause', 'tornBatch']));
+      const features = drawFeatures(new Random(seed), kind, ['documents', 'labels']);
+      const without = drawFeatures(new Random(seed), kind, []);
+      expect([...features]).toEqual(expect.arrayContaining([...without, 'documents', 'labels']));
+    }
+  });
+
+  it('are calm where nothing breaks, and about one thing where that is rare', () => {
+    for (const seed of SEEDS.slice(0, 50)) {
+      expect(drawFaults(new Random(seed), 'calm', [])).toEqual([]);
+      expect(drawFaults(new Random(seed), 'far-behind', [])).toContain('longSuffix');
+    }
+  });
+});
