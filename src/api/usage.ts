@@ -35,10 +35,10 @@ export interface UsageQuery {
 /** By name of the column. Answers, whatever each costs. */
 export type UsageCounts = Readonly<Record<UsageOutcome, number>>;
 
-/** A user under a rule. True is a number from `count - error` to `count`. */
+/** A key under a rule. True is a number from `count - error` to `count`. */
 export interface TopKey {
   readonly rule: string;
-  readonly userId: string;
+  readonly key: string;
   readonly count: number;
   readonly error: number;
 }

@@ -144,9 +144,9 @@ function millisOf(seconds: number | undefined): number | null {
 async function topKeys(via: string): Promise<Sample['top']> {
   const url = new URL(`/v1/usage?minutes=1&top=${TOP_KEYS}`, via);
   const { status, body } = await askNode(url, KEYS_MILLIS_MAX);
-  const { denied } = (body['top'] ?? {}) as { denied?: { rule: string; userId: string; count: number }[] };
+  const { denied } = (body['top'] ?? {}) as { denied?: { rule: string; key: string; count: number }[] };
   if (status !== 200 || !Array.isArray(denied)) return null;
-  return denied.map(({ rule, userId, count }) => ({ key: userId, rule, denied: count }));
+  return denied.map(({ rule, key, count }) => ({ key, rule, denied: count }));
 }
 
 const HEAD = [

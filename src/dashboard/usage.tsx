@@ -95,7 +95,7 @@ function Top({ label, keys }: { readonly label: string; readonly keys: readonly 
     <ScrollTable label={label}>
       <thead>
         <tr>
-          <th scope="col">User</th>
+          <th scope="col">Key</th>
           <th scope="col">Rule</th>
           <th scope="col" class="number">
             Answers
@@ -103,9 +103,9 @@ function Top({ label, keys }: { readonly label: string; readonly keys: readonly 
         </tr>
       </thead>
       <tbody>
-        {keys.map(({ userId, rule, count, error }) => (
-          <tr key={`${rule} ${userId}`}>
-            <th scope="row">{userId}</th>
+        {keys.map(({ key, rule, count, error }) => (
+          <tr key={`${rule} ${key}`}>
+            <th scope="row">{key}</th>
             <td>{rule}</td>
             <td class="number">
               {error === 0 ? wholeNumber(count) : `${wholeNumber(count - error)} to ${wholeNumber(count)}`}

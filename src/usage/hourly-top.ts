@@ -40,8 +40,8 @@ export class HourlyTop {
   }
 
   /** @param row a small number that stands for the rule */
-  add(list: List, row: number, userId: string): void {
-    this.#current[list].add(row, userId);
+  add(list: List, row: number, key: string): void {
+    this.#current[list].add(row, key);
   }
 
   /** @param ruleOf the name of a row; undefined: rows that are left out */
@@ -62,7 +62,7 @@ function listOf(sketch: SpaceSaving, ruleOf: (row: number) => string | undefined
   const keys: TopKey[] = [];
   for (const { group, key, count, error } of sketch.kept()) {
     const rule = ruleOf(group);
-    if (rule !== undefined) keys.push({ rule, userId: key, count, error });
+    if (rule !== undefined) keys.push({ rule, key, count, error });
   }
   return { keys, othersMax: sketch.least };
 }

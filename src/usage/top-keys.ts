@@ -14,7 +14,7 @@ export interface TopList {
 /** The first `max` of a list, most first. */
 export function cut({ keys, othersMax }: TopList, max: number): TopList {
   const sorted = keys.toSorted(
-    (a, b) => b.count - a.count || compare(a.rule, b.rule) || compare(a.userId, b.userId),
+    (a, b) => b.count - a.count || compare(a.rule, b.rule) || compare(a.key, b.key),
   );
   return { keys: sorted.slice(0, max), othersMax: Math.max(othersMax, sorted[max]?.count ?? 0) };
 }
@@ -24,18 +24,18 @@ export function sumOf(lists: readonly TopList[]): TopList {
   const othersMax = lists.reduce((sum, list) => sum + list.othersMax, 0);
   const byRule = new Map<string, Map<string, { count: number; error: number }>>();
   for (const list of lists) {
-    for (const { rule, userId, count, error } of list.keys) {
-      let users = byRule.get(rule);
-      if (users === undefined) byRule.set(rule, (users = new Map()));
-      let sum = users.get(userId);
+    for (const { rule, key, count, error } of list.keys) {
+      let keysOfRule = byRule.get(rule);
+      if (keysOfRule === undefined) byRule.set(rule, (keysOfRule = new Map()));
+      let sum = keysOfRule.get(key);
       // As if no list had it; those that do know better.
-      if (sum === undefined) users.set(userId, (sum = { count: othersMax, error: othersMax }));
+      if (sum === undefined) keysOfRule.set(key, (sum = { count: othersMax, error: othersMax }));
       sum.count += count - list.othersMax;
       sum.error += error - list.othersMax;
     }
   }
-  const keys = [...byRule].flatMap(([rule, users]) =>
-    [...users].map(([userId, { count, error }]) => ({ rule, userId, count, error })),
+  const keys = [...byRule].flatMap(([rule, keysOfRule]) =>
+    [...keysOfRule].map(([key, { count, error }]) => ({ rule, key, count, error })),
   );
   return { keys, othersMax };
 }

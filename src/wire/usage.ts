@@ -54,7 +54,7 @@ export function encodeUsageTold({ id, usage }: UsageTold): Buffer {
     topFromMinute,
     ...[allowed, denied].map(({ keys, othersMax }) => [
       othersMax,
-      keys.map(({ rule, userId, count, error }) => [rule, userId, count, error]),
+      keys.map(({ rule, key, count, error }) => [rule, key, count, error]),
     ]),
   ]);
 }
@@ -91,7 +91,7 @@ function topKey(value: unknown): TopKey {
   const fields = new Fields(value);
   return {
     rule: bounded(fields.string('rule'), RULE_ID_BYTES_MAX, 'rule'),
-    userId: bounded(fields.string('user'), KEY_BYTES_MAX, 'user'),
+    key: bounded(fields.string('key'), KEY_BYTES_MAX, 'key'),
     count: integer(fields.next('count'), 'count'),
     error: integer(fields.next('error'), 'error'),
   };

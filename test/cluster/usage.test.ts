@@ -78,8 +78,8 @@ describe('three nodes', () => {
   it('name the users that were granted and denied most, under the rule asked for', async () => {
     const { rules, top } = await usage(3, '?minutes=10&rule=default&top=1');
     expect(rules.map(({ rule }) => rule)).toEqual(['default']);
-    expect(top?.denied).toEqual([{ rule: 'default', userId: 'user=ada', count: told.denied, error: 0 }]);
-    expect(top?.allowed).toMatchObject([{ rule: 'default', userId: 'user=ada', error: 0 }]);
+    expect(top?.denied).toEqual([{ rule: 'default', key: 'user=ada', count: told.denied, error: 0 }]);
+    expect(top?.allowed).toMatchObject([{ rule: 'default', key: 'user=ada', error: 0 }]);
   });
 
   it('tell Prometheus, and name no user', async () => {

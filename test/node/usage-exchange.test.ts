@@ -92,8 +92,8 @@ describe('a node that is asked what all nodes counted', () => {
           },
           top: {
             fromMillis: (Math.floor(MINUTE / 60) - 1) * 3_600_000,
-            allowed: [{ rule: 'r', userId: 'ada', count: 6, error: 0 }],
-            denied: ['of-1', 'of-2', 'of-3'].map((rule) => ({ rule, userId: 'bob', count: 1, error: 0 })),
+            allowed: [{ rule: 'r', key: 'ada', count: 6, error: 0 }],
+            denied: ['of-1', 'of-2', 'of-3'].map((rule) => ({ rule, key: 'bob', count: 1, error: 0 })),
           },
         },
       },

@@ -124,7 +124,7 @@ function listOf(stream: readonly Key[], size: number): TopList {
   const sketch = sketchOf(stream, size);
   const keys = [...sketch.kept()].map(({ group, key, count, error }) => ({
     rule: String(group),
-    userId: key,
+    key,
     count,
     error,
   }));
@@ -142,8 +142,8 @@ describe('lists added up', () => {
           const streams = parts.map((draws) => zipf(draws, 60));
           const exact = exactly(streams.flat());
           const sum = sumOf(streams.map((stream) => cut(listOf(stream, size), told)));
-          for (const { rule, userId, count, error } of sum.keys) {
-            const name = `${rule}:${userId}`;
+          for (const { rule, key, count, error } of sum.keys) {
+            const name = `${rule}:${key}`;
             const truly = exact.get(name) ?? 0;
             expect(truly).toBeLessThanOrEqual(count);
             expect(truly).toBeGreaterThanOrEqual(count - error);
@@ -158,7 +158,7 @@ describe('lists added up', () => {
 
   it('begin with the most frequent, and are bounded by what was cut off', () => {
     const list = cut(listOf([...roundRobin(9, 3), ...roundRobin(2, 2)], 10), 2);
-    expect(list.keys.map(({ userId, count }) => [userId, count])).toEqual([
+    expect(list.keys.map(({ key, count }) => [key, count])).toEqual([
       ['user-0', 4],
       ['user-1', 4],
     ]);

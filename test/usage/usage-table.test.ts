@@ -175,11 +175,11 @@ describe('the keys that are granted and denied most', () => {
     expect(table.usage(TOP, NOW)).toMatchObject({
       allowed: {
         keys: [
-          { rule: 'a', userId: 'ada', count: 2, error: 0 },
-          { rule: 'b', userId: 'ada', count: 1, error: 0 },
+          { rule: 'a', key: 'ada', count: 2, error: 0 },
+          { rule: 'b', key: 'ada', count: 1, error: 0 },
         ],
       },
-      denied: { keys: [{ rule: 'b', userId: 'bob', count: 1, error: 0 }] },
+      denied: { keys: [{ rule: 'b', key: 'bob', count: 1, error: 0 }] },
     });
     expect(table.usage({ ...TOP, ruleId: 'b' }, NOW).allowed.keys).toHaveLength(1);
     expect(table.usage(ALL, NOW).allowed.keys).toEqual([]);

@@ -124,7 +124,7 @@ const KINDS = {
           rules: [{ ruleId: 'default', counts: [4, 3, 2, 5] }],
           history: [1, 2, 2, 0, 3, 1, 0, 5],
           topFromMinute: 9,
-          allowed: { keys: [{ rule: 'default', userId: 'ada', count: 4, error: 1 }], othersMax: 1 },
+          allowed: { keys: [{ rule: 'default', key: 'ada', count: 4, error: 1 }], othersMax: 1 },
           denied: NO_KEYS,
         },
       },

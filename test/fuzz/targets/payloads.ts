@@ -46,7 +46,7 @@ const label = fc.constantFrom('eu-1a', 'rack.7', null);
 const nodeId = fc.integer({ min: 1, max: 0x7fff_ffff });
 const keys = fc.record({
   othersMax: natural,
-  keys: fc.array(fc.record({ rule: shortText(4), userId: shortText(4), count: natural, error: natural }), {
+  keys: fc.array(fc.record({ rule: shortText(4), key: shortText(4), count: natural, error: natural }), {
     maxLength: 2,
   }),
 });
