@@ -5,7 +5,7 @@
 import type { Decoded } from '../resp/decode-replies.ts';
 import { fieldsOf, numberOrNull, type OperationClass, type Outcome, textOrNull } from './history.ts';
 import type { Ask, Door, Ending, LimitTold, Receipt, Refund } from './joint-history.ts';
-import { limitsOf, NAMED_RULE, type Subject } from './joint-rules.ts';
+import { limitsOf, NAMED_RULE, NAMED_WINDOW, type Subject } from './joint-rules.ts';
 import type { RedisEnding } from './redis-client.ts';
 
 /** A request that may be asked again under its id, through any door. */
@@ -57,7 +57,7 @@ export function askOfReply(wish: Wish, sent: Sent, { completeNanos, ending }: Re
   const { reply } = ending;
   if (!Array.isArray(reply)) return { ...asked, completeNanos, ...endingOfError(reply), ...NOT_TOLD };
   const [allowed, limit, remaining] = reply.map(numberOrNull);
-  const rule = wish.subject.kind === 'named' ? NAMED_RULE : textOrNull(reply[5]);
+  const rule = wish.subject.kind === 'named' ? NAMED_WINDOW : textOrNull(reply[5]);
   const isTold = rule !== null && typeof limit === 'number' && typeof remaining === 'number';
   return {
     ...asked,

@@ -62,7 +62,8 @@ export function documentAt(level: Level, single: readonly Rule[]): string {
   return JSON.stringify({ rules: [...byName, { ...named, clock: 'cluster' }, ...described] });
 }
 
-function withoutWindow(id: string): string {
+/** The rule of a window, as a request may ask for it. */
+export function withoutWindow(id: string): string {
   return id.slice(0, id.lastIndexOf('/'));
 }
 
@@ -71,7 +72,9 @@ export type Subject =
   | { readonly kind: 'described'; readonly descriptors: Readonly<Record<string, string>> }
   | { readonly kind: 'named'; readonly user: string };
 
-export const NAMED_RULE = NAMED.rule;
+/** As a request asks for it, and as the answer calls its window. */
+export const NAMED_RULE = withoutWindow(NAMED.rule);
+export const NAMED_WINDOW = NAMED.rule;
 
 /** In the order of the document, so that the first has the key that refunds are asked for with. */
 export function limitsOf(subject: Subject): LimitAsked[] {

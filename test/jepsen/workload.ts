@@ -7,6 +7,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
+import { withoutWindow } from './joint-rules.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import { MALFORMED_USER } from './checkers/refusals.ts';
 import { type Operation, operationOf, type Question } from './history.ts';
@@ -187,7 +188,7 @@ function bytesOf({ user, rule, cost, requestId, timestampMillis }: Question): Bu
     ? Buffer.from(user.slice(MALFORMED_USER.length), 'hex')
     : Buffer.from(JSON.stringify(user).slice(1, -1));
   const rest = JSON.stringify({
-    rule,
+    rule: withoutWindow(rule),
     ...(cost !== 1 && { cost }),
     ...(timestampMillis !== null && { timestampMillis }),
     ...(requestId !== null && { requestId }),
