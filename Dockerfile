@@ -4,6 +4,7 @@ WORKDIR /build
 COPY package.json package-lock.json tsconfig.json README.md LICENSE ./
 COPY bin bin
 COPY cluster cluster
+COPY docs docs
 COPY raft raft
 COPY src src
 COPY storage storage

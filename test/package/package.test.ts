@@ -1,6 +1,7 @@
 /** The package holds what runs and nothing else. What needs a registry is in `npm run package:check`. */
 import { readFile } from 'node:fs/promises';
-import { dirname, join, normalize } from 'node:path';
+import { createRequire } from 'node:module';
+import { dirname, join, normalize, relative } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { packedFiles, ROOT } from './packed.ts';
 
@@ -57,10 +58,15 @@ describe('the package', () => {
     expect(['dist/dashboard/index.html', ...named].filter((path) => !files.includes(path))).toEqual([]);
   });
 
+  it('holds the document that its nodes serve, where they look for it', () => {
+    const named = createRequire(import.meta.url).resolve('quorate/openapi.json');
+    expect(files).toContain(relative(ROOT, named));
+  });
+
   it('holds no test, source, map or folder of ours that users cannot run', () => {
     const isOurs =
       /^dist\/(?:(?:src|raft|storage)\/.*\.(?:js|d\.ts)|dashboard\/[\w.-]+\.(?:html|js|css|svg|md))$/;
     const others = files.filter((path) => !isOurs.test(path));
-    expect(others).toEqual(['LICENSE', 'README.md', 'bin/quorate.mjs', 'package.json']);
+    expect(others).toEqual(['LICENSE', 'README.md', 'bin/quorate.mjs', 'docs/openapi.json', 'package.json']);
   });
 });

@@ -1,7 +1,5 @@
 /** The document as a page for people: without a script, and without anything from elsewhere. */
 import { createHash } from 'node:crypto';
-import type { OpenApiDocument } from './document.ts';
-import type { Schema } from './schema.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --blue: #2563eb; }
@@ -21,19 +19,46 @@ export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('
   .update(STYLE)
   .digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
+/** As far as the page shows it. */
+export interface OpenApiDocument {
+  readonly info: { readonly title: string; readonly description: string };
+  readonly tags: readonly { readonly name: string }[];
+  /** By path and method. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
+}
+interface Operation {
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters?: readonly Described[];
+  readonly requestBody?: Described;
+  readonly responses: Readonly<Record<string, Described>>;
+}
+/** A parameter, a body or an answer. */
+interface Described {
+  readonly name?: string;
+  readonly in?: string;
+  readonly description?: string;
+  readonly schema?: object;
+  readonly content?: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
+}
+
+const SHARED = /^#\/components\/(parameters|responses)\/(\w+)$/;
+
 export function pageOf({ info, tags, paths, components }: OpenApiDocument): string {
-  const all = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      method,
-      path,
-      operation: operation as unknown as Told,
-    })),
+  const whole = JSON.parse(JSON.stringify(paths), (_, value: unknown) => {
+    const [, kind = '', name = ''] = SHARED.exec(refOf(value)) ?? [];
+    return components[kind]?.[name] ?? value;
+  }) as typeof paths;
+  const operations = Object.entries(whole).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );
   const groups = tags.map(({ name }) => {
-    const own = all.filter(({ operation }) => operation.tags.includes(name));
+    const own = operations.filter(({ operation }) => operation.tags.includes(name));
     return `<h2>${escaped(name)}</h2>${own.map(operationHtml).join('')}`;
   });
-  const schemas = Object.entries(components.schemas).map(
+  const schemas = Object.entries(components['schemas'] ?? {}).map(
     ([name, schema]) =>
       `<details id="${escaped(name)}"><summary><code>${escaped(name)}</code></summary><div>${jsonHtml(schema)}</div></details>`,
   );
@@ -46,70 +71,46 @@ ${groups.join('\n')}<h2>Schemas</h2>${schemas.join('\n')}</body></html>
 `;
 }
 
-/** An operation of the document, as far as the page shows it. */
-interface Told {
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description: string;
-  readonly parameters?: readonly {
-    readonly name: string;
-    readonly in: string;
-    readonly description?: string;
-    readonly schema: Schema;
-  }[];
-  readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content: Content }>>;
-}
-type Content = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
-
-function operationHtml({
-  method,
-  path,
-  operation,
-}: {
-  method: string;
-  path: string;
-  operation: Told;
-}): string {
-  const { summary, description, parameters = [], requestBody, responses } = operation;
-  const rows = parameters.map(
-    ({ name, in: where, description: says, schema }) =>
-      `<tr><td><code>${escaped(name)}</code></td><td>${escaped(where)}</td><td>${escaped(says ?? '')} <code>${escaped(JSON.stringify(schema))}</code></td></tr>`,
+function operationHtml(told: { method: string; path: string; operation: Operation }): string {
+  const { summary, description, parameters = [], requestBody, responses } = told.operation;
+  const asked = parameters.map(({ name = '', ...each }) =>
+    rowHtml(`<code>${escaped(name)}</code>`, escaped(each.in ?? ''), describedHtml(each)),
   );
-  const answers = Object.entries(responses).map(
-    ([status, answer]) =>
-      `<tr><td>${escaped(status)}</td><td>${escaped(answer.description)}</td><td>${contentHtml(answer.content)}</td></tr>`,
-  );
-  return `<details><summary><span class="method">${escaped(method.toUpperCase())}</span> <code>${escaped(path)}</code> ${escaped(summary)}</summary><div>
-<p>${escaped(description)}</p>${rows.length === 0 ? '' : `<table>${rows.join('')}</table>`}
-${requestBody === undefined ? '' : `<h4>Body</h4>${contentHtml(requestBody.content)}`}
+  const answers = Object.entries(responses).map(([status, each]) => rowHtml(status, describedHtml(each)));
+  return `<details><summary><span class="method">${told.method.toUpperCase()}</span> <code>${escaped(told.path)}</code> ${escaped(summary)}</summary><div>
+<p>${escaped(description)}</p><table>${asked.join('')}</table>
+${requestBody === undefined ? '' : `<h4>Body</h4>${describedHtml(requestBody)}`}
 <h4>Answers</h4><table>${answers.join('')}</table></div></details>
 `;
 }
 
-function contentHtml(content: Content): string {
-  return Object.entries(content)
-    .map(([type, { schema, example }]) => {
-      const to = schema['$ref'];
-      const name = typeof to === 'string' ? (to.split('/').at(-1) ?? '') : '';
-      const link = name === '' ? '' : ` <a href="#${escaped(name)}">${escaped(name)}</a>`;
-      return `<code>${escaped(type)}</code>${link}${example === undefined ? '' : jsonHtml(example)}`;
-    })
-    .join('');
+function rowHtml(...cells: readonly string[]): string {
+  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
+}
+
+function describedHtml({ description = '', schema, content = {} }: Described): string {
+  const forms = Object.entries(content).map(
+    ([type, { schema: each, example }]) =>
+      `<p><code>${escaped(type)}</code> ${schemaHtml(each)}</p>${example === undefined ? '' : jsonHtml(example)}`,
+  );
+  return `${escaped(description)} ${schema === undefined ? '' : schemaHtml(schema)}${forms.join('')}`;
+}
+
+/** A link to the schema, if it has a name. */
+function schemaHtml(schema: object): string {
+  const name = escaped(refOf(schema).split('/').at(-1) ?? '');
+  return name === '' ? `<code>${escaped(JSON.stringify(schema))}</code>` : `<a href="#${name}">${name}</a>`;
+}
+
+function refOf(value: unknown): string {
+  const { $ref = '' } = (value ?? {}) as { readonly $ref?: string };
+  return $ref;
 }
 
 function jsonHtml(value: unknown): string {
   return `<pre>${escaped(JSON.stringify(value, null, 2))}</pre>`;
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
 function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,0 +1,135 @@
+/** What the door takes is what the document says: bodies at random, and the same with one thing changed. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROUNDS } from '../../raft/seeded.ts';
+import { Door } from '../fixtures.ts';
+import { bodiesOf, mutated } from './bodies-of.ts';
+import { operationOf, OPERATIONS, resolved, type Schema, wrongIn } from './described.ts';
+
+let door: Door;
+
+beforeAll(() => {
+  door = new Door();
+});
+afterAll(() => door.app.close());
+
+interface Row {
+  /** By what it is asked. */
+  readonly url: string;
+  /** What is deeper is looked at by the node behind the door. */
+  readonly depthMax?: number;
+  /** What the door refuses, and no schema can say. */
+  readonly unless?: (body: unknown) => boolean;
+}
+
+function namesRuleTwice(body: unknown): boolean {
+  const { overrides } = (body ?? {}) as {
+    readonly overrides?: readonly ({ readonly rule?: unknown } | null)[];
+  };
+  const rules = Array.isArray(overrides) ? overrides.map((each) => each?.rule) : [];
+  return new Set(rules).size < rules.length;
+}
+
+const ROWS: Readonly<Record<string, Row>> = {
+  'POST /v1/allow': { url: '/v1/allow' },
+  'POST /v1/allow/batch': { url: '/v1/allow/batch' },
+  'POST /v1/users/:userId/refunds': { url: '/v1/users/ada/refunds' },
+  'POST /v1/refunds': { url: '/v1/refunds' },
+  'PUT /v1/rules': { url: '/v1/rules', depthMax: 0 },
+  'PUT /v1/rules/*': { url: '/v1/rules/default', depthMax: 0 },
+  'PUT /v1/customers/:customerId': { url: '/v1/customers/acme', unless: namesRuleTwice },
+  'POST /v1/cluster/nodes': { url: '/v1/cluster/nodes' },
+  'PUT /v1/cluster/nodes/:nodeId/labels': { url: '/v1/cluster/nodes/2/labels' },
+  'PUT /v1/cluster/version': { url: '/v1/cluster/version' },
+  'POST /v1/tokens': { url: '/v1/tokens' },
+};
+function others(count: number): Readonly<Record<string, string>> {
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [`d${i}`, 'a']));
+}
+
+const KEYS = /:(?:userId|key)\b/;
+/** In a protocol that others describe. */
+const ELSEWHERE = ['POST /json'];
+
+function bodyOf(route: string): { readonly schema: Schema; readonly example?: unknown } {
+  const media = operationOf(route).requestBody?.content['application/json'];
+  if (media === undefined) throw new Error(`${route} takes no JSON`);
+  return media;
+}
+
+describe('what the door takes', () => {
+  it('is looked at wherever there is a body', () => {
+    const withBody = [...OPERATIONS].filter(([, { requestBody }]) => requestBody !== undefined);
+    expect(withBody.map(([route]) => route).sort()).toEqual([...Object.keys(ROWS), ...ELSEWHERE].sort());
+  });
+
+  it.each(Object.entries(ROWS))('at %s is what the document says', async (route, row) => {
+    const { url, depthMax, unless = () => false } = row;
+    const { schema, example } = bodyOf(route);
+    const seen = { taken: 0, refused: 0 };
+    const [method] = route.split(' ') as ['POST' | 'PUT'];
+    const isTaken = async (body: unknown): Promise<boolean> => {
+      const headers = { 'content-type': 'application/json' };
+      const { statusCode } = await door.app.inject({ method, url, headers, payload: JSON.stringify(body) });
+      expect(statusCode).not.toBe(500);
+      // Too large as a whole, which no schema can say.
+      fc.pre(statusCode !== 413);
+      seen[statusCode === 400 ? 'refused' : 'taken'] += 1;
+      return statusCode !== 400;
+    };
+    const bodies = fc.oneof({ weight: 4, arbitrary: bodiesOf(schema, unless) }, fc.constant(example));
+    await fc.assert(
+      fc.asyncProperty(bodies, async (body) => {
+        expect([JSON.stringify(body), await isTaken(body)]).toEqual([JSON.stringify(body), true]);
+      }),
+      { numRuns: 60 * ROUNDS },
+    );
+    expect(seen.refused).toBe(0);
+    await fc.assert(
+      fc.asyncProperty(mutated(schema, bodies, depthMax), async (body) => {
+        fc.pre(!unless(body));
+        const wrong = wrongIn(schema, body);
+        expect([JSON.stringify(body), wrong, await isTaken(body)]).toEqual([
+          JSON.stringify(body),
+          wrong,
+          wrong.length === 0,
+        ]);
+      }),
+      { numRuns: 400 * ROUNDS },
+    );
+    expect(seen.refused).toBeGreaterThan(0);
+  });
+
+  it.each(['POST /v1/allow', 'POST /v1/refunds'])('at %s is a user who is one of 16', async (route) => {
+    const { schema } = bodyOf(route);
+    const { url = '' } = ROWS[route] ?? {};
+    const areTaken = async (descriptors: object): Promise<readonly boolean[]> => {
+      const body = { requestId: 'a', userId: 'ada', descriptors };
+      const { status } = await door.post(body, 'application/json', url);
+      return [wrongIn(schema, body).length === 0, status === 200];
+    };
+    expect(await areTaken(others(15))).toEqual([true, true]);
+    expect(await areTaken({ ...others(15), user: 'ada' })).toEqual([true, true]);
+    expect(await areTaken(others(16))).toEqual([false, false]);
+    // No schema can say that both are the same.
+    expect(await areTaken({ user: 'bob' })).toEqual([true, false]);
+  });
+
+  it.each([...OPERATIONS.keys()].filter((route) => KEYS.test(route)))(
+    'in the path of %s is as long as the document says',
+    async (route) => {
+      const { parameters, requestBody } = operationOf(route);
+      const schema = resolved(parameters.find((each) => each.in === 'path')?.schema);
+      const [method, path] = route.split(' ') as ['GET' | 'POST' | 'PUT' | 'DELETE', string];
+      const payload = requestBody?.content['application/json']?.example as object | undefined;
+      const isTaken = async (length: number): Promise<boolean> => {
+        const url = path.replace(KEYS, 'x'.repeat(length));
+        const { statusCode } = await door.app.inject({ method, url, ...(payload && { payload }) });
+        return statusCode === 200;
+      };
+      const lengths = [0, Number(schema?.['minLength']), Number(schema?.['maxLength'])];
+      expect(await Promise.all(lengths.map(isTaken))).toEqual([false, true, true]);
+      expect(await isTaken(Number(schema?.['maxLength']) + 1)).toBe(false);
+    },
+  );
+});

@@ -1,0 +1,114 @@
+/** The document as the tests of this folder read it: from its file, without the product. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { ROOT } from '../../package/packed.ts';
+
+export type Schema = Readonly<Record<string, unknown>>;
+interface Media {
+  readonly schema: Schema;
+  readonly example?: unknown;
+}
+/** A body or an answer. */
+export interface Described {
+  readonly content: Readonly<Record<string, Media>>;
+}
+export interface Operation {
+  readonly operationId: string;
+  readonly description: string;
+  readonly security?: readonly Schema[];
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: Schema }[];
+  readonly requestBody?: Described;
+  readonly responses: Readonly<Record<string, Described>>;
+}
+interface Document {
+  readonly security: readonly Schema[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, Schema>>>>;
+}
+
+export const DOCUMENT = JSON.parse(readFileSync(join(ROOT, 'docs', 'openapi.json'), 'utf8')) as Document;
+export const SCHEMAS = DOCUMENT.components['schemas'] ?? {};
+
+export function refTo(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** A part of the document, or what it refers to. */
+export function resolved<Part>(part: Part): Part {
+  const { $ref } = part as { readonly $ref?: string };
+  if ($ref === undefined) return part;
+  const [, , kind = '', name = ''] = $ref.split('/');
+  return DOCUMENT.components[kind]?.[name] as Part;
+}
+
+/** By method and path, as the router has them. */
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
+  Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${method.toUpperCase()} ${path.replace('/rules/{ruleId}', '/rules/*').replaceAll(/\{(\w+)\}/g, ':$1')}`,
+      {
+        ...operation,
+        parameters: ((operation as Partial<Operation>).parameters ?? []).map(resolved),
+        responses: Object.fromEntries(
+          Object.entries(operation.responses).map(([status, answer]) => [status, resolved(answer)]),
+        ),
+      },
+    ]),
+  ),
+);
+
+export function operationOf(route: string): Operation {
+  const operation = OPERATIONS.get(route);
+  if (operation === undefined) throw new Error(`${route} is not in the document`);
+  return operation;
+}
+
+/** Every body and answer, by where it stands. */
+export function allContent(): readonly (readonly [where: string, media: Media])[] {
+  return [...OPERATIONS].flatMap(([route, { requestBody, responses }]) =>
+    Object.entries({ ...(requestBody !== undefined && { body: requestBody }), ...responses }).flatMap(
+      ([part, { content }]) =>
+        Object.entries(content).map(([type, media]) => [`${route}, ${part}, ${type}`, media] as const),
+    ),
+  );
+}
+
+/** Words that JSON Schema does not have are errors. */
+const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
+ajv.addVocabulary(['openapi', 'info', 'tags', 'security', 'paths', 'components']);
+ajv.addSchema({ $id: 'door', ...closed(DOCUMENT) });
+const validators = new Map<string, ValidateFunction>();
+
+/** The same without room for fields that it does not describe, unless it allows them in words: nodes tell no others. */
+function closed(value: object): object {
+  return JSON.parse(JSON.stringify(value), (_, each: Schema | null) =>
+    each?.['type'] === 'object' && each['properties'] !== undefined
+      ? { additionalProperties: false, ...each }
+      : each,
+  ) as object;
+}
+
+/** What is wrong with `value`; empty: nothing. */
+export function wrongIn(schema: Schema, value: unknown): readonly string[] {
+  const text = JSON.stringify(closed(schema)).replaceAll('"#/', '"door#/');
+  const validate = validators.get(text) ?? ajv.compile(JSON.parse(text) as Schema);
+  validators.set(text, validate);
+  return validate(value)
+    ? []
+    : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+/** What is wrong with an answer of a route; empty: it is as the document says. */
+export function wrongInAnswer(
+  route: string,
+  answer: { readonly statusCode: number; readonly headers: Schema; readonly body: string },
+): readonly string[] {
+  const said = operationOf(route).responses[answer.statusCode];
+  if (said === undefined) return [`${route} may not answer ${answer.statusCode}: ${answer.body}`];
+  const [type = ''] = String(answer.headers['content-type']).split(';');
+  const media = said.content[type];
+  if (media === undefined) return [`${route} may not answer ${answer.statusCode} with ${type}`];
+  const wrong = wrongIn(media.schema, type.endsWith('json') ? JSON.parse(answer.body) : answer.body);
+  return wrong.map((what) => `${route} ${answer.statusCode}: ${what} in ${answer.body}`);
+}

@@ -1,0 +1,125 @@
+/** The document of the HTTP interface is valid, and holds what there is: every route, by whom it may be asked, every bound. */
+import { createHash } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROUTE_ROLES, rolesOf } from '../../../src/http/route-roles.ts';
+import { Door } from '../fixtures.ts';
+import { allContent, DOCUMENT, OPERATIONS, refTo, SCHEMAS, wrongIn } from './described.ts';
+
+/** Routes of the door, as its router was told them. */
+const routes = new Set<string>();
+let door: Door;
+
+function listen(message: unknown): void {
+  const { fastify } = message as { readonly fastify: FastifyInstance };
+  fastify.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) routes.add(`${each} ${url}`);
+  });
+}
+
+function isApi(route: string): boolean {
+  return !route.startsWith('HEAD ') && /^\S+ \/(?:v1\/|json$|\w+z$|metrics|openapi)/.test(route);
+}
+
+beforeAll(() => {
+  subscribe('fastify.initialization', listen);
+  door = new Door();
+  unsubscribe('fastify.initialization', listen);
+});
+afterAll(() => door.app.close());
+
+describe('the document', () => {
+  it('is OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    const copy = structuredClone(DOCUMENT) as unknown as Parameters<Validator['validate']>[0];
+    const { valid, errors } = await validator.validate(copy);
+    expect([valid, errors]).toEqual([true, undefined]);
+    expect(validator.version).toBe('3.1');
+  });
+
+  it.each(Object.keys(SCHEMAS))('has a valid schema %s', (name) => {
+    expect(() => wrongIn(refTo(name), null)).not.toThrow();
+  });
+
+  it('finds words that no schema has', () => {
+    expect(() => wrongIn({ type: 'string', maxLenght: 5 }, 'a')).toThrow('maxLenght');
+  });
+
+  it('holds every route of the door, and no other', async () => {
+    await door.app.ready();
+    expect([...routes].filter(isApi).sort()).toEqual([...OPERATIONS.keys()].sort());
+    expect(routes.size).toBeGreaterThan(30);
+  });
+
+  it('says of each by whom it may be asked', () => {
+    for (const [route, { description, security = DOCUMENT.security }] of OPERATIONS) {
+      expect(ROUTE_ROLES).toHaveProperty([route]);
+      const [method = '', path] = route.split(' ');
+      const roles = rolesOf(method, path);
+      const said =
+        roles === 'anybody'
+          ? 'Needs no token.'
+          : `In a closed cluster: a token of role ${roles.join(' or ')}.`;
+      expect([route, description]).toEqual([route, expect.stringMatching(new RegExp(`(^|\\. )${said}$`))]);
+      expect([route, security]).toEqual([route, roles === 'anybody' ? [{}] : [{ token: [] }, {}]]);
+    }
+  });
+
+  it('says of each what stands in its path, and calls no two the same', () => {
+    const ids = new Set<string>();
+    for (const [route, { operationId, parameters }] of OPERATIONS) {
+      const named = [...route.replace('*', ':ruleId').matchAll(/:(\w+)/g)].map(([, name]) => name);
+      const said = parameters.filter((each) => each.in === 'path').map(({ name }) => name);
+      expect([route, said]).toEqual([route, named]);
+      ids.add(operationId);
+    }
+    expect(ids.size).toBe(OPERATIONS.size);
+  });
+
+  it.each(allContent().filter(([, { example }]) => example !== undefined))(
+    'has an example that is as it says: %s',
+    (_where, { schema, example }) => {
+      expect(wrongIn(schema, example)).toEqual([]);
+    },
+  );
+
+  it('finds examples that are not', () => {
+    expect(wrongIn(refTo('AllowRequest'), { userId: 'ada', cots: 1 })).not.toEqual([]);
+    expect(wrongIn(refTo('Grant'), { allowed: false })).not.toEqual([]);
+  });
+
+  it('uses everything that it names', () => {
+    const text = JSON.stringify(DOCUMENT);
+    for (const kind of ['schemas', 'responses', 'parameters'])
+      for (const name of Object.keys(DOCUMENT.components[kind] ?? {}))
+        expect(text).toContain(`"#/components/${kind}/${name}"`);
+  });
+
+  it('is told to everybody, also by a closed door', async () => {
+    door.access.close();
+    const response = await door.app.inject({ method: 'GET', url: '/openapi.json' });
+    expect(response.json()).toEqual(DOCUMENT);
+    door.access.now = 'open';
+  });
+});
+
+describe('the page', () => {
+  it('loads nothing, runs nothing, and names every path, parameter and schema', async () => {
+    const { headers, body } = await door.app.inject({ method: 'GET', url: '/docs' });
+    expect(headers['content-type']).toContain('text/html');
+    expect(body).not.toMatch(
+      /<(?:script|link|img|iframe|object)|\son\w+=|url\(|@import|src=|href="(?!#|\/openapi\.json")/,
+    );
+    const [, style = ''] = /<style>([\s\S]*?)<\/style>/.exec(body) ?? [];
+    const hash = createHash('sha256').update(style).digest('base64');
+    expect(headers['content-security-policy']).toContain(`default-src 'none'; style-src 'sha256-${hash}'`);
+    const parameters = [...OPERATIONS.values()].flatMap((operation) => operation.parameters);
+    for (const name of [...Object.keys(DOCUMENT.paths), ...parameters.map((each) => each.name)])
+      expect(body).toContain(`<code>${name}</code>`);
+    for (const [, name] of body.matchAll(/href="#(\w+)"/g)) expect(body).toContain(`id="${name}"`);
+    for (const name of Object.keys(SCHEMAS)) expect(body).toContain(`id="${name}"`);
+    expect(body).toContain('over the limit');
+  });
+});
