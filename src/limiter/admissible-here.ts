@@ -29,7 +29,7 @@ function inadmissibleUnder(
 ): Inadmissible | undefined {
   const keys = state.keysFor(request.ruleId ?? DEFAULT_RULE);
   // What there is no rule for is found out by the judgement.
-  if (keys?.active !== true) return undefined;
+  if (keys === undefined) return undefined;
   if (state.customers.size === 0) return inadmissible(request, keys.rule, bound);
   state.name.set(request.userId);
   return inadmissible(request, ruleFor(state.customers.find(state.name), keys.rule), bound);

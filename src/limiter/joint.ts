@@ -55,7 +55,7 @@ export class JointJudgement {
       judgement.findRecord(state);
       if (judgement.isBlocked) return this.#refuse('blocked', state, asked, place);
       judgement.outcome = 'unknown_rule';
-      if (keys?.active !== true) return this.#refuse('unknown_rule', state, asked, place);
+      if (keys === undefined) return this.#refuse('unknown_rule', state, asked, place);
       judgement.judgeKey(state.name, keys, asked, now);
       const { inherited } = judgement;
       if (inherited !== undefined) this.#heirs.push({ userId: limit.userId, inherited });

@@ -91,7 +91,7 @@ export class Judgement implements Demand {
     if (question.guard !== undefined && this.isGuardedOff(state, question.guard)) return this.outcome;
     this.findRecord(state);
     if (this.isBlocked) return (this.outcome = 'blocked');
-    if (keys === undefined || !keys.active) return (this.outcome = 'unknown_rule');
+    if (keys === undefined) return (this.outcome = 'unknown_rule');
     this.judgeKey(state.name, keys, question, now);
     if (this.isHeld || !this.isWithinLimit) return (this.outcome = 'denied');
     const hasRoom = state.hasRoomFor(this, question.hasRequestId, room);

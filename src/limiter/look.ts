@@ -40,7 +40,7 @@ export function standingAt(
   const limits: LimitStanding[] = [];
   for (const named of ruleIds) {
     const keys = state.keysFor(named);
-    if (keys?.active !== true) return undefined;
+    if (keys === undefined) return undefined;
     judgement.judgeKey(state.name, keys, ONE_MORE, now);
     limits.push(judgement.standing(place));
   }

@@ -160,9 +160,9 @@ export const LIMITER: readonly Mutant[] = [
     law: 'an unknown rule is refused',
     edits: [
       {
-        in: 'Judgement.judge',
-        find: 'keys === undefined || !keys.active',
-        replace: 'keys === undefined',
+        in: 'LimiterState.linkTables',
+        find: 'if (keys.active) this.#tableOf.set(id, keys);',
+        replace: 'if (keys.active || !this.#tableOf.has(id)) this.#tableOf.set(id, keys);',
       },
     ],
   },

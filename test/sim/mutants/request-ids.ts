@@ -271,8 +271,8 @@ export const REQUEST_IDS: readonly Mutant[] = [
     edits: [
       {
         in: 'askedDigest',
-        find: 'JSON.stringify([sorted, rule ?? null, cost, timestampMillis ?? null])',
-        replace: 'JSON.stringify([sorted, rule ?? null, timestampMillis ?? null])',
+        find: 'JSON.stringify([said, rule ?? null, cost, timestampMillis ?? null])',
+        replace: 'JSON.stringify([said, rule ?? null, timestampMillis ?? null])',
       },
     ],
     unitTest: {
