@@ -67,4 +67,16 @@ export const WINDOWS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'WI6',
+    bug: 'what was granted in the millisecond in which a window left is lost when it comes back',
+    law: 'a window that is new starts with what the others know',
+    edits: [
+      { in: 'fromLogs', find: 'costAtOnce: Math.max(0, costAtOnce)', replace: 'costAtOnce: costAtOnce * 0' },
+    ],
+    unitTest: {
+      file: 'limiter/new-windows.test.ts',
+      why: 'group time must stand while the rules change twice, as it does for a leader whose clock is far behind',
+    },
+  },
 ];
