@@ -43,11 +43,14 @@ const ROWS: Readonly<Record<string, Row>> = {
   'PUT /v1/cluster/version': { url: '/v1/cluster/version' },
   'POST /v1/tokens': { url: '/v1/tokens' },
 };
+
 function others(count: number): Readonly<Record<string, string>> {
   return Object.fromEntries(Array.from({ length: count }, (_, i) => [`d${i}`, 'a']));
 }
 
 const KEYS = /:(?:userId|key)\b/;
+/** The node behind the door reads it. */
+const ANY_FIELD = 'PUT /v1/rules/*';
 /** In a protocol that others describe. */
 const ELSEWHERE = ['POST /json'];
 
@@ -99,6 +102,18 @@ describe('what the door takes', () => {
     );
     expect(seen.refused).toBeGreaterThan(0);
   });
+
+  it.each(Object.entries(ROWS).filter(([route]) => route !== ANY_FIELD))(
+    'at %s has the fields that the document names, and no other',
+    async (route, { url }) => {
+      const [method] = route.split(' ') as ['POST' | 'PUT'];
+      const refused = await door.app.inject({ method, url, payload: { nobody: 1 } });
+      const { message } = refused.json<{ error: { message: string } }>().error;
+      const [, names = ''] = /^nobody is not a field; the fields are (.+)$/.exec(message) ?? [];
+      const { properties = {} } = resolved(bodyOf(route).schema);
+      expect(names.split(', ').sort()).toEqual(Object.keys(properties as Schema).sort());
+    },
+  );
 
   it.each(['POST /v1/allow', 'POST /v1/refunds'])('at %s is a user who is one of 16', async (route) => {
     const { schema } = bodyOf(route);
