@@ -75,7 +75,9 @@ function limitOf(standing: LimitStanding): Record<string, unknown> {
 
 /** `{"requestId": string, "rule"?: string}`. @throws InvalidBodyError naming the field and its bound */
 function parseRefund(userId: string, body: unknown): RefundQuestion {
-  const { requestId, rule } = fieldsOf(body, ['requestId', RULE], 'requestId');
+  const { requestId, rule: named } = fieldsOf(body, ['requestId', RULE], 'requestId');
+  // Null is absent, as in every other body.
+  const rule = named ?? undefined;
   if (!isBoundedText(requestId, REQUEST_ID_BYTES_MAX)) {
     throw new InvalidBodyError('requestId', `requestId must be text of 1 to ${REQUEST_ID_BYTES_MAX} bytes`);
   }
