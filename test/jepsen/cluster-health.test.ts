@@ -50,6 +50,12 @@ describe('liveness', () => {
     ]);
   });
 
+  it('wants something to be decided at all: clients that are refused throughout show nothing', () => {
+    const refused = steady(() => ({ class: 'fail', allowed: null, status: 400, error: 'rule' }));
+    const result = checkLiveness(refused, { ...OPTIONS, bands: [] });
+    expect(result.findings).toContain(`none of ${refused.length} requests was decided`);
+  });
+
   it('makes no statement where the recording ended or another fault came too early', () => {
     const ended = steady(between(1_000, 9_999)).filter(({ invokeNanos }) => invokeNanos < 2_300 * MILLI);
     expect(checkLiveness(ended, OPTIONS)).toMatchObject({

@@ -26,6 +26,9 @@ const NANOS_PER_MILLI = 1e6;
 
 export function checkLiveness(history: readonly Attempt[], options: LivenessOptions): CheckResult {
   const findings = new Findings('liveness');
+  // Nothing that the other checkers look for can be seen there.
+  if (history.length > 0 && history.every(({ allowed }) => allowed === null))
+    findings.add(`none of ${history.length} requests was decided`);
   checkDeadlines(history, options, findings);
   checkRecovered(history, options, findings);
   const lastInvoke = history.reduce((last, { invokeNanos }) => Math.max(last, invokeNanos), -Infinity);
