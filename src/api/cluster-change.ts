@@ -121,13 +121,13 @@ export type ChangeFailure = keyof typeof CHANGE_FAILURES;
 export interface ChangeMade {
   readonly ok: true;
   /**
-   * Of the list of nodes (copies have moved when `settledVersion` of the `ClusterReport` reaches it), of the rules, of the tokens, or
-   * of the cluster.
+   * What the change made: the new version of the list of nodes, the rules, the tokens, or the cluster. After a change of nodes, copies
+   * have moved when `settledVersion` in the `ClusterReport` reaches it.
    */
   readonly version: number;
-  /** Of rules: the partitions that will decide by them when they have a leader. Of tokens: the nodes that may not have heard. */
+  /** After a change of rules: partitions without a leader, which follow later. After a change of tokens: nodes that may not have heard. */
   readonly pending?: readonly number[];
-  /** If it was made: what nobody is told again. */
+  /** The new token. Its secret is told here once, and stored nowhere. */
   readonly made?: { readonly info: TokenInfo; readonly token: string };
 }
 
@@ -168,9 +168,12 @@ export function validateNodeChange({ add, remove }: Unchecked<NodeChange>): Node
 function reachable(node: NodeAddress): NodeAddress {
   // It is not replicated: a node tells the others itself, for as long as it is there.
   if (node.resp !== undefined)
-    throw new InvalidFieldError('add.resp', 'is told by the node itself, not here');
+    throw new InvalidFieldError(
+      'add.resp',
+      'must be absent: the node itself tells the others where it speaks the Redis protocol',
+    );
   if (node.grpc !== undefined)
-    throw new InvalidFieldError('add.grpc', 'is known to the node alone, and to its clients');
+    throw new InvalidFieldError('add.grpc', 'must be absent: only the node and its clients need it');
   for (const name of ['http', 'peer'] as const) {
     // Where a node listens 0 lets the system choose; nobody else could know what.
     if (node[name].port === 0) {

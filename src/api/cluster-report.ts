@@ -67,7 +67,7 @@ export interface ClusterReport {
   /** Of the list of nodes. All partitions are where it wants them when `settledVersion` has reached it. */
   readonly version: number;
   readonly settledVersion: number;
-  /** Of all that is written, see `VERSIONS`; absent while the node that is asked knows nothing of the cluster. */
+  /** By which version nodes write logs and snapshots, see `VERSIONS`. Absent until the asked node knows group 0. */
   readonly clusterVersion?: number;
   /** Those in force, as far as this node knows; null while it knows none. */
   readonly rules: { readonly version: number; readonly rules: readonly Rule[] } | null;

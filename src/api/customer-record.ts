@@ -11,17 +11,17 @@ export interface LimitOverride {
   readonly ruleId: string;
   /** 0 (deny all) to `LIMIT_MAX`. */
   readonly limit: number;
-  /** Of a bucket: 1 to `LIMIT_MAX`; absent: as much as `limit`, whatever the rule says. */
+  /** Only for a bucket: 1 to `LIMIT_MAX`. Absent: the burst is `limit`, whatever the rule says. */
   readonly burst?: number;
 }
 
 /** What is known of a key. */
 export interface CustomerRecord {
-  /** Of the record's last change: it only grows, and no other record of the key has it. 0: there is none. */
+  /** Grows with every change of the record; no two records of one key share it. 0: the key has no record. */
   readonly version: number;
   /** 1 to `TIER_BYTES_MAX` bytes. */
   readonly tier?: string;
-  /** Of different rules, up to `OVERRIDES_MAX`. */
+  /** At most `OVERRIDES_MAX`, each for another rule. */
   readonly overrides: readonly LimitOverride[];
   /** Everything is denied, until it is not blocked any more: no request changes that. */
   readonly isBlocked: boolean;

@@ -27,7 +27,7 @@ export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' 
 
 export type AskAnswer =
   | (AllowAnswer & {
-      /** Of a decision: what was counted by the rule that binds, such as `user=ada`. Absent where that is not known. */
+      /** With a decision: the key that the binding rule counts, such as `user=ada`. Absent where it is not known. */
       readonly key?: string;
     })
   /** No rule of this version limits it. Nothing was counted. */
@@ -40,7 +40,7 @@ export interface DegradedAnswer {
   readonly allowed: boolean;
   /** The rules of the document that nobody could decide, at least one, each once. */
   readonly ruleIds: readonly string[];
-  /** Of the rules that found these. */
+  /** The version of the rules that found these. */
   readonly rulesVersion: number;
   /** 0 if it is allowed; else until this node would let it through, if nobody can decide by then either. */
   readonly retryAfterMillis: number;

@@ -43,9 +43,8 @@ export interface Rule {
   /** 1 to `RULE_ID_BYTES_MAX` bytes. Recorded grants belong to the id, not to the position in the table. */
   readonly id: string;
   /**
-   * Of one window of a rule: the id of that rule. The window's own begins with it and a `/`. A window that is new starts with
-   * what the other windows of its rule know of a key. Absent: it is the only window of the
-   * rule, which is called as it is.
+   * The id of the rule whose window this is; `id` begins with it and a `/`. A new window starts with what the other windows of
+   * its rule know of a key. Absent: the rule has one window, and both have the same id.
    */
   readonly of?: string;
   /** Cost granted per key and window, as the meter counts it: 0 (deny all) to `LIMIT_MAX`. */

@@ -3,7 +3,7 @@
  * refused with the error of whoever reads.
  */
 
-/** Of one integer. */
+/** The longest integer. */
 const INTEGER_BYTES_MAX = 8;
 const NO_BYTES = new Uint8Array(0);
 
@@ -41,7 +41,7 @@ export class ByteReader {
     return this.#bytes;
   }
 
-  /** Of the next byte. */
+  /** Where the next byte is. */
   get position(): number {
     return this.#at;
   }
@@ -98,7 +98,7 @@ export class ByteReader {
     return Array.from({ length: this.count(name) }, () => this.integer(name));
   }
 
-  /** Of a magnitude up to `max`. */
+  /** From `-max` to `max`. */
   signed(name: string, max: number): number {
     const isNegative = this.flag(`sign of ${name}`);
     const magnitude = this.integer(name, isNegative ? 1 : 0, max);

@@ -5,7 +5,7 @@
 import { isBoundedText } from '../api/bounded.ts';
 
 const FIRST_BYTES = 1_024;
-/** Of one integer. */
+/** The longest integer. */
 const INTEGER_BYTES_MAX = 8;
 /** Shorter ones are copied faster byte by byte. */
 const LONG_BYTES = 64;

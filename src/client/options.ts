@@ -53,8 +53,8 @@ export interface ClientOptions {
   /** Denials to remember until `retryAfterMillis`, 0 to 1,000,000, default 10,000. The oldest is dropped for one more. */
   readonly deniedMax?: number;
   /**
-   * The longest time to remember one, since a refund or a reset may end it earlier: 0 to 86,400,000, default 60,000. Of a request that
-   * says more than its user never more than a second.
+   * The longest time to remember one, since a refund or a reset may end it earlier: 0 to 86,400,000, default 60,000. A denial of a request that
+   * says more than its user is remembered for a second at most.
    */
   readonly deniedMillisMax?: number;
   /** Told of what happens, for metrics. What it throws changes nothing, and is a warning of the process once. */

@@ -16,9 +16,9 @@ import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 
 export interface AskedChange {
   readonly change: ClusterChange;
-  /** Of the log: `nodes.drain`. */
+  /** What the audit log calls it, such as `nodes.drain`. */
   readonly action: string;
-  /** Of the log: what is changed; no secret, and nothing that a user is known by. */
+  /** What the audit log says of it: no secret, and nothing that identifies a user. */
   readonly details: Readonly<Record<string, unknown>>;
   readonly made: (result: ChangeMade) => Partial<HttpAnswer>;
 }

@@ -14,7 +14,7 @@ export interface DecidedAt {
   readonly rulesVersion: number;
 }
 
-/** Of a decision that no limit judged. */
+/** The fields of a decision that no limit judged. */
 export const NOT_JUDGED = {
   allowed: false,
   ruleId: '',

@@ -3,7 +3,7 @@
  * are `local`, clients for their fail mode of that name. It begins anew with its process, and knows nothing of other processes.
  */
 
-/** Of one key under one limit. */
+/** What is wanted for one key under one limit. */
 export interface WantedShare {
   /** The key, and whatever else tells this share from others of the same limit and window. */
   readonly name: string;

@@ -82,7 +82,7 @@ export class DescribedRequests {
     askListed({ book, look, ask, deadlineMillis: doorMillis() + deadlineMillis }, request, done);
   }
 
-  /** Of a request with an id. @param refund well-formed, as `invalidInQuestion` says; `done` is told once */
+  /** Gives back what a request with an id was granted. @param refund well-formed, see `invalidInQuestion`; `done` is told once */
   refund(refund: RefundQuestion, done: RefundQuestionDone): void {
     refundDescribed(this.#init, this.#cache, refund, done);
   }

@@ -1,8 +1,8 @@
 /** Which limits the lists of a request are under, with keys and costs. It asks nobody, and decides nothing. */
 import type { Invalid } from '../api/answer.ts';
-import type { DescriptorList, ListedRequest } from '../api/listed.ts';
+import type { ListedRequest, ListEntry } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
-import { statedRuleId } from '../api/stated-rule.ts';
+import { type StatedRule, statedRuleId } from '../api/stated-rule.ts';
 import { keyText } from '../api/key-text.ts';
 import type { AppliedRule, RuleMatcher } from '../rules/match.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
@@ -37,7 +37,8 @@ export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequ
   const onTrial: (readonly MatchedLimit[])[] = [];
   const matched: MatchedList[] = [];
   for (const [i, list] of lists.entries()) {
-    const applied = list.limit === undefined ? (matching.applied[i] ?? []) : statedBy(domain, list);
+    const applied =
+      list.limit === undefined ? (matching.applied[i] ?? []) : statedBy(domain, list.entries, list.limit);
     if (applied === 'unkeyed') return unkeyed('the limit of a descriptor');
     const limiting = applied.filter(({ rule }) => !rule.unlimited);
     const isTried = list.cost > 0 && list.cost <= COST_MAX;
@@ -70,12 +71,14 @@ function addTo(known: Map<string, MatchedLimit>, limit: MatchedLimit): MatchedLi
 }
 
 /** The limit that a list states itself, in shadow or not: counted by its domain and all its descriptors. */
-function statedBy(domain: string, { entries, limit }: DescriptorList): readonly AppliedRule[] | 'unkeyed' {
-  if (limit === undefined) return [];
+function statedBy(
+  domain: string,
+  entries: readonly ListEntry[],
+  { limit, windowMillis }: StatedRule,
+): readonly AppliedRule[] | 'unkeyed' {
   const key = keyText([['domain', domain], ...entries.map(({ key, value }) => [key, value] as const)]);
   if (key === undefined) return 'unkeyed';
-  const id = statedRuleId(limit.limit, limit.windowMillis);
-  return [{ rule: statedDefinition(id), key, cost: 1 }];
+  return [{ rule: statedDefinition(statedRuleId(limit, windowMillis)), key, cost: 1 }];
 }
 
 function unkeyed(what: string): Invalid {

@@ -15,7 +15,7 @@ import { RULES_CHANGED } from './node-refusals.ts';
 
 /** Stated rules that are remembered, ready to be matched. */
 const STATED_MAX = 256;
-/** Of an id with one of these the key is another text. */
+/** A key escapes these characters of a user's id. */
 const ESCAPED = /[%,]/;
 
 export class RuleBook {

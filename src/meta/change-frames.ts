@@ -9,7 +9,7 @@ import { encodeMeta, maybeChange } from './meta-form.ts';
 import type { MetaChange } from './cluster-state.ts';
 
 export interface ForwardedChange {
-  /** Of the node that asks: its result bears the same. */
+  /** Drawn by the node that asks; the result bears the same. */
   readonly id: number;
   readonly change: MetaChange;
 }

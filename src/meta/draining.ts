@@ -4,8 +4,8 @@ import type { NodeId } from '../../raft/types.ts';
 import type { Member, MetaState } from './cluster-state.ts';
 
 /**
- * Of so many nodes, at least as many must not be drained: a majority of them. Of two, which are a majority together only, one
- * is enough, for otherwise neither could ever be drained.
+ * How many nodes must stay undrained: a majority. Two nodes are a majority only together, so one of two is enough: otherwise neither
+ * could ever be drained.
  */
 export function undrainedMin(nodes: number): number {
   return nodes === 2 ? 1 : Math.floor(nodes / 2) + 1;

@@ -52,7 +52,7 @@ export function answerTo(
 export function conflictAnswer(requestId: string, { field, first }: Conflict): Answer {
   const value = typeof first === 'string' ? `'${first}'` : String(first);
   const before = first === undefined ? `without ${field}` : `with ${field} ${value}`;
-  // Of all that was asked together nobody knows which part it is.
+  // The digest covers all of these, and does not tell which one differs.
   const asked = 'with other descriptors, or another rule, cost or timestampMillis';
   const how = field === 'descriptors' ? asked : before;
   const message = `requestId '${requestId}' was used before, ${how}: only a repetition of that request may use it again`;

@@ -63,7 +63,7 @@ class Copies {
   readonly #part: number;
   /** By partition and node: what it costs to take a copy from there. */
   readonly #costs: Uint8Array;
-  /** Of two nodes, one after the other. */
+  /** By two nodes, row by row: how close they are. */
   readonly #closeness: Int32Array;
   /** By node: what a copy there would share with those of a row. Used anew for each. */
   readonly #shared: Int32Array;
@@ -122,7 +122,7 @@ class Copies {
     }
   }
 
-  /** Of a row that gets better by some. */
+  /** The best exchange in a row that some exchange makes better. */
   #bestFor(partition: number): Exchange {
     const others = this.#others(partition);
     const all = (this.rows[partition] ?? []).flatMap((from) => others.map((to) => ({ partition, from, to })));

@@ -27,7 +27,7 @@ export interface AppliedRule {
  */
 export type Unkeyed = { readonly kind: 'unkeyed'; readonly rule: RuleDefinition };
 
-/** Of a rule that is asked by name: it does not apply, and why. `field` is what the caller has to change. */
+/** Why a rule that was asked by name does not apply. `field` is what the caller has to change. */
 export interface Unnamed {
   readonly kind: 'unnamed';
   readonly field: 'rule' | 'descriptors';
@@ -41,6 +41,8 @@ export type Matching = { readonly kind: 'rules'; readonly applied: readonly Appl
 export type ListMatching =
   | { readonly kind: 'rules'; readonly applied: readonly (readonly AppliedRule[])[] }
   | Unkeyed;
+
+const NONE_APPLY = { kind: 'rules', applied: [] } as const satisfies Matching;
 
 /** A rule made ready. */
 interface Ready {
@@ -132,8 +134,11 @@ export class RuleMatcher {
     const found = lists.map((entries) => this.#paths.find(domain, entries));
     const isHeld = notReplaced(found.flatMap((match) => match?.rule ?? []));
     const applied: (readonly AppliedRule[])[] = [];
+    const hasNames = this.#unconditional.length > 0 || this.#byName.size > 0;
     for (const [i, entries] of lists.entries()) {
-      const byNames = this.match(new Map(entries.map(({ key, value }) => [key, value])));
+      const byNames = hasNames
+        ? this.match(new Map(entries.map(({ key, value }) => [key, value])))
+        : NONE_APPLY;
       if (byNames.kind === 'unkeyed') return byNames;
       const match = found[i];
       if (match === undefined || !isHeld(match.rule)) {

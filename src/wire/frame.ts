@@ -17,7 +17,7 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * Of hello, welcome and refused, for good: what both ends speak is not known before. All versions skip what follows the fields
+ * The version of hello, welcome and refused, which never changes: before them neither end knows what the other speaks. All versions skip what follows the fields
  * that they know, so later ones can greet the first and each other.
  */
 export const HANDSHAKE_VERSION = 1;

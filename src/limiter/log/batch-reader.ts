@@ -119,7 +119,7 @@ function isSound(row: BatchCursor, isFurther: boolean): boolean {
   return isFurther ? !hasRequestId : hasRequestId && further === 0 && row.ruleIndex === 0 && row.cost === 1;
 }
 
-/** Of each request that is under several: that each is named, and none is there twice. */
+/** A request under several limits names each of them, and none twice. */
 function checkLimits(batch: AllowBatch): void {
   for (const request of requestsOf(batch)) {
     const invalid = request.ask === undefined && request.further !== undefined && invalidIn(request);

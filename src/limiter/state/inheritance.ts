@@ -13,7 +13,7 @@ import type { TextBytes } from './text-bytes.ts';
 
 interface Heir extends Demand {
   readonly keys: KeyTable;
-  /** Of the key in `keys`, or `NONE`. */
+  /** Where the key is in `keys`, or `NONE`. */
   readonly slot: number;
   /** What it knows itself to be spent at `t`. */
   readonly live: number;
@@ -58,7 +58,7 @@ export function linkSiblings(tables: readonly KeyTable[]): void {
   for (const keys of tables) {
     const { id: own, of = own } = keys.rule;
     const others = [...(rules.get(of) ?? [])].filter(([id]) => id !== own);
-    // Of two that know as much the first is asked: in an order that does not depend on which left and came again.
+    // Where two know as much the first counts: the order must not depend on which window left and came again.
     keys.siblings = others.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sibling]) => sibling);
   }
 }
@@ -102,7 +102,8 @@ interface Chain {
 
 /**
  * A log knows all that its key was granted within its window until the window left. So the most that is known together is a chain of logs,
- * each of which tells what the one before it does not know: what is newer, and of its newest millisecond what is more. Where the window has a log of the key, that is the first.
+ * each of which adds what the one before it does not know: newer runs, and a greater cost in its newest millisecond. The window's own
+ * log of the key, if it has one, is the first.
  */
 function fromLogs(heir: Heir, all: readonly Known[]): Inherited | undefined {
   const { keys, slot } = heir;

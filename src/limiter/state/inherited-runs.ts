@@ -51,7 +51,7 @@ export function inherit(
   for (const run of brought) logOf(keys).record(slot, run.timeMillis, run.cost, inherited.keptMillis);
 }
 
-/** Of a table whose kind is known to be that. */
+/** The log of a table that is known to have one. */
 function logOf({ meter }: KeyTable): SlidingLogs {
   assert(meter instanceof SlidingLogs, 'runs are those of a log');
   return meter;

@@ -77,7 +77,7 @@ export class KeyTable {
   retired: readonly KeyTable[];
   /** The other windows of its rule, in force or not. */
   siblings: readonly Sibling[] = [];
-  /** The first group time after its window came into force last, whatever meters it had since. What is stamped so was granted by it, too. */
+  /** The first millisecond of group time after its window last came into force, whatever meters it had since. */
   sinceMillis = 0;
   /** It is part of the state. The keys of a stated rule are not before its first grant. */
   isKept = false;

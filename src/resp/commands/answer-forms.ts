@@ -10,7 +10,7 @@ import { UNAVAILABLE } from '../../api/refusals.ts';
 import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
 
-/** Of a limit, and of how much of it is left, where there is none. */
+/** Stands for the limit, and for what remains, where no limit applies. */
 const NO_LIMIT = -1;
 
 /** -1 where no wait helps: the key is blocked. */
