@@ -36,7 +36,11 @@ const RULES = ['one', 'two'];
 const KEYS = ['ada', 'bob', 'eve'];
 /** No unit has any of these lengths. */
 const LENGTHS = [40, 90, 200, 500, 1_200];
-const NAMES = ['peak', 'office'];
+/** A named window always has one length here: what a longer one cannot know is another question. */
+const NAMED = new Map([
+  ['peak', 90],
+  ['office', 200],
+]);
 const STEPS = 120;
 /** Of group time: no drift, and whole milliseconds. */
 const ROUNDING_MILLIS = 1;
@@ -48,10 +52,9 @@ function drawWindows(below: Below, rule: string): readonly Window[] {
     limit: 2 + below(12),
     windowMillis,
   }));
-  // A named window always has one length here: what a longer one cannot know is another question.
-  const named = NAMES.filter(() => below(5) === 0).map((name, i) => {
-    return { id: `${rule}/${name}`, limit: 2 + below(12), windowMillis: LENGTHS[1 + i] ?? 0 };
-  });
+  const named = [...NAMED]
+    .filter(() => below(5) === 0)
+    .map(([name, windowMillis]) => ({ id: `${rule}/${name}`, limit: 2 + below(12), windowMillis }));
   const drawn = [...periods, ...named];
   return drawn.length === 0 ? [{ id: `${rule}/200ms`, limit: 6, windowMillis: 200 }] : drawn;
 }
@@ -77,7 +80,7 @@ function documentOf(rules: ReadonlyMap<string, readonly Window[]>, meter: string
     windows: windows.map((window) => {
       const name = window.id.split('/')[1] ?? '';
       const { limit, windowMillis } = window;
-      return { limit, windowMillis, ...(NAMES.includes(name) && { name }) };
+      return { limit, windowMillis, ...(NAMED.has(name) && { name }) };
     }),
   }));
   return JSON.stringify({ rules: written });
