@@ -41,6 +41,8 @@ export class Clients {
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
   isActive = true;
+  /** So many times as long between two moments of asking: where nothing breaks, each request shows as much as the next. */
+  slowness = 1;
   /** While nothing is broken, every request must be decided. */
   mustDecideSince = Infinity;
   requests = 0;
@@ -96,8 +98,11 @@ export class Clients {
   }
 
   #next(): void {
-    this.#world.after(this.#random.exponential(this.#world.settings.clients.meanMillis), () => {
-      if (this.isActive && !this.#isAsleep) this.#ask();
+    const { meanMillis, atOnceMax } = this.#world.settings.clients;
+    this.#world.after(this.#random.exponential(meanMillis * this.slowness), () => {
+      // Whoever loads a page asks for several things in one moment, often at one node.
+      const count = this.#random.chance(0.5) ? 1 : this.#random.between(1, atOnceMax);
+      if (this.isActive && !this.#isAsleep) this.#askFor(count);
       this.#next();
     });
   }
@@ -110,16 +115,22 @@ export class Clients {
     return now % (bursts.burstMillis + bursts.sleepMillis) >= bursts.burstMillis;
   }
 
-  #ask(): void {
+  #askFor(count: number): void {
     const nodes = this.patience.worthAsking(this.#world.askable());
     if (nodes.length === 0) return;
+    const node = this.#random.pick(nodes);
+    const isSpread = this.#random.chance(0.5);
+    for (let i = 0; i < count; i += 1) this.#ask(isSpread ? this.#random.pick(nodes) : node);
+  }
+
+  #ask(node: SimNode): void {
     const { reuse } = this.#world.settings.clients;
     const other = this.#random.chance(reuse)
       ? this.#requests.underSameId([...this.#open].map(({ request }) => request))
       : undefined;
     const request = other ?? this.#requests.next();
     if (this.patience.mayAsk(this.#world.partitionOf(request.userId)))
-      this.attempt(this.#random.pick(nodes), request, 1);
+      this.attempt(node, request, 1);
   }
 
   /** What a user would ask for next. */

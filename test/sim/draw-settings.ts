@@ -150,6 +150,7 @@ function drawClients({ random, kind, features, spread, partitions }: Draft, timi
     features.has(feature) ? random.pick(among) : otherwise;
   return {
     meanMillis: random.pick(spread.clientMeanMillis),
+    atOnceMax: random.pick([1, 8, 24]),
     users: random.pick(partitions > 4 ? [20, 100] : [2, 5, 20]),
     eventUsers: pick('timestamps', [2, 5]),
     withId: pick('ids', [0.7, 1], 0.2),

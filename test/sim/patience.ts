@@ -1,6 +1,6 @@
 /**
  * How users of a cluster wait. Who gets no decision does not ask the same partition again at once: it waits, twice as long each
- * time, until there is a decision. And nobody asks a node again that said it is no member.
+ * time. Then one of them asks, and the others wait for what that is told. And nobody asks a node again that said it is no member.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { AskAnswer } from '../../src/api/question.ts';
@@ -13,6 +13,8 @@ const LAST_MILLIS = 2_000;
 interface Wait {
   untilMillis: number;
   millis: number;
+  /** One has asked since. */
+  isTried: boolean;
 }
 
 export interface PatienceInit {
@@ -32,10 +34,15 @@ export class Patience {
     this.#init = init;
   }
 
-  /** Whether to ask this partition now. */
+  /** Whether to ask this partition now; who may does. */
   mayAsk(partition: number): boolean {
     const wait = this.#waits.get(partition);
-    return wait === undefined || this.#init.now() >= wait.untilMillis;
+    if (wait === undefined) return true;
+    if (this.#init.now() < wait.untilMillis) return false;
+    // Its answer may never come.
+    wait.untilMillis = this.#init.now() + wait.millis;
+    wait.isTried = true;
+    return true;
   }
 
   /** Those of `nodes` that are worth asking; all, if none is. */
@@ -54,9 +61,10 @@ export class Patience {
     }
     if (answer?.reason === 'not_member') this.#outside.set(node, node.life);
     const { now, random } = this.#init;
-    const wait = this.#waits.get(partition) ?? { untilMillis: 0, millis: FIRST_MILLIS };
+    const wait = this.#waits.get(partition) ?? { untilMillis: 0, millis: FIRST_MILLIS, isTried: false };
     // All that failed in the same wait are one failure.
-    if (now() < wait.untilMillis) return;
+    if (now() < wait.untilMillis && !wait.isTried) return;
+    wait.isTried = false;
     wait.untilMillis = now() + wait.millis * (0.5 + random.unit());
     wait.millis = Math.min(LAST_MILLIS, 2 * wait.millis);
     this.#waits.set(partition, wait);

@@ -26,8 +26,11 @@ const PROGRESS_DEADLINES_MAX = 10;
 /** Users of a rule whose callers tell the time are kept for so much longer than its window. */
 const EVENT_MEMORY_MILLIS = 60_000;
 const PROBE_MILLIS = 250;
-const HEALED_MILLIS = 8_000;
-const HEALTHY_MILLIS = 3_000;
+/** After which everything is decided again: elections, leaders that are handed over, and connections that are dialled again. */
+const HEALED_MILLIS_MIN = 3_000;
+const HEALED_TICKS = 80;
+const HEALED_SLOWNESS = 4;
+const HEALTHY_MILLIS = 2_000;
 const REST_MILLIS = 4_000;
 const EQUAL_MILLIS = 500;
 const SETTLED_TRIES_MAX = 120;
@@ -255,6 +258,7 @@ export class Recovery {
       return;
     }
     story.tell(() => 'everything is healed');
+    clients.slowness = HEALED_SLOWNESS;
     this.#world.askable = (node) => node.isOpen && livingMembers(this.#world).includes(node);
     this.#untilSettled(SETTLED_TRIES_MAX);
   }
@@ -279,7 +283,9 @@ export class Recovery {
     this.#world.after(underWayMillis, () => this.#world.times.healed());
     // The others must do without that node, and it without them.
     if (random.chance(0.3)) nemesis.breakClock([1.1, 2, 0.5]);
-    this.#world.after(HEALED_MILLIS + underWayMillis, () => {
+    const { tickMillis } = this.#world.settings.timing;
+    const healedMillis = Math.max(HEALED_MILLIS_MIN, HEALED_TICKS * tickMillis);
+    this.#world.after(healedMillis + underWayMillis, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
       this.#world.after(HEALTHY_MILLIS, () => {
         if (this.#world.random.chance(0.5) && isWhole(this.#world)) this.#restartAll([...this.#core]);

@@ -17,6 +17,9 @@ export interface RepeatsInit {
 
 /** Who asks so often gives up. */
 export const ATTEMPTS_MAX = 4;
+/** Chance that who got no answer asks again. A new question every time: much above one half, and a short queue stays full. */
+const AGAIN = 0.8;
+const ANEW = 0.4;
 const RETRY_MILLIS = 200;
 /** Who waits so often for a partition to answer others gives up. */
 const WAITS_MAX = 4;
@@ -74,10 +77,10 @@ export class Repeats {
   /** Repeats a request that may have counted under its id, and one that did not as a new question. */
   unanswered({ request, count, done }: Attempt, maybeProposed: boolean): void {
     const { random, newId } = this.#init;
-    if (done !== undefined || count >= ATTEMPTS_MAX || !random.chance(0.8)) return;
+    const isSame = maybeProposed || count > 1;
+    if (done !== undefined || count >= ATTEMPTS_MAX || !random.chance(isSame ? AGAIN : ANEW)) return;
     const { requestId } = request;
     if (requestId === undefined) return;
-    const isSame = maybeProposed || count > 1;
     const repeated = isSame ? request : { ...request, requestId: newId() };
     this.#later(repeated, {
       count: isSame ? count + 1 : 1,

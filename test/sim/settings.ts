@@ -36,7 +36,10 @@ export interface DiskSettings {
 }
 
 export interface ClientSettings {
+  /** Between two moments in which somebody asks. */
   readonly meanMillis: number;
+  /** In half of these moments for one thing, otherwise for up to so many. */
+  readonly atOnceMax: number;
   readonly users: number;
   readonly eventUsers: number;
   readonly withId: number;

@@ -14,7 +14,7 @@ export interface Spread {
   readonly spares: readonly number[];
   readonly changeMeanMillis: readonly number[];
   readonly faultMeanMillis: readonly number[];
-  /** Between two requests for a grant. */
+  /** Between two moments in which somebody asks for grants. */
   readonly clientMeanMillis: readonly number[];
   readonly windowsMillis: readonly number[];
   /** Chance that a request id is remembered no longer than it must be. */
@@ -27,7 +27,7 @@ const USUAL: Spread = {
   nodes: [3, 3, 3, 4, 5, 5, 7],
   partitions: [1, 2, 2, 4],
   partitionsAtLength: 4,
-  busyMillis: [6_000, 12_000, 20_000],
+  busyMillis: [5_000, 9_000, 15_000],
   tickMillis: [20, 50, 100],
   spares: [2, 3, 5, 6],
   changeMeanMillis: [300, 1_000, 4_000],
@@ -60,7 +60,7 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     ...USUAL,
     // Each group begins anew, and with it the time of the first leader.
     partitions: [1, 2, 8],
-    busyMillis: [10_000, 20_000],
+    busyMillis: [8_000, 16_000],
     tickMillis: [20],
     faultMeanMillis: [400, 1_000],
     clientMeanMillis: [6, 15],
@@ -71,7 +71,7 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     partitions: [1, 2, 4, 8],
     partitionsAtLength: 8,
     tickMillis: [20],
-    busyMillis: [20_000, 40_000],
+    busyMillis: [15_000, 30_000],
     faultMeanMillis: [1_000, 3_000],
   },
   // What it waits for has to come about several times in a run: everything is quick, and what is remembered is forgotten
@@ -81,7 +81,7 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     partitions: [8, 16],
     partitionsAtLength: Infinity,
     // Machines that may still join last no longer.
-    busyMillis: [22_000],
+    busyMillis: [18_000],
     tickMillis: [20],
     spares: [5, 6],
     changeMeanMillis: [300],

@@ -37,6 +37,7 @@ const NETWORK: NetworkSettings = {
 /** They ask what the script has them ask. */
 const CLIENTS: ClientSettings = {
   meanMillis: 1_000,
+  atOnceMax: 1,
   users: 1,
   eventUsers: 0,
   withId: 1,
