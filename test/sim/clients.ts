@@ -129,8 +129,7 @@ export class Clients {
       ? this.#requests.underSameId([...this.#open].map(({ request }) => request))
       : undefined;
     const request = other ?? this.#requests.next();
-    if (this.patience.mayAsk(this.#world.partitionOf(request.userId)))
-      this.attempt(node, request, 1);
+    if (this.patience.mayAsk(this.#world.partitionOf(request.userId))) this.attempt(node, request, 1);
   }
 
   /** What a user would ask for next. */

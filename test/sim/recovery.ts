@@ -26,7 +26,7 @@ const PROGRESS_DEADLINES_MAX = 10;
 /** Users of a rule whose callers tell the time are kept for so much longer than its window. */
 const EVENT_MEMORY_MILLIS = 60_000;
 const PROBE_MILLIS = 250;
-/** After which everything is decided again: elections, leaders that are handed over, and connections that are dialled again. */
+/** Then everything is decided again: there were elections, leaders were handed over, and connections dialled. */
 const HEALED_MILLIS_MIN = 3_000;
 const HEALED_TICKS = 80;
 const HEALED_SLOWNESS = 4;
@@ -37,6 +37,9 @@ const SETTLED_TRIES_MAX = 120;
 const EQUAL_TRIES_MAX = 60;
 const BACK_LOOK_MILLIS = 500;
 const BACK_LOOKS_MAX = 60;
+
+/** What becomes of a node that is not healed. */
+const FATES = ['crashed', 'paused', 'deaf', 'deaf', 'mute', 'as it is', 'ignorant', 'ignorant'] as const;
 
 export class Recovery {
   readonly #world: World;
@@ -131,16 +134,7 @@ export class Recovery {
   /** What is outside stays broken for good, each node in its own way. */
   #abandon(node: SimNode): void {
     const { random, network, story } = this.#world;
-    const fate = random.pick([
-      'crashed',
-      'paused',
-      'deaf',
-      'deaf',
-      'mute',
-      'as it is',
-      'ignorant',
-      'ignorant',
-    ] as const);
+    const fate = random.pick(FATES);
     const confidant = random.pick(this.#core);
     story.tell(() => `node ${node.id} stays ${fate}`);
     if (fate === 'crashed') node.crash('lost');
@@ -277,14 +271,13 @@ export class Recovery {
       this.#world.after(EQUAL_MILLIS, () => this.#untilSettled(tries - 1));
       return;
     }
-    const { crawlShare, crawlMillis } = this.#world.settings.network;
+    const { network, timing } = this.#world.settings;
     // What crawled when it was healed is still under way, and everything behind it.
-    const underWayMillis = crawlShare > 0 ? crawlMillis : 0;
+    const underWayMillis = network.crawlShare > 0 ? network.crawlMillis : 0;
+    const healedMillis = Math.max(HEALED_MILLIS_MIN, HEALED_TICKS * timing.tickMillis);
     this.#world.after(underWayMillis, () => this.#world.times.healed());
     // The others must do without that node, and it without them.
     if (random.chance(0.3)) nemesis.breakClock([1.1, 2, 0.5]);
-    const { tickMillis } = this.#world.settings.timing;
-    const healedMillis = Math.max(HEALED_MILLIS_MIN, HEALED_TICKS * tickMillis);
     this.#world.after(healedMillis + underWayMillis, () => {
       if (this.#isQuick()) clients.mustDecideSince = this.#world.now;
       this.#world.after(HEALTHY_MILLIS, () => {
