@@ -24,6 +24,8 @@ import {
 import { drawPartitions, type Spread, SPREAD_OF } from './spreads.ts';
 
 const MACHINES_MAX = 9;
+/** Where there are many partitions: every step costs. */
+const LENGTH_OF_MANY_MILLIS = 5_000;
 const LEADER_DRIFT_PPM = 120;
 /** Of a small heap. */
 const STATE_BYTES_SMALL = 40_000;
@@ -58,7 +60,8 @@ function drawNumbers(draft: Draft): Settings {
   const spares = features.has('members') ? Math.min(random.pick(spread.spares), MACHINES_MAX - nodes) : 0;
   const ids = Array.from({ length: nodes }, (_, i) => i + 1);
   const driftPpm = drawDrift(draft);
-  const busyMillis = partitions > spread.partitionsAtLength ? 8_000 : random.pick(spread.busyMillis);
+  const busyMillis =
+    partitions > spread.partitionsAtLength ? LENGTH_OF_MANY_MILLIS : random.pick(spread.busyMillis);
   const idle = features.has('idleness')
     ? { atMillis: busyMillis / 2, forMillis: random.between(65_000, partitions > 4 ? 70_000 : 150_000) }
     : undefined;
@@ -150,7 +153,7 @@ function drawClients({ random, kind, features, spread, partitions }: Draft, timi
     features.has(feature) ? random.pick(among) : otherwise;
   return {
     meanMillis: random.pick(spread.clientMeanMillis),
-    atOnceMax: random.pick([1, 8, 24]),
+    atOnceMax: random.pick([4, 16, 40]),
     users: random.pick(partitions > 4 ? [20, 100] : [2, 5, 20]),
     eventUsers: pick('timestamps', [2, 5]),
     withId: pick('ids', [0.7, 1], 0.2),
