@@ -5,12 +5,12 @@ import { parseStatedRule } from '../api/stated-rule.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX, USER_ID_BYTES_MAX } from '../api/request.ts';
 import { CUSTOMER } from './customer-cache.ts';
-import { type AppliedRule, type Descriptors, type Matching, RuleMatcher } from '../rules/match.ts';
+import { type Descriptors, type Matching, RuleMatcher } from '../rules/match.ts';
 import { GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
 import { partName, type RuleDefinition } from '../rules/rule-definition.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
-import { type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
+import { type MatchedLimit, type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
 
 /** Stated rules that are remembered, ready to be matched. */
@@ -24,8 +24,10 @@ export class RuleBook {
   readonly isClosed: boolean;
   readonly #matcher: RuleMatcher;
   readonly #definitions: readonly RuleDefinition[];
-  /** What applies to requests that say nothing but their user, whoever that is. Undefined: that depends on the user. */
-  readonly #ofAnyUser: readonly AppliedRule[] | undefined;
+  /** What requests of cost 1 are under that say nothing but their user, whoever that is. Undefined: that depends on the user. */
+  readonly #ofAnyUser: MatchedLimits | undefined;
+  /** Up to this cost of a request, that holds. */
+  readonly #costOfAnyUserMax: number;
   readonly #stated = new Map<string, RuleDefinition>();
   /** By the ids that the limiter keeps them under, of the rules that count by customer alone. */
   readonly #byCustomer: ReadonlyMap<string, RuleDefinition>;
@@ -38,8 +40,11 @@ export class RuleBook {
     );
     this.#matcher = new RuleMatcher(definitions);
     this.#definitions = definitions;
-    const ofUser = definitions.some(asksWhoUserIs) ? undefined : this.#matcher.match(new Map([[USER, USER]]));
-    this.#ofAnyUser = ofUser?.kind === 'rules' ? ofUser.applied : undefined;
+    const dependsOnUser = definitions.some(asksWhoUserIs);
+    const ofUser = dependsOnUser ? undefined : limitsOf(this.#matcher.match(new Map([[USER, USER]])), 1);
+    this.#ofAnyUser = ofUser?.kind === 'limits' ? ofUser : undefined;
+    const { enforced = [], onTrial = [] } = this.#ofAnyUser ?? {};
+    this.#costOfAnyUserMax = COST_MAX / Math.max(1, ...[enforced, ...onTrial].flat().map(({ cost }) => cost));
     this.#byCustomer = new Map(
       definitions
         .filter(countsByCustomer)
@@ -54,7 +59,8 @@ export class RuleBook {
 
   /** @param question with its `rule`, that one alone */
   limitsFor({ descriptors, rule, cost = 1 }: Question): MatchedLimits | Invalid {
-    if (rule === undefined) return limitsOf(this.#matching(descriptors), cost);
+    if (rule === undefined)
+      return this.#limitsOfUser(descriptors, cost) ?? limitsOf(this.#matcher.match(descriptors), cost);
     const stated = this.#statedRule(rule);
     if (stated !== undefined) return statedLimits(stated, descriptors, cost);
     const matching = this.#matcher.matchNamed(rule, descriptors);
@@ -62,18 +68,21 @@ export class RuleBook {
     return limitsOf(matching, cost);
   }
 
-  /** Most requests say who their user is, and no more: what applies to them was found once. */
-  #matching(descriptors: Descriptors): Matching {
+  /** Most requests say who their user is, and no more: what those are under was found once. */
+  #limitsOfUser(descriptors: Descriptors, asked: number): MatchedLimits | undefined {
+    const known = this.#ofAnyUser;
     const user = descriptors.size === 1 ? (descriptors.get(USER) ?? '') : '';
     const isPlain = user !== '' && user.length <= USER_ID_BYTES_MAX && !ESCAPED.test(user);
-    if (!isPlain || this.#ofAnyUser === undefined) return this.#matcher.match(descriptors);
+    if (known === undefined || !isPlain || asked > this.#costOfAnyUserMax) return undefined;
     const ofUser = `${USER}=${user}`;
-    const applied = this.#ofAnyUser.map(({ rule, key, cost }) => ({
-      rule,
-      key: key === GLOBAL_KEY ? GLOBAL_KEY : ofUser,
-      cost,
-    }));
-    return { kind: 'rules', applied };
+    const ofThis = ({ userId, ruleId, cost, rule, window }: MatchedLimit): MatchedLimit => {
+      return { userId: userId === GLOBAL_KEY ? userId : ofUser, ruleId, cost: cost * asked, rule, window };
+    };
+    return {
+      kind: 'limits',
+      enforced: known.enforced.map(ofThis),
+      onTrial: known.onTrial.map((windows) => windows.map(ofThis)),
+    };
   }
 
   #statedRule(id: string): RuleDefinition | undefined {

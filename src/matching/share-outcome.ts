@@ -18,6 +18,10 @@ export function sharesOf(
   limits: readonly MatchedLimit[],
   partitionOf: (userId: string) => number,
 ): readonly Share[] {
+  const [first, ...others] = limits;
+  if (first === undefined) return [];
+  // Most requests have one limit.
+  if (others.length === 0) return [{ partition: partitionOf(first.userId), limits: [first] }];
   const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
   for (const limit of limits) {
     const partition = partitionOf(limit.userId);
@@ -48,6 +52,8 @@ export type ShareOutcome =
       readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
     };
 
+const GRANTED: ShareOutcome = { kind: 'granted' };
+
 /** Whether fail modes are followed. Who does not belong to the cluster, or decides by other rules, says nothing for them. */
 const FOLLOWS_FAIL_MODES: Readonly<Record<UnavailableReason, boolean>> = {
   no_leader: true,
@@ -64,11 +70,12 @@ const FOLLOWS_FAIL_MODES: Readonly<Record<UnavailableReason, boolean>> = {
 };
 
 export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
+  if (answers.every(({ answer }) => answer === undefined || isGrant(answer))) return GRANTED;
   const refusals = answers.flatMap(({ share, answer }) =>
     answer === undefined || isGrant(answer) ? [] : [{ share, answer }],
   );
   const worst = worstOf(refusals);
-  if (worst === undefined) return { kind: 'granted' };
+  if (worst === undefined) return GRANTED;
   const undecided = refusals.filter(({ answer }) => answer.kind === 'unavailable');
   const isClosed = worst.answer.kind !== 'unavailable' || !undecided.every(followsFailModes);
   if (isClosed) return { kind: 'refused', ...worst };
