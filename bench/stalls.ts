@@ -90,6 +90,7 @@ class Replica {
       monotonicMillis: () => this.nowMillis,
       wallMillis: () => this.nowMillis,
       requestProposal: () => undefined,
+      readIndex: () => undefined,
       leaderChanged: () => undefined,
     });
     this.partition.wantRules(tableOf(1));

@@ -141,6 +141,7 @@ export class GroupsInMemory {
       monotonicMillis: nowMillis,
       wallMillis: nowMillis,
       requestProposal: () => raft.requestProposal(groupOfPartition(partition)),
+      readIndex: (done) => raft.readIndex(groupOfPartition(partition), done),
       leaderChanged: () => undefined,
     });
     replica.wantRules(RULES);

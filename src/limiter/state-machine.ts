@@ -188,7 +188,7 @@ export class LimiterStateMachine {
 
   /**
    * How a user stands at group time `nowMillis`, by the judgement that denies at once; undefined if there is no rule to
-   * say it by. Changes nothing. A leader that was deposed may tell what is no longer so: nobody is granted anything by it.
+   * say it by. Changes nothing.
    */
   look(request: LookRequest, nowMillis: number): Standing | undefined {
     const now = Math.max(nowMillis, this.#state.applied.timeMillis);

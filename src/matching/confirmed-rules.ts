@@ -1,7 +1,8 @@
 /**
  * Whether the rules of this node are those in force, where they find no limit. Where they find some, partitions say so with their answers; where
  * they find none nobody would be asked, and a node that has just started, has slept or is cut off would let through what other rules limit.
- * So whoever leads some partition is asked, and believed for a while. It decides nothing else.
+ * So some partition is asked: a quorum confirms what its leader says, and a change of the rules is answered when all partitions have it.
+ * It decides nothing else.
  */
 import type { Unavailable } from '../api/answer.ts';
 import type { AskAnswer } from '../api/question.ts';
@@ -12,20 +13,19 @@ import { RULES_CHANGED } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
 import { isLeftToFailModes } from './share-outcome.ts';
 
-/** For so long other rules may be in force before this node hears of them. */
-export const CONFIRMED_MILLIS = 1_000;
 /** Every partition knows it, whatever its rules. */
 const ANY_RULE = statedRuleId(0, 1);
 
 type Unlimited = Extract<AskAnswer, { kind: 'unlimited' }>;
+type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;
 
 export class ConfirmedRules {
-  readonly #init: Pick<DescribedRequestsInit, 'ask' | 'monotonicMillis'>;
-  #untilMillis = Number.NEGATIVE_INFINITY;
-  #looks = 0;
+  readonly #ask: DescribedRequestsInit['ask'];
+  /** Names the partition that is asked: the same by all, so that they share what a quorum is asked; another one where it fails. */
+  #asked = 0;
 
-  constructor(init: Pick<DescribedRequestsInit, 'ask' | 'monotonicMillis'>) {
-    this.#init = init;
+  constructor({ ask }: Pick<DescribedRequestsInit, 'ask'>) {
+    this.#ask = ask;
   }
 
   /** @param book which has no limit for a request @param done told once */
@@ -42,22 +42,13 @@ export class ConfirmedRules {
   }
 
   /** @param done told once: why they may not be, undefined if they are */
-  areInForce(
-    { version }: RuleBook,
-    deadlineMillis: number,
-    done: (refusal: Unavailable | undefined, partition: number) => void,
-  ): void {
-    const { ask, monotonicMillis } = this.#init;
-    const askedMillis = monotonicMillis();
-    if (askedMillis < this.#untilMillis) return done(undefined, 0);
-    // Each time another partition: one without a leader must not stand for all.
-    this.#looks += 1;
-    ask(
-      { ask: 'look', userId: String(this.#looks), ruleId: ANY_RULE },
+  areInForce({ version }: RuleBook, deadlineMillis: number, done: Confirmed): void {
+    const asked = this.#asked;
+    this.#ask(
+      { ask: 'look', userId: String(asked), ruleId: ANY_RULE },
       (answer, partition) => {
-        const refusal = refusalIn(answer, version);
-        if (refusal === undefined) this.#untilMillis = askedMillis + CONFIRMED_MILLIS;
-        done(refusal, partition);
+        if (answer.kind === 'unavailable') this.#asked = asked + 1;
+        done(refusalIn(answer, version), partition);
       },
       deadlineMillis,
     );

@@ -99,6 +99,7 @@ export class Replicas implements LocalReplicas {
       monotonicMillis: clocks.monotonicMillis,
       wallMillis: clocks.wallMillis,
       requestProposal: () => raft.requestProposal(group),
+      readIndex: (done) => raft.readIndex(group, done),
       leaderChanged,
       configChanged: () => this.revise(partition),
       refusedAtCapacity,

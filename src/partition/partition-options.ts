@@ -1,5 +1,6 @@
 /** What a partition is made with: its bounds, and whom it asks and tells. */
 import type { EntryTiming } from './entry-timing.ts';
+import type { ReadDone } from '../../raft/driver/group-application.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT } from '../limiter/rules.ts';
@@ -33,6 +34,8 @@ export interface PartitionInit {
   readonly wallMillis: () => number;
   /** Asks the driver for a place in the log, soon. */
   readonly requestProposal: () => void;
+  /** See `MultiRaft.readIndex`. */
+  readonly readIndex: (done: ReadDone) => void;
   /** `leader` leads in `term`; NO_NODE: nobody does, as far as this replica knows. */
   readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
   /** The replicas of this partition are others now. */

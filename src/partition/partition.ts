@@ -4,6 +4,7 @@
  */
 import type { CustomerRequest } from '../api/customer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
+import type { LookRequest } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { RefundRequest } from '../api/refund.ts';
 import type { Answer, LoggedRequest, UserRequest } from '../api/user-request.ts';
@@ -43,6 +44,8 @@ export class Partition implements GroupApplication {
   #applied = { index: 0, term: 0 };
   /** What came before this leader had applied all that former leaders decided. */
   #early: Early[] = [];
+  /** Looks that wait for a quorum. */
+  #looks = 0;
   readonly #waiters: Waiters;
   /** They come before the requests that wait. */
   readonly #own: OwnProposals;
@@ -76,9 +79,9 @@ export class Partition implements GroupApplication {
     return this.#term;
   }
 
-  /** Requests waiting for a place in the log or for their entry to be applied. */
+  /** Requests waiting for a place in the log or for their entry to be applied, and looks for a quorum. */
   get waitingCount(): number {
-    return this.#early.length + this.#waiters.pendingCount + this.#waiters.inflightCount;
+    return this.#looks + this.#early.length + this.#waiters.pendingCount + this.#waiters.inflightCount;
   }
 
   stats(): ReturnType<LimiterStateMachine['stats']> {
@@ -150,13 +153,24 @@ export class Partition implements GroupApplication {
     }
     switch (request.ask) {
       case 'look':
-        return done(lookAnswer(this.#machine, request, this.clock.nowMillis()));
+        return this.#look(request, done);
       case 'refund':
       case 'customer':
         return this.#tell(request, deadlineMillis, done);
       case undefined:
         this.#allow(request, deadlineMillis, done);
     }
+  }
+
+  /** Told when a quorum has said that this node leads: it has heard of all that was answered before the look came. */
+  #look(request: LookRequest, done: Done): void {
+    this.#looks += 1;
+    this.#init.readIndex((index) => {
+      this.#looks -= 1;
+      // Who leads instead is not known here yet.
+      if (index === undefined) done({ kind: 'notLeader', leader: NO_NODE, term: this.#term });
+      else done(lookAnswer(this.#machine, request, this.clock.nowMillis()));
+    });
   }
 
   /**

@@ -8,7 +8,7 @@ import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { unavailable, unknownRule } from './answer.ts';
 
-/** As a quick denial: from the applied state. */
+/** From the applied state. */
 export function lookAnswer(machine: LimiterStateMachine, request: LookRequest, nowMillis: number): Answer {
   if (machine.ruleTable === undefined) return unavailable('starting', false);
   const standing = machine.look(request, nowMillis);

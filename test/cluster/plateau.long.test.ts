@@ -40,6 +40,7 @@ class VirtualCluster {
       monotonicMillis: () => this.nowMillis,
       wallMillis: () => 1_700_000_000_000 + this.nowMillis,
       requestProposal: () => raft.requestProposal(GROUP),
+      readIndex: (done) => raft.readIndex(GROUP, done),
       leaderChanged: () => undefined,
     });
     partition.wantRules({

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
 import type { CustomerAnswer } from '../../src/api/customer.ts';
 import type { AskAnswer, Question } from '../../src/api/question.ts';
-import type { LookAnswer } from '../../src/api/look.ts';
+import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
@@ -48,14 +48,18 @@ export class Bench {
   now = 1_000;
   /** What the leader of any partition says of the rules. */
   inForce: LookAnswer = standingBy(7);
+  /** Who was asked for it. */
+  readonly confirmations: LookRequest[] = [];
   /** What this node leads and denies at once, by how its key begins. */
   readonly denied = new Map<string, Decision>();
   readonly requests = new DescribedRequests({
     book: () => this.book,
     partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
     ask: (request, done, deadlineMillis) => {
-      if (request.ask === 'look') done(this.inForce as never, 0);
-      else this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) });
+      if (request.ask === 'look') {
+        this.confirmations.push(request);
+        done(this.inForce as never, 0);
+      } else this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) });
     },
     deniedHere: ({ userId }) => this.denied.get(userId.split('=')[0] ?? ''),
     newId: () => `id${this.asked.length}`,

@@ -1,6 +1,5 @@
 /** A request without a limit is let through by rules that are in force, and by no others. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CONFIRMED_MILLIS } from '../../src/matching/confirmed-rules.ts';
 import { Bench, bookOf, GONE, standingBy } from './bench.ts';
 
 const FREE = { tenant: 'acme' };
@@ -57,13 +56,19 @@ describe('a request that no rule of this node limits', () => {
     expect(told()).toEqual([GONE, UNLIMITED, { ...GONE, reason: 'not_member' }]);
   });
 
-  it('is let through for a while by what was said once, counted from when it was asked', () => {
+  it('is let through by nothing that was said before it came', () => {
+    bench.ask(FREE);
+    bench.inForce = standingBy(8);
+    bench.ask(FREE);
+    expect(told()).toEqual([UNLIMITED]);
+  });
+
+  it('asks the same partition as the others, and another one where nobody answered', () => {
+    bench.ask(FREE);
     bench.ask(FREE);
     bench.inForce = GONE;
-    bench.now += CONFIRMED_MILLIS - 1;
     bench.ask(FREE);
-    bench.now += 1;
     bench.ask(FREE);
-    expect(told()).toEqual([UNLIMITED, UNLIMITED, GONE]);
+    expect(bench.confirmations.map(({ userId }) => userId)).toEqual(['0', '0', '0', '1']);
   });
 });

@@ -27,6 +27,7 @@ function chunksOfPartition(): Uint8Array[] {
     monotonicMillis: zero,
     wallMillis: zero,
     requestProposal: () => undefined,
+    readIndex: () => undefined,
     leaderChanged: () => undefined,
   });
   return chunksOf(partition.snapshot());

@@ -1,6 +1,7 @@
 /** One partition over a driver that does what the test says. */
 import type { Answer, UserRequest } from '../../src/api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
+import type { ReadDone } from '../../raft/driver/group-application.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
@@ -41,6 +42,9 @@ export class FakeDriver {
   commit = 0;
   readonly committed: Entry[] = [];
   refusesNext = false;
+  /** At once; else a test does, or not. */
+  confirmsReads = true;
+  readonly reads: ReadDone[] = [];
   /** For want of room. */
   refused = 0;
 
@@ -57,6 +61,10 @@ export class FakeDriver {
       wallMillis: () => this.now + this.wallOffset,
       requestProposal: () => {
         this.requested += 1;
+      },
+      readIndex: (done) => {
+        if (this.confirmsReads) done(this.isLeader ? this.commit : undefined);
+        else this.reads.push(done);
       },
       leaderChanged: (partition, leader) => this.leaders.push(partition === 7 ? leader : -1),
       refusedAtCapacity: () => {

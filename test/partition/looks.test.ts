@@ -5,7 +5,7 @@ import { FakeDriver, tableOf } from './fake-driver.ts';
 const LOOK = { ask: 'look', userId: 'ada' } as const;
 
 describe('a look', () => {
-  it('is answered at once by the leader, from what it has applied, without an entry', () => {
+  it('is answered by the leader, from what it has applied, without an entry', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');
     const { lastIndex } = driver;
@@ -18,6 +18,25 @@ describe('a look', () => {
     ]);
     expect(driver.turn()).toBeUndefined();
     expect([driver.lastIndex, driver.partition.waitingCount]).toEqual([lastIndex, 0]);
+  });
+
+  it('waits until a quorum says that its leader leads, and tells what was applied by then', () => {
+    const driver = FakeDriver.leading();
+    driver.confirmsReads = false;
+    const answers = driver.ask(LOOK);
+    driver.decide('ada');
+    expect([answers, driver.partition.waitingCount]).toEqual([[], 1]);
+    for (const read of driver.reads) read(driver.commit);
+    expect(answers).toMatchObject([{ kind: 'standing', standing: { limits: [{ remaining: 2 }] } }]);
+    expect(driver.partition.waitingCount).toBe(0);
+  });
+
+  it('is told nothing by a leader that no quorum confirms', () => {
+    const driver = FakeDriver.leading();
+    driver.confirmsReads = false;
+    const answers = driver.ask(LOOK);
+    for (const read of driver.reads) read(undefined);
+    expect(answers).toEqual([{ kind: 'notLeader', leader: 0, term: driver.term }]);
   });
 
   it('of a rule that is none is invalid', () => {

@@ -27,6 +27,7 @@ function leadingPartition(): Partition {
     monotonicMillis: () => 0,
     wallMillis: () => 1_000,
     requestProposal: () => {},
+    readIndex: () => undefined,
     leaderChanged: () => {},
   });
   partition.apply(entryOf(1, 1, encodeRules(RULES)));

@@ -52,6 +52,8 @@ export class DescribedChecker {
   readonly #init: DescribedCheckerInit;
   readonly #limits: DescribedLimits;
   readonly #customers: DescribedCustomers;
+  /** The newest rules that an operator was told are in force everywhere. */
+  rulesTold = 0;
   /** By id: the rounds of all attempts that asked for the grant. */
   readonly #attempts = new Map<string, Attempt[]>();
   readonly #reservations = new Map<
@@ -159,6 +161,8 @@ export class DescribedChecker {
     for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
     if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);
     if (answer.kind === 'unlimited') {
+      const isOld = answer.rulesVersion < asking.rulesAtLeast;
+      check(!isOld, () => `${wordsOfAsking(asking)} is free by rules ${answer.rulesVersion}, of before it`);
       this.#customers.mustBeInPlace([{ asking, record: asking.confirmed }]);
       const isFree = this.#limits.of(asking, answer.rulesVersion, { record: asking.confirmed }).length === 0;
       check(isFree, () => `${wordsOfAsking(asking)} has no limit by rules ${answer.rulesVersion}`);

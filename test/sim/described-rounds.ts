@@ -40,6 +40,8 @@ export interface Asking {
   readonly node: SimNode;
   readonly life: number;
   readonly askedAt: number;
+  /** Rules of this version, or newer ones, were in force when it came: that was told. */
+  readonly rulesAtLeast: number;
   readonly rounds: Round[];
   /** Whose request it is, and what its node knows of that now. */
   readonly customer: { readonly key: string; readonly known: () => CustomerRecord } | undefined;

@@ -32,7 +32,18 @@ export class DescribedUse {
     const { settings, random, story, after, askable, limits, now } = world;
     const partitions = Array.from({ length: settings.config.partitions }, (_, partition) => partition);
     this.operator = new DocumentOperator(
-      { settings, random, story, after, askable, isActive: () => now() < endOfChangesMillis },
+      {
+        settings,
+        random,
+        story,
+        after,
+        askable,
+        isActive: () => now() < endOfChangesMillis,
+        told: (version) => {
+          story.seen('rules told to be in force');
+          checker.rulesTold = Math.max(checker.rulesTold, version);
+        },
+      },
       documents,
     );
     this.clients = new DescribedClients({

@@ -48,6 +48,7 @@ export class DescribedWatch {
       node,
       life: node.life,
       askedAt: this.#world.now(),
+      rulesAtLeast: this.#checker.rulesTold,
       rounds: [],
       customer: key === undefined ? undefined : { key, known: () => this.#customers.known(node, key) },
       confirmed: undefined,

@@ -12,6 +12,8 @@ export interface DocumentOperatorWorld {
   readonly after: (delayMillis: number, run: () => void) => void;
   readonly isActive: () => boolean;
   readonly askable: () => readonly SimNode[];
+  /** Rules of this version are in force everywhere, as an operator was told. */
+  readonly told: (version: number) => void;
 }
 
 export class DocumentOperator {
@@ -46,6 +48,7 @@ export class DocumentOperator {
       const options = { requestIdHorizonMillis, clockDriftPpm, partitionBytesMax };
       story.fault('newDocument', `(version ${document.version}, node ${node.id})`);
       core.rules.change({ table: options, document: document.text, ifVersion }, (result) => {
+        if (result.ok && result.pending?.length === 0) this.#world.told(document.version);
         story.tell(() => `node ${node.id} says of rules ${document.version}: ${JSON.stringify(result)}`);
         check(
           result.ok || result.reason !== 'invalid',

@@ -24,6 +24,8 @@ export interface GroupLedger {
   readonly id: GroupId;
   readonly machine: NaiveLimiter;
   table: RuleTable | undefined;
+  /** Of its last command. */
+  lastIndex: number;
   /** As it last was in force, under its id: it may have left the table. */
   readonly rules: Map<string, Rule>;
   readonly grants: Map<string, Grant[]>;
@@ -65,6 +67,7 @@ export function newLedger(id: GroupId): GroupLedger {
     id,
     machine: new NaiveLimiter(),
     table: undefined,
+    lastIndex: 0,
     rules: new Map(),
     grants: new Map(),
     forgotten: new Map(),

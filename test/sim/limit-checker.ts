@@ -89,17 +89,19 @@ export class LimitChecker {
   }
 
   #group(id: GroupId): GroupLedger {
-    let group = this.#groups.get(id);
-    if (group === undefined) {
-      group = newLedger(id);
-      this.#groups.set(id, group);
-    }
+    const group = this.#groups.get(id) ?? newLedger(id);
+    this.#groups.set(id, group);
     return group;
   }
 
   /** Of the newest rules in the log. */
   versionOf(id: GroupId): number {
     return this.#group(id).table?.version ?? 0;
+  }
+
+  /** Of the last command that some replica has applied. */
+  lastIndexOf(id: GroupId): number {
+    return this.#group(id).lastIndex;
   }
 
   /** The rules that were in force after entry `index`. */
@@ -136,6 +138,7 @@ export class LimitChecker {
     const command = decodeCommand(entry.data);
     const { machine } = group;
     const before = machine.bytes;
+    group.lastIndex = entry.index;
     machine.apply(
       command,
       entry,

@@ -29,6 +29,8 @@ interface Look {
   readonly life: number;
   readonly askedAt: number;
   readonly arrivedMonotonic: number;
+  /** Whoever answers has applied this entry. */
+  readonly leastIndex: number;
   isAnswered: boolean;
 }
 
@@ -61,7 +63,7 @@ export class Lookers {
   }
 
   #ask(): void {
-    const { askable, now, asks } = this.#init.world;
+    const { askable, now, asks, limits, partitionOf } = this.#init.world;
     const nodes = askable();
     if (nodes.length === 0) return;
     const node = this.#random.pick(nodes);
@@ -74,6 +76,7 @@ export class Lookers {
       life: node.life,
       askedAt: now(),
       arrivedMonotonic: node.monotonicMillis(),
+      leastIndex: limits.lastIndexOf(groupOfPartition(partitionOf(userId))),
       isAnswered: false,
     };
     this.#open.add(look);
@@ -97,6 +100,10 @@ export class Lookers {
         check(
           took <= requestDeadlineMillis + LATE_MILLIS_MAX * Math.max(1, node.clock.rate),
           () => `a look was answered after ${took} ms, past its deadline`,
+        );
+        check(
+          answer.standing.decided.index >= look.leastIndex,
+          () => `a look tells entry ${answer.standing.decided.index}, and came after ${look.leastIndex}`,
         );
         world.limits.looked(group, request, answer.standing, world.committedIndex(group));
         return;

@@ -76,7 +76,6 @@ export class OfficeChecker {
         isAnswered || !isTooMuch,
         () => `node ${node} proposes in group ${group} what is above the limit: ${JSON.stringify(request)}`,
       );
-      check(isAnswered || !mayRead || request.ask !== 'look', () => `node ${node} proposes a look`);
       if (!isAnswered && mayRead && request.ask === undefined)
         this.#init.proposed({ node, group, index, request });
     };

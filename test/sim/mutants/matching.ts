@@ -231,9 +231,25 @@ export const MATCHING: readonly Mutant[] = [
         replace: 'answer.standing.rulesVersion > 0',
       },
     ],
-    unitTest: {
-      file: 'matching/confirmed-rules.test.ts',
-      why: 'nothing of such a request enters a log, and its answer names the rules that it is by',
-    },
+  },
+  {
+    id: 'A24',
+    bug: 'a leader tells how a key stands by its own word, though another one may lead by now',
+    law: 'a look tells all that was applied before it came',
+    edits: [{ in: 'Partition.#look', find: 'this.#init.readIndex(', replace: '((told) => told(0))(' }],
+    features: ['looks'],
+    faults: ['isolateLeader', 'pauseLeader', 'oneWay', 'halves'],
+  },
+  {
+    id: 'A25',
+    bug: 'the rules of a node are taken for those in force where they find no limit',
+    law: 'the rules in force are those that decide',
+    edits: [
+      {
+        in: 'ConfirmedRules.areInForce',
+        find: 'const asked = this.#asked;',
+        replace: 'if (this.#asked >= 0) return done(undefined, 0); const asked = this.#asked;',
+      },
+    ],
   },
 ];
