@@ -22,6 +22,14 @@ export interface NodeAddress extends NodeLabels {
   readonly grpc?: HostPort;
 }
 
+/** Of an address as gateways write it, with or without the port of their client: `203.0.113.9:4711`, `[2001:db8::1]:4711`. */
+export function withoutPort(text: string): string {
+  const [, bracketed] = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text) ?? [];
+  if (bracketed !== undefined) return bracketed;
+  const [, withPort] = /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(text) ?? [];
+  return withPort ?? text;
+}
+
 /** Of one node, by their names; those that it has not are left out. */
 export function addressesOf({ http, peer, resp, grpc }: NodeAddress): Readonly<Record<string, HostPort>> {
   return { http, peer, ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };

@@ -64,7 +64,7 @@ export class QuorateClient {
   /**
    * Asks for one grant. Only `allowed: true` is one.
    *
-   * @throws InvalidRequestError, RequestIdConflictError, RefusedError, ClosedError; where nobody could decide and the fail mode is
+   * @throws InvalidRequestError, CostAboveLimitError, RequestIdConflictError, RefusedError, ClosedError; where nobody could decide and the fail mode is
    *   `closed`: UnavailableError, OverloadedError, or, if it may have been counted, IndefiniteError
    * @example
    * const answer = await client.allow({ userId: 'ada', cost: 2 });
@@ -95,7 +95,6 @@ export class QuorateClient {
     encodeRequest(request, id);
     const asked = copyOf(request);
     const { cost = 1 } = asked;
-    const isDescribed = onlyUserOf(asked) === undefined;
     return this.#lines.wait({
       subject: subjectOf(asked),
       cost,
@@ -106,9 +105,8 @@ export class QuorateClient {
         // A denial ends an id: a grant under it that nobody heard of is not used so late.
         if (!isRepeat) id = own ?? draw();
         const answer = await this.#allow(asked, id, { isRepeat, doubt });
-        // Rules that find limits may count another cost than that of the request.
-        if (answer.kind === 'denied' && !isDescribed && cost > answer.limit)
-          throw new CostAboveLimitError(cost, answer.limit);
+        if (answer.kind === 'denied' && answer.limit === 0)
+          throw new CostAboveLimitError('nothing ever fits a limit of 0');
         return answer;
       },
     });

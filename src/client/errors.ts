@@ -128,16 +128,13 @@ export class BlockedError extends QuorateError {
   }
 }
 
-/** More was asked for at once than the limit ever lets through: no wait helps. */
+/** More was asked for at once than a limit, or what fits into its bucket, ever lets through: no wait helps. */
 export class CostAboveLimitError extends QuorateError {
   override readonly name = 'CostAboveLimitError';
-  readonly cost: number;
-  readonly limit: number;
+  readonly field = 'cost';
 
-  constructor(cost: number, limit: number) {
-    super('COST_ABOVE_LIMIT', `a cost of ${cost} never fits a limit of ${limit}`, { isDefinite: true });
-    this.cost = cost;
-    this.limit = limit;
+  constructor(message: string) {
+    super('COST_ABOVE_LIMIT', message, { isDefinite: true });
   }
 }
 

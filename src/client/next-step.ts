@@ -5,6 +5,7 @@
  * never repeated.
  */
 import {
+  CostAboveLimitError,
   IndefiniteError,
   InvalidRequestError,
   type QuorateError,
@@ -56,7 +57,7 @@ export function nextStep(heard: Heard, asked: Asked, random: number): NextStep {
     case 'answer':
       return { kind: 'answer', answer: heard.answer };
     case 'invalid':
-      return failed(asked, new InvalidRequestError(heard.field, heard.message));
+      return failed(asked, invalidError(heard.field, heard.message));
     case 'conflict':
       return failed(asked, new RequestIdConflictError(heard.field, heard.message));
     case 'refused':
@@ -68,6 +69,11 @@ export function nextStep(heard: Heard, asked: Asked, random: number): NextStep {
       return maybeRetry(asked, { reason, mayHaveCounted: heard.isSent, cause: heard.error }, random);
     }
   }
+}
+
+/** The bounds of every cost are checked before it is sent: what a node refuses is above a limit. */
+function invalidError(field: string, message: string): QuorateError {
+  return field === 'cost' ? new CostAboveLimitError(message) : new InvalidRequestError(field, message);
 }
 
 /** What is certain of this attempt says nothing of one before, which other rules or another token may have let through. */

@@ -3,7 +3,7 @@
  * user, and which gateways say where a client is. Data, its defaults and its check; knows nothing of requests and answers.
  */
 import { isIP } from 'node:net';
-import { InvalidFieldError, objectAt } from '../api/fields.ts';
+import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from '../api/rate-limit-headers.ts';
 
 export interface HttpSettings {
@@ -13,30 +13,49 @@ export interface HttpSettings {
   readonly userHeader?: string;
   /** Addresses or networks (`10.0.0.0/8`) whose `X-Forwarded-For` is believed. Absent: nobody's. */
   readonly trustedProxies?: readonly string[];
+  /** How long a connection is kept without a request: longer than the balancers before it keep theirs. Absent: 75 000. */
+  readonly keepAliveMillis?: number;
 }
 
 export const HTTP_SETTINGS_DEFAULTS: HttpSettings = { rateLimitHeaders: ['x', 'draft'] };
 
 const TRUSTED_PROXIES_MAX = 64;
+const KEEP_ALIVE_MILLIS_MIN = 1_000;
+const KEEP_ALIVE_MILLIS_MAX = 3_600_000;
 const HEADER_NAME_CHARACTERS_MAX = 64;
 /** A token of RFC 9110. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
+const NAMES = [
+  'rateLimitHeaders',
+  'userHeader',
+  'trustedProxies',
+  'keepAliveMillis',
+] satisfies (keyof HttpSettings)[];
+
 /**
- * `{"rateLimitHeaders"?: string[], "userHeader"?: string, "trustedProxies"?: string[]}`. The name of a header may be in any
+ * `{"rateLimitHeaders"?: string[], "userHeader"?: string, "trustedProxies"?: string[], "keepAliveMillis"?: number}`. The name of a header may be in any
  * letters.
  *
  * @throws InvalidFieldError naming the field, below `path`
  */
 export function validateHttpSettings(value: unknown, path: string): HttpSettings {
-  const names = ['rateLimitHeaders', 'userHeader', 'trustedProxies'] satisfies (keyof HttpSettings)[];
-  const settings = objectAt(value, path, names);
+  const settings = objectAt(value, path, NAMES);
   const { rateLimitHeaders = HTTP_SETTINGS_DEFAULTS.rateLimitHeaders, userHeader, trustedProxies } = settings;
+  const { keepAliveMillis } = settings;
   return {
     rateLimitHeaders: headersAt(rateLimitHeaders, `${path}.rateLimitHeaders`),
     ...(userHeader !== undefined && { userHeader: headerNameAt(userHeader, `${path}.userHeader`) }),
     ...(trustedProxies !== undefined && {
       trustedProxies: proxiesAt(trustedProxies, `${path}.trustedProxies`),
+    }),
+    ...(keepAliveMillis !== undefined && {
+      keepAliveMillis: integerAt(
+        keepAliveMillis,
+        `${path}.keepAliveMillis`,
+        KEEP_ALIVE_MILLIS_MIN,
+        KEEP_ALIVE_MILLIS_MAX,
+      ),
     }),
   };
 }

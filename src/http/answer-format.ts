@@ -129,7 +129,7 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       decided: { partition, ...decided },
       error: {
         type: 'rate_limit_error',
-        message: `Rate limit of ${limit} per ${window} exceeded. Retry after ${retryAfter} s.`,
+        message: `Rate limit exceeded. Please retry after ${retryAfter} seconds.`,
         retry_after: retryAfter,
         limit,
         window,

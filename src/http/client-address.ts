@@ -4,6 +4,7 @@
  */
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import type { IncomingMessage } from 'node:http';
+import { withoutPort } from '../api/node-address.ts';
 import { InvalidBodyError } from './json-body.ts';
 
 const FORWARDED_FOR = 'x-forwarded-for';
@@ -43,12 +44,9 @@ export function clientAddressOf(
   let address: string | undefined;
   // From the right: what stands before the first that is not ours was said by the client, and may be anything.
   for (const hop of hops.toReversed()) {
-    address = canonicalAddress(hop.trim());
+    address = canonicalAddress(withoutPort(hop.trim()));
     if (address === undefined)
-      throw new InvalidBodyError(
-        FORWARDED_FOR,
-        `${FORWARDED_FOR} must be a list of addresses, without ports`,
-      );
+      throw new InvalidBodyError(FORWARDED_FOR, `${FORWARDED_FOR} must be a list of addresses`);
     if (!isTrusted(address)) break;
   }
   return address;

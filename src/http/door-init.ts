@@ -10,7 +10,7 @@ import type { HttpSettings } from '../config/http-settings.ts';
 export interface HttpLimits {
   /** For a whole request, from its first byte, and for its headers alone. */
   readonly requestMillis: number;
-  /** Between two requests. */
+  /** Between two requests, where the settings do not say. The usual balancers keep a connection for 60 s, and must end it first. */
   readonly keepAliveMillis: number;
   /** How many there may be; one more is closed. */
   readonly connectionsMax: number;
@@ -20,7 +20,7 @@ export interface HttpLimits {
 
 export const HTTP_LIMITS: HttpLimits = {
   requestMillis: 10_000,
-  keepAliveMillis: 60_000,
+  keepAliveMillis: 75_000,
   connectionsMax: 10_000,
   connectionsPerAddressMax: 5_000,
 };

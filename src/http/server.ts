@@ -148,9 +148,13 @@ function boundConnections(app: FastifyInstance, { accepted, limits = HTTP_LIMITS
   });
 }
 
-function newServer({ limits = HTTP_LIMITS, tls }: HttpDoorInit, responses: Responses): FastifyInstance {
-  const { requestMillis, keepAliveMillis } = limits;
-  const http = serverOptions(limits);
+function newServer(
+  { limits = HTTP_LIMITS, settings, tls }: HttpDoorInit,
+  responses: Responses,
+): FastifyInstance {
+  const { requestMillis } = limits;
+  const { keepAliveMillis = limits.keepAliveMillis } = settings;
+  const http = serverOptions({ requestMillis, keepAliveMillis });
   return Fastify({
     logger: false,
     bodyLimit: BODY_BYTES_MAX,
@@ -176,7 +180,10 @@ function newServer({ limits = HTTP_LIMITS, tls }: HttpDoorInit, responses: Respo
   });
 }
 
-function serverOptions({ requestMillis, keepAliveMillis }: HttpLimits): ServerOptions {
+function serverOptions({
+  requestMillis,
+  keepAliveMillis,
+}: Pick<HttpLimits, 'requestMillis' | 'keepAliveMillis'>): ServerOptions {
   return {
     headersTimeout: requestMillis,
     requestTimeout: requestMillis,

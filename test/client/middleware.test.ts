@@ -77,7 +77,7 @@ describe('an answer', () => {
     expect(JSON.parse('body' in usual ? usual.body : '')).toEqual({
       error: {
         type: 'rate_limit_error',
-        message: 'Rate limit of 100 per 60s exceeded. Retry after 13 s.',
+        message: 'Rate limit exceeded. Please retry after 13 seconds.',
         retry_after: 13,
         limit: 100,
         window: '60s',

@@ -86,14 +86,32 @@ describe('a line', () => {
     const played = new Played();
     const first = watched(played.client.waitForPermit({ ...ADA, cost: 101 }));
     await played.settle();
-    played.last.answer(denialOf({ limit: 100, retryAfterMillis: 60_000 }));
+    const message = "cost must be at most the limit of rule 'default', which is 100";
+    const error = { type: 'invalid_request', field: 'requests[0].cost', message };
+    played.last.respond(400, { allowed: false, error });
     await played.settle();
-    expect(first.error).toMatchObject({ code: 'COST_ABOVE_LIMIT', cost: 101, limit: 100, isDefinite: true });
+    expect(first.error).toMatchObject({ code: 'COST_ABOVE_LIMIT', field: 'cost', message, isDefinite: true });
     const second = watched(played.client.waitForPermit({ ...ADA, cost: 100 }));
     await played.settle();
     played.last.answer(grantOf());
     await played.settle();
     expect(second.value).toMatchObject({ allowed: true });
+  });
+
+  it('waits where a bucket has room for a cost above its rate, and not for a limit of 0', async () => {
+    const played = new Played();
+    const first = watched(played.client.waitForPermit({ ...ADA, cost: 4 }));
+    await played.settle();
+    played.last.answer(denialOf({ limit: 2, retryAfterMillis: 1_000 }));
+    await played.pass(1_200);
+    played.last.answer(grantOf());
+    await played.settle();
+    expect(first.value).toMatchObject({ allowed: true });
+    const second = watched(played.client.waitForPermit({ userId: 'eve' }));
+    await played.settle();
+    played.last.answer(denialOf({ limit: 0, retryAfterMillis: 1_000 }));
+    await played.settle();
+    expect(second.error).toMatchObject({ code: 'COST_ABOVE_LIMIT' });
   });
 
   it('takes nobody once the client is closed, also where a denial is remembered', async () => {

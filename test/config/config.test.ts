@@ -100,6 +100,7 @@ describe('a configuration', () => {
       rateLimitHeaders: ['draft6', 'x', 'draft'],
       userHeader: 'X-User-Id',
       trustedProxies: ['::1', '10.0.0.0/8'],
+      keepAliveMillis: 610_000,
     };
     const config = validateConfig({ ...VALID, http });
     expect(config.http).toEqual({ ...http, userHeader: 'x-user-id' });
@@ -123,6 +124,8 @@ describe('a configuration', () => {
     [{ trustedProxies: ['10.0.0.1', '10.0.0.0/33'] }, 'http.trustedProxies[1]', 'an address or a network'],
     [{ trustedProxies: ['gateway'] }, 'http.trustedProxies[0]', 'an address or a network'],
     [{ trustedProxies: ['fe80::1%eth0'] }, 'http.trustedProxies[0]', 'an address or a network'],
+    [{ keepAliveMillis: 999 }, 'http.keepAliveMillis', 'from 1000 to 3600000'],
+    [{ keepAliveMillis: '75s' }, 'http.keepAliveMillis', 'from 1000 to 3600000'],
     [[], 'http', 'must be an object'],
   ])('with %j for its HTTP door is refused naming the field and its bound', (http, field, bound) => {
     const error = refusal({ ...VALID, http });

@@ -93,7 +93,7 @@ describe('a denial', () => {
       rulesVersion: 7,
       error: {
         type: 'rate_limit_error',
-        message: 'Rate limit of 100 per 60s exceeded. Retry after 13 s.',
+        message: 'Rate limit exceeded. Please retry after 13 seconds.',
         retry_after: 13,
         limit: 100,
         window: '60s',

@@ -56,6 +56,13 @@ describe('who it is', () => {
     ],
     ['the first, if all are ours', { 'x-forwarded-for': '10.0.0.8,fd00::1' }, 'ip=10.0.0.8', '10.0.0.8'],
     ['an IPv4 address in IPv6', { 'x-forwarded-for': '::ffff:203.0.113.9' }, 'ip=203.0.113.9', '203.0.113.9'],
+    ['an address with a port', { 'x-forwarded-for': '203.0.113.9:443' }, 'ip=203.0.113.9', '203.0.113.9'],
+    [
+      'an address of IPv6 with a port',
+      { 'x-forwarded-for': '[2001:db8:0:1::5]:443' },
+      'ip=2001:db8:0:1::/64',
+      '2001:db8:0:1::5',
+    ],
     ['64 bits of IPv6', { 'x-forwarded-for': '2001:DB8:0:1::5' }, 'ip=2001:db8:0:1::/64', '2001:db8:0:1::5'],
   ])('is %s', async (_what, headers, user, ip) => {
     opened();
@@ -70,7 +77,7 @@ describe('who it is', () => {
     ['who asks is no gateway of ours', { 'x-forwarded-for': '203.0.113.9' }, '192.0.2.1', 'userId'],
     [
       'a gateway says what is no address',
-      { 'x-forwarded-for': '203.0.113.9:443' },
+      { 'x-forwarded-for': '203.0.113.9:4433443' },
       '127.0.0.1',
       'x-forwarded-for',
     ],

@@ -3,6 +3,7 @@
  * everybody could have as many addresses, and as many budgets, as they like.
  */
 import { BlockList, isIP, isIPv4 } from 'node:net';
+import { withoutPort } from '../../api/node-address.ts';
 import { InvalidOptionError } from '../errors.ts';
 import type { RequestFacts } from './facts.ts';
 
@@ -89,13 +90,6 @@ function plainAddress(text: string): string | undefined {
 function mappedIn([a, b, c, d, e, f, high = 0, low = 0]: readonly number[]): string | undefined {
   if ([a, b, c, d, e].some((group) => group !== 0) || f !== 0xffff) return undefined;
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
-}
-
-function withoutPort(text: string): string {
-  const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(text) ?? [];
-  if (bracketed !== undefined) return bracketed;
-  const [, withPort] = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text) ?? [];
-  return withPort ?? text;
 }
 
 /** @param address of IPv6, as `isIP` knows it */

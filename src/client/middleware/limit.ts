@@ -167,11 +167,9 @@ function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): V
 
 function errorOf(answer: PermitAnswer, retryAfter: number): unknown {
   const { limit, windowMillis } = answer as Partial<PermitLimit>;
-  const per = windowMillis === undefined ? '' : ` per ${windowText(windowMillis)}`;
-  const of = limit === undefined ? '' : ` of ${limit}${per}`;
   return {
     type: 'rate_limit_error',
-    message: `Rate limit${of} exceeded. Retry after ${retryAfter} s.`,
+    message: `Rate limit exceeded. Please retry after ${retryAfter} seconds.`,
     retry_after: retryAfter,
     ...(limit !== undefined && { limit }),
     ...(windowMillis !== undefined && { window: windowText(windowMillis) }),
