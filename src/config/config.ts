@@ -9,7 +9,6 @@ import { type RlsSettings, validateRlsSettings } from '../rls/rls-settings.ts';
 import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import { type Founder, INCARNATION } from '../../storage/identity.ts';
 import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
-import type { Rule } from '../api/rule.ts';
 import { type TlsSettings, validateTlsSettings } from './tls-settings.ts';
 import { type TokenEntry, TOKENS_MAX, validateTokenEntry } from '../api/token.ts';
 
@@ -125,17 +124,6 @@ const RULE_TABLE_KEYS = [
   'clockDriftPpm',
   'partitionBytesMax',
 ] as const satisfies readonly (keyof FirstRules)[];
-const RULE_KEYS = [
-  'id',
-  'limit',
-  'windowMillis',
-  'clock',
-  'meter',
-  'granularityMillis',
-  'calendar',
-  'burst',
-  'queue',
-] as const satisfies readonly (keyof Rule)[];
 
 /**
  * Checks a parsed `cluster.json`. `timing`, and `http`, wholly or in part, `freeFloorBytes`, `stateBytesMax`,
@@ -261,8 +249,6 @@ function validateRules(value: unknown): FirstRules {
       ...objectAt(value, 'rules', RULE_TABLE_KEYS),
       version: 1,
     });
-    const { rules } = value as { rules: readonly unknown[] };
-    for (const [i, rule] of rules.entries()) objectAt(rule, `rules.rules[${i}]`, RULE_KEYS);
     return first;
   } catch (error) {
     if (error instanceof InvalidRuleError) {

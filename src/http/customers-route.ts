@@ -16,7 +16,7 @@ import { audited, digestOfKey } from './audit.ts';
 import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
-import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { fieldsOf, InvalidBodyError, refuseFields } from './json-body.ts';
 import { keyOfUser } from './user-key.ts';
 import { forbidden } from './local-callers.ts';
 
@@ -143,6 +143,7 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
   const operate = (request: OfKey, reply: FastifyReply, action: CustomerAction): FastifyReply => {
     const { userId, key = keyOfUser(userId ?? '') } = request.params;
     if (maybeForbidden(request, reply, gate)) return reply;
+    refuseFields(request.body);
     const wanted = { ask: 'customer', userId: key, action } as const;
     const invalid = invalidInCustomer(wanted);
     if (invalid !== undefined) throw new InvalidBodyError('key', invalid.message.replace('userId', 'key'));
@@ -171,6 +172,7 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
   });
   app.delete(CUSTOMER, (request: OfCustomer, reply) => {
     if (maybeForbidden(request, reply, gate)) return reply;
+    refuseFields(request.body);
     return change(request, reply, { type: 'delete', ifVersion: ifVersionOf(request.headers['if-match']) });
   });
   for (const path of [BLOCK, KEY_BLOCK]) {

@@ -92,7 +92,13 @@ export function fieldsOf<Name extends string>(
   const other = Object.keys(body).find((name) => !known.includes(name));
   if (other !== undefined) {
     const shown = other.slice(0, SHOWN_CHARACTERS_MAX);
-    throw new InvalidBodyError(shown, `${shown} is not a field; the fields are ${names.join(', ')}`);
+    const fields = names.length === 0 ? 'there are none' : `the fields are ${names.join(', ')}`;
+    throw new InvalidBodyError(shown, `${shown} is not a field; ${fields}`);
   }
   return body;
+}
+
+/** Of a request that its address says all of: what else its body asked for must not silently be nothing. @throws InvalidBodyError */
+export function refuseFields(body: unknown): void {
+  if (body !== undefined && body !== null) fieldsOf(body, [], 'no fields, or absent');
 }

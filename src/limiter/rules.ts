@@ -62,7 +62,7 @@ export class InvalidRuleError extends RangeError {
 
 /**
  * Checks a rule table from a file, a request or a log entry and returns a fresh copy with defaults filled in
- * (`clock` is `request` when absent). Unknown fields are dropped, and of a meter those that say what is so without them.
+ * (`clock` is `request` when absent). Fields of a meter that say what is so without them are dropped; a rule with any other is refused.
  *
  * @throws InvalidRuleError naming the first field out of bounds
  * @example validateRuleTable({ version: 1, rules: [{ id: 'default', limit: 100, windowMillis: 60_000 }] })
@@ -139,6 +139,11 @@ export function groupMillisMax(realMillis: number, clockDriftPpm: number): numbe
  */
 export function validateRule(value: unknown, path: string): Rule {
   const rule = validateAnyRule(value, path);
+  const unknown = Object.keys(value as object).find((field) => !RULE_FIELDS.includes(field));
+  if (unknown !== undefined) {
+    const bound = `absent: the fields of a rule are ${RULE_FIELDS.join(', ')}`;
+    throw new InvalidRuleError(`${path}.${unknown}`, bound, (value as Record<string, unknown>)[unknown]);
+  }
   if (parseStatedRule(rule.id) === undefined) return rule;
   const bound = 'of another form than LIMIT/MILLISms, by which requests state rules themselves';
   throw new InvalidRuleError(`${path}.id`, bound, rule.id);
@@ -181,6 +186,15 @@ const FIELDS_OF_METER: Readonly<Record<RuleMeter, readonly (keyof Rule)[]>> = {
   leakyBucket: ['burst', 'queue'],
 };
 const METER_FIELDS = ['granularityMillis', 'calendar', 'burst', 'queue'] as const;
+const RULE_FIELDS: readonly string[] = [
+  'id',
+  'of',
+  'limit',
+  'windowMillis',
+  'clock',
+  'meter',
+  ...METER_FIELDS,
+];
 
 interface Limits {
   readonly path: string;

@@ -68,10 +68,15 @@ describe('a configuration', () => {
     ['nodes[0].http.prot', { ...VALID, nodes: [{ ...node(1), http: { host: 'a', port: 1, prot: 2 } }] }],
     ['founders[0].name', { ...VALID, founders: [{ ...founders(1)[0], name: 'a' }] }],
     ['rules.clockDriftPmp', { ...VALID, rules: { ...VALID.rules, clockDriftPmp: 1 } }],
-    ['rules.rules[0].windowMilis', { ...VALID, rules: { rules: [{ ...RULE, windowMilis: 1 }] } }],
   ])('with a misspelt key is refused: %s', (field, value) => {
     expect(refusal(value).field).toBe(field);
     expect(refusal(value).message).toContain(`${field} is not known; known here are `);
+  });
+
+  it('with a misspelt key of a rule is refused', () => {
+    const { field, message } = refusal({ ...VALID, rules: { rules: [{ ...RULE, windowMilis: 1 }] } });
+    expect(field).toBe('rules.rules[0].windowMilis');
+    expect(message).toContain('must be absent: the fields of a rule are id, of, limit, windowMillis');
   });
 
   it('says what a node may remember only if it is told', () => {

@@ -122,6 +122,20 @@ describe('/v1/customers/{id}', () => {
 });
 
 describe('a key', () => {
+  it.each([
+    ['PUT', '/v1/users/ada/block', 'durationMillis'],
+    ['PUT', '/v1/keys/user=ada/block', 'durationMillis'],
+    ['DELETE', '/v1/users/ada/block', 'rule'],
+    ['POST', '/v1/users/ada/reset', 'rule'],
+    ['DELETE', '/v1/customers/ada', 'tier'],
+  ] as const)('%s %s refuses a body that asks for more: %s', async (method, path, field) => {
+    expect(await ask(method, path, { [field]: 1 })).toMatchObject({
+      status: 400,
+      body: { error: { field } },
+    });
+    expect(door.operated).toEqual([]);
+  });
+
   it('is blocked, unblocked and reset', async () => {
     expect(await ask('PUT', '/v1/users/ada/block')).toMatchObject({
       status: 200,

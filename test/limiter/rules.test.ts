@@ -34,6 +34,7 @@ describe('a rule table', () => {
     [{ version: 1, rules: [{ ...rule, limit: '5' }] }, 'rules[0].limit'],
     [{ version: 1, rules: [{ ...rule, windowMillis: 0 }] }, 'rules[0].windowMillis'],
     [{ version: 1, rules: [{ ...rule, clock: 'wall' }] }, 'rules[0].clock'],
+    [{ version: 1, rules: [{ ...rule, windowMilis: 1 }] }, 'rules[0].windowMilis'],
     [{ version: 1, rules: [7] }, 'rules[0]'],
     [{ version: 1, rules: [{ ...rule, meter: 'hourglass' }] }, 'rules[0].meter'],
     [{ version: 1, rules: [{ ...rule, burst: 5 }] }, 'rules[0].burst'],
