@@ -14,7 +14,9 @@ export function withTrust(program: Command): void {
     trustOnly({ ca: [await readAuthorities(ca, '--ca')] });
     for (const name of ADDRESSES) {
       const url = options[name];
-      if (typeof url === 'string') command.setOptionValue(name, url.replace(/^http:/, 'https:'));
+      const source = command.getOptionValueSource(name);
+      if (typeof url === 'string' && source !== undefined)
+        command.setOptionValueWithSource(name, url.replace(/^http:/, 'https:'), source);
     }
   });
 }

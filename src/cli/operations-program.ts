@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { NODE_ID_MAX } from '../api/node-address.ts';
 import { CA } from './ca-option.ts';
+import type { Where } from './survey.ts';
 import { packageVersion } from './command-line.ts';
 import { EXIT_MISTAKES, EXIT_TEMPORARY } from './explain-error.ts';
 import {
@@ -16,9 +17,19 @@ import {
 const idOption = integerFrom(1, NODE_ID_MAX);
 const VIA = ['--via <host:port>', 'a node of the cluster'] as const;
 const DRAIN_MILLIS = 60_000;
-const DATA = ['--data <dir>', 'whose cluster.json names other nodes, should that one not answer'] as const;
+const DATA = ['--data <dir>', 'whose cluster.json names nodes of the cluster'] as const;
 const INTERVAL_MILLIS = 1_000;
 const intervalOption = integerFrom(100, 60_000);
+
+/** What was named is asked. Where nothing was, a node of this machine, or those of the cluster of this directory. */
+function asNamed<Options extends Required<Where>>(
+  { via, data, ...others }: Options,
+  command: Command,
+): Omit<Options, keyof Where> & Where {
+  const isNamed = (name: keyof Where): boolean => command.getOptionValueSource(name) !== 'default';
+  if (isNamed('via') === isNamed('data')) return { ...others, via, data };
+  return { ...others, ...(isNamed('via') ? { via } : { data }) };
+}
 
 /** Over what was shown before, without a flicker. */
 function overwrite(lines: readonly string[]): void {
@@ -36,9 +47,10 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
     .option(...DATA, directoryOption, './data')
     .option(...CA)
     .option(...JSON_OPTION)
-    .action(async (options: { via: string; data: string; json?: true }) => {
+    .action(async (options: { via: string; data: string; json?: true }, command: Command) => {
       const { showStatus } = await import('./status-command.ts');
-      if ((await showStatus({ ...options, print })) === 'degraded') process.exitCode = EXIT_TEMPORARY;
+      const health = await showStatus({ ...asNamed(options, command), print });
+      if (health === 'degraded') process.exitCode = EXIT_TEMPORARY;
     });
   program
     .command('doctor')
@@ -65,21 +77,24 @@ export function addOperationsCommands(program: Command, print: (line: string) =>
     .option('--interval <ms>', 'between two readings, 100 to 60000', intervalOption, INTERVAL_MILLIS)
     .option('--json', 'print JSON, once')
     .action(
-      async ({
-        interval: intervalMillis,
-        ...options
-      }: {
-        via: string;
-        data: string;
-        interval: number;
-        once?: true;
-        json?: true;
-      }) => {
+      async (
+        {
+          interval: intervalMillis,
+          ...options
+        }: {
+          via: string;
+          data: string;
+          interval: number;
+          once?: true;
+          json?: true;
+        },
+        command: Command,
+      ) => {
         const { showTop } = await import('./top-command.ts');
         const screen = process.stdout.isTTY ? { screen: overwrite } : {};
         if (process.stdout.isTTY && options.once !== true && options.json !== true)
           process.stdout.write('\u001B[2J');
-        await showTop({ ...options, ...screen, intervalMillis, print });
+        await showTop({ ...asNamed(options, command), ...screen, intervalMillis, print });
       },
     );
 }

@@ -30,22 +30,24 @@ export interface Survey {
   readonly failed: readonly { readonly via: string; readonly problem: string }[];
 }
 
+/** At least one of the two: what was not named is not asked, for it may be another cluster. */
 export interface Where {
   /** The URL of a node. */
-  readonly via: string;
-  /** With a `cluster.json` that names others, should that one not answer. */
+  readonly via?: string;
+  /** With a `cluster.json` that names nodes, which are asked one after the other. */
   readonly data?: string;
 }
 
-/** Whom to ask about the cluster, first those that were named. */
+/** Whom to ask about the cluster. @throws what reading `data` throws, where nothing else is named */
 async function candidates({ via, data }: Where): Promise<string[]> {
-  const config = data === undefined ? undefined : await readCluster(data).catch(() => undefined);
-  const { protocol } = new URL(via);
+  const read = data === undefined ? undefined : readCluster(data);
+  const config = await (via === undefined ? read : read?.catch(() => undefined));
+  const protocol = via === undefined ? 'http:' : new URL(via).protocol;
   const others = (config?.nodes ?? []).map(({ http }) => {
     const scheme = config?.tls?.doors === undefined ? protocol : 'https:';
     return `${scheme}//${http.host.includes(':') ? `[${http.host}]` : http.host}:${http.port}`;
   });
-  return [...new Set([new URL(via).origin, ...others])];
+  return [...new Set([...(via === undefined ? [] : [new URL(via).origin]), ...others])];
 }
 
 /** @throws ClusterCommandError if nobody who belongs to the cluster tells of it */

@@ -1,12 +1,13 @@
 /** `quorate status` and `quorate top` of a cluster in this process: in health, with a node down, and where nobody answers. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { showStatus } from '../../src/cli/status-command.ts';
 import { showTop } from '../../src/cli/top-command.ts';
 import { freePorts, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
-import { inTime } from './command.ts';
+import { ended, inTime } from './command.ts';
+import { EXIT_UNAVAILABLE } from '../../src/cli/explain-error.ts';
 
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 const PARTITIONS = 6;
@@ -123,6 +124,24 @@ describe('the status of a cluster', () => {
       outcome: 'unreachable',
       message: expect.stringMatching(/no node tells how the cluster is \(http:.*ECONNREFUSED/) as string,
     });
+  });
+});
+
+describe('the cluster that is meant', () => {
+  it('is the one that was named, and no other one that is found in ./data', async () => {
+    const [port = 0] = await freePorts(1);
+    const cwd = join(cluster.directory, 'elsewhere');
+    await mkdir(cwd);
+    await symlink(cluster.directory, join(cwd, 'data'));
+    const told = async (...named: readonly string[]): Promise<readonly [number, boolean]> => {
+      const { code, stdout } = await ended('quorate', ['status', ...named], cwd);
+      return [code, stdout.includes(`${PARTITIONS} partitions`)];
+    };
+    const closed = `127.0.0.1:${port}`;
+    expect(await told('--via', closed)).toEqual([EXIT_UNAVAILABLE, false]);
+    expect(await told('--data', cwd)).not.toContain(true);
+    await expect.poll(async () => told('--data', 'data'), PATIENCE).toEqual([0, true]);
+    await expect.poll(async () => told('--via', closed, '--data', 'data'), PATIENCE).toEqual([0, true]);
   });
 });
 
