@@ -1,6 +1,7 @@
 /** What middleware answers, whatever the framework: headers in every form, denials, fail modes, and what is let through. */
 import { describe, expect, it } from 'vitest';
 import {
+  CostAboveLimitError,
   IndefiniteError,
   InvalidRequestError,
   RefusedError,
@@ -129,8 +130,11 @@ describe('an answer', () => {
   });
 
   it('to a mistake of the service is for its framework', async () => {
-    const error = new InvalidRequestError('cost', 'cost must be an integer from 1 to 100');
-    await expect(verdictOf(error)).rejects.toBe(error);
+    for (const error of [
+      new InvalidRequestError('cost', 'cost must be an integer from 1 to 100'),
+      new CostAboveLimitError('cost must be at most the limit'),
+    ])
+      await expect(verdictOf(error)).rejects.toBe(error);
     await expect(
       verdictOf(GRANT, {
         cost: () => {

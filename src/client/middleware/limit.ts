@@ -56,7 +56,12 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 const PROBLEM = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity';
 /** These are a mistake of the service that asks: the framework is to say so. */
-const MISTAKES: ReadonlySet<string> = new Set(['INVALID_REQUEST', 'INVALID_OPTION', 'REQUEST_ID_CONFLICT']);
+const MISTAKES: ReadonlySet<string> = new Set([
+  'COST_ABOVE_LIMIT',
+  'INVALID_OPTION',
+  'INVALID_REQUEST',
+  'REQUEST_ID_CONFLICT',
+]);
 
 const UNIDENTIFIED: Verdict = refusal(
   400,
