@@ -127,7 +127,7 @@ export interface ChangeMade {
   readonly version: number;
   /** After a change of rules: partitions without a leader, which follow later. After a change of tokens: nodes that may not have heard. */
   readonly pending?: readonly number[];
-  /** The new token. Its secret is told here once, and stored nowhere. */
+  /** The new token with its secret. Nobody stores the secret, so this answer is the only one that has it. */
   readonly made?: { readonly info: TokenInfo; readonly token: string };
 }
 

@@ -22,7 +22,7 @@ export interface NodeAddress extends NodeLabels {
   readonly grpc?: HostPort;
 }
 
-/** Of an address as gateways write it, with or without the port of their client: `203.0.113.9:4711`, `[2001:db8::1]:4711`. */
+/** Strips the port from an address: gateways write `203.0.113.9:4711` and `[2001:db8::1]:4711`. Other text stays as it is. */
 export function withoutPort(text: string): string {
   const [, bracketed] = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text) ?? [];
   if (bracketed !== undefined) return bracketed;

@@ -64,8 +64,8 @@ export class QuorateClient {
   /**
    * Asks for one grant. Only `allowed: true` is one.
    *
-   * @throws InvalidRequestError, CostAboveLimitError, RequestIdConflictError, RefusedError, ClosedError; where nobody could decide and the fail mode is
-   *   `closed`: UnavailableError, OverloadedError, or, if it may have been counted, IndefiniteError
+   * @throws InvalidRequestError, CostAboveLimitError, RequestIdConflictError, RefusedError, ClosedError; where nobody could decide and
+   *   the fail mode is `closed`: UnavailableError, OverloadedError, or, if it may have been counted, IndefiniteError
    * @example
    * const answer = await client.allow({ userId: 'ada', cost: 2 });
    * if (!answer.allowed) return refuse(answer);

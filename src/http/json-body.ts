@@ -98,7 +98,7 @@ export function fieldsOf<Name extends string>(
   return body;
 }
 
-/** Of a request that its address says all of: what else its body asked for must not silently be nothing. @throws InvalidBodyError */
+/** Refuses a body with any field, for routes that take none: a field that is ignored would mislead its caller. @throws InvalidBodyError */
 export function refuseFields(body: unknown): void {
   if (body !== undefined && body !== null) fieldsOf(body, [], 'no fields, or absent');
 }

@@ -82,7 +82,7 @@ export class DescribedRequests {
     askListed({ book, look, ask, deadlineMillis: doorMillis() + deadlineMillis }, request, done);
   }
 
-  /** Gives back what a request with an id was granted. @param refund well-formed, see `invalidInQuestion`; `done` is told once */
+  /** Refunds the grant of a request with an id. @param refund well-formed, see `invalidInQuestion`; calls `done` once */
   refund(refund: RefundQuestion, done: RefundQuestionDone): void {
     refundDescribed(this.#init, this.#cache, refund, done);
   }

@@ -24,9 +24,9 @@ export class RuleBook {
   readonly isClosed: boolean;
   readonly #matcher: RuleMatcher;
   readonly #definitions: readonly RuleDefinition[];
-  /** What requests of cost 1 are under that say nothing but their user, whoever that is. Undefined: that depends on the user. */
+  /** The limits of a request of cost 1 that names only its user, `user=user`. Undefined: they depend on who the user is. */
   readonly #ofAnyUser: MatchedLimits | undefined;
-  /** Up to this cost of a request, that holds. */
+  /** A request of a higher cost is checked anew: a rule may multiply that above `COST_MAX`. */
   readonly #costOfAnyUserMax: number;
   readonly #stated = new Map<string, RuleDefinition>();
   /** By the ids that the limiter keeps them under, of the rules that count by customer alone. */
@@ -68,7 +68,7 @@ export class RuleBook {
     return limitsOf(matching, cost);
   }
 
-  /** Most requests say who their user is, and no more: what those are under was found once. */
+  /** Most requests name only their user: their limits were found once. Undefined: they have to be matched. */
   #limitsOfUser(descriptors: Descriptors, asked: number): MatchedLimits | undefined {
     const known = this.#ofAnyUser;
     const user = descriptors.size === 1 ? (descriptors.get(USER) ?? '') : '';

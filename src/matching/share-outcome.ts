@@ -18,10 +18,10 @@ export function sharesOf(
   limits: readonly MatchedLimit[],
   partitionOf: (userId: string) => number,
 ): readonly Share[] {
-  const [first, ...others] = limits;
+  const [first] = limits;
   if (first === undefined) return [];
   // Most requests have one limit.
-  if (others.length === 0) return [{ partition: partitionOf(first.userId), limits: [first] }];
+  if (limits.length === 1) return [{ partition: partitionOf(first.userId), limits: [first] }];
   const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
   for (const limit of limits) {
     const partition = partitionOf(limit.userId);
@@ -70,10 +70,9 @@ const FOLLOWS_FAIL_MODES: Readonly<Record<UnavailableReason, boolean>> = {
 };
 
 export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
-  if (answers.every(({ answer }) => answer === undefined || isGrant(answer))) return GRANTED;
-  const refusals = answers.flatMap(({ share, answer }) =>
-    answer === undefined || isGrant(answer) ? [] : [{ share, answer }],
-  );
+  const refusals: RefusedShare[] = [];
+  for (const { share, answer } of answers)
+    if (answer !== undefined && !isGrant(answer)) refusals.push({ share, answer });
   const worst = worstOf(refusals);
   if (worst === undefined) return GRANTED;
   const undecided = refusals.filter(({ answer }) => answer.kind === 'unavailable');

@@ -162,7 +162,7 @@ export class Partition implements GroupApplication {
     }
   }
 
-  /** Told when a quorum has said that this node leads: it has heard of all that was answered before the look came. */
+  /** Answers once a quorum confirms that this node leads: so the answer shows every decision that was told before the look came. */
   #look(request: LookRequest, done: Done): void {
     this.#looks += 1;
     this.#init.readIndex((index) => {

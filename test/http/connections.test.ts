@@ -120,6 +120,18 @@ async function slowDoor(): Promise<RawClient> {
   return connect();
 }
 
+describe('a client that asks nothing more', () => {
+  it.each([
+    ['75 s, longer than the 60 s of usual balancers', undefined, 75_000],
+    ['as long as http.keepAliveMillis says', 610_000, 610_000],
+  ])('keeps its connection for %s', async (_for, keepAliveMillis, expected) => {
+    await door.app.close();
+    const settings = keepAliveMillis === undefined ? {} : { keepAliveMillis };
+    door = new Door(HTTP_LIMITS, { rateLimitHeaders: [], ...settings });
+    expect(door.app.server.keepAliveTimeout).toBe(expected);
+  });
+});
+
 describe('a client that takes its time', () => {
   it.each([
     ['half of its headers and no more', 'POST /v1/allow HTTP/1.1\r\nhost: a\r\n', false],

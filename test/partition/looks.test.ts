@@ -31,7 +31,7 @@ describe('a look', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('is told nothing by a leader that no quorum confirms', () => {
+  it('gets no answer from a leader that no quorum confirms, and looks for another one', () => {
     const driver = FakeDriver.leading();
     driver.confirmsReads = false;
     const answers = driver.ask(LOOK);

@@ -41,7 +41,7 @@ export class Clients {
   /** By user and id: whoever repeats a request may get the answer of an attempt that still waits. */
   readonly #firstInvoked = new Map<string, number>();
   isActive = true;
-  /** So many times as long between two moments of asking: where nothing breaks, each request shows as much as the next. */
+  /** Multiplies the time between two moments of asking. It grows once nothing breaks, where one more request shows little. */
   slowness = 1;
   /** While nothing is broken, every request must be decided. */
   mustDecideSince = Infinity;

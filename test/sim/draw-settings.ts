@@ -24,8 +24,8 @@ import {
 import { drawPartitions, type Spread, SPREAD_OF } from './spreads.ts';
 
 const MACHINES_MAX = 9;
-/** Where there are many partitions: every step costs. */
-const LENGTH_OF_MANY_MILLIS = 5_000;
+/** How long anything may break where there are many partitions, and every step costs. */
+const BUSY_MILLIS_OF_MANY = 5_000;
 const LEADER_DRIFT_PPM = 120;
 /** Of a small heap. */
 const STATE_BYTES_SMALL = 40_000;
@@ -61,7 +61,7 @@ function drawNumbers(draft: Draft): Settings {
   const ids = Array.from({ length: nodes }, (_, i) => i + 1);
   const driftPpm = drawDrift(draft);
   const busyMillis =
-    partitions > spread.partitionsAtLength ? LENGTH_OF_MANY_MILLIS : random.pick(spread.busyMillis);
+    partitions > spread.partitionsAtLength ? BUSY_MILLIS_OF_MANY : random.pick(spread.busyMillis);
   const idle = features.has('idleness')
     ? { atMillis: busyMillis / 2, forMillis: random.between(65_000, partitions > 4 ? 70_000 : 150_000) }
     : undefined;

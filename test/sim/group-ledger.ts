@@ -24,7 +24,7 @@ export interface GroupLedger {
   readonly id: GroupId;
   readonly machine: NaiveLimiter;
   table: RuleTable | undefined;
-  /** Of its last command. */
+  /** The index of the last command that some replica has applied. */
   lastIndex: number;
   /** As it last was in force, under its id: it may have left the table. */
   readonly rules: Map<string, Rule>;

@@ -99,7 +99,7 @@ export class LimitChecker {
     return this.#group(id).table?.version ?? 0;
   }
 
-  /** Of the last command that some replica has applied. */
+  /** The index of the last command that some replica has applied. */
   lastIndexOf(id: GroupId): number {
     return this.#group(id).lastIndex;
   }

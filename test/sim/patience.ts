@@ -34,7 +34,7 @@ export class Patience {
     this.#init = init;
   }
 
-  /** Whether to ask this partition now; who may does. */
+  /** Whether a client may ask this partition now. After a failure only one may: the others wait for what it is told. */
   mayAsk(partition: number): boolean {
     const wait = this.#waits.get(partition);
     if (wait === undefined) return true;

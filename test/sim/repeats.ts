@@ -17,7 +17,7 @@ export interface RepeatsInit {
 
 /** Who asks so often gives up. */
 export const ATTEMPTS_MAX = 4;
-/** Chance that who got no answer asks again. A new question every time: much above one half, and a short queue stays full. */
+/** The chance that a client repeats a request without an answer. For new ids it is below one half, or short queues would stay full. */
 const AGAIN = 0.8;
 const ANEW = 0.4;
 const RETRY_MILLIS = 200;

@@ -38,7 +38,7 @@ export interface DiskSettings {
 export interface ClientSettings {
   /** Between two moments in which somebody asks. */
   readonly meanMillis: number;
-  /** In half of these moments for one thing, otherwise for up to so many. */
+  /** The most requests in one such moment. In half of them there is one. */
   readonly atOnceMax: number;
   readonly users: number;
   readonly eventUsers: number;
