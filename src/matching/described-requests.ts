@@ -25,7 +25,7 @@ import { Looks } from './looks.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import { outdated, OVERLOADED, TOO_LATE, STARTING } from './node-refusals.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
-import { type ReservationCounts, Reservations, type Reserved } from './reservations.ts';
+import { Reservations, type Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
 import {
   isCertain,
@@ -48,11 +48,12 @@ export class DescribedRequests {
   /** What operators say of customers. */
   readonly customers: Customers;
   readonly looks: Looks;
+  /** What is to be given back. */
+  readonly reservations: Reservations;
   readonly #cache = new CustomerCache();
   readonly #init: DescribedRequestsInit;
   /** To be asked again with the next tick: rules were changing. */
   #waiting: Asking[] = [];
-  readonly #reservations: Reservations;
   readonly #confirmed: ConfirmedRules;
 
   constructor(init: DescribedRequestsInit) {
@@ -61,13 +62,8 @@ export class DescribedRequests {
     const askInTime: AskInTime = (request, done) => ask(request, done, doorMillis() + deadlineMillis);
     this.customers = new Customers({ book, cache: this.#cache, ask: askInTime });
     this.looks = new Looks({ book, ask: askInTime });
-    this.#reservations = new Reservations(init);
+    this.reservations = new Reservations(init);
     this.#confirmed = new ConfirmedRules(init);
-  }
-
-  /** What became of those that were given back. */
-  get counts(): ReservationCounts {
-    return this.#reservations.counts;
   }
 
   /** @param request well-formed, see `invalidInQuestion`; `done` is told once */
@@ -91,6 +87,7 @@ export class DescribedRequests {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const asking of waiting) this.#ask(asking);
+    this.reservations.tick();
     this.#init.degraded.tick();
   }
 
@@ -208,6 +205,7 @@ export class DescribedRequests {
 
   #reserve(first: Share, others: readonly Share[], asking: Asking, book: RuleBook): void {
     const { request, deadlineMillis } = asking;
+    if (this.reservations.isFull) return asking.done(OVERLOADED, first.partition);
     const reserved: Reserved[] = others.map((share) => {
       return { share, requestId: this.#init.newId(), answer: undefined };
     });
@@ -241,7 +239,7 @@ export class DescribedRequests {
         this.#askFirst(first, reserved, asking, book);
         return;
       case 'refused':
-        this.#reservations.release(reserved);
+        this.reservations.release(reserved);
         this.#refuse(first, outcome, { asking, book, reserved });
         return;
       case 'undecided': {
@@ -251,7 +249,7 @@ export class DescribedRequests {
         const retryAfterMillis = this.#init.degraded.millisUntilAllowed(limits);
         if (retryAfterMillis === 0) this.#askFirst(first, reserved, asking, book);
         else {
-          this.#reservations.release(reserved);
+          this.reservations.release(reserved);
           this.#recall(first, asking, book, () =>
             asking.done(this.#init.degraded.answer(limits, book.version, retryAfterMillis), share.partition),
           );
@@ -329,7 +327,7 @@ export class DescribedRequests {
     // Of a grant made for an earlier attempt others are reserved already. And what the first may have granted is not given back:
     // a retry may learn that it did.
     if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true)
-      this.#reservations.release(reserved);
+      this.reservations.release(reserved);
     if (outcome.kind === 'refused' || asking.undecided.length === 0)
       this.#conclude(answer, partition, asking, reserved);
     else asking.done(degraded.answer(asking.undecided, asking.rulesVersion, retryAfterMillis), partition);

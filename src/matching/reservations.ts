@@ -1,14 +1,17 @@
-/** What was reserved for requests that are not granted is given back, and what became of that is counted. */
+/**
+ * What was reserved for requests that are not granted is given back. No load refuses that: it is asked again until it is known, or
+ * until what was reserved counts no more. What became of it is counted.
+ */
 import type { AllowAnswer } from '../api/answer.ts';
-import type { RefundRequest } from '../api/refund.ts';
+import type { RefundAnswer, RefundRequest } from '../api/refund.ts';
 import type { DoneWith } from '../api/user-request.ts';
-import { type AnsweredShare, isCertain, isGrant } from './share-outcome.ts';
+import { type AnsweredShare, isCertain, isGrant, type Share } from './share-outcome.ts';
 
 /** What became of reservations. */
 export interface ReservationCounts {
   /** Given back, because another limit denied the request. */
   released: number;
-  /** Not known to be given back: nobody could be asked, or the log held none. Those that are granted yet stay charged. */
+  /** Not given back: what was reserved counted no more before anybody could be asked, or no log held it. */
   left: number;
 }
 
@@ -21,37 +24,142 @@ export interface ReservationsInit {
   /** Asks whoever leads; `done` is told once. */
   readonly ask: (request: RefundRequest, done: DoneWith<RefundRequest>, deadlineMillis: number) => void;
   readonly monotonicMillis: () => number;
-  /** To give one back. */
+  /** To give one back, before it is asked again. */
   readonly deadlineMillis: number;
 }
+
+/** One that is to be given back. */
+interface Release {
+  readonly refund: RefundRequest;
+  /** A log that does not hold it may do so yet, until then: nobody said that it was granted. */
+  readonly doubtUntilMillis: number;
+  /** It counts no more from then on. */
+  readonly untilMillis: number;
+  /** Of one that is asked again. */
+  dueMillis: number;
+}
+
+/** Those of one partition. */
+interface Line {
+  readonly waiting: Set<Release>;
+  /** Nobody could say: to be asked again, in the order in which they are due. */
+  readonly paused: Set<Release>;
+  askedCount: number;
+  /** Some are being asked for: whoever answers at once need not ask for the next. */
+  isAsking: boolean;
+}
+
+/** So many of one partition are asked for at a time: they leave other requests room there. */
+const ASKED_MAX = 64;
+/** Beyond them no request reserves anything. */
+export const RELEASES_MAX = 16_384;
+const PAUSE_MILLIS = 100;
+/** Whatever was on its way has come to a log by then, or never will. */
+const DOUBT_MILLIS = 10_000;
 
 export class Reservations {
   readonly counts: ReservationCounts = { released: 0, left: 0 };
   readonly #init: ReservationsInit;
+  readonly #lines = new Map<number, Line>();
+  #pendingCount = 0;
 
   constructor(init: ReservationsInit) {
     this.#init = init;
   }
 
+  /** How many are to be given back, and it is not known that they were. */
+  get pendingCount(): number {
+    return this.#pendingCount;
+  }
+
+  /** Nothing more is to be reserved before some of them were given back. */
+  get isFull(): boolean {
+    return this.#pendingCount >= RELEASES_MAX;
+  }
+
   /** What was not granted, or not to our knowledge, is given back as well: it may have been. */
   release(reserved: readonly Reserved[]): void {
+    const nowMillis = this.#init.monotonicMillis();
     for (const { share, requestId, answer } of reserved) {
       if (answer === undefined || (!isGrant(answer) && isCertain(answer))) continue;
-      const [{ userId }] = share.limits;
-      this.#giveBack({ ask: 'refund', userId, requestId });
+      const line = this.#lines.get(share.partition) ?? newLine();
+      this.#lines.set(share.partition, line);
+      this.#pendingCount += 1;
+      line.waiting.add({
+        refund: { ask: 'refund', userId: share.limits[0].userId, requestId },
+        doubtUntilMillis: isGrant(answer) ? nowMillis : nowMillis + DOUBT_MILLIS,
+        untilMillis: nowMillis + reachMillisOf(share),
+        dueMillis: nowMillis,
+      });
+      this.#askNext(share.partition, line);
     }
   }
 
-  #giveBack(refund: RefundRequest): void {
+  /** Call every few milliseconds. */
+  tick(): void {
+    for (const [partition, line] of this.#lines) this.#askNext(partition, line);
+  }
+
+  #askNext(partition: number, line: Line): void {
+    const { waiting, paused, isAsking } = line;
+    if (isAsking) return;
+    line.isAsking = true;
+    const nowMillis = this.#init.monotonicMillis();
+    for (const release of paused) {
+      if (release.dueMillis > nowMillis) break;
+      paused.delete(release);
+      waiting.add(release);
+    }
+    for (const release of waiting) {
+      if (line.askedCount >= ASKED_MAX) break;
+      waiting.delete(release);
+      this.#giveBack(release, partition, line);
+    }
+    line.isAsking = false;
+    if (waiting.size + paused.size + line.askedCount === 0) this.#lines.delete(partition);
+  }
+
+  #giveBack(release: Release, partition: number, line: Line): void {
     const { monotonicMillis, deadlineMillis, ask } = this.#init;
+    line.askedCount += 1;
     ask(
-      refund,
+      release.refund,
       (answer) => {
-        // What was not there may be on its way still.
-        if (answer.kind === 'refund' && answer.refund.refunded) this.counts.released += 1;
-        else this.counts.left += 1;
+        line.askedCount -= 1;
+        const nowMillis = monotonicMillis();
+        if (isToBeAskedAgain(release, answer, nowMillis)) {
+          release.dueMillis = nowMillis + PAUSE_MILLIS;
+          line.paused.add(release);
+        } else {
+          this.#pendingCount -= 1;
+          if (isReleased(answer)) this.counts.released += 1;
+          else this.counts.left += 1;
+        }
+        this.#askNext(partition, line);
       },
       monotonicMillis() + deadlineMillis,
     );
   }
+}
+
+function newLine(): Line {
+  return { waiting: new Set(), paused: new Set(), askedCount: 0, isAsking: false };
+}
+
+function isReleased(answer: RefundAnswer): boolean {
+  return answer.kind === 'refund' && answer.refund.refunded;
+}
+
+function isToBeAskedAgain(
+  { doubtUntilMillis, untilMillis }: Release,
+  answer: RefundAnswer,
+  nowMillis: number,
+): boolean {
+  if (nowMillis >= untilMillis || isReleased(answer)) return false;
+  return answer.kind === 'unavailable' || nowMillis < doubtUntilMillis;
+}
+
+/** For how long it counts at most: a counter looks at two windows. */
+function reachMillisOf({ limits }: Share): number {
+  return 2 * Math.max(...limits.map(({ window }) => window.windowMillis));
 }

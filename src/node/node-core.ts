@@ -341,6 +341,7 @@ export class NodeCore {
   /** Nobody waits for an answer of this node, neither here nor elsewhere. */
   get isIdle(): boolean {
     const { owesAnswers, outstandingCount } = this.#forwarder;
-    return !owesAnswers && outstandingCount + this.router.openCount + this.waitingCount === 0;
+    const open = outstandingCount + this.router.openCount + this.described.reservations.pendingCount;
+    return !owesAnswers && open + this.waitingCount === 0;
   }
 }

@@ -42,7 +42,7 @@ export function metricsOf(init: NodeInit, measured: Measured): Metrics {
     stateBytes: () => readiness.core?.capacity.stateBytes ?? 0,
     stateBytesMax: () => readiness.core?.capacity.stateBytesMax ?? 0,
     refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
-    reservations: () => readiness.core?.described.counts ?? { released: 0, left: 0 },
+    reservations: () => readiness.core?.described.reservations.counts ?? { released: 0, left: 0 },
     isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
     clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
     usage,

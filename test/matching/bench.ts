@@ -50,6 +50,8 @@ export class Bench {
   inForce: LookAnswer = standingBy(7);
   /** Who was asked for it. */
   readonly confirmations: LookRequest[] = [];
+  /** What everybody is told at once. */
+  refuses: Unavailable | undefined;
   /** What this node leads and denies at once, by how its key begins. */
   readonly denied = new Map<string, Decision>();
   readonly requests = new DescribedRequests({
@@ -59,7 +61,8 @@ export class Bench {
       if (request.ask === 'look') {
         this.confirmations.push(request);
         done(this.inForce as never, 0);
-      } else this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) });
+      } else if (this.refuses !== undefined) done(this.refuses, 0);
+      else this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) });
     },
     deniedHere: ({ userId }) => this.denied.get(userId.split('=')[0] ?? ''),
     newId: () => `id${this.asked.length}`,

@@ -208,40 +208,6 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toEqual([{ answer: LOST, partition: 0 }]);
   });
 
-  it('gives back what may have been granted, and counts what nobody could give back', () => {
-    const bench = new Bench();
-    bench.ask(FROM);
-    bench.of('ip').answer(LOST);
-    bench.of('*').answer(decision());
-    expect(bench.told).toEqual([{ answer: LOST, partition: 2 }]);
-    expect(bench.refunds()).toHaveLength(2);
-    bench.of('ip').answer(GONE);
-    const refund = {
-      refunded: true,
-      ruleId: 'all/minute',
-      cost: 1,
-      decided: { term: 1, index: 1, timeMillis: 1 },
-      rulesVersion: 7,
-    };
-    bench.of('*').answer({ kind: 'refund', refund });
-    expect(bench.requests.counts).toEqual({ released: 1, left: 1 });
-  });
-
-  it('counts as left what no log held when it was given back: it may be granted yet', () => {
-    const bench = new Bench();
-    bench.ask({ user: 'ada' });
-    bench.of('*').answer(LOST);
-    const refund = {
-      refunded: false,
-      ruleId: 'all/minute',
-      cost: 0,
-      decided: { term: 1, index: 1, timeMillis: 1 },
-      rulesVersion: 7,
-    };
-    bench.of('*').answer({ kind: 'refund', refund });
-    expect(bench.requests.counts).toEqual({ released: 0, left: 1 });
-  });
-
   it('gives its reservations back if the first was granted to an earlier attempt, which has its own', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });

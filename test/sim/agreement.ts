@@ -30,7 +30,13 @@ export function isWhole(world: World): boolean {
 
 /** What is not yet as it should be in the end; undefined if nothing. */
 export function disagreement(world: World, members: readonly SimNode[]): string | undefined {
-  return behind(world, members) ?? unaware(world);
+  return behind(world, members) ?? unaware(world) ?? unreleased(members);
+}
+
+/** Whatever was reserved in vain is given back where all are healthy. */
+function unreleased(members: readonly SimNode[]): string | undefined {
+  const found = members.find(({ core }) => (core?.described.reservations.pendingCount ?? 0) > 0);
+  return found === undefined ? undefined : `node ${found.id} has not given back what it reserved in vain`;
 }
 
 /** Members hold what is placed on them, all of it, and nothing else: but who waits to be replaced by one that never comes keeps its copy. */

@@ -79,6 +79,7 @@ export class Checkers {
         tables,
         partitionOf: init.partitionOf,
         customers: this.limits.customers,
+        now,
       });
     this.raft = this.#raftChecker();
     this.rooms = new RoomChecker({

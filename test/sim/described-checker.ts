@@ -12,6 +12,7 @@ import type { CustomerLedger } from './customer-ledger.ts';
 import {
   type Asking,
   isCertainlyNone,
+  isGivenBack,
   isGrant,
   isOver,
   isRepeat,
@@ -29,6 +30,7 @@ import { DescribedLimits } from './described-limits.ts';
 import { type RulesDocument, windowIdOf } from './documents.ts';
 import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
 import type { SimNode } from './sim-node.ts';
+import { checkReservations, type KnownReservation } from './settled-reservations.ts';
 import { check } from './story.ts';
 
 export interface DescribedCheckerInit {
@@ -36,7 +38,11 @@ export interface DescribedCheckerInit {
   readonly tables: readonly RuleTable[];
   readonly partitionOf: (userId: string) => number;
   readonly customers: CustomerLedger;
+  readonly now: () => number;
 }
+
+/** So many of a node are asked for at once in one partition, and others wait. */
+const RELEASES_AT_ONCE = 64;
 
 /** One that asked for a grant under some id. */
 interface Attempt {
@@ -56,10 +62,7 @@ export class DescribedChecker {
   rulesTold = 0;
   /** By id: the rounds of all attempts that asked for the grant. */
   readonly #attempts = new Map<string, Attempt[]>();
-  readonly #reservations = new Map<
-    string,
-    { readonly asking: Asking; readonly round: Round; readonly own: Reservation }
-  >();
+  readonly #reservations = new Map<string, KnownReservation>();
   /** By id: of reservations only. */
   readonly #charges = new Map<string, Charge>();
   /** By what a log says of a question: the versions of the rules that found it. */
@@ -106,7 +109,8 @@ export class DescribedChecker {
           `${JSON.stringify(round.shares.map(wordsOfLimits))} by ${JSON.stringify(round.record)}`,
       );
       check(!this.#reservations.has(id), () => `two reservations have the id ${id}`);
-      const own: Reservation = { request, answer: undefined, isReleased: false, release: undefined };
+      const askedAt = this.#init.now();
+      const own: Reservation = { request, askedAt, answer: undefined, isReleased: false, release: undefined };
       round.reservations.push(own);
       this.#reservations.set(id, { asking, round, own });
       return own;
@@ -146,12 +150,14 @@ export class DescribedChecker {
       isOwn && known.own.request.userId === userId,
       () => `node ${node} gives ${requestId} of ${userId} back, which it did not reserve`,
     );
-    check(!known.own.isReleased, () => `node ${node} gives ${requestId} back twice`);
+    const mayAsk = !known.own.isReleased || (known.own.release !== undefined && !isGivenBack(known.own));
+    check(mayAsk, () => `node ${node} gives ${requestId} back twice`);
     check(
       !mustStay(known.round),
       () => `${wordsOfAsking(known.asking)} is or may be granted, and ${requestId} given back`,
     );
     known.own.isReleased = true;
+    known.own.release = undefined;
     return known.own;
   }
 
@@ -267,30 +273,11 @@ export class DescribedChecker {
     charge.isTakenBack = true;
   }
 
-  /** Everything is healed, applied and answered: what is still charged belongs to a grant, or is known to be left. */
+  /** Everything is healed, applied and answered. */
   checkSettled(nodes: readonly SimNode[]): void {
-    for (const [id, { isTakenBack }] of this.#charges) {
-      const known = this.#reservations.get(id);
-      if (isTakenBack || known === undefined) continue;
-      const { asking, round, own } = known;
-      const isLost = asking.isLost || asking.node.life !== asking.life;
-      if (isLost || mustStay(round)) continue;
-      // Told as given back, or left: who left it has counted it.
-      const isLeft = own.isReleased && (own.release?.kind !== 'refund' || !own.release.refund.refunded);
-      check(isLeft, () => `${id} of ${wordsOfAsking(asking)} is still charged: ${JSON.stringify(own)}`);
-    }
-    for (const node of nodes) if (node.core !== undefined) this.#checkCounts(node);
-  }
-
-  /** What a process says that it gave back, and left, is what it did. */
-  #checkCounts(node: SimNode): void {
-    const told = [...this.#reservations.values()].flatMap(({ asking, own }) =>
-      asking.node === node && asking.life === node.life && own.release !== undefined ? [own.release] : [],
-    );
-    const released = told.filter((answer) => answer.kind === 'refund' && answer.refund.refunded).length;
-    const words = JSON.stringify(node.core?.described.counts);
-    const expected = JSON.stringify({ released, left: told.length - released });
-    check(words === expected, () => `node ${node.id} counts ${words}, and did ${expected}`);
+    const reservations = [...this.#reservations.values()];
+    const isCharged = (id: string): boolean => this.#charges.get(id)?.isTakenBack === false;
+    checkReservations({ reservations, isCharged, nodes, tables: this.#init.tables });
   }
 
   #versionOf({ matchedBy = 0, userId }: AllowRequest): number {
@@ -325,9 +312,10 @@ export class DescribedChecker {
     return isGrant(answer) && charge?.isTakenBack === false && !isReleased;
   }
 
-  /** What may be charged was asked to be given back. */
+  /** What may be charged was asked to be given back, or waits until others were. */
   #checkReleased(asking: Asking, { reservations }: Round): void {
     const kept = reservations.find((one) => !isCertainlyNone(one.answer) && !one.isReleased);
+    if ((asking.node.core?.described.reservations.pendingCount ?? 0) > RELEASES_AT_ONCE) return;
     check(
       kept === undefined,
       () => `${wordsOfAsking(asking)} is not granted, and ${kept?.request.requestId} not given back`,

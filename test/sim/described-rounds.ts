@@ -16,9 +16,11 @@ export const RESERVED = '~';
 export interface Reservation {
   readonly request: AllowRequest;
   answer: AllowAnswer | undefined;
+  readonly askedAt: number;
   /** Its node has asked to give it back. */
   isReleased: boolean;
-  release: RefundAnswer | undefined;
+  /** What it was told of that last, and when. Undefined: nobody has answered yet. */
+  release: { readonly answer: RefundAnswer; readonly at: number } | undefined;
 }
 
 /** By one version of the rules. */
@@ -93,6 +95,11 @@ export function recheckedRecord({ rounds }: Asking): CustomerRecord | undefined 
   if (!refused.every(({ answer }) => answer?.kind === 'decision')) return undefined;
   last.isRechecked = true;
   return last.record;
+}
+
+/** It was given back, and its node knows. */
+export function isGivenBack({ release }: Reservation): boolean {
+  return release?.answer.kind === 'refund' && release.answer.refund.refunded;
 }
 
 /** Nothing more is asked in it. */

@@ -178,7 +178,7 @@ export class DescribedWatch {
       asking: undefined,
       askedAt: this.#world.now(),
       answered: (answer, partition) => {
-        reservation.release = answer as RefundAnswer;
+        reservation.release = { answer: answer as RefundAnswer, at: this.#world.now() };
         this.#world.story.seen(`reservation ${answer.kind === 'refund' ? 'given back' : 'left'}`);
         if (answer.kind !== 'refund') return;
         const group = groupOfPartition(partition);

@@ -115,10 +115,10 @@ export const MATCHING: readonly Mutant[] = [
     law: 'nobody gives back what is not reserved any more',
     edits: [
       {
-        in: 'Reservations.release',
-        find: "this.#giveBack({ ask: 'refund', userId, requestId });",
-        replace:
-          "this.#giveBack({ ask: 'refund', userId, requestId }); this.#giveBack({ ask: 'refund', userId, requestId });",
+        in: 'Reservations.#askNext',
+        find: 'waiting.delete(release); this.#giveBack(release, partition, line);',
+        replace: `if (waiting.delete(release)) this.#giveBack({ ...release }, partition, line);
+          this.#giveBack(release, partition, line);`,
       },
     ],
   },
@@ -249,6 +249,30 @@ export const MATCHING: readonly Mutant[] = [
         in: 'ConfirmedRules.areInForce',
         find: 'const asked = this.#asked;',
         replace: 'if (this.#asked >= 0) return done(undefined, 0); const asked = this.#asked;',
+      },
+    ],
+  },
+  {
+    id: 'A26',
+    bug: 'a reservation that nobody could give back at once is left charged',
+    law: 'what is reserved in vain is given back',
+    edits: [
+      {
+        in: 'Reservations.#giveBack',
+        find: 'if (isToBeAskedAgain(release, answer, nowMillis))',
+        replace: 'if (nowMillis < 0)',
+      },
+    ],
+  },
+  {
+    id: 'A27',
+    bug: 'what no log held yet is taken for given back',
+    law: 'what is reserved in vain is given back',
+    edits: [
+      {
+        in: 'isToBeAskedAgain',
+        find: "answer.kind === 'unavailable' || nowMillis < doubtUntilMillis",
+        replace: "answer.kind === 'unavailable'",
       },
     ],
   },

@@ -1,0 +1,59 @@
+/** Requests that one limit denies leave nothing charged under the others, however many they are. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually, putDocument, TestCluster } from './harness.ts';
+
+const BEFORE = { id: 'default', limit: 100, windowMillis: 3_600_000, clock: 'cluster' } as const;
+const SHARED_LIMIT = 100_000;
+const DOCUMENT = `
+rules:
+  - { id: per-user, key: user, windows: { limit: 1, per: hour } }
+  - { id: all, windows: { limit: ${SHARED_LIMIT}, per: day } }
+`;
+const USERS = Array.from({ length: 8 }, (_, i) => `user${i}`);
+const DENIED = 1_000;
+
+let cluster: TestCluster;
+
+beforeAll(async () => {
+  cluster = await TestCluster.start({ rules: [BEFORE], partitions: 8 });
+  await putDocument(
+    cluster.ids.map((id) => cluster.port(id)),
+    DOCUMENT,
+  );
+});
+afterAll(async () => {
+  await cluster.stop();
+});
+
+async function post(id: number, path: string, body: unknown): Promise<Response> {
+  return fetch(`http://127.0.0.1:${cluster.port(id)}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+async function charged(): Promise<number | undefined> {
+  const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/keys/*?rule=all`);
+  const { limits } = (await response.json()) as { limits?: readonly { remaining: number }[] };
+  return limits?.[0] && SHARED_LIMIT - limits[0].remaining;
+}
+
+it('gives back what a batch of a thousand denied requests reserved, at whichever node', async () => {
+  for (const userId of USERS)
+    await eventually(`a grant of ${userId}`, async () => {
+      const { status } = await post(1, '/v1/allow', { userId, requestId: `of ${userId}` });
+      return status === 200 ? true : undefined;
+    });
+  expect(await charged()).toBe(USERS.length);
+  const requests = Array.from({ length: DENIED }, (_, i) => ({ userId: USERS[i % USERS.length] }));
+  const answers = await Promise.all(
+    cluster.ids.map(async (id) => (await post(id, '/v1/allow/batch', { requests })).json()),
+  );
+  const results = (answers as { answers: { allowed: boolean }[] }[]).flatMap((answer) => answer.answers);
+  expect(results).toHaveLength(DENIED * cluster.ids.length);
+  expect(results.some(({ allowed }) => allowed)).toBe(false);
+  await eventually('all of it is given back', async () =>
+    (await charged()) === USERS.length ? true : undefined,
+  );
+});
