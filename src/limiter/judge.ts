@@ -12,7 +12,7 @@ import type { Demand } from './meters/meter.ts';
 import type { Outcome, Question } from './question.ts';
 import { ruleFor } from './state/customer-table.ts';
 import { inheritedBy, type Inherited, newestInherited } from './state/inheritance.ts';
-import type { KeyTable } from './state/key-table.ts';
+import { AHEAD_MILLIS_MAX, type KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 import type { Room } from './state/state-size.ts';
@@ -35,7 +35,6 @@ export class Judgement implements Demand {
   t = 0;
   cost = 0;
   windowMillis = 0;
-  keptMillis = 0;
   /** What counts at `t`. */
   live = 0;
   /**
@@ -65,6 +64,11 @@ export class Judgement implements Demand {
 
   get keys(): KeyTable {
     return this.#keys!;
+  }
+
+  /** See `Demand`. */
+  get keptMillis(): number {
+    return this.keys.effectiveWindowMillis + Math.min(Math.max(0, this.t - this.#now), AHEAD_MILLIS_MAX);
   }
 
   /** As it is for the key. */
@@ -160,7 +164,7 @@ export class Judgement implements Demand {
     this.cost = cost;
     this.isEvent = timestampMillis !== undefined && rule.clock === 'request';
     this.asked = this.isEvent ? (timestampMillis ?? now) : now;
-    this.keptMillis = keys.effectiveWindowMillis;
+    this.#now = now;
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
     const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
     this.newestMillis = newestMillis;

@@ -8,6 +8,7 @@ const DOCUMENT = `
 rules:
   - { id: per-user, key: user, windows: { limit: 1, per: hour } }
   - { id: all, windows: { limit: ${SHARED_LIMIT}, per: day } }
+  - { id: minute, windows: { limit: ${SHARED_LIMIT}, per: minute } }
 `;
 const USERS = Array.from({ length: 8 }, (_, i) => `user${i}`);
 const DENIED = 1_000;
@@ -56,4 +57,17 @@ it('gives back what a batch of a thousand denied requests reserved, at whichever
   await eventually('all of it is given back', async () =>
     (await charged()) === USERS.length ? true : undefined,
   );
+});
+
+it('denies nobody else because of a request that was denied, though its caller is ahead of everybody', async () => {
+  const aheadMillis = Date.now() + 58_000;
+  for (const id of cluster.ids) {
+    const denied = await post(id, '/v1/allow', { userId: USERS[0], timestampMillis: aheadMillis });
+    expect(denied.status).toBe(429);
+  }
+  await eventually('others are granted', async () => {
+    const { status } = await post(1, '/v1/allow', { userId: 'other', requestId: 'of other' });
+    return status === 200 ? true : undefined;
+  });
+  expect(Date.now(), 'before the cluster has come to that time').toBeLessThan(aheadMillis);
 });

@@ -140,7 +140,7 @@ function play(seed: number, draw: (random: Random) => Rule): number {
     if (refunded?.isRefunded !== false || random.chance(0.5)) continue;
     refunded.isRefunded = true;
     refunded.back = givenBack(rule, refunded, naive.newestMillis);
-    meter.refund(0, refunded.demand.t, refunded.demand.cost, rule);
+    meter.refund(0, refunded.demand.t, refunded.demand.cost, rule, t);
     naive = without(rule, granted);
     back += refunded.back;
     compare(meter, naive, wanted);

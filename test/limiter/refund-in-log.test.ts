@@ -11,6 +11,8 @@ const KEYS = 3;
 const step = fc.record({
   key: fc.nat(KEYS - 1),
   waitMillis: fc.constantFrom(0, 0, 1, 1, 2, 30),
+  /** The caller's own time. */
+  aheadMillis: fc.constantFrom(0, 0, 0, 1, 5, 35, 60),
   cost: fc.integer({ min: 1, max: 5 }),
   /** Which of the grants so far is taken back then, counted from the newest. */
   refund: fc.option(fc.nat(60), { freq: 2 }),
@@ -22,27 +24,54 @@ interface Granted {
   cost: number;
 }
 
+/** What each key was granted, and its time: that of its newest grant, or when the one after that was taken back. */
+class Model {
+  readonly granted: Granted[] = [];
+  readonly newest = Array.from({ length: KEYS }, () => 0);
+
+  grant(key: number, atMillis: number, cost: number): void {
+    this.granted.push({ key, atMillis, cost });
+    this.newest[key] = atMillis;
+  }
+
+  takeBack(back: Granted, nowMillis: number): void {
+    back.cost = 0;
+    const last = Math.max(...this.of(back.key).map(({ atMillis }) => atMillis));
+    if (last < back.atMillis && back.atMillis === this.newest[back.key])
+      this.newest[back.key] = Math.max(last, Math.min(back.atMillis, nowMillis));
+  }
+
+  of(key: number): Granted[] {
+    return this.granted.filter((each) => each.key === key && each.cost > 0);
+  }
+}
+
 describe('a log that grants are taken back from', () => {
-  it('tells what is left of them, how long that counts, and keeps its newest stamp', () => {
+  it('tells what is left of them and how long that counts, and goes back to the time of others, or of the group', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
-        const logs = new SlidingLogs(new StateSize());
+        const size = new StateSize();
+        const logs = new SlidingLogs(size);
         for (let key = 0; key < KEYS; key += 1) logs.add();
-        const granted: Granted[] = [];
-        let t = 1_000;
-        for (const { key, waitMillis, cost, refund } of steps) {
-          t += waitMillis;
-          logs.record(key, t, cost, WINDOW_MILLIS);
-          granted.push({ key, atMillis: t, cost });
-          const back = refund === null ? undefined : granted.at(-1 - refund);
-          if (back !== undefined) {
-            logs.refund(back.key, back.atMillis, back.cost);
-            back.cost = 0;
+        const model = new Model();
+        let now = 1_000;
+        for (const { key, waitMillis, aheadMillis, cost, refund } of steps) {
+          now += waitMillis;
+          const t = Math.max(now + aheadMillis, logs.newestMillis(key));
+          logs.record(key, t, cost, WINDOW_MILLIS + t - now);
+          model.grant(key, t, cost);
+          const back = refund === null ? undefined : model.granted.at(-1 - refund);
+          if (back !== undefined && back.cost > 0) {
+            logs.refund(back.key, back.atMillis, back.cost, RULE, now);
+            model.takeBack(back, now);
           }
-          expect(toldBy(logs, t)).toEqual(expected(granted, t));
+          for (let each = 0; each < KEYS; each += 1)
+            expect(toldBy(logs, each, now)).toEqual(expected(model, each, now));
+          const runs = Array.from({ length: KEYS }, (_, each) => logs.inspect(each)).flat();
+          expect(size.runs).toBe(runs.length);
         }
       }),
-      { seed: 31, numRuns: 300 },
+      { seed: 31, numRuns: 400 },
     );
   });
 
@@ -51,43 +80,50 @@ describe('a log that grants are taken back from', () => {
     logs.add();
     logs.record(0, 100, 3, WINDOW_MILLIS);
     logs.record(0, 120, 2, WINDOW_MILLIS);
-    for (const millis of [99, 101, 119, 121]) logs.refund(0, millis, 1);
-    logs.refund(0, 120, 9);
+    for (const millis of [99, 101, 119, 121]) logs.refund(0, millis, 1, RULE, 130);
+    logs.refund(0, 120, 9, RULE, 130);
     expect(logs.inspect(0)).toEqual([
       { timeMillis: 100, cost: 3 },
       { timeMillis: 120, cost: 0 },
     ]);
   });
+
+  it('keeps nothing of what is granted and taken back, but for the last', () => {
+    const size = new StateSize();
+    const logs = new SlidingLogs(size);
+    logs.add();
+    for (let t = 1_000; t < 21_000; t += 1) {
+      logs.record(0, t, 1, 60_000);
+      logs.refund(0, t, 1, RULE, t);
+    }
+    expect(size.runs).toBe(1);
+    logs.record(0, 22_000, 1, 60_000);
+    expect(logs.inspect(0)).toEqual([{ timeMillis: 22_000, cost: 1 }]);
+  });
 });
 
-function demandAt(t: number): Parameters<SlidingLogs['liveCost']>[1] {
-  const rule = { id: 'rule', limit: LIMIT, windowMillis: WINDOW_MILLIS, clock: 'cluster' } as const;
-  return { rule, t, cost: 1, windowMillis: WINDOW_MILLIS, keptMillis: WINDOW_MILLIS };
+const RULE = { id: 'rule', limit: LIMIT, windowMillis: WINDOW_MILLIS, clock: 'cluster' } as const;
+
+function toldBy(logs: SlidingLogs, key: number, nowMillis: number): unknown {
+  const t = Math.max(nowMillis, logs.newestMillis(key));
+  const demand = { rule: RULE, t, cost: 1, windowMillis: WINDOW_MILLIS, keptMillis: WINDOW_MILLIS };
+  return [
+    logs.newestMillis(key),
+    logs.liveCost(key, demand),
+    logs.millisUntilEmpty(key, demand),
+    logs.millisUntilAvailable(key, demand, LIMIT - 2),
+  ];
 }
 
-function toldBy(logs: SlidingLogs, nowMillis: number): unknown {
-  return Array.from({ length: KEYS }, (_, key) => {
-    const t = Math.max(nowMillis, logs.newestMillis(key));
-    const demand = demandAt(t);
-    return [
-      logs.newestMillis(key),
-      logs.liveCost(key, demand),
-      logs.millisUntilEmpty(key, demand),
-      logs.millisUntilAvailable(key, demand, LIMIT - 2),
-    ];
-  });
-}
-
-function expected(granted: readonly Granted[], t: number): unknown {
-  return Array.from({ length: KEYS }, (_, key) => {
-    const all = granted.filter((each) => each.key === key);
-    const live = all.filter(({ atMillis, cost }) => atMillis > t - WINDOW_MILLIS && cost > 0);
-    const ends = live.map(({ atMillis }) => atMillis + WINDOW_MILLIS - t);
-    const fits = [0, ...ends].find(
-      (wait) => sum(live.filter(({ atMillis }) => atMillis > t + wait - WINDOW_MILLIS)) <= 2,
-    );
-    return [all.at(-1)?.atMillis ?? 0, sum(live), Math.max(0, ...ends), fits];
-  });
+function expected(model: Model, key: number, nowMillis: number): unknown {
+  const newestMillis = model.newest[key] ?? 0;
+  const t = Math.max(nowMillis, newestMillis);
+  const live = model.of(key).filter(({ atMillis }) => atMillis > t - WINDOW_MILLIS);
+  const ends = live.map(({ atMillis }) => atMillis + WINDOW_MILLIS - t);
+  const fits = [0, ...ends].find(
+    (wait) => sum(live.filter(({ atMillis }) => atMillis > t + wait - WINDOW_MILLIS)) <= 2,
+  );
+  return [newestMillis, sum(live), Math.max(0, ...ends), fits];
 }
 
 function sum(grants: readonly Granted[]): number {

@@ -14,6 +14,7 @@ import {
 } from './harness.ts';
 
 const R1 = { userId: 'ada', requestId: 'r1' };
+const DAY_MILLIS = 86_400_000;
 const REFUND = { ask: 'refund', ...R1 } as const;
 
 function standing(harness: Harness): unknown {
@@ -64,6 +65,29 @@ describe('a refund', () => {
     harness.nowMillis += 1;
     expect(harness.one(REFUND).refund).toEqual({ refunded: false, cost: 0 });
     expect(harness.one(R1)).toMatchObject({ allowed: true });
+  });
+
+  it.each([
+    { meter: 'slidingLog' },
+    { meter: 'slidingLog', granularityMillis: 1_000 },
+    { meter: 'fixedWindow' },
+    { meter: 'slidingCounter' },
+  ] as const)('of a grant ahead of group time holds nobody any more, and frees nothing else: %s', (how) => {
+    const harness = harnessWith({ ...how, limit: 3, windowMillis: DAY_MILLIS, clock: 'request' });
+    harness.one({ userId: 'ada' });
+    expect(harness.one({ ...R1, timestampMillis: harness.nowMillis + 58_000 }).allowed).toBe(true);
+    expect(harness.one({ userId: 'ada' }).allowed).toBe(false);
+    harness.one(REFUND);
+    const grants = [1, 2, 3].map(() => harness.one({ userId: 'ada' }).allowed);
+    expect(grants).toEqual([true, true, false]);
+  });
+
+  it('of a grant far ahead brings back what had left its window there, and counts in group time', () => {
+    const harness = harnessWith({ limit: 2, windowMillis: 1_000, clock: 'request' });
+    harness.one({ userId: 'ada' });
+    expect(harness.one({ ...R1, timestampMillis: harness.nowMillis + 58_000 }).allowed).toBe(true);
+    harness.one(REFUND);
+    expect([1, 2].map(() => harness.one({ userId: 'ada' }).allowed)).toEqual([true, false]);
   });
 
   it('of one entry comes after the grants before it', () => {

@@ -4,7 +4,16 @@
  */
 import type { Rule } from '../../src/api/rule.ts';
 import type { Known, KnownByMeter } from './naive-known.ts';
-import { afterGrant, type At, meterKindOf, newestOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
+import {
+  afterGrant,
+  type At,
+  meterKindOf,
+  newestOf,
+  type Run,
+  spentAt,
+  waitUntil,
+  withoutEmpty,
+} from './naive-meters.ts';
 
 export interface Inherited {
   readonly cost: number;
@@ -114,12 +123,15 @@ function countedAs(rule: Rule, { meter, granularityMillis }: Rule): Rule {
 /** What is remembered of a key when it has brought that along, and was not granted anything yet. */
 export function runsWith(
   inherited: Inherited | undefined,
-  { rule, groupWindowMillis: keptMillis, runs }: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
-  { timeMillis, windowMillis }: At,
+  { rule, groupWindowMillis, runs }: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
+  { timeMillis, windowMillis, aheadMillis }: At & { readonly aheadMillis: number },
 ): readonly Run[] | undefined {
   if (inherited === undefined) return runs;
+  const keptMillis = groupWindowMillis + aheadMillis;
   if (inherited.brought !== undefined)
-    return [...(runs ?? []), ...inherited.brought].filter((run) => run.timeMillis > timeMillis - keptMillis);
+    return withoutEmpty([...(runs ?? []), ...inherited.brought]).filter(
+      (run) => run.timeMillis > timeMillis - keptMillis,
+    );
   return afterGrant(rule, runs ?? [], { timeMillis, windowMillis, cost: inherited.cost, keptMillis });
 }
 

@@ -13,6 +13,8 @@ import type { Known, KnownByMeter } from './naive-known.ts';
 import { heardOf, type Inherited, inheritedOf, newestHeard } from './naive-inheritance.ts';
 import { capacityOf, newestOf, reachMillisOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
 
+const WEEK_MILLIS = 604_800_000;
+
 export interface Place {
   readonly index: number;
   readonly term: number;
@@ -27,6 +29,8 @@ export interface Judged {
   readonly askedMillis: number;
   readonly timeMillis: number;
   readonly windowMillis: number;
+  /** So far ahead of group time, as far as a key is kept for longer because of that. */
+  readonly aheadMillis: number;
   readonly live: number;
   /** How long after that time something counts of what meters of before granted. */
   readonly retiredMillis: number;
@@ -46,6 +50,7 @@ export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
   const newest = meters.map(({ runs }) => (runs === undefined ? -Infinity : newestOf(runs)));
   const heard = heardOf(known, nowMillis);
   const timeMillis = Math.max(askedMillis, ...newest, forgottenMillis, newestHeard(heard));
+  const aheadMillis = Math.min(Math.max(0, timeMillis - nowMillis), WEEK_MILLIS);
   const isHeld = timeMillis > askedMillis && (!isEvent || askedMillis < forgottenMillis);
   let live = spentAt(rule, known.runs ?? [], { timeMillis, windowMillis });
   let retiredMillis = 0;
@@ -57,7 +62,8 @@ export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
   const inherited = inheritedOf(known, heard, { timeMillis, windowMillis }, live);
   live += inherited?.cost ?? 0;
   const fits = !isHeld && live + asked.cost <= capacityOf(rule);
-  return { isEvent, askedMillis, timeMillis, windowMillis, live, retiredMillis, inherited, isHeld, fits };
+  const times = { askedMillis, timeMillis, windowMillis, aheadMillis };
+  return { isEvent, ...times, live, retiredMillis, inherited, isHeld, fits };
 }
 
 /** Something may have been forgotten of an unknown key, and of one that is known from a far epoch alone. */

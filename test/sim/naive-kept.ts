@@ -28,7 +28,10 @@ export class NaiveKept {
   }
 
   /** By the meter that counted it. Only a log of every millisecond knows what it granted before its rule changed. */
-  takeBack({ asked: { userId, cost }, decision }: GrantedLimit, { index }: Entry): void {
+  takeBack(
+    { asked: { userId, cost }, decision }: GrantedLimit,
+    { index, timeMillis: nowMillis }: Entry,
+  ): void {
     const { ruleId, decided } = decision;
     const keys = this.#past.activeAt(ruleId, decided.index);
     const key = keys?.keys.get(userId);
@@ -38,7 +41,9 @@ export class NaiveKept {
     if (meterKindOf(rule) !== 'slidingLog' && decided.index <= ruledIndex) return;
     // It was reset since, or forgotten; or nobody knows any more what flowed out of it at which rate.
     if (decided.index < key.sinceIndex) return;
-    const runs = afterRefund(this.#ruleOf(keys, key), before, { timeMillis: decided.timeMillis, cost });
+    const back = { timeMillis: decided.timeMillis, cost, nowMillis };
+    const runs = afterRefund(this.#ruleOf(keys, key), before, back);
+    this.#tally.bytes += bytesOf(rule, runs) - bytesOf(rule, before);
     this.#tally.count(keyItem(keys, key, before), -1);
     key.runs.push({ index, value: runs });
     this.#tally.count(keyItem(keys, key, runs), 1);

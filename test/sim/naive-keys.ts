@@ -42,11 +42,13 @@ export function inForceFrom(
 
 export function afterJudged(
   known: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
-  { timeMillis, windowMillis, inherited }: Judged,
+  judged: Judged,
   cost: number,
 ): readonly Run[] {
-  const { rule, groupWindowMillis: keptMillis } = known;
-  const runs = runsWith(inherited, known, { timeMillis, windowMillis }) ?? [];
+  const { rule, groupWindowMillis } = known;
+  const { timeMillis, windowMillis, aheadMillis, inherited } = judged;
+  const keptMillis = groupWindowMillis + aheadMillis;
+  const runs = runsWith(inherited, known, judged) ?? [];
   return afterGrant(rule, runs, { timeMillis, windowMillis, cost, keptMillis });
 }
 

@@ -18,6 +18,8 @@ export interface At {
 }
 
 const RUN_BYTES = 16;
+const DAY_MILLIS = 86_400_000;
+const WEEK_MILLIS = 604_800_000;
 const GRANULAR_KEY_BYTES = 8;
 
 /** Rules of one kind share what was granted. */
@@ -148,38 +150,68 @@ export function afterGrant(
 export function afterRefund(
   rule: Rule,
   runs: readonly Run[],
-  { timeMillis, cost }: { readonly timeMillis: number; readonly cost: number },
+  {
+    timeMillis,
+    cost,
+    nowMillis,
+  }: { readonly timeMillis: number; readonly cost: number; readonly nowMillis: number },
 ): readonly Run[] {
   const less = (run: Run, back: number): Run => ({ ...run, cost: Math.max(0, run.cost - back) });
   const lessAt = (stamp: number): Run[] =>
     runs.map((run) => (run.timeMillis === stamp ? less(run, cost) : run));
   const { windowMillis } = rule;
   const newest = newestOf(runs);
+  const backMillis = Math.max(nowMillis, timeMillis - WEEK_MILLIS);
+  const inWindow = (counted: readonly Run[]): readonly Run[] => {
+    if (backMillis >= newest || !isSameWindow(rule, backMillis, newest)) return counted;
+    return counted.map((run) => ({ ...run, timeMillis: backMillis }));
+  };
   switch (meterKindOf(rule)) {
     case 'bucket': {
       const back = Math.max(0, cost - Math.ceil((rateOf(rule) * (newest - timeMillis)) / windowMillis));
       return runs.map((run) => less(run, back * (run.windowMillis ?? 1)));
     }
     case 'fixedWindow':
-      return isSameWindow(rule, timeMillis, newest) ? runs.map((run) => less(run, cost)) : runs;
+      return isSameWindow(rule, timeMillis, newest) ? inWindow(runs.map((run) => less(run, cost))) : runs;
     case 'slidingCounter': {
       const ago = Math.floor(newest / windowMillis) - Math.floor(timeMillis / windowMillis);
-      return runs.map((run, i) => (i === 1 - ago ? less(run, cost) : run));
+      const after = runs.map((run, i) => (i === 1 - ago ? less(run, cost) : run));
+      return ago === 0 || ago === 1 ? inWindow(after) : after;
     }
     case 'granules': {
       const granule = rule.granularityMillis ?? 1;
       // The last run only says when the newest grant was made; nothing is spent by it.
-      return lessAt(Math.ceil(timeMillis / granule) * granule);
+      const made = runs.slice(-1);
+      const log = lessAt(Math.ceil(timeMillis / granule) * granule).slice(0, -1);
+      const after = backTo(backMillis, log);
+      const stamp = newestOf(after);
+      if (stamp === newestOf(log)) return [...after, ...made];
+      const lastMillis = Math.max(backMillis, stamp - DAY_MILLIS + 1);
+      return [...after, ...made.map((run) => ({ ...run, timeMillis: Math.min(run.timeMillis, lastMillis) }))];
     }
     default:
-      return lessAt(timeMillis);
+      return backTo(backMillis, lessAt(timeMillis));
   }
+}
+
+/** Runs of which nothing is left go, and the newest one falls to that time, if the one before it is older. */
+function backTo(millis: number, runs: readonly Run[]): readonly Run[] {
+  const kept = withoutEmpty(runs);
+  const [before, last] = [kept.at(-2), kept.at(-1)];
+  if (last === undefined || last.cost > 0) return kept;
+  if (before !== undefined && before.timeMillis >= millis) return kept.slice(0, -1);
+  return [...kept.slice(0, -1), { ...last, timeMillis: Math.min(last.timeMillis, millis) }];
+}
+
+/** Nothing is left of a run: only the newest one may be such, for its time. */
+export function withoutEmpty(runs: readonly Run[]): readonly Run[] {
+  return runs.filter((run, i) => run.cost > 0 || i === runs.length - 1);
 }
 
 /** Grants of one time are one run. */
 function withRun(runs: readonly Run[], run: Run): readonly Run[] {
   const last = runs.at(-1);
-  if (last?.timeMillis !== run.timeMillis) return [...runs, run];
+  if (last?.timeMillis !== run.timeMillis) return withoutEmpty([...runs, run]);
   return [...runs.slice(0, -1), { ...run, cost: last.cost + run.cost }];
 }
 

@@ -15,7 +15,8 @@ const COUNT = 0;
  * stay aligned: in real time one may be shorter by what clocks differ (`clockDriftPpm`), and begin late by what group
  * time lags.
  *
- * **A refund** gives back all of a grant that was made in the window of the newest one; of any before, nothing counts.
+ * **A refund** gives back all of a grant that was made in the window of the newest one; of any before, nothing counts. Within that window the time of
+ * the key goes back to group time.
  *
  * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`, however much is granted.
  *
@@ -53,10 +54,12 @@ export class FixedWindows extends NumberMeter {
     this.rows.setNewestMillis(slot, demand.t);
   }
 
-  refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
-    const isOver = timeMillis < windowStart(rule, this.newestMillis(slot));
-    if (isOver) return;
+  refund(slot: number, timeMillis: number, cost: number, rule: Rule, nowMillis: number): void {
+    const newestMillis = this.newestMillis(slot);
+    const startMillis = windowStart(rule, newestMillis);
+    if (timeMillis < startMillis) return;
     this.rows.setNumber(slot, COUNT, Math.max(0, this.rows.number(slot, COUNT) - cost));
+    if (nowMillis >= startMillis) this.rows.setNewestMillis(slot, Math.min(newestMillis, nowMillis));
   }
 
   inspect(slot: number): readonly KeyRun[] {

@@ -100,8 +100,13 @@ export class GranularLogs implements Meter {
     this.#setNewestMillis(slot, demand.t);
   }
 
-  refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
-    this.#logs.refund(slot, stampOf(rule, timeMillis), cost);
+  refund(slot: number, timeMillis: number, cost: number, rule: Rule, nowMillis: number): void {
+    const before = this.#logs.newestMillis(slot);
+    this.#logs.refund(slot, stampOf(rule, timeMillis), cost, rule, nowMillis);
+    const stamp = this.#logs.newestMillis(slot);
+    if (stamp === before) return;
+    const newestMillis = Math.max(nowMillis, stamp - GRANULARITY_MILLIS_MAX + 1);
+    this.#setNewestMillis(slot, Math.min(this.newestMillis(slot), newestMillis));
   }
 
   view(): MeterView {

@@ -27,8 +27,6 @@ export class LogRuns {
   baseMillis = 0;
   /** `NARROW` or `WIDE`. */
   form = NARROW;
-  /** Something of it was taken back: there may be runs that cost nothing. */
-  isRefunded = false;
   /**
    * From word `start` on, `capacity` offsets from `baseMillis`, and in a wide log behind them as many cumulative costs
    * (mod 2^32), up to and including the run. Offsets strictly increase from head to tail: grants of one millisecond are
@@ -93,23 +91,13 @@ export class LogRuns {
 
   /** Milliseconds after `t` until nothing counts any more; 0 when nothing does at `t`. */
   millisUntilEmpty(t: number, windowMillis: number): number {
-    const last = this.#lastSpent;
-    return last === -1 ? 0 : Math.max(0, this.millis(last) + windowMillis - t);
+    const last = this.isNewestTakenBack ? this.count - 2 : this.count - 1;
+    return last < 0 ? 0 : Math.max(0, this.millis(last) + windowMillis - t);
   }
 
-  /** The newest run that was not taken back; -1 without one. */
-  get #lastSpent(): number {
-    if (this.count === 0 || this.cost(this.count - 1) > 0) return this.count - 1;
-    const recorded = this.recordedCost;
-    if (recorded === 0) return -1;
-    let low = 0;
-    let high = this.count - 1;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.cumulative(middle) - this.spentBeforeHead) >>> 0 >= recorded) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+  /** Nothing is left of the newest run, and its time is the time of the key. No other run is empty. */
+  get isNewestTakenBack(): boolean {
+    return this.form === WIDE && this.count > 0 && this.cost(this.count - 1) === 0;
   }
 
   /** The first recorded run newer than `horizonMillis`, or the run count. O(1) when it is near the head. */
@@ -141,8 +129,39 @@ export class LogRuns {
     else for (let i = 0; i < this.count; i += 1) target[start + capacity + i] = this.cumulative(i);
   }
 
-  /** Adds to the cumulative costs of the runs from `from` up to, but excluding, `to`. The one thing in here that changes any. */
-  addCumulative(from: number, to: number, cost: number): void {
+  /** Of a wide log: less was granted in `run`, and something is left of it. */
+  takeFrom(run: number, cost: number): void {
+    if (this.count - run <= run) this.#addCumulative(run, this.count, -cost);
+    else {
+      this.#addCumulative(0, run, cost);
+      this.spentBeforeHead = (this.spentBeforeHead + cost) >>> 0;
+    }
+  }
+
+  /** Takes out one that others follow. */
+  removeRun(run: number): void {
+    const cost = this.cost(run);
+    if (this.count - run <= run) {
+      if (this.form === WIDE) this.#addCumulative(run + 1, this.count, -cost);
+      for (let i = run; i < this.count - 1; i += 1) this.#copyRun(i + 1, i);
+    } else {
+      if (this.form === WIDE) this.#addCumulative(0, run, cost);
+      this.spentBeforeHead = (this.spentBeforeHead + cost) >>> 0;
+      for (let i = run; i > 0; i -= 1) this.#copyRun(i - 1, i);
+      this.head = (this.head + 1) % this.capacity;
+    }
+    this.count -= 1;
+  }
+
+  #copyRun(from: number, to: number): void {
+    const source = this.word(from);
+    const target = this.word(to);
+    this.words[target] = this.words[source]!;
+    if (this.form === WIDE) this.words[target + this.capacity] = this.words[source + this.capacity]!;
+  }
+
+  /** Adds to the cumulative costs of the runs from `from` up to, but excluding, `to`. */
+  #addCumulative(from: number, to: number, cost: number): void {
     const { words, start, capacity, head } = this;
     // Two stretches at most, each without a look at where the ring ends.
     const wrap = Math.min(Math.max(capacity - head, from), to);

@@ -95,13 +95,17 @@ export class LogReader {
     const firstMillis = log.millis(0);
     let millis = log.newestMillis;
     let recorded = log.recordedCost;
+    let isEmpty = log.isNewestTakenBack;
     for (let run = 0; run < left; run += 1) {
       if (input.isAtEnd) return left - run;
+      if (isEmpty) throw new InvalidSnapshotError('a run without cost that is not the newest');
       millis += input.integer('time between grants', 1, LOG_WINDOW_MILLIS_MAX);
       if (millis - firstMillis >= LOG_WINDOW_MILLIS_MAX) {
         throw new InvalidSnapshotError('no window is that long');
       }
-      recorded += this.#readCost(slot, input, millis, recorded);
+      const cost = this.#readCost(slot, input, millis, recorded);
+      recorded += cost;
+      isEmpty = cost === 0;
     }
     return 0;
   }

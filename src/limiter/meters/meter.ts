@@ -17,7 +17,10 @@ export interface Demand {
   readonly cost: number;
   /** The window to judge by. It differs from one demand to the next where only some callers bring timestamps. */
   readonly windowMillis: number;
-  /** The longest window anybody will still ask about: what is older may be forgotten. At least `windowMillis`. */
+  /**
+   * The longest window anybody will still ask about: what is older may be forgotten. At least `windowMillis`; where `t` is ahead of
+   * group time, as much longer, for if this is taken back the key is asked at group time again.
+   */
   readonly keptMillis: number;
 }
 
@@ -76,14 +79,15 @@ export interface Meter {
 
   /**
    * Takes back, of what was granted at `timeMillis`, up to `cost`: all that still counts of it, or less, never more. What
-   * has left the memory of the key is not missed. `newestMillis` stays what it is: time of a key never runs back, for what
-   * was forgotten on the way here would count again. Where a meter cannot know how much that is, it takes back less; what it
+   * has left the memory of the key is not missed. Time of a key runs back only where the meter knows all that counts at that time, and
+   * never before `nowMillis`: else `newestMillis` stays what it is. Where a meter cannot know how much is left, it takes back less; what it
    * does take back, its own comment says.
    *
    * @param timeMillis with which this key was granted so much
    * @param rule by which it was, and everything since then: only a log of every millisecond takes back across a change
+   * @param nowMillis group time, or as far before `timeMillis` as demands keep what counts there
    */
-  refund(slot: number, timeMillis: number, cost: number, rule: Rule): void;
+  refund(slot: number, timeMillis: number, cost: number, rule: Rule, nowMillis: number): void;
 
   /**
    * From when on nothing is spent of what was granted, by `rule` and in a window of `windowMillis`: then the key may be

@@ -50,7 +50,7 @@ export abstract class NumberMeter implements Meter {
   abstract millisUntilAvailable(slot: number, demand: Demand, cost: number): number;
   abstract millisUntilEmpty(slot: number, demand: Demand): number;
   abstract grant(slot: number, demand: Demand): void;
-  abstract refund(slot: number, timeMillis: number, cost: number, rule: Rule): void;
+  abstract refund(slot: number, timeMillis: number, cost: number, rule: Rule, nowMillis: number): void;
   abstract idleAtMillis(slot: number, windowMillis: number, rule: Rule): number;
   abstract inspect(slot: number): readonly KeyRun[];
 }

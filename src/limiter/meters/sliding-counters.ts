@@ -24,7 +24,7 @@ const PREVIOUS = 2;
  * that does not round towards denial: 6.5 of 7 leave room for one more. Windows are not widened for group time.
  *
  * **A refund** gives back all of a grant, out of the counter that has it: that of the newest grant's window, or of the one
- * before, of which a share counts. Grants of earlier windows do not.
+ * before, of which a share counts. Grants of earlier windows do not. Within its window the time of the key goes back to group time.
  *
  * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`, however much is granted.
  *
@@ -74,12 +74,14 @@ export class SlidingCounters extends NumberMeter {
     this.rows.setNumber(slot, PREVIOUS, this.#previous);
   }
 
-  refund(slot: number, timeMillis: number, cost: number, { windowMillis }: Rule): void {
+  refund(slot: number, timeMillis: number, cost: number, { windowMillis }: Rule, nowMillis: number): void {
     const newestMillis = this.newestMillis(slot);
     const windowsAgo = floorDiv(newestMillis, windowMillis) - floorDiv(timeMillis, windowMillis);
     if (windowsAgo > 1) return;
     const counter = windowsAgo === 0 ? CURRENT : PREVIOUS;
     this.rows.setNumber(slot, counter, Math.max(0, this.rows.number(slot, counter) - cost));
+    const isSameWindow = floorDiv(nowMillis, windowMillis) === floorDiv(newestMillis, windowMillis);
+    if (isSameWindow) this.rows.setNewestMillis(slot, Math.min(newestMillis, nowMillis));
   }
 
   inspect(slot: number): readonly KeyRun[] {

@@ -5,6 +5,7 @@
 
 import { assert } from '../assert.ts';
 import { BlockPool, roomOf, wordOf } from '../state/block-pool.ts';
+import type { Rule } from '../../api/rule.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import { NONE, Rows } from '../state/rows.ts';
 import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
@@ -19,8 +20,6 @@ const HEAD = 4;
 const COUNT = 5;
 const SPENT = 6;
 const FORM = 7;
-/** In the word of the form. */
-const REFUNDED = 2;
 const WORDS_PER_ROW = 8;
 const ROWS_PER_SEGMENT = 2_048;
 
@@ -74,7 +73,7 @@ export class SlidingLogs implements Meter {
     const at = this.#rows.at(slot);
     this.#size.runs -= row[at + COUNT]!;
     if (row[at + BLOCK] !== NONE) {
-      this.#pool.free(row[at + BLOCK]!, unitsFor(row[at + CAPACITY]!, row[at + FORM]! & WIDE));
+      this.#pool.free(row[at + BLOCK]!, unitsFor(row[at + CAPACITY]!, row[at + FORM]!));
     }
     const last = this.#rows.size - 1;
     if (slot !== last) {
@@ -93,8 +92,7 @@ export class SlidingLogs implements Meter {
     into.head = row[at + HEAD]!;
     into.count = row[at + COUNT]!;
     into.spentBeforeHead = row[at + SPENT]!;
-    into.form = row[at + FORM]! & WIDE;
-    into.isRefunded = (row[at + FORM]! & REFUNDED) !== 0;
+    into.form = row[at + FORM]!;
     const block = row[at + BLOCK]!;
     if (block !== NONE) {
       into.words = this.#pool.words(block);
@@ -127,7 +125,8 @@ export class SlidingLogs implements Meter {
   bytesToGrant(slot: number, { t, keptMillis }: Demand): number {
     if (slot === NONE) return RUN_BYTES;
     const log = this.open(slot, this.#log);
-    const isLonger = log.count === 0 || (log.newestMillis !== t && log.firstLive(t - keptMillis) === 0);
+    const isJoined = log.count > 0 && (log.newestMillis === t || log.isNewestTakenBack);
+    const isLonger = !isJoined && log.firstLive(t - keptMillis) === 0;
     return isLonger ? RUN_BYTES : 0;
   }
 
@@ -136,30 +135,63 @@ export class SlidingLogs implements Meter {
   }
 
   /**
-   * The run stays, with less or nothing spent: its stamp may be the newest. Cumulative costs are corrected on the shorter
-   * side of it: behind it they fall, or before it they rise.
+   * A run of which nothing is left goes, and with the newest one the time of the key runs back: to that of the run before it, or to
+   * `nowMillis`. No grant has forgotten what counts at that time: see `Demand.keptMillis`. Runs move, and cumulative costs change, on the
+   * shorter side of it.
    */
-  refund(slot: number, timeMillis: number, cost: number): void {
+  refund(slot: number, timeMillis: number, cost: number, _: Rule, nowMillis: number): void {
     const log = this.open(slot, this.#log);
     const run = log.firstLive(timeMillis - 1);
     if (run === log.count || log.millis(run) !== timeMillis) return;
-    const taken = Math.min(cost, log.cost(run));
-    if (taken === 0) return;
-    log.isRefunded = true;
-    if (log.form === NARROW) this.#resize(slot, log, log.count, WIDE);
-    else this.#rows.words(slot)[this.#rows.at(slot) + FORM] = formWord(log);
-    if (log.count - run <= run) {
-      log.addCumulative(run, log.count, -taken);
-      return;
-    }
-    log.addCumulative(0, run, taken);
-    this.#rows.words(slot)[this.#rows.at(slot) + SPENT]! += taken;
+    const spent = log.cost(run);
+    if (spent === 0) return;
+    const left = spent - cost;
+    const before = log.count;
+    if (left > 0) {
+      if (log.form === NARROW) assert(false, 'a run of cost 1 has less left than that');
+      log.takeFrom(run, cost);
+    } else if (run < log.count - 1) log.removeRun(run);
+    else this.#takeBackNewest(slot, log, Math.min(timeMillis, nowMillis));
+    this.#size.runs += log.count - before;
+    this.#keep(slot, log);
   }
 
-  /** How many runs are newer than `horizonMillis`. */
+  /** @param millis when the key is known to be asked next, at the earliest */
+  #takeBackNewest(slot: number, log: LogRuns, millis: number): void {
+    const newest = log.count - 1;
+    if (newest > 0 && log.millis(newest - 1) >= millis) {
+      log.count = newest;
+      return;
+    }
+    if (log.form === NARROW) this.#resize(slot, log, log.count, WIDE);
+    if (newest === 0) this.#setBase(slot, log, millis);
+    const word = log.word(newest);
+    log.words[word] = millis - log.baseMillis;
+    log.words[word + log.capacity] = newest === 0 ? log.spentBeforeHead : log.cumulative(newest - 1);
+  }
+
+  /** How many runs of the key have anything left, and are newer than `horizonMillis`. */
   countAfter(slot: number, horizonMillis: number): number {
     const log = this.open(slot, this.#log);
-    return log.count - log.firstLive(horizonMillis);
+    const first = log.firstLive(horizonMillis);
+    return log.count - first - (log.isNewestTakenBack && first < log.count ? 1 : 0);
+  }
+
+  /** How many runs the key takes. */
+  runCount(slot: number): number {
+    return this.open(slot, this.#log).count;
+  }
+
+  /** Nothing is left of the newest run. */
+  isNewestTakenBack(slot: number): boolean {
+    return this.open(slot, this.#log).isNewestTakenBack;
+  }
+
+  /** Time of the newest grant of which anything is left; -Infinity without one. */
+  newestSpentMillis(slot: number): number {
+    const log = this.open(slot, this.#log);
+    const last = log.isNewestTakenBack ? log.count - 2 : log.count - 1;
+    return last < 0 ? -Infinity : log.millis(last);
   }
 
   /** The same runs, oldest first. */
@@ -187,7 +219,7 @@ export class SlidingLogs implements Meter {
    * Records a grant and forgets what is outside the window at `t`. Amortised O(1).
    *
    * @param t milliseconds, not before the newest grant
-   * @param cost >= 1; 0 where a snapshot, or another log, tells of a run that was taken back
+   * @param cost >= 1; 0 where a snapshot, or another log, tells of a newest run that was taken back
    * @param keptMillis 1 .. `LOG_WINDOW_MILLIS_MAX`; the longest window anybody will still ask about
    */
   record(slot: number, t: number, cost: number, keptMillis: number): void {
@@ -199,15 +231,14 @@ export class SlidingLogs implements Meter {
     }
     const before = log.count;
     this.#prune(log, t - keptMillis);
+    if (log.isNewestTakenBack && newest !== t) log.count -= 1;
     const recorded = log.recordedCost;
     if (recorded + cost > 0xffff_ffff) assert(false, `recorded cost ${recorded} + ${cost} does not fit`);
     const spent = log.spentBeforeHead + recorded + cost;
     const joins = log.count > 0 && newest === t;
     const runs = joins ? log.count : log.count + 1;
-    if (log.count === 0) log.isRefunded = false;
-    if (cost === 0) log.isRefunded = true;
     // Where every run costs 1 at least, all do when the sum says so.
-    const form = !log.isRefunded && recorded + cost === runs ? NARROW : WIDE;
+    const form = cost > 0 && recorded + cost === runs ? NARROW : WIDE;
     const isRoomy = runs * 2 < log.capacity && log.capacity >= SHRINK_CAPACITY_MIN;
     // A quarter more than needed: that always fits a smaller size.
     if (isRoomy) this.#resize(slot, log, runs + (runs >>> 2), form);
@@ -219,12 +250,16 @@ export class SlidingLogs implements Meter {
     if (log.form === WIDE) log.words[word + log.capacity] = spent;
     log.count = runs;
     this.#size.runs += log.count - before;
+    this.#keep(slot, log);
+  }
+
+  #keep(slot: number, log: LogRuns): void {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     row[at + HEAD] = log.head;
     row[at + COUNT] = log.count;
     row[at + SPENT] = log.spentBeforeHead;
-    row[at + FORM] = formWord(log);
+    row[at + FORM] = log.form;
   }
 
   #prune(log: LogRuns, horizonMillis: number): void {
@@ -266,12 +301,8 @@ export class SlidingLogs implements Meter {
     log.capacity = capacity;
     log.head = 0;
     log.form = form;
-    row[at + FORM] = formWord(log);
+    row[at + FORM] = form;
   }
-}
-
-function formWord({ form, isRefunded }: LogRuns): number {
-  return form | (isRefunded ? REFUNDED : 0);
 }
 
 function unitsFor(runs: number, form: number): number {

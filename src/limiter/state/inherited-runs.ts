@@ -22,12 +22,16 @@ export function bytesToInherit(inherited: Inherited, slot: number, demand: Deman
   const { keys, runs } = inherited;
   if (runs.length === 0) return keys.meter.bytesToGrant(slot, demand);
   const horizonMillis = demand.t - demand.keptMillis;
-  const before = slot === NONE ? 0 : logOf(keys).countAfter(slot, -Infinity);
+  const before = slot === NONE ? 0 : logOf(keys).runCount(slot);
   let after = slot === NONE ? 0 : logOf(keys).countAfter(slot, horizonMillis);
   let newestMillis = -Infinity;
-  for (const { keys: others, slot: at, afterMillis } of runs) {
-    after += logOf(others).countAfter(at, Math.max(afterMillis, horizonMillis));
-    newestMillis = others.meter.newestMillis(at);
+  let isEmptyBefore = slot !== NONE && logOf(keys).isNewestTakenBack(slot);
+  for (const { keys: others, slot: at, afterMillis, costAtOnce } of runs) {
+    const log = logOf(others);
+    if (costAtOnce > 0 && isEmptyBefore && afterMillis > horizonMillis) after += 1;
+    after += log.countAfter(at, Math.max(afterMillis, horizonMillis));
+    newestMillis = log.newestSpentMillis(at);
+    isEmptyBefore = log.isNewestTakenBack(at);
   }
   return Math.max(0, after - before + (newestMillis === demand.t ? 0 : 1)) * RUN_BYTES;
 }

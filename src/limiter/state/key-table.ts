@@ -15,6 +15,9 @@ import { NONE } from './rows.ts';
 import { type StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
 
+/** So far ahead of group time a key may be judged, and come back to it when that is taken back: see `Demand.keptMillis`. */
+export const AHEAD_MILLIS_MAX = 604_800_000;
+
 /**
  * Event time and group time are comparable only where callers use the same epoch. A key is of the *near* epoch
  * when its newest grant is at most 31 days older than the group; anything older (logical clocks, seconds taken
@@ -185,14 +188,24 @@ export class KeyTable {
    * was granted before the key was reset, or before a bucket had another limit, nobody can.
    *
    * @param rule as it is for this key
+   * @param groupMillis of the entry that takes it back
    */
-  refund(slot: number, { decidedIndex, decidedMillis, cost }: GrantView, rule: Rule): void {
+  refund(
+    slot: number,
+    { decidedIndex, decidedMillis, cost }: GrantView,
+    rule: Rule,
+    groupMillis: number,
+  ): void {
     if (decidedIndex <= this.ruledIndex && this.meterKind !== 'log') return;
     if (decidedIndex < this.keys.sinceIndexAt(slot)) return;
-    // The key was forgotten meanwhile, and is known anew by other grants: those are not to pay for it.
-    if (decidedMillis > this.meter.newestMillis(slot)) return;
     this.watcher?.beforeChange(slot);
-    this.meter.refund(slot, decidedMillis, cost, rule);
+    this.meter.refund(
+      slot,
+      decidedMillis,
+      cost,
+      rule,
+      Math.max(groupMillis, decidedMillis - AHEAD_MILLIS_MAX),
+    );
   }
 
   get #farHorizonMillis(): number {

@@ -264,7 +264,7 @@ export class LimiterState {
     const keys = this.#tableThatGranted(grant);
     const slot = keys?.keys.find(this.name) ?? NONE;
     if (keys !== undefined && slot !== NONE)
-      keys.refund(slot, grant, ruleFor(this.customers.find(this.name), keys.rule));
+      keys.refund(slot, grant, ruleFor(this.customers.find(this.name), keys.rule), this.applied.timeMillis);
   }
 
   /** Forgets what every rule, and every meter that it had, remembers of the key that was looked up just now. */

@@ -221,32 +221,48 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q26',
-    bug: 'the refund of the newest grant turns the time of its key back',
+    bug: 'the refund of the newest grant turns the time of its key back to the grant before, also to before group time',
     law: 'no window over its limit in the time of callers',
     edits: [
       {
-        in: 'SlidingLogs.refund',
-        find: 'if (log.count - run <= run) {',
-        replace:
-          'if (run === log.count - 1 && taken === log.cost(run)) { this.#rows.words(slot)[this.#rows.at(slot) + COUNT] = run; return; } if (log.count - run <= run) {',
+        in: 'SlidingLogs.#takeBackNewest',
+        find: 'if (newest > 0 && log.millis(newest - 1) >= millis)',
+        replace: 'if (newest > 0)',
       },
     ],
   },
   {
     id: 'Q30',
-    bug: 'a refund takes from a key that was forgotten and is known anew by other grants',
-    law: 'no window over its limit in log time',
+    bug: 'a stamp ahead of group time holds its key also when it was given back',
+    law: 'a denied request leaves no trace',
+    edits: [{ in: 'SlidingLogs.refund', find: 'Math.min(timeMillis, nowMillis)', replace: 'timeMillis' }],
+  },
+  {
+    id: 'Q33',
+    bug: 'a grant ahead of group time forgets what counts again when it is taken back',
+    law: 'no window over its limit in group time',
     edits: [
       {
-        in: 'KeyTable.refund',
-        find: 'if (decidedMillis > this.meter.newestMillis(slot)) return;',
+        in: 'Judgement.keptMillis',
+        find: '+ Math.min(Math.max(0, this.t - this.#now), AHEAD_MILLIS_MAX)',
         replace: '',
       },
     ],
-    unitTest: {
-      file: 'limiter/forgotten-refunds.test.ts',
-      why: 'a key is forgotten in the near epoch and known anew in a far one while its id is remembered: no client of the simulator changes its epoch',
-    },
+  },
+  {
+    id: 'Q34',
+    bug: 'a run of which nothing is left stays',
+    law: 'what is granted and given back takes no room',
+    edits: [
+      {
+        in: 'SlidingLogs.refund',
+        find: 'else if (run < log.count - 1) log.removeRun(run);',
+        replace: `else if (run < log.count - 1) {
+          if (log.form === NARROW) this.#resize(slot, log, log.count, WIDE);
+          log.takeFrom(run, spent);
+        }`,
+      },
+    ],
   },
   {
     id: 'Q31',
