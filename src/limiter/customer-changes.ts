@@ -65,7 +65,7 @@ function change(state: LimiterState, userId: string, wanted: CustomerRecord, pla
   // No index comes twice, so no version does: also of a key whose record was deleted in between.
   const record = saysNothing ? undefined : { ...wanted, version: applied.index };
   if (record === undefined && before === undefined) return told(state, NO_RECORD, place);
-  if (record !== undefined && !hasRoom(state, record, before === undefined)) return noRoom(state, place);
+  if (record !== undefined && !hasRoom(state, record)) return noRoom(state, place);
   const hasOwn = [before, record].some((one) => (one?.overrides.length ?? 0) > 0);
   if (record === undefined) customers.remove(name);
   else customers.put(name, userId, record);
@@ -74,13 +74,9 @@ function change(state: LimiterState, userId: string, wanted: CustomerRecord, pla
   return told(state, record ?? NO_RECORD, place);
 }
 
-function hasRoom(
-  { customers, name, size, table }: LimiterState,
-  record: CustomerRecord,
-  isNew: boolean,
-): boolean {
+function hasRoom({ customers, name, size, table }: LimiterState, record: CustomerRecord): boolean {
   const bytes = customers.bytesToPut(name, record);
-  return bytes <= 0 || size.hasRoom(bytes, isNew, table?.partitionBytesMax ?? 0);
+  return bytes <= 0 || size.hasRoomForOperators(bytes, table?.partitionBytesMax ?? 0);
 }
 
 /** What buckets of the key were granted before, they were granted under another limit. */

@@ -124,6 +124,19 @@ describe('state without a bound', () => {
     expect(harness.machine.quickDenial(known, harness.nowMillis)?.refusal).toBe('at_capacity');
   });
 
+  it('an operator blocks a user that was never there, however full requests have made it', () => {
+    const harness = capped();
+    fill(harness);
+    const known = { userId: 'user0001' };
+    do harness.nowMillis += 1;
+    while (harness.one(known).allowed);
+    expect(harness.one(known).refusal).toBe('at_capacity');
+    expect(harness.say('mallory', { type: 'block', isBlocked: true })).toMatchObject({
+      customer: { isDone: true, record: { isBlocked: true } },
+    });
+    expect(harness.one({ userId: 'mallory' }).isBlocked).toBe(true);
+  });
+
   it('a request whose id is remembered gets its answer, however full it is', () => {
     const harness = capped();
     const asked = { userId: 'ada', requestId: 'q' };

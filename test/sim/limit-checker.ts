@@ -166,8 +166,9 @@ export class LimitChecker {
     }
     const cap = group.table?.partitionBytesMax ?? Infinity;
     const after = machine.bytes;
+    const parts = command.type === 'customers' ? 2 : 1;
     check(
-      after <= Math.max(before, cap + Math.floor(cap / 8)),
+      after <= Math.max(before, cap + parts * Math.floor(cap / 8)),
       () =>
         `entry ${entry.index} of group ${group.id} makes the state ${after} bytes large, the cap is ${cap}`,
     );

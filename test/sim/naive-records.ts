@@ -41,7 +41,7 @@ export class NaiveRecords {
     if (isNone && before.version === 0) return { kind: 'same', isDone: true, record: NO_RECORD };
     const record = isNone ? NO_RECORD : { ...wanted, version: index };
     const bytes = bytesOf(userId, record) - bytesOf(userId, before);
-    const capped = before.version === 0 ? capBytes : capBytes + Math.floor(capBytes / 8);
+    const capped = capBytes + 2 * Math.floor(capBytes / 8);
     if (!isNone && bytes > 0 && this.#tally.bytes + bytes > capped) return { kind: 'full' };
     this.#tally.bytes += bytes;
     if (before.version > 0) this.#tally.count(recordItem(userId, before), -1);

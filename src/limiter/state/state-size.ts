@@ -51,6 +51,12 @@ export class StateSize {
     return this.bytes + bytes <= capBytes && this.#hasPlaces;
   }
 
+  /** Is there room for `bytes` more of what operators say? Requests alone never fill it: as much again as they may go above the cap. */
+  hasRoomForOperators(bytes: number, capBytes: number): boolean {
+    const isFree = this.bytes + bytes <= capBytes + 2 * Math.floor(capBytes / RESERVE_PARTS);
+    return isFree && this.customers < ENTRIES_MAX;
+  }
+
   get #hasPlaces(): boolean {
     return this.keys < ENTRIES_MAX && this.requestIds < ENTRIES_MAX && this.customers < ENTRIES_MAX;
   }

@@ -282,4 +282,16 @@ export const MEMORY: readonly Mutant[] = [
       why: 'time in the simulator does not pass by working',
     },
   },
+  {
+    id: 'X19',
+    bug: 'what operators say finds no room where requests have taken all of it',
+    law: 'operators have room of their own',
+    edits: [
+      { in: 'StateSize.hasRoomForOperators', find: '2 * Math.floor(capBytes / RESERVE_PARTS)', replace: '0' },
+    ],
+    unitTest: {
+      file: 'limiter/capacity.test.ts',
+      why: 'a world must be filled by requests, and then be told of a key that has no record',
+    },
+  },
 ];
