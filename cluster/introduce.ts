@@ -1,9 +1,10 @@
 /** What `npm start` says of its cluster when it is up: addresses, leaders, the rules in force, and how to ask. */
 import type { ClusterReport } from '../src/api/cluster-report.ts';
+import { addressText } from '../src/api/node-address.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import type { RuleTable } from '../src/limiter/rules.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
-import { urlOf } from './processes.ts';
+import { doorUrl } from '../src/cli/door-url.ts';
 
 type ShownRules = Pick<RuleTable, 'rules'>;
 
@@ -41,10 +42,10 @@ export function introduce(
   const redisScheme = tls?.doors === undefined ? 'redis' : 'rediss';
   for (const node of config.nodes) {
     const { id, resp, grpc } = node;
-    const redis = resp === undefined ? '' : `  ${redisScheme}://${resp.host}:${resp.port}`;
-    const envoy = grpc === undefined ? '' : `  grpc ${grpc.host}:${grpc.port}`;
+    const redis = resp === undefined ? '' : `  ${redisScheme}://${addressText(resp)}`;
+    const envoy = grpc === undefined ? '' : `  grpc ${addressText(grpc)}`;
     const pid = status.nodes.find((other) => other.id === id)?.pid ?? '?';
-    console.log(`  node ${id}  ${urlOf(node, tls)}${redis}${envoy}  pid ${pid}`);
+    console.log(`  node ${id}  ${doorUrl(node, tls)}${redis}${envoy}  pid ${pid}`);
   }
   console.log('');
   console.log(`  ${describeLeaders(status)}`);
@@ -52,7 +53,7 @@ export function introduce(
   console.log(`  data and logs in ${data}; any node answers any request:`);
   console.log('');
   const trust = tls?.doors === undefined ? '' : ` --cacert ${resolvePath(tls.ca, data, first.id)}`;
-  console.log(`  curl -s${trust} ${urlOf(first, tls)}/v1/allow -H 'content-type: application/json' \\`);
+  console.log(`  curl -s${trust} ${doorUrl(first, tls)}/v1/allow -H 'content-type: application/json' \\`);
   console.log(`    -d '{"userId":"ada"}'`);
   console.log('');
   // npm does not pass a signal on: whoever stops it by its own id leaves the nodes behind.

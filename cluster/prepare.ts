@@ -2,6 +2,7 @@
  * What `npm start` does before any node runs: finds out which nodes to start, of a new cluster or of the one that is stored, and
  * refuses what cannot be. Starts nothing.
  */
+import { addressText } from '../src/api/node-address.ts';
 import {
   createCluster,
   deleteCluster,
@@ -99,7 +100,7 @@ async function refuseIfRunning({ nodes, tls }: ClusterConfig): Promise<void> {
       const report = await clusterReport({ nodes: [node], ...(tls !== undefined && { tls }) });
       const id = report?.self.id ?? node.id;
       const pid = report?.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
-      return [`node ${id} at ${node.http.host}:${node.http.port} (pid ${pid})`];
+      return [`node ${id} at ${addressText(node.http)} (pid ${pid})`];
     }),
   );
   const running = answers.flat();

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { type ClusterReport, isClusterReport } from '../src/api/cluster-report.ts';
 import type { NodeAddress } from '../src/api/node-address.ts';
 import type { Readiness } from '../src/api/readiness.ts';
+import { doorUrl } from '../src/cli/door-url.ts';
 import { nodeFetch, readAuthorities, trustOnly } from '../src/cli/node-fetch.ts';
 import { NO_NODE } from '../raft/types.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
@@ -109,11 +110,6 @@ type Tls = ClusterConfig['tls'];
 
 const ANSWER_MILLIS_MAX = 1_000;
 
-/** Of the HTTP door of a node, by the settings of the directory that it runs in. */
-export function urlOf({ http }: Pick<NodeAddress, 'http'>, tls: Tls): string {
-  return `${tls?.doors === undefined ? 'http' : 'https'}://${http.host}:${http.port}`;
-}
-
 /** From now on this process speaks with the nodes of a directory, if their doors speak TLS, wherever they listen. */
 export async function trustNodes(directory: string, tls: Tls): Promise<void> {
   if (tls?.doors === undefined) return;
@@ -139,7 +135,7 @@ async function askReport(url: string): Promise<Response> {
 
 /** @throws ConfigError if this node is ready, and tells nobody without a token */
 async function refuseIfClosed(node: NodeAddress, tls: Tls): Promise<void> {
-  const response = await askReport(urlOf(node, tls)).catch(() => undefined);
+  const response = await askReport(doorUrl(node, tls)).catch(() => undefined);
   if (response?.status !== 401 && response?.status !== 403) return;
   throw new ConfigError(
     TOKEN_VARIABLE,
@@ -150,7 +146,7 @@ async function refuseIfClosed(node: NodeAddress, tls: Tls): Promise<void> {
 /** What some node of the cluster says about it; undefined if none answers. */
 export async function clusterReport({ nodes, tls }: Nodes): Promise<ClusterReport | undefined> {
   for (const node of nodes) {
-    const report = await reportFrom(urlOf(node, tls));
+    const report = await reportFrom(doorUrl(node, tls));
     if (report !== undefined) return report;
   }
   return undefined;
@@ -166,7 +162,7 @@ export interface NodeState {
 
 export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promise<NodeState> {
   try {
-    const response = await nodeFetch(new URL('/readyz', urlOf(node, tls)), {
+    const response = await nodeFetch(new URL('/readyz', doorUrl(node, tls)), {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
     const isReady = response.ok;
@@ -194,7 +190,7 @@ export async function stateOf(node: Pick<NodeAddress, 'http'>, tls?: Tls): Promi
 /** Somebody listens there, whatever it says. */
 export async function isAnswering(node: Pick<NodeAddress, 'http'>, tls: Tls): Promise<boolean> {
   try {
-    await nodeFetch(new URL('/healthz', urlOf(node, tls)), {
+    await nodeFetch(new URL('/healthz', doorUrl(node, tls)), {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     });
     return true;

@@ -1,5 +1,6 @@
 /** Callers that each ask for one grant at a time, as handlers of a service do: by single posts, and by the client. */
-import { reportFrom, urlOf } from '../../cluster/processes.ts';
+import { reportFrom } from '../../cluster/processes.ts';
+import { doorUrl } from '../../src/cli/door-url.ts';
 import { HttpTransport } from '../../src/client/http-transport.ts';
 import { QuorateClient } from '../../src/client/index.ts';
 import type { QuorateCluster } from '../peers/quorate-cluster.ts';
@@ -24,7 +25,7 @@ const RULE = 'open';
 const ATTEMPT_MILLIS = 5_000;
 
 function originsOf({ config: { nodes, tls } }: QuorateCluster): string[] {
-  return nodes.map((node) => urlOf(node, tls));
+  return nodes.map((node) => doorUrl(node, tls));
 }
 
 /** @param ask asks for one grant of the user; true: it was granted */
@@ -107,10 +108,10 @@ export async function measureClient(asked: Asked): Promise<Measured & { readonly
 /** Origins, by partition. */
 async function leadersOf({ config }: QuorateCluster): Promise<string[]> {
   const [first] = config.nodes;
-  const report = first === undefined ? undefined : await reportFrom(urlOf(first, config.tls));
+  const report = first === undefined ? undefined : await reportFrom(doorUrl(first, config.tls));
   if (report === undefined) throw new Error('no node tells who leads');
   return report.partitions.map(({ leader }) => {
     const node = config.nodes.find(({ id }) => id === leader);
-    return node === undefined ? '' : urlOf(node, config.tls);
+    return node === undefined ? '' : doorUrl(node, config.tls);
   });
 }

@@ -5,7 +5,6 @@ import {
   type NodeProcess,
   startNodeProcess,
   trustNodes,
-  urlOf,
   waitUntilReady,
 } from '../../cluster/processes.ts';
 import {
@@ -15,6 +14,7 @@ import {
   PARTITIONS_PER_NODE,
 } from '../../src/config/cluster-directory.ts';
 import { makeAllCertificates } from '../../src/cli/make-certificates.ts';
+import { doorUrl } from '../../src/cli/door-url.ts';
 import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
 import { OWN_TLS_SETTINGS } from '../../src/tls/certificate-files.ts';
@@ -116,7 +116,7 @@ export class QuorateCluster {
     const [first] = this.config.nodes;
     if (first === undefined) throw new RangeError('a cluster has nodes');
     for (let tries = 1; ; tries += 1) {
-      const response = await nodeFetch(new URL('/v1/tokens', urlOf(first, this.config.tls)), {
+      const response = await nodeFetch(new URL('/v1/tokens', doorUrl(first, this.config.tls)), {
         signal: AbortSignal.timeout(READY_MILLIS_MAX),
         method: 'POST',
         headers: {

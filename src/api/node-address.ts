@@ -22,6 +22,19 @@ export interface NodeAddress extends NodeLabels {
   readonly grpc?: HostPort;
 }
 
+/** `host:port` as URLs write it: an address of IPv6 stands in brackets, `[::1]:8101`. Every text of an address is made here. */
+export function addressText({ host, port }: HostPort): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Reads `host:port`, where an address of IPv6 may lack its brackets. Undefined: it is none, or its port is not within 1 to 65,535. */
+export function readAddress(text: string): HostPort | undefined {
+  const [, host = '', digits = ''] = /^(.*):(\d{1,5})$/.exec(text) ?? [];
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  const port = Number(digits);
+  return bare === '' || port < 1 || port > PORT_MAX ? undefined : { host: bare, port };
+}
+
 /** Strips the port from an address: gateways write `203.0.113.9:4711` and `[2001:db8::1]:4711`. Other text stays as it is. */
 export function withoutPort(text: string): string {
   const [, bracketed] = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text) ?? [];

@@ -4,6 +4,7 @@
  */
 import { createServer, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { addressText } from '../api/node-address.ts';
 import { type FoundingRecord, recordIn } from './founding-record.ts';
 
 const PATH = '/founding';
@@ -78,7 +79,7 @@ export async function exchange<Result>(
 /** Undefined: nobody answers there, or what is no record. The name is looked up anew each time. */
 async function recordOf({ host }: Other, port: number): Promise<FoundingRecord | undefined> {
   try {
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}${PATH}`;
+    const url = `http://${addressText({ host, port })}${PATH}`;
     const response = await fetch(url, {
       signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
       redirect: 'error',

@@ -7,7 +7,7 @@ import { hasStore } from '../../storage/files.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { nodeDirectory, readCluster, writeCluster } from '../config/cluster-directory.ts';
 import { drawIncarnation, factsOf } from '../config/cluster-facts.ts';
-import { addressesOf, type HostPort, type NodeAddress } from '../api/node-address.ts';
+import { addressesOf, addressText, type HostPort, type NodeAddress } from '../api/node-address.ts';
 import { type ClusterConfig, ConfigError, validateConfig } from '../config/config.ts';
 import { localNodes } from './local-nodes.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -106,6 +106,6 @@ function isSame(a: HostPort, b: HostPort | undefined): boolean {
 }
 
 function told(node: NodeAddress, word: 'and' | 'or'): string {
-  const addresses = listOf(node).map(({ host, port }) => `${host}:${port}`);
+  const addresses = listOf(node).map(addressText);
   return addresses.join(` ${word} `);
 }

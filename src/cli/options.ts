@@ -1,7 +1,7 @@
 /** Parsers for command-line options. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { HostPort } from '../api/node-address.ts';
+import { addressText, type HostPort, readAddress } from '../api/node-address.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { NODES_MAX } from '../config/config.ts';
 import { isBoundedText } from '../api/bounded.ts';
@@ -36,13 +36,10 @@ export const integerOption = integerFrom(0, Number.MAX_SAFE_INTEGER);
 export const basePortOption = integerFrom(1, BASE_PORT_MAX);
 
 export function addressOption(text: string): HostPort {
-  const colon = text.lastIndexOf(':');
-  const host = text.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
-  const port = Number(text.slice(colon + 1));
-  if (colon < 1 || host === '' || !Number.isSafeInteger(port) || port < 1 || port > 65_535) {
+  const address = readAddress(text);
+  if (address === undefined)
     throw new InvalidArgumentError('expected host:port, with a port from 1 to 65535');
-  }
-  return { host, port };
+  return address;
 }
 
 /** A directory, or a path where one can be made. */
@@ -83,8 +80,7 @@ export function descriptorOption(
 /** Where a node answers HTTP, as `host:port` or as a URL. Returns a URL. */
 export function nodeOption(text: string): string {
   if (!text.includes('://')) {
-    const { host, port } = addressOption(text);
-    return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    return `http://${addressText(addressOption(text))}`;
   }
   if (!/^https?:\/\//.test(text) || !URL.canParse(text))
     throw new InvalidArgumentError('expected host:port, or a URL such as http://127.0.0.1:8101');

@@ -4,6 +4,7 @@
  */
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
 import { isClusterReport } from '../api/cluster-report.ts';
+import { addressText } from '../api/node-address.ts';
 import { readCluster } from '../config/cluster-directory.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
 import { nodeFetch } from './node-fetch.ts';
@@ -45,7 +46,7 @@ async function candidates({ via, data }: Where): Promise<string[]> {
   const protocol = via === undefined ? 'http:' : new URL(via).protocol;
   const others = (config?.nodes ?? []).map(({ http }) => {
     const scheme = config?.tls?.doors === undefined ? protocol : 'https:';
-    return `${scheme}//${http.host.includes(':') ? `[${http.host}]` : http.host}:${http.port}`;
+    return `${scheme}//${addressText(http)}`;
   });
   return [...new Set([...(via === undefined ? [] : [new URL(via).origin]), ...others])];
 }

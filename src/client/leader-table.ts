@@ -4,6 +4,7 @@
  */
 import { keySlot, partitionOfSlot } from '../api/key-slot.ts';
 import type { LeadersReport } from '../api/leaders.ts';
+import { addressText, readAddress } from '../api/node-address.ts';
 
 /** How long a node that failed is left alone: so long the first time, then twice as long each time, up to the second. */
 const AVOIDED_MILLIS = 500;
@@ -36,8 +37,9 @@ export class LeaderTable {
   learn({ nodes, partitions }: LeadersReport): void {
     const origins = new Map<number, string>();
     for (const { id, http } of nodes.slice(0, NODES_MAX)) {
-      const url = `${this.#scheme}://${bracketed(http)}`;
-      if (URL.canParse(url)) origins.set(id, new URL(url).origin);
+      const address = readAddress(http);
+      const url = address && `${this.#scheme}://${addressText(address)}`;
+      if (url !== undefined && URL.canParse(url)) origins.set(id, new URL(url).origin);
     }
     this.#nodes = [...origins.values()];
     this.#leaders = partitions.map(({ leader, term }) => ({ origin: origins.get(leader), term }));
@@ -98,11 +100,4 @@ export class LeaderTable {
     const avoided = this.#avoided.get(origin);
     return avoided !== undefined && nowMillis < avoided.untilMillis;
   }
-}
-
-/** An address of IPv6 as URLs have it. */
-function bracketed(http: string): string {
-  const colon = http.lastIndexOf(':');
-  const host = http.slice(0, colon);
-  return host.includes(':') ? `[${host}]${http.slice(colon)}` : http;
 }

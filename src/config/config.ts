@@ -3,7 +3,13 @@
  * the same on every node (cluster-facts.ts); where nodes are, and the settings of this machine, may differ.
  */
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
-import { addressesOf, NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
+import {
+  addressesOf,
+  addressText,
+  NODE_ID_MAX,
+  type NodeAddress,
+  validateNode,
+} from '../api/node-address.ts';
 import { type HttpSettings, validateHttpSettings } from './http-settings.ts';
 import { type RlsSettings, validateRlsSettings } from '../rls/rls-settings.ts';
 import { groupMillisMax, InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
@@ -212,12 +218,12 @@ function validateNodes(value: unknown): NodeAddress[] {
     const { id } = node;
     if (seen.has(id)) throw new ConfigError(`${path}.id`, `must be unique, but ${id} was used before`);
     seen.add(id);
-    for (const [name, { host, port }] of Object.entries(addressesOf(node))) {
-      const address = `${host}:${port}`;
+    for (const [name, known] of Object.entries(addressesOf(node))) {
+      const address = addressText(known);
       if (addresses.has(address))
         throw new ConfigError(`${path}.${name}`, `must be unique, but ${address} was used before`);
       // Port 0 lets the system choose.
-      if (port !== 0) addresses.add(address);
+      if (known.port !== 0) addresses.add(address);
     }
     return node;
   });

@@ -7,7 +7,7 @@ import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { ClusterReport, ReportedPartition } from '../api/cluster-report.ts';
 import { VERSIONS } from '../api/versions.ts';
-import type { HostPort } from '../api/node-address.ts';
+import { addressText, type HostPort } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { Member } from '../meta/cluster-state.ts';
@@ -196,7 +196,7 @@ function partitionOf(
 }
 
 function told(address: HostPort | undefined): string | null {
-  return address === undefined ? null : `${address.host}:${address.port}`;
+  return address === undefined ? null : addressText(address);
 }
 
 function isSameSet(a: readonly NodeId[], b: readonly NodeId[]): boolean {

@@ -2,6 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createSecureServer } from 'node:tls';
 import type { FrontDoor } from '../api/front-door.ts';
+import { addressText } from '../api/node-address.ts';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import type { Handshakes } from '../tls/handshakes.ts';
 import { doorOptions, guardDoor } from '../tls/secure-door.ts';
@@ -131,8 +132,8 @@ export class RespDoor implements FrontDoor {
     const session = new Session({
       id: this.#counts.connections,
       address,
-      remote: `${address}:${socket.remotePort ?? 0}`,
-      local: `${socket.localAddress ?? '?'}:${socket.localPort ?? 0}`,
+      remote: addressText({ host: address, port: socket.remotePort ?? 0 }),
+      local: addressText({ host: socket.localAddress ?? '?', port: socket.localPort ?? 0 }),
       nowMillis: this.#init.monotonicMillis(),
     });
     const connection = new Connection({

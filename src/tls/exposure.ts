@@ -2,7 +2,7 @@
  * The start rule: who listens where other machines can come must know whom it speaks with. Addresses and settings only; it
  * opens nothing.
  */
-import type { NodeAddress } from '../api/node-address.ts';
+import { addressText, type NodeAddress } from '../api/node-address.ts';
 import { ConfigError } from '../config/config.ts';
 import type { TlsSettings } from '../config/tls-settings.ts';
 
@@ -47,7 +47,7 @@ function lackingAt(node: NodeAddress, has: Safeguards, onLoopback = false): read
     at.flatMap((name) => {
       const address = node[name];
       if (address === undefined || isLoopback(address.host) !== onLoopback) return [];
-      return [`${name} address ${address.host}:${address.port} needs ${what}`];
+      return [`${name} address ${addressText(address)} needs ${what}`];
     }),
   );
 }

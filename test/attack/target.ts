@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { urlOf } from '../../cluster/processes.ts';
+import { doorUrl } from '../../src/cli/door-url.ts';
 import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import { eventually, TestCluster } from '../cluster/harness.ts';
 import type { Door, Scale } from './scale.ts';
@@ -146,7 +146,7 @@ async function ask(
   { token, body, headers }: Asked,
 ): Promise<Answer> {
   const http = cluster.config.nodes.find((node) => node.id === id)?.http ?? { host: '', port: 0 };
-  const response = await nodeFetch(new URL(path, urlOf({ http }, cluster.config.tls)), {
+  const response = await nodeFetch(new URL(path, doorUrl({ http }, cluster.config.tls)), {
     signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     method,
     headers: {

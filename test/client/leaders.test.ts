@@ -31,6 +31,14 @@ async function knowing(leaders: LeadersReport, options = {}): Promise<Played> {
   return played;
 }
 
+it.each(['[::1]:1', '::1:1'])('a leader that is told to be at %s is asked there', async (http) => {
+  const { nodes, partitions } = led([1, 1, 1]);
+  const played = await knowing({ nodes: nodes.map((node) => ({ ...node, http })), partitions });
+  watched(played.client.allow({ userId: 'ada' }));
+  await played.settle();
+  expect(played.last.origin).toBe('http://[::1]:1');
+});
+
 function receipt(partition: number, term: number): Record<string, unknown> {
   return grantOf({ decided: { partition, term, index: 1, timeMillis: 1 } });
 }

@@ -268,6 +268,17 @@ describe('CLUSTER', () => {
     ]);
   });
 
+  it('tells addresses of IPv6 without brackets, as Redis does', async () => {
+    const [first, ...others] = played.report.nodes;
+    if (first === undefined) throw new Error('there is a node');
+    played.report = { ...played.report, nodes: [{ ...first, resp: '[::1]:10101' }, ...others] };
+    expect(await client.ask('CLUSTER', 'SLOTS')).toEqual([
+      [0, 8_191, ['::1', 10_101, nodeName(1), []]],
+      [8_192, 12_287, two],
+    ]);
+    expect(await client.ask('CLUSTER', 'NODES')).toContain(' ::1:10101@0 myself');
+  });
+
   it('tells shards', async () => {
     await client.ask('HELLO', '3');
     const shards = await client.ask('CLUSTER', 'SHARDS');

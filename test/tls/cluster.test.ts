@@ -8,7 +8,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { credentials, status } from '@grpc/grpc-js';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { urlOf } from '../../cluster/processes.ts';
+import { doorUrl } from '../../src/cli/door-url.ts';
 import { makeNodeCertificate } from '../../src/cli/make-certificates.ts';
 import { nodeFetch } from '../../src/cli/node-fetch.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
@@ -46,7 +46,7 @@ function addressOf(id: number, door: 'http' | 'peer' | 'resp' | 'grpc'): { host:
 
 /** Status of a request on a connection of its own. */
 async function askOnce(id: number): Promise<number> {
-  const url = new URL('/v1/allow', urlOf({ http: addressOf(id, 'http') }, cluster.config.tls));
+  const url = new URL('/v1/allow', doorUrl({ http: addressOf(id, 'http') }, cluster.config.tls));
   const answer = await nodeFetch(url, {
     signal: AbortSignal.timeout(ANSWER_MILLIS_MAX),
     method: 'POST',
@@ -141,7 +141,7 @@ describe('a cluster with certificates everywhere', () => {
   });
 
   it('tells Prometheus when its certificate expires', async () => {
-    const url = new URL('/metrics', urlOf({ http: addressOf(1, 'http') }, cluster.config.tls));
+    const url = new URL('/metrics', doorUrl({ http: addressOf(1, 'http') }, cluster.config.tls));
     const text = await eventually('its metrics', () =>
       unlessHungUp(
         nodeFetch(url, { signal: AbortSignal.timeout(ANSWER_MILLIS_MAX) }).then((answer) => answer.text()),

@@ -4,6 +4,7 @@
  */
 import type { ClusterReport, ReportedNode } from '../../api/cluster-report.ts';
 import { keySlot, SLOT_COUNT, slotRangeOf } from '../../api/key-slot.ts';
+import { readAddress } from '../../api/node-address.ts';
 import type { Call, Command } from '../command.ts';
 import { container } from '../command-table.ts';
 import { failed, mapOf, OK, type Reply } from '../reply.ts';
@@ -72,9 +73,8 @@ function endpoints({ nodes: reported }: ClusterReport): Map<number, Endpoint> {
 }
 
 function endpointOf({ id, resp, up }: ReportedNode): Endpoint[] {
-  if (resp === null || resp === undefined) return [];
-  const colon = resp.lastIndexOf(':');
-  return [{ id, host: resp.slice(0, colon), port: Number(resp.slice(colon + 1)), isUp: up }];
+  const address = readAddress(resp ?? '');
+  return address === undefined ? [] : [{ id, ...address, isUp: up }];
 }
 
 /** Slots whose leader is not known, or has no such door, are in none. */
