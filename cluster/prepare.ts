@@ -13,11 +13,12 @@ import {
 import { type ClusterConfig, ConfigError, validateConfig } from '../src/config/config.ts';
 import { AlreadyRunningError } from '../src/cli/explain-error.ts';
 import { type LocalNodes, localNodes } from '../src/cli/local-nodes.ts';
+import { doorUrl } from '../src/cli/door-url.ts';
 import { makeAllCertificates } from '../src/cli/make-certificates.ts';
 import { type NewClusterOptions, newClusterConfig } from '../src/cli/new-cluster.ts';
 import { deleteCertificates } from '../src/tls/certificate-files.ts';
 import { assertPortsFree } from './free-ports.ts';
-import { clusterReport, isAnswering, trustNodes } from './processes.ts';
+import { isAnswering, reportFrom, trustNodes } from './processes.ts';
 
 export interface StartOptions extends NewClusterOptions {
   readonly fresh: boolean;
@@ -97,7 +98,7 @@ async function refuseIfRunning({ nodes, tls }: ClusterConfig): Promise<void> {
     nodes.map(async (node) => {
       // Whatever it says, and in whatever words: files in use are not deleted.
       if (!(await isAnswering(node, tls))) return [];
-      const report = await clusterReport({ nodes: [node], ...(tls !== undefined && { tls }) });
+      const report = await reportFrom(doorUrl(node, tls));
       const id = report?.self.id ?? node.id;
       const pid = report?.nodes.find((other) => other.id === id)?.pid ?? 'unknown';
       return [`node ${id} at ${addressText(node.http)} (pid ${pid})`];

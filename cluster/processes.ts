@@ -143,11 +143,14 @@ async function refuseIfClosed(node: NodeAddress, tls: Tls): Promise<void> {
   );
 }
 
-/** What some node of the cluster says about it; undefined if none answers. */
+/**
+ * What some node of the cluster says about it; undefined if none answers. A node that was removed, or is refused, knows no more
+ * who leads, and is not believed.
+ */
 export async function clusterReport({ nodes, tls }: Nodes): Promise<ClusterReport | undefined> {
   for (const node of nodes) {
     const report = await reportFrom(doorUrl(node, tls));
-    if (report !== undefined) return report;
+    if (report?.self.standing === 'member') return report;
   }
   return undefined;
 }

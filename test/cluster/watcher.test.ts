@@ -75,6 +75,14 @@ it('a node that ended is not up again by a report from before its end', async ()
   expect(lines).toEqual([]);
 });
 
+it('who leads is not asked of a node that was removed', async () => {
+  // Nobody tells it of leaders any more.
+  const partition = { id: 0, leader: 0, term: 1, commit: 1, placed: true, replicas: [] };
+  told = { ...told, self: { id: 1, standing: 'removed', refusedBy: [] }, partitions: [partition] };
+  await looked();
+  expect(lines).toEqual([]);
+});
+
 it('is up again as another process, and that is said once', async () => {
   await looked();
   told = reportWith({ pid: ENDED_PID, up: false });
