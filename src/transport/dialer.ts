@@ -6,6 +6,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
+import { addressText } from '../api/node-address.ts';
 import { agreedVersion, noCommonVersionText } from '../api/versions.ts';
 import type { PeerTls } from '../tls/node-tls.ts';
 import { connectToPeer, isDistrust } from '../tls/peer-connections.ts';
@@ -89,6 +90,8 @@ export class Dialer {
   #isRefused = false;
   /** What was logged since it was connected last, by address and kind: no more than there are of those. */
   readonly #told = new Set<string>();
+  /** Names that did not resolve when they were looked up last. */
+  readonly #unresolved = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -208,6 +211,8 @@ export class Dialer {
         socket.destroy();
       }
     });
+    // Told of each name that is looked up, and of no address.
+    socket.on('lookup', (error) => this.#lookedUp(error, address));
     socket.on('error', (error) => this.#failed(error, address));
     socket.once('close', () => {
       clearTimeout(timer);
@@ -260,13 +265,28 @@ export class Dialer {
   }
 
   #tellOnce(address: PeerAddress, kind: string, text: string): void {
-    const key = `${address.host}:${address.port} ${kind}`;
+    const key = `${addressText(address)} ${kind}`;
     if (this.#told.has(key)) return;
     this.#told.add(key);
     const { logger, peer } = this.#init;
     // A node that was removed, here or there, is what somebody wanted.
     const isExpected = kind === 'removed' || kind === 'wrongTarget';
     logger[isExpected ? 'warn' : 'error']({ peer, address, refused: kind }, text);
+  }
+
+  /** Tells when a name begins not to resolve, and when it does again: in between every attempt says the same. */
+  #lookedUp(error: NodeJS.ErrnoException | null, address: PeerAddress): void {
+    const { peer, logger } = this.#init;
+    const { host } = address;
+    if (error === null) {
+      if (this.#unresolved.delete(host)) logger.info({ peer, address }, `the name ${host} resolves again`);
+    } else if (!this.#unresolved.has(host)) {
+      this.#unresolved.add(host);
+      logger.warn(
+        { peer, address, code: error.code },
+        `the name ${host} of node ${peer} does not resolve: check DNS, or correct the host; it is looked up for each attempt`,
+      );
+    }
   }
 
   /** A peer that is not there is no news. One that cannot be trusted, or does not trust this node, is. */

@@ -9,23 +9,29 @@ const NAME = 'node-2.quorate.test';
 
 afterEach(() => vi.restoreAllMocks());
 
-it('a name that leads elsewhere than before is followed with the next connection', async () => {
-  const server = await RawServer.start(cleanup);
-  let address = '127.0.0.3';
+/** Answers look-ups of `NAME` by what `addressOf` says; undefined: there is no such name. Returns how many there were. */
+function playLookups(addressOf: () => string | undefined): () => number {
   let lookups = 0;
   const original = dns.lookup as (...args: unknown[]) => void;
-  type Done = (error: Error | null, address: unknown, family?: number) => void;
+  type Done = (error: Error | null, address?: unknown, family?: number) => void;
   const lookup = (name: string, options: { readonly all?: boolean }, done: Done): void => {
     if (name !== NAME)
       return original(...([name, options, done].filter((each) => each !== undefined) as unknown[]));
     lookups += 1;
-    process.nextTick(() =>
-      options.all === true ? done(null, [{ address, family: 4 }]) : done(null, address, 4),
-    );
+    const address = addressOf();
+    process.nextTick(() => {
+      if (address === undefined)
+        done(Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' }));
+      else if (options.all === true) done(null, [{ address, family: 4 }]);
+      else done(null, address, 4);
+    });
   };
   vi.spyOn(dns, 'lookup').mockImplementation(lookup as typeof dns.lookup);
-  const { port } = server.address;
-  const a = await Peer.start(
+  return () => lookups;
+}
+
+async function startPeer(port: number): Promise<Peer> {
+  return Peer.start(
     cleanup,
     1,
     new Map([
@@ -33,12 +39,40 @@ it('a name that leads elsewhere than before is followed with the next connection
       [2, { host: NAME, port }],
     ]),
   );
-  await until('nobody was found there twice', () => lookups >= 2);
+}
+
+it('a name that leads elsewhere than before is followed with the next connection', async () => {
+  const server = await RawServer.start(cleanup);
+  let address = '127.0.0.3';
+  const lookups = playLookups(() => address);
+  const a = await startPeer(server.address.port);
+  await until('nobody was found there twice', () => lookups() >= 2);
   expect(a.transport.isConnected(2)).toBe(false);
   address = '127.0.0.1';
   await a.connectedTo(2);
-  const before = lookups;
+  const before = lookups();
   for (const socket of server.sockets) socket.destroy();
-  await until('it is looked up again', () => lookups > before);
+  await until('it is looked up again', () => lookups() > before);
   await a.connectedTo(2);
+});
+
+it('a name that does not resolve is told once when that begins, and once when it ends', async () => {
+  const server = await RawServer.start(cleanup);
+  let address: string | undefined;
+  const lookups = playLookups(() => address);
+  const a = await startPeer(server.address.port);
+  const told = (): string[] => a.lines.filter((line) => line.includes('resolve'));
+  await until('it was looked up three times', () => lookups() >= 3);
+  expect(told()).toEqual([
+    expect.stringMatching(
+      /"code":"ENOTFOUND".*"the name node-2.quorate.test of node 2 does not resolve: check DNS/,
+    ),
+  ]);
+  address = '127.0.0.1';
+  await a.connectedTo(2);
+  const before = lookups();
+  for (const socket of server.sockets) socket.destroy();
+  await until('it is looked up again', () => lookups() > before);
+  await a.connectedTo(2);
+  expect(told()).toEqual([expect.any(String), expect.stringContaining(`the name ${NAME} resolves again`)]);
 });

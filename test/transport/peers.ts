@@ -123,6 +123,8 @@ export class Peer {
   readonly transport: TcpTransport;
   readonly frames: SeenFrame[] = [];
   readonly events: string[] = [];
+  /** Of its log. */
+  readonly lines: string[] = [];
   /** Set: turns do not end by themselves. */
   heldTurn: (() => void)[] | undefined;
   /** Frames with this text are answered with a FrameError. */
@@ -139,7 +141,7 @@ export class Peer {
       peers: listed(peers),
       gate: this.gate,
       ...(tls !== undefined && { tls }),
-      logger: pino({ level: 'silent' }),
+      logger: pino({ level: 'info' }, { write: (line: string) => void this.lines.push(line) }),
       random,
       atTurnEnd: (flush) => {
         if (this.heldTurn === undefined) setImmediate(flush);
