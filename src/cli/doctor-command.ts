@@ -9,6 +9,7 @@ import { ClusterCommandError } from './ask-node.ts';
 import { healthOf, versionOf } from './cluster-health.ts';
 import { examineConfig } from './doctor-config.ts';
 import { examineNode } from './doctor-node.ts';
+import { doorUrl } from './door-url.ts';
 import { fail, type Finding, ok, warn } from './finding.ts';
 import { survey } from './survey.ts';
 
@@ -73,9 +74,7 @@ async function machineFindings(options: DoctorCommandOptions, config: ClusterCon
     }
     const examined = await examineNode(data, config, node);
     findings.push(...examined.findings);
-    const scheme = config.tls?.doors === undefined ? 'http' : 'https';
-    const host = node.http.host.includes(':') ? `[${node.http.host}]` : node.http.host;
-    if (examined.isRunning) running ??= `${scheme}://${host}:${node.http.port}`;
+    if (examined.isRunning) running ??= doorUrl(node, config.tls);
   }
   if (ids.length === 0)
     findings.push(warn('nodes', `no database is in ${data}`, 'run this where a node runs, or give --id'));
@@ -105,7 +104,7 @@ async function clusterFindings(via: string, version: string): Promise<Finding[]>
     const { problems, notes } = healthOf(found);
     const findings = problems.map((problem) => {
       const [what = '', ...todo] = problem.split('; ');
-      return warn('cluster', what, todo.join('; ') || 'see `quorate status`');
+      return fail('cluster', what, todo.join('; ') || 'see `quorate status`');
     });
     if (problems.length === 0)
       findings.push(ok('cluster', `${found.nodes.length} nodes, nothing is wrong, as ${via} says`));
@@ -128,6 +127,6 @@ async function clusterFindings(via: string, version: string): Promise<Finding[]>
     return [...findings, ...notes.map((note) => ok('note', note))];
   } catch (error) {
     if (!(error instanceof ClusterCommandError)) throw error;
-    return [warn('cluster', error.message, 'start the node, or give another one with --via')];
+    return [fail('cluster', error.message, 'start the node, or give another one with --via')];
   }
 }

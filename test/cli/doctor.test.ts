@@ -172,14 +172,14 @@ describe('a cluster that does not run', () => {
     expect(lines).toContain(
       '      -> replace the node by one with a new id: `npx quorate nodes add --replace 1`',
     );
-    expect(lines.at(-1)).toMatch(/^1 failed, 1 to look at, \d+ in order$/);
+    expect(lines.at(-1)).toMatch(/^1 failed, \d+ to look at, \d+ in order$/);
   });
 });
 
 describe('a cluster that runs', () => {
   let cluster: InProcessCluster;
   beforeAll(async () => {
-    cluster = await InProcessCluster.create({ rules: [RULE], nodes: 1, partitions: 2 });
+    cluster = await InProcessCluster.create({ rules: [RULE], nodes: 3, partitions: 2 });
     await cluster.startAll();
   });
   afterAll(async () => cluster.stop());
@@ -199,5 +199,24 @@ describe('a cluster that runs', () => {
     expect(finding(told, 'node 1: http port')?.found).toContain('held by this node');
     expect(finding(told, 'clock rates')?.found).toContain('node 1 fit');
     expect(finding(told, 'versions')).toMatchObject({ result: 'ok' });
+  });
+
+  it('fails with a node that is down, whichever node is asked about', async () => {
+    await cluster.stopNode(3);
+    const told = await eventually('others know that it is down', async () => {
+      const now = await doctor(cluster.directory, { id: 1 });
+      return now.findings.some(({ found }) => found.includes('node 3 is down')) ? now : undefined;
+    });
+    expect(told.ok).toBe(false);
+    expect(told.findings.find(({ found }) => found.includes('node 3 is down'))).toMatchObject({
+      result: 'fail',
+      action: expect.stringContaining('start it again') as string,
+    });
+  });
+
+  it('fails if nobody answers where it is asked', async () => {
+    const told = await doctor(cluster.directory, { id: 1, via: 'http://127.0.0.1:1' });
+    expect(told.ok).toBe(false);
+    expect(finding(told, 'cluster')).toMatchObject({ result: 'fail' });
   });
 });
