@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { examine } from '../../src/cli/doctor-command.ts';
 import { lineOf } from '../../src/cli/doctor-config.ts';
+import { mountFindings } from '../../src/cli/doctor-node.ts';
 import type { Finding } from '../../src/cli/finding.ts';
 import { createCluster, nodeDirectory } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig } from '../../src/config/config.ts';
@@ -173,6 +174,22 @@ describe('a cluster that does not run', () => {
       '      -> replace the node by one with a new id: `npx quorate nodes add --replace 1`',
     );
     expect(lines.at(-1)).toMatch(/^1 failed, \d+ to look at, \d+ in order$/);
+  });
+});
+
+describe('a mount', () => {
+  const mount = { point: '/data', type: 'ext4', source: '/dev/vdb' };
+
+  it('that discards is to look at: which one it is and what to do is told', () => {
+    const [told] = mountFindings(2, { ...mount, options: ['rw', 'discard'] });
+    expect(told).toMatchObject({ check: 'node 2: mount', result: 'warn' });
+    expect(told?.found).toContain('/data (ext4 on /dev/vdb) is mounted with discard');
+    expect(told?.action).toContain('`mount -o remount,nodiscard /data`');
+  });
+
+  it('that does not is in order', () => {
+    expect(mountFindings(2, { ...mount, options: ['rw'] })).toMatchObject([{ result: 'ok' }]);
+    expect(mountFindings(2, undefined)).toEqual([]);
   });
 });
 
