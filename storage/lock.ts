@@ -2,8 +2,7 @@
  * One store per directory, across processes: our own lock, taken before LevelDB is touched. It needs no file: the
  * kernel frees it with the process, and nobody can delete it by mistake.
  */
-import { createHash } from 'node:crypto';
-import { realpath } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { StoreLockedError } from './errors.ts';
 import { isErrno } from './files.ts';
@@ -13,12 +12,14 @@ export interface DirectoryLock {
 }
 
 /**
- * The abstract Unix socket (unix(7)) that stands for a directory, whatever path leads to it. Abstract names are
- * per network namespace: between containers that share a volume only LevelDB's own lock holds.
+ * The abstract Unix socket (unix(7)) that stands for a directory: for its device and inode, whatever path leads to it. A path
+ * would not do: containers have directories of their own under one path, and may share a network. Abstract names are per
+ * network namespace: between containers that share a volume, and no network, only LevelDB's own lock holds.
  */
 export async function lockName(directory: string): Promise<string> {
-  const path = await realpath(directory);
-  return `\0quorate-store-${createHash('sha256').update(path).digest('hex')}`;
+  // Inodes may exceed what a number holds exactly.
+  const { dev, ino } = await stat(directory, { bigint: true });
+  return `\0quorate-store-${dev}-${ino}`;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Who may open a directory, and what bootstrap does to one. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, cp, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
@@ -213,6 +213,28 @@ describe('another process', () => {
     await stop(child);
     await (await openStore(directory, IDENTITY)).close();
   });
+
+  it.runIf(process.platform === 'linux')(
+    'has a lock for each directory, and one for all its paths',
+    async () => {
+      // As in containers that share a network: a directory at the path of another one.
+      const moved = `${directory}-moved`;
+      const link = `${directory}-link`;
+      await mkdir(directory, { recursive: true });
+      const lock = await lockDirectory(directory);
+      try {
+        await symlink(directory, link);
+        await expect(lockDirectory(link)).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+        await rename(directory, moved);
+        await mkdir(directory);
+        await (await lockDirectory(directory)).release();
+        await expect(lockDirectory(moved)).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+      } finally {
+        await lock.release();
+        for (const path of [moved, link]) await rm(path, { recursive: true, force: true });
+      }
+    },
+  );
 
   it.runIf(process.platform === 'linux')('that holds our lock keeps us from touching LevelDB', async () => {
     await bootstrapStore(directory, IDENTITY);
