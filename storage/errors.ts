@@ -3,6 +3,8 @@
  * Nothing here decides anything: a broken promise of the caller is an InvariantError from raft/assert.ts.
  */
 
+import { fileAdvice } from './file-errors.ts';
+
 /** The directory holds no finished database. Nothing was lost: no node ever voted with it. */
 export class StoreNotInitialisedError extends Error {
   readonly code = 'STORE_NOT_INITIALISED';
@@ -68,9 +70,10 @@ export class StoreOpenError extends Error {
   readonly code = 'STORE_OPEN_FAILED';
 
   constructor(directory: string, reason: string, options?: ErrorOptions) {
+    const advice = options?.cause instanceof Error ? fileAdvice(options.cause) : undefined;
     super(
-      `cannot open the database in ${directory}: ${reason}. Check free space, permissions and the disk, then start ` +
-        `the node again.`,
+      `cannot open the database in ${directory}: ${reason}. ` +
+        `Before you start the node again, ${advice ?? 'check free space, permissions and the disk'}.`,
       options,
     );
     this.name = 'StoreOpenError';
@@ -101,10 +104,12 @@ export class StoreFailedError extends Error {
   readonly code = 'STORE_FAILED';
 
   constructor(options: ErrorOptions & { readonly cause: unknown }) {
-    const reason = options.cause instanceof Error ? options.cause.message : String(options.cause);
+    const { cause } = options;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const advice = cause instanceof Error ? fileAdvice(cause) : undefined;
     super(
-      `a write to the database failed: ${reason}. Nothing more may be sent or answered; exit and start the process ` +
-        `again after checking the disk and its free space.`,
+      `a write to the database failed: ${reason}. Nothing more may be sent or answered: ` +
+        `${advice ?? 'check the disk and its free space'}, then start the process again.`,
       options,
     );
     this.name = 'StoreFailedError';

@@ -6,6 +6,7 @@ import { open, readFile, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { DamageFound } from './errors.ts';
+import { naming } from './file-errors.ts';
 
 /** Exists while a bootstrap has not finished: the database was never opened for use, so nothing depends on it. */
 export const BOOTSTRAPPING_FILE = 'BOOTSTRAPPING';
@@ -46,8 +47,9 @@ export function isErrno(error: unknown, code: string): boolean {
 
 /** The text of a file, or undefined if there is none. */
 export async function readTextIfAny(directory: string, name: string): Promise<string | undefined> {
+  const path = join(directory, name);
   try {
-    return await readFile(join(directory, name), 'utf8');
+    return await naming(path, () => readFile(path, 'utf8'));
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
@@ -57,13 +59,15 @@ export async function readTextIfAny(directory: string, name: string): Promise<st
 /** Replaces a file so that after a power cut it holds the old text or the new one, and syncs the directory. */
 export async function writeTextSynced(directory: string, name: string, text: string): Promise<void> {
   const temporary = join(directory, name + TEMPORARY_SUFFIX);
-  const file = await open(temporary, 'w');
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await naming(temporary, async () => {
+    const file = await open(temporary, 'w');
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  });
   await rename(temporary, join(directory, name));
   await syncDirectory(directory);
 }
@@ -80,13 +84,16 @@ export async function syncDirectory(directory: string): Promise<void> {
 
 /** Cuts a file off at `length`. A power cut leaves it as it was, or cut. */
 export async function cutSynced(directory: string, name: string, length: number): Promise<void> {
-  const file = await open(join(directory, name), 'r+');
-  try {
-    await file.truncate(length);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  const path = join(directory, name);
+  await naming(path, async () => {
+    const file = await open(path, 'r+');
+    try {
+      await file.truncate(length);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  });
 }
 
 /** Syncs the content of files that somebody else wrote. */
@@ -97,12 +104,14 @@ export async function syncFiles(directory: string, names: readonly string[]): Pr
 }
 
 async function syncPath(path: string): Promise<void> {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await naming(path, async () => {
+    const file = await open(path, 'r');
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  });
 }
 
 /** What is known to be on disk, from a file of our own: see writeFloor. */

@@ -6,6 +6,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DamageFound } from './errors.ts';
+import { naming } from './file-errors.ts';
 import { isErrno, readTextIfAny } from './files.ts';
 import { inspectLog } from './leveldb-log.ts';
 
@@ -34,7 +35,7 @@ export async function checkLevelDbFiles(directory: string, names: readonly strin
   }
   if (!names.includes(manifest))
     throw new DamageFound(`LevelDB's file ${manifest}, named by CURRENT, is missing`);
-  const { oldest, tornAt } = inspectManifest(manifest, await readFile(join(directory, manifest)));
+  const { oldest, tornAt } = inspectManifest(manifest, await readNamed(join(directory, manifest)));
   const logs = names
     .filter((name) => name.endsWith('.log') && Number.parseInt(name, 10) >= oldest)
     .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
@@ -65,7 +66,7 @@ function checkLogNames(
 
 async function checkLogs(directory: string, logs: readonly string[]): Promise<string | undefined> {
   for (const [i, name] of logs.entries()) {
-    const condition = inspectLog(await readFile(join(directory, name)));
+    const condition = inspectLog(await readNamed(join(directory, name)));
     if (condition.kind === 'intact') continue;
     const isNewest = i === logs.length - 1;
     if (condition.kind === 'torn' && isNewest) return name;
@@ -153,4 +154,8 @@ function checkInfoLine(name: string, line: string, tornLogs: readonly string[]):
   if (!DAMAGE_LINE.test(line)) return;
   if (tornLogs.some((log) => line.includes(`${log}: dropping `))) return;
   throw new DamageFound(`LevelDB reported in its file ${name}: ${line}`);
+}
+
+async function readNamed(path: string): Promise<Buffer> {
+  return naming(path, () => readFile(path));
 }

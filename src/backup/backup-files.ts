@@ -7,6 +7,7 @@ import { createReadStream } from 'node:fs';
 import { chmod, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BackupSnapshot } from '../api/backup.ts';
+import { naming } from '../../storage/file-errors.ts';
 import { syncDirectory, writeTextSynced } from '../../storage/files.ts';
 import { BackupError } from './backup-error.ts';
 import { chunksIn, framed } from './chunk-stream.ts';
@@ -58,12 +59,12 @@ export async function writeGroup(
       const bytes = framed(chunk);
       reader.add(chunk);
       digest.update(bytes);
-      await file.writeFile(bytes);
+      await naming(part, () => file.writeFile(bytes));
       seen.chunks += 1;
       seen.bytes += chunk.byteLength;
       seen.fileBytes += bytes.byteLength;
     }
-    await file.sync();
+    await naming(part, () => file.sync());
   } finally {
     await file.close();
   }

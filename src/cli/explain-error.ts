@@ -4,6 +4,7 @@ import { BackupError } from '../backup/backup-error.ts';
 import { ConfigError } from '../config/config.ts';
 import { ClusterCommandError } from './ask-node.ts';
 import { ForeignStoreError } from '../../storage/errors.ts';
+import { fileAdvice } from '../../storage/file-errors.ts';
 
 /** What was to be checked was read, and is wrong: not the command, but what it found. */
 export const EXIT_MISTAKES = 1;
@@ -65,7 +66,13 @@ export function explain(error: unknown): Explanation {
     return { message: error.message, exitCode: error.exitCode ?? EXIT_FATAL };
   if (error instanceof AlreadyRunningError) return { message: error.message, exitCode: EXIT_UNAVAILABLE };
   if (!(error instanceof Error)) return { message: String(error), exitCode: EXIT_FATAL };
-  return explainListen(error) ?? { message: error.message, exitCode: EXIT_FATAL };
+  return explainListen(error) ?? { message: explainFile(error), exitCode: EXIT_FATAL };
+}
+
+/** The errors of files name them. */
+function explainFile(error: Error): string {
+  const advice = 'path' in error ? fileAdvice(error) : undefined;
+  return advice === undefined ? error.message : `${error.message}: ${advice}`;
 }
 
 /** Node names the address and the port in the errors of `listen`, and in no others. */

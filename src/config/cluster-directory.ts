@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bootstrapStore } from '../../storage/bootstrap-store.ts';
+import { naming } from '../../storage/file-errors.ts';
 import { type DirectoryLock, lockDirectory } from '../../storage/lock.ts';
 import { drawIncarnation, factsOf } from './cluster-facts.ts';
 import { type ClusterConfig, ConfigError, NODES_MAX, TIMING_DEFAULTS, validateConfig } from './config.ts';
@@ -36,7 +37,7 @@ export async function readCluster(directory: string): Promise<ClusterConfig | un
   const path = join(directory, CLUSTER_FILE);
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    text = await naming(path, () => readFile(path, 'utf8'));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
@@ -67,7 +68,9 @@ export async function writeCluster(directory: string, config: ClusterConfig): Pr
 }
 
 async function replaceFile(temporary: string, path: string, config: ClusterConfig): Promise<void> {
-  await writeFile(temporary, `${JSON.stringify(config, null, 2)}\n`, { flush: true });
+  await naming(temporary, () =>
+    writeFile(temporary, `${JSON.stringify(config, null, 2)}\n`, { flush: true }),
+  );
   await rename(temporary, path);
 }
 

@@ -6,6 +6,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeId } from '../../raft/types.ts';
+import { naming } from '../../storage/file-errors.ts';
 import type { MetaState } from '../meta/cluster-state.ts';
 import { hasAdmin } from '../meta/token-table.ts';
 
@@ -107,7 +108,8 @@ export class MemberCache {
     while (this.#isDirty) {
       this.#isDirty = false;
       try {
-        await writeFile(`${path}.new`, `${JSON.stringify(this.#known)}\n`, { flush: true });
+        const text = `${JSON.stringify(this.#known)}\n`;
+        await naming(`${path}.new`, () => writeFile(`${path}.new`, text, { flush: true }));
         await rename(`${path}.new`, path);
       } catch (error) {
         this.#failed(error);

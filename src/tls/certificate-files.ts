@@ -5,6 +5,7 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { naming } from '../../storage/file-errors.ts';
 import { ConfigError } from '../config/config.ts';
 import { AUTHORITY_NAME } from './node-name.ts';
 import type { Issued } from './issue.ts';
@@ -39,7 +40,7 @@ export async function storeAuthority(directory: string, { cert, key }: Issued): 
   const files = authorityFiles(directory);
   await makeFolder(directory);
   try {
-    await writeFile(files.key, key, { mode: OWNER_ONLY, flag: 'wx', flush: true });
+    await naming(files.key, () => writeFile(files.key, key, { mode: OWNER_ONLY, flag: 'wx', flush: true }));
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'EEXIST') throw error;
     throw new ConfigError(
@@ -96,6 +97,6 @@ async function readOne(path: string): Promise<string> {
 /** Whoever reads it meanwhile reads the old one or the new one. */
 async function replaceFile(path: string, text: string, mode: number): Promise<void> {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.new`;
-  await writeFile(temporary, text, { mode, flag: 'wx', flush: true });
+  await naming(temporary, () => writeFile(temporary, text, { mode, flag: 'wx', flush: true }));
   await rename(temporary, path);
 }
