@@ -19,6 +19,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stampFile = join(root, 'node_modules', '.quorate-setup');
 /** npm writes it when all is there. */
 const installedFile = join(root, 'node_modules', '.package-lock.json');
+const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 const dashboardStampFile = join(root, 'dist', '.dashboard');
 const lockDir = join(root, '.setup-lock');
 /** What the dashboard is made of: its own folder, and what it imports. */
@@ -40,6 +41,8 @@ function wantedStamp() {
 }
 
 function isInstalled() {
+  // Whoever ran `npm ci --omit=dev` has no compiler.
+  if (!existsSync(compiler)) return false;
   if (existsSync(stampFile)) return readFileSync(stampFile, 'utf8') === wantedStamp();
   return existsSync(installedFile) && holdsAll(packagesOf(installedFile));
 }
@@ -150,14 +153,15 @@ function main() {
   try {
     if (!isInstalled()) {
       console.error('quorate: installing dependencies (npm ci)');
-      run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+      // With NODE_ENV=production npm would leave the compiler out.
+      run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
     }
     writeFileSync(stampFile, wantedStamp());
     linkCommand();
     if (build) {
       // With nothing to go on from it takes long, and neither compiler says anything.
       if (!existsSync(join(root, 'dist'))) console.error('quorate: compiling');
-      run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', root]);
+      run(process.execPath, [compiler, '-p', root]);
       removeStaleOutput(join(root, 'dist'));
       maybeBuildDashboard();
     }
