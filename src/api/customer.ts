@@ -9,6 +9,9 @@ import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from './request.ts';
 import { LIMIT_MAX } from './rule.ts';
 
 /**
+ * Once one is answered no request that comes after is granted what it forbids. What it allows may still be denied by a leader that was
+ * deposed and does not know it: for two election timeouts at most.
+ *
  * - `read`: by the log, so that whoever is told has seen all changes that were answered before
  * - `put`: tier and overrides become these; without `isBlocked` that stays as it is
  * - `delete`: all of it, a block as well

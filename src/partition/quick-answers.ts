@@ -15,7 +15,10 @@ export function lookAnswer(machine: LimiterStateMachine, request: LookRequest, n
   return standing === undefined ? unknownRule(request.ruleId ?? '') : { kind: 'standing', standing };
 }
 
-/** The denial by a limit of a request whose limits the applied rules have found; undefined: it must be asked. */
+/**
+ * The denial by a limit of a request whose limits the applied rules have found; undefined: it must be asked. A leader that was deposed gives
+ * it, too, until it steps down: with resets, refunds and raised limits of its successor's still to come, for at most two election timeouts.
+ */
 export function quickDenialOf(
   machine: LimiterStateMachine,
   request: AllowRequest,
