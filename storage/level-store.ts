@@ -66,6 +66,11 @@ export class LevelStore implements LogStore {
     return stored.map((group) => group.group).sort((a, b) => a - b);
   }
 
+  /** As the last write leaves it; 0 if the group was never written. */
+  termOf(id: GroupId): number {
+    return this.byId.get(id)?.state.hardState.term ?? 0;
+  }
+
   /** Number of the last batch written, or in flight. */
   get lastBatch(): number {
     return this.batch;

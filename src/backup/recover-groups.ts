@@ -7,24 +7,47 @@
  * (src/limiter/state/lost-history.ts). The snapshot makes this node the only voter, in a term far above any that the others
  * can have reached: should one of them come back after all, it follows, or stops if it knows of more. Until it has heard
  * that, two of them could still grant by themselves: which is why this has to be asked for in so many words.
+ *
+ * All groups or none: each is computed, written as a staged snapshot, which nobody sees, and read back; one batch then puts all of
+ * them in effect. A failure or a crash before that batch changes nothing, and the next attempt starts over.
  */
+import { LimiterAssertionError } from '../limiter/assert.ts';
+import { CommandDecodeError, decodeCommand, encodeHistoryLost } from '../limiter/log/command.ts';
 import { InvalidSnapshotError } from '../limiter/state/snapshot-bytes.ts';
-import { decodeCommand, encodeHistoryLost } from '../limiter/log/command.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';
-import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from '../meta/meta-form.ts';
+import { decodeMetaCommand, decodeMetaRecord, encodeMeta, MetaDecodeError } from '../meta/meta-form.ts';
 import { applyMetaCommand } from '../meta/meta-state.ts';
 import type { MetaRecord } from '../meta/cluster-state.ts';
-import { type Hash32, loadHash32 } from '../partition/hash.ts';
-import type { LogStore } from '../../raft/driver/store.ts';
+import { loadHash32 } from '../partition/hash.ts';
+import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import { decodeConfig } from '../../raft/membership.ts';
 import type { Entry, LogPosition, NodeId, StoredGroup } from '../../raft/types.ts';
 import { BackupError } from './backup-error.ts';
-import { stageSnapshot, written } from './stage-snapshot.ts';
+import { contentsReader, metaHash } from './group-contents.ts';
+import { recordIntent, settleRecord } from './recovered-record.ts';
+import { piecesOf, stageSnapshot, written } from './stage-snapshot.ts';
 
 /** No election that the others can still have held comes near. */
 const TERMS_AHEAD = 1_000_000;
-const PIECE_BYTES = 32 << 10;
+
+/** The database of the survivor. */
+export interface SurvivingStore extends LogStore {
+  /** All that were ever written. */
+  groups(): readonly number[];
+  termOf(group: number): number;
+}
+
+export interface RecoveryInit {
+  readonly store: SurvivingStore;
+  /** Of the node: the record of recoveries is there. */
+  readonly directory: string;
+  readonly node: NodeId;
+  readonly founders: readonly NodeId[];
+  readonly groups: readonly number[] | 'all';
+  /** By the wall clock, for people. */
+  readonly at: string;
+}
 
 export interface RecoveredGroup {
   readonly group: number;
@@ -36,36 +59,74 @@ export interface RecoveredGroup {
   readonly term: number;
 }
 
-/** @throws BackupError if this node holds no such group */
-export async function recoverGroup(
-  store: LogStore,
-  init: { readonly group: number; readonly node: NodeId; readonly founders: readonly NodeId[] },
-): Promise<RecoveredGroup> {
-  const { group, node, founders } = init;
-  const stored = await store.load(group);
-  if (stored === undefined || stored.removed)
-    throw new BackupError('foreign', `node ${node} holds no replica of group ${group}`);
+/**
+ * Resolves when all of them are recovered, and the record says so. If it throws, none is, unless the very last write failed: then
+ * the next call, or the next start of the node, finds out and completes the record.
+ *
+ * @throws BackupError if this node holds no such group, or something in one of them cannot be read; and what the disk throws
+ */
+export async function recoverGroups(init: RecoveryInit): Promise<readonly RecoveredGroup[]> {
+  const { store, directory, at } = init;
+  const termOf = (group: number): number => store.termOf(group);
+  await settleRecord(directory, termOf);
+  const held = await heldOf(init);
+  const recovered: RecoveredGroup[] = [];
+  const writes: GroupWrite[] = [];
+  for (const [group, stored] of held) {
+    const prepared = await prepare(init, group, stored);
+    recovered.push(prepared.recovered);
+    writes.push(prepared.write);
+  }
+  await recordIntent(
+    directory,
+    recovered.map(({ group, index, term }) => ({ group, index, term, at })),
+  );
+  await written(store, ...writes);
+  await settleRecord(directory, termOf);
+  return recovered;
+}
+
+/** What the node holds of the groups that were named. Of all, those that moved away are none. */
+async function heldOf({ store, node, groups }: RecoveryInit): Promise<Map<number, StoredGroup>> {
+  const held = new Map<number, StoredGroup>();
+  for (const group of groups === 'all' ? store.groups() : groups) {
+    const stored = await store.load(group);
+    if (stored !== undefined && !stored.removed) held.set(group, stored);
+    else if (groups !== 'all')
+      throw new BackupError('foreign', `node ${node} holds no replica of group ${group}`);
+  }
+  if (held.size === 0) throw new BackupError('foreign', `node ${node} holds no group`);
+  return held;
+}
+
+interface PreparedGroup {
+  readonly recovered: RecoveredGroup;
+  /** Puts what was staged in effect. */
+  readonly write: GroupWrite;
+}
+
+async function prepare(
+  { store, node, founders }: RecoveryInit,
+  group: number,
+  stored: StoredGroup,
+): Promise<PreparedGroup> {
   const { votersBefore, epoch } = configIn(stored, founders);
   const last = stored.entries.at(-1) ?? stored.base;
-  const position: LogPosition = {
-    index: last.index + 1,
-    term: Math.max(stored.hardState.term, last.term) + TERMS_AHEAD,
-    timeMillis: last.timeMillis,
-  };
-  const before = await chunksOf(store, group, stored);
-  const chunks =
-    group === META_GROUP
-      ? metaAfter(before, stored.entries, await loadHash32())
-      : partitionAfter(before, stored.entries, position);
-  const { index, term } = position;
+  const index = last.index + 1;
+  const term = Math.max(stored.hardState.term, last.term) + TERMS_AHEAD;
+  const position: LogPosition = { index, term, timeMillis: last.timeMillis };
+  const { chunks, hash } = await stateAfter(store, group, stored, position);
   const staged = await stageSnapshot(store, { group, index }, chunks);
-  await written(store, {
+  const found = await hashOf(store, group, index, staged.chunkCount);
+  if (found !== hash)
+    throw new BackupError('damaged', `group ${group} was written as ${hash}, and reads as ${found}`);
+  const write: GroupWrite = {
     group,
     entries: [],
     install: { ...position, voters: [node], ...staged, ...(epoch > 0 && { epoch }) },
     hardState: { term, vote: 0, commit: index },
-  });
-  return { group, votersBefore, lastIndex: last.index, index, term };
+  };
+  return { recovered: { group, votersBefore, lastIndex: last.index, index, term }, write };
 }
 
 /** By the last configuration in the log, whether it was committed or not. */
@@ -75,46 +136,97 @@ function configIn(
 ): { readonly votersBefore: readonly NodeId[]; readonly epoch: number } {
   const configs = entries.filter(({ kind }) => kind === 'config').map(({ data }) => decodeConfig(data));
   const { voters: votersBefore, epoch = 0 } = configs.at(-1) ?? snapshot ?? { voters: founders };
-  return { votersBefore, epoch };
+  return { votersBefore: [...votersBefore].sort((a, b) => a - b), epoch };
 }
 
-async function chunksOf(store: LogStore, group: number, { snapshot }: StoredGroup): Promise<Uint8Array[]> {
-  const chunks: Uint8Array[] = [];
-  for (let chunk = 0; chunk < (snapshot?.chunkCount ?? 0); chunk += 1) {
-    const data = await store.readSnapshotChunk(group, snapshot?.index ?? 0, chunk);
-    if (data === undefined) throw new InvalidSnapshotError(`chunk ${chunk} of group ${group} is missing`);
-    chunks.push(data);
-  }
-  return chunks;
+/** What the group begins with, and the hash of that as `contentsReader` tells it. */
+interface RecoveredState {
+  readonly chunks: Iterable<Uint8Array>;
+  readonly hash: string;
 }
 
-function partitionAfter(
-  before: readonly Uint8Array[],
-  entries: readonly Entry[],
+const UNREADABLE = [CommandDecodeError, InvalidSnapshotError, LimiterAssertionError, MetaDecodeError];
+
+/** @throws BackupError if the disk holds what no replica can apply */
+async function stateAfter(
+  store: LogStore,
+  group: number,
+  stored: StoredGroup,
   position: LogPosition,
-): Uint8Array[] {
+): Promise<RecoveredState> {
+  try {
+    return group === META_GROUP
+      ? await metaAfter(store, stored)
+      : await partitionAfter(store, group, stored, position);
+  } catch (error) {
+    if (UNREADABLE.some((kind) => error instanceof kind))
+      throw new BackupError('damaged', `group ${group} cannot be recovered: ${(error as Error).message}`);
+    throw error;
+  }
+}
+
+async function partitionAfter(
+  store: LogStore,
+  group: number,
+  stored: StoredGroup,
+  position: LogPosition,
+): Promise<RecoveredState> {
   const machine = new LimiterStateMachine();
-  if (before.length > 0) {
+  if (stored.snapshot !== undefined) {
+    const { index, chunkCount } = stored.snapshot;
     const restore = machine.restore();
-    for (const chunk of before) restore.add(chunk);
+    for await (const chunk of chunksOf(store, group, index, chunkCount)) restore.add(chunk);
     restore.complete();
     restore.install();
   }
-  for (const entry of entries) if (entry.kind === 'command') machine.apply(decodeCommand(entry.data), entry);
+  for (const entry of commandsAfterSnapshot(stored)) machine.apply(decodeCommand(entry.data), entry);
   machine.apply(decodeCommand(encodeHistoryLost()), position);
   const snapshot = machine.snapshot();
-  const chunks: Uint8Array[] = [];
-  for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) chunks.push(chunk);
-  return chunks;
+  const chunks = (function* () {
+    for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) yield chunk;
+  })();
+  return { chunks, hash: machine.hash() };
 }
 
-function metaAfter(before: readonly Uint8Array[], entries: readonly Entry[], hash: Hash32): Uint8Array[] {
-  let record: MetaRecord | undefined = before.length === 0 ? undefined : decodeMetaRecord(before);
-  for (const entry of entries)
-    if (entry.kind === 'command')
-      ({ record } = applyMetaCommand(record, decodeMetaCommand(entry.data), hash));
-  const bytes = encodeMeta(record ?? null);
-  const chunks: Uint8Array[] = [];
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) chunks.push(bytes.slice(at, at + PIECE_BYTES));
-  return chunks;
+async function metaAfter(store: LogStore, stored: StoredGroup): Promise<RecoveredState> {
+  const hash32 = await loadHash32();
+  let record: MetaRecord | undefined;
+  if (stored.snapshot !== undefined) {
+    const { index, chunkCount } = stored.snapshot;
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of chunksOf(store, META_GROUP, index, chunkCount)) chunks.push(chunk);
+    record = decodeMetaRecord(chunks);
+  }
+  for (const { data } of commandsAfterSnapshot(stored))
+    ({ record } = applyMetaCommand(record, decodeMetaCommand(data), hash32));
+  if (record === undefined)
+    throw new BackupError('damaged', 'group 0 holds no cluster here: nothing goes on');
+  return { chunks: piecesOf(encodeMeta(record)), hash: metaHash(record) };
+}
+
+/** A node keeps entries behind its snapshot for followers that lag: the snapshot holds what they did. */
+function commandsAfterSnapshot({ snapshot, entries }: StoredGroup): readonly Entry[] {
+  const through = snapshot?.index ?? 0;
+  return entries.filter(({ kind, index }) => kind === 'command' && index > through);
+}
+
+async function* chunksOf(
+  store: LogStore,
+  group: number,
+  index: number,
+  chunkCount: number,
+): AsyncGenerator<Uint8Array> {
+  for (let chunk = 0; chunk < chunkCount; chunk += 1) {
+    const data = await store.readSnapshotChunk(group, index, chunk);
+    if (data === undefined)
+      throw new BackupError('damaged', `chunk ${chunk} of snapshot ${index} of group ${group} is missing`);
+    yield data;
+  }
+}
+
+/** What a replica will find in the snapshot that was staged. */
+async function hashOf(store: LogStore, group: number, index: number, chunkCount: number): Promise<string> {
+  const reader = contentsReader(group);
+  for await (const chunk of chunksOf(store, group, index, chunkCount)) reader.add(chunk);
+  return reader.complete().stateHash;
 }

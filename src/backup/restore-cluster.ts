@@ -27,7 +27,7 @@ import { BackupError } from './backup-error.ts';
 import { checkedContents, readGroup } from './backup-files.ts';
 import { contentsReader, metaHash } from './group-contents.ts';
 import { type BackedUpGroup, type Manifest, readManifest } from './manifest.ts';
-import { stageSnapshot, written } from './stage-snapshot.ts';
+import { piecesOf, stageSnapshot, written } from './stage-snapshot.ts';
 
 export interface CheckedBackup {
   readonly directory: string;
@@ -160,16 +160,10 @@ function restoredRecord(
   return { ...record, state };
 }
 
-const PIECE_BYTES = 32 << 10;
-
-async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.slice(at, at + PIECE_BYTES);
-}
-
 interface Filling {
   readonly entry: BackedUpGroup;
   readonly voters: readonly NodeId[];
-  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
   readonly isComplete: boolean;
 }
 

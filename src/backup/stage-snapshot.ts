@@ -34,9 +34,16 @@ export async function stageSnapshot(
   return staged;
 }
 
-/** Resolves when it is on disk. */
-export function written(store: LogStore, write: GroupWrite): Promise<void> {
+const PIECE_BYTES = 32 << 10;
+
+/** What is one value, such as the record of group 0, as chunks. */
+export function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.slice(at, at + PIECE_BYTES);
+}
+
+/** Resolves when they are on disk, in one batch. */
+export function written(store: LogStore, ...writes: readonly GroupWrite[]): Promise<void> {
   return new Promise((resolve, reject) => {
-    store.write([write], (error) => (error === undefined ? resolve() : reject(error)));
+    store.write(writes, (error) => (error === undefined ? resolve() : reject(error)));
   });
 }

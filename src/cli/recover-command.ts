@@ -1,10 +1,10 @@
 /** `quorate recover`: makes one survivor the only voter of groups that lost their quorum, offline, once it was said what that costs. */
 import { isClusterReport } from '../api/cluster-report.ts';
-import { recordRecovery } from '../backup/recovered-record.ts';
-import { type RecoveredGroup, recoverGroup } from '../backup/recover-groups.ts';
+import { type RecoveredGroup, recoverGroups } from '../backup/recover-groups.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
+import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
 
@@ -33,19 +33,20 @@ export async function recover(
   if (options.iAcceptOverGrants !== true) throw new ConfigError('recover', COST);
   const config = await readCluster(data);
   if (config === undefined) throw new ConfigError(data, 'holds no cluster.json');
-  const groups = group === undefined ? Array.from({ length: config.partitions + 1 }, (_, i) => i) : [group];
-  if (via !== undefined) await refuseIfLed(via, groups);
+  if (via !== undefined) await refuseIfLed(via, group);
   const directory = nodeDirectory(data, id);
   const founders = config.founders.map((founder) => founder.id);
   const store = await openStore(directory, { nodeId: id, facts: factsOf(config) });
-  const recovered: RecoveredGroup[] = [];
+  let recovered: readonly RecoveredGroup[];
   try {
-    const held = store.groups();
-    for (const each of groups) {
-      if (group === undefined && !held.includes(each)) continue;
-      await recordRecovery(directory, each, new Date().toISOString());
-      recovered.push(await recoverGroup(store, { group: each, node: id, founders }));
-    }
+    recovered = await recoverGroups({
+      store,
+      directory,
+      node: id,
+      founders,
+      groups: group === undefined ? 'all' : [group],
+      at: new Date().toISOString(),
+    });
   } finally {
     await store.close();
   }
@@ -61,7 +62,7 @@ export async function recover(
 }
 
 /** Whoever has a leader has a quorum. Who does not say may well know of one. */
-async function refuseIfLed(via: string, groups: readonly number[]): Promise<void> {
+async function refuseIfLed(via: string, group: number | undefined): Promise<void> {
   const { status, body } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
   if (status !== 200 || !isClusterReport(body))
     throw new ClusterCommandError(
@@ -70,7 +71,7 @@ async function refuseIfLed(via: string, groups: readonly number[]): Promise<void
       status === 0 ? 'unreachable' : 'refused',
     );
   const led = body.partitions.find(
-    (partition) => partition.leader !== 0 && groups.includes(partition.id + 1),
+    ({ id, leader }) => leader !== NO_NODE && (group === undefined || group === id + 1),
   );
   if (led !== undefined)
     throw new ClusterCommandError(

@@ -1,7 +1,6 @@
 /** `quorate node`: what it takes, and a node from its start to its end. */
 import { type Command, Option } from 'commander';
-import { type Logger, pino } from 'pino';
-import { recoveriesOf } from '../backup/recovered-record.ts';
+import { pino } from 'pino';
 import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
@@ -35,14 +34,6 @@ async function safeguardsOf({ data, id }: RunOptions, config: ClusterConfig): Pr
   return { tls: config.tls, hasTokens: isNew || hasTokens(config, known) };
 }
 
-async function warnOfRecoveries({ data, id }: RunOptions, logger: Logger): Promise<void> {
-  for (const recovered of await recoveriesOf(nodeDirectory(data, id)))
-    logger.warn(
-      { recovered },
-      'a group was recovered here without its quorum: what the lost nodes had is lost',
-    );
-}
-
 async function configured({ data, id }: RunOptions): Promise<{ config: ClusterConfig; self: NodeAddress }> {
   const config = await readCluster(data);
   if (config === undefined) {
@@ -72,7 +63,6 @@ export async function runNode(options: RunOptions): Promise<void> {
       logger,
     }));
   if (tls !== undefined) process.on('SIGHUP', tls.reload);
-  await warnOfRecoveries(options, logger);
   let node: QuorateNode | undefined;
   let isStopping = false;
   const stop = (reason: string): void => {

@@ -5,9 +5,11 @@
 import { performance } from 'node:perf_hooks';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { RolledBackError } from '../../raft/errors.ts';
+import type { LevelStore } from '../../storage/level-store.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
 import type { NodeAddress } from '../api/node-address.ts';
+import { settleRecord } from '../backup/recovered-record.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { Admission } from '../meta/admission.ts';
@@ -63,6 +65,15 @@ const SYSTEM_CLOCKS: Clocks = {
   wallMillis: () => Date.now(),
 };
 
+/** Whatever was recovered here without its quorum is said at every start. */
+async function warnOfRecoveries({ dataDirectory, logger }: NodeInit, store: LevelStore): Promise<void> {
+  for (const recovered of await settleRecord(dataDirectory, (group) => store.termOf(group)))
+    logger.warn(
+      { recovered },
+      'a group was recovered here without its quorum: what the lost nodes had is lost',
+    );
+}
+
 /** @throws what `openStore` throws if the directory must not be used */
 export async function openParts(init: NodeInit): Promise<NodeParts> {
   const { config, nodeId, dataDirectory, logger, tls, clocks = SYSTEM_CLOCKS } = init;
@@ -73,6 +84,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     throw new ConfigError('tls', 'is set, and the node was started without its certificates');
   const at = init.listen === undefined ? self : listeningAt(self, init.listen);
   const opened = await openStore(dataDirectory, { nodeId, facts: factsOf(config) });
+  await warnOfRecoveries(init, opened);
   const admission = newAdmission(init, self, opened.identity);
   const { shedder, turn } = newShedding(logger, clocks);
   const transport = newTransport(init, { at, admission, turn });

@@ -4,6 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { takeBackup } from '../../src/backup/take-backup.ts';
+import { clusterSource } from '../../src/cli/cluster-source.ts';
 import { recover } from '../../src/cli/recover-command.ts';
 import { nodeDirectory } from '../../src/config/cluster-directory.ts';
 import { reportFrom } from '../../cluster/processes.ts';
@@ -23,6 +25,9 @@ describe('quorate recover', () => {
     cluster = await InProcessCluster.create({ rules: [rule], partitions: 2 });
     // As `quorate init` leaves it: the test's own ports are in it.
     await cluster.startAll();
+    // A backup leaves a snapshot on the leaders' disks, behind which the log stays.
+    const source = clusterSource(`http://127.0.0.1:${cluster.config.nodes[0]?.http.port}`, undefined);
+    await takeBackup({ directory: join(cluster.directory, 'backup'), source, print: () => undefined });
   });
   afterAll(async () => {
     await cluster.stop();
