@@ -13,7 +13,7 @@ import { BackupError } from './backup-error.ts';
 
 export interface GroupContents {
   readonly stateHash: string;
-  /** Those in force; undefined in group 0 while the files of the nodes say them. */
+  /** Those in force; undefined in a partition that nobody has told any yet. */
   readonly rules: RuleTable | undefined;
   /** Of group 0. */
   readonly record?: MetaRecord;

@@ -3,14 +3,14 @@
  * until the last step, so cut off at any point it can be repeated, and starts over.
  *
  * Group time goes on from the backup's: what passed since then is not credited, which errs towards denial. Each store begins
- * with the snapshot as it was written, byte for byte, so that its state has the hash that the backup tells; and unless nothing
- * can be missing from it, one entry follows, of a term that nobody led, on every replica alike: history was lost
- * (src/limiter/state/lost-history.ts). All founders hold it as committed, so no leader can begin without it.
+ * with the snapshot as it was written, byte for byte, so that its state has the hash that the backup tells. Entries follow, of a term
+ * that nobody led, on every replica alike: the rules of the backup, where the partition had older ones; and unless nothing can be
+ * missing, that history was lost (src/limiter/state/lost-history.ts). All founders hold them as committed, so no leader can begin without.
  */
 import { createCluster } from '../config/cluster-directory.ts';
 import { factsOf } from '../config/cluster-facts.ts';
 import { type ClusterConfig, ConfigError, validateConfig } from '../config/config.ts';
-import { encodeHistoryLost } from '../limiter/log/command.ts';
+import { encodeHistoryLost, encodeRules } from '../limiter/log/command.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import { META_GROUP, metaMembers, unlabelled } from '../meta/cluster-placement.ts';
 import { encodeMeta } from '../meta/meta-form.ts';
@@ -25,14 +25,17 @@ import type { Entry, NodeId } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { BackupError } from './backup-error.ts';
 import { checkedContents, readGroup } from './backup-files.ts';
-import { contentsReader, metaHash } from './group-contents.ts';
+import { contentsReader, type GroupContents, metaHash } from './group-contents.ts';
 import { type BackedUpGroup, type Manifest, readManifest } from './manifest.ts';
 import { piecesOf, stageSnapshot, written } from './stage-snapshot.ts';
 
 export interface CheckedBackup {
   readonly directory: string;
   readonly manifest: Manifest;
+  /** By which all groups of the new cluster decide. */
   readonly rules: RuleTable;
+  /** By group: of the rules in its snapshot. Older ones are where a change was on its way. */
+  readonly versions: ReadonlyMap<number, number>;
   readonly record: MetaRecord;
 }
 
@@ -44,21 +47,22 @@ export async function checkBackup(directory: string): Promise<CheckedBackup> {
       'foreign',
       `its cluster maps users to partitions by '${manifest.hash}', not '${KEY_HASH}'`,
     );
-  let record: MetaRecord | undefined;
-  let rules: RuleTable | undefined;
-  for (const entry of manifest.groups) {
-    const contents = await checkedContents(directory, entry);
-    if (entry.group === META_GROUP) ({ record } = contents);
-    else rules ??= contents.rules;
-    const version = contents.rules?.version ?? (entry.group === META_GROUP ? manifest.rulesVersion : 0);
-    if (version !== manifest.rulesVersion)
+  const contents = new Map<number, GroupContents>();
+  for (const entry of manifest.groups) contents.set(entry.group, await checkedContents(directory, entry));
+  const { record } = contents.get(META_GROUP) ?? {};
+  if (record === undefined) throw new BackupError('damaged', `${directory} holds no rules`);
+  const { rules } = record.state;
+  const versions = new Map<number, number>();
+  for (const { group, file } of manifest.groups) {
+    const version = contents.get(group)?.rules?.version ?? 0;
+    versions.set(group, version);
+    if (version > rules.version || rules.version !== manifest.rulesVersion)
       throw new BackupError(
         'damaged',
-        `${entry.file} is by version ${version} of the rules, not ${manifest.rulesVersion}`,
+        `${file} is by version ${version} of the rules; those of the backup are ${rules.version}, and ${manifest.rulesVersion} by its manifest`,
       );
   }
-  if (record !== undefined && rules !== undefined) return { directory, manifest, rules, record };
-  throw new BackupError('damaged', `${directory} holds no rules`);
+  return { directory, manifest, rules, versions, record };
 }
 
 export interface RestoreInit {
@@ -104,7 +108,9 @@ export async function restoreCluster(init: RestoreInit): Promise<Restored> {
         if (!voters.includes(nodeId)) continue;
         const chunks =
           entry.group === META_GROUP ? piecesOf(encodeMeta(record)) : readGroup(backup.directory, entry);
-        await fillGroup(store, { entry, voters, chunks, isComplete: init.isComplete });
+        const isBehind = backup.versions.get(entry.group) !== backup.rules.version;
+        const laterRules = isBehind ? backup.rules : undefined;
+        await fillGroup(store, { entry, voters, chunks, laterRules, isComplete: init.isComplete });
         if (!restored.has(entry.group)) restored.set(entry.group, await hashIn(store, entry));
       }
     } finally {
@@ -164,28 +170,30 @@ interface Filling {
   readonly entry: BackedUpGroup;
   readonly voters: readonly NodeId[];
   readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  /** In force from the first decision on; undefined: those of the snapshot are. */
+  readonly laterRules: RuleTable | undefined;
   readonly isComplete: boolean;
 }
 
 /** Writes the snapshot of one group, chunk by chunk, and then all that makes it the beginning of the group, in one write. */
 export async function fillGroup(store: LogStore, filling: Filling): Promise<void> {
-  const { entry, voters, chunks, isComplete } = filling;
+  const { entry, voters, chunks, laterRules, isComplete } = filling;
   const { group, index, term, timeMillis } = entry;
   const staged = await stageSnapshot(store, entry, chunks);
-  const lost: Entry = {
-    index: index + 1,
-    term: term + 1,
-    timeMillis,
-    kind: 'command',
-    data: encodeHistoryLost(),
-  };
   // Group 0 grants nothing.
-  const entries = isComplete || group === META_GROUP ? [] : [lost];
+  const isSaturated = !isComplete && group !== META_GROUP;
+  const commands = [
+    ...(laterRules === undefined ? [] : [encodeRules(laterRules)]),
+    ...(isSaturated ? [encodeHistoryLost()] : []),
+  ];
+  const entries = commands.map((data, i): Entry => {
+    return { index: index + 1 + i, term: term + 1, timeMillis, kind: 'command', data };
+  });
   await written(store, {
     group,
     install: { index, term, timeMillis, voters, ...staged },
     entries,
-    hardState: { term: term + entries.length, vote: 0, commit: index + entries.length },
+    hardState: { term: entries.at(-1)?.term ?? term, vote: 0, commit: index + entries.length },
   });
 }
 

@@ -39,7 +39,6 @@ export class NodeEndedError extends Error {
 const EXIT_OF_BACKUP: Readonly<Record<BackupError['what'], number>> = {
   damaged: EXIT_MISTAKES,
   foreign: EXIT_USAGE,
-  unsettled: EXIT_TEMPORARY,
   unreachable: EXIT_UNAVAILABLE,
 };
 

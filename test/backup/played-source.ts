@@ -29,7 +29,7 @@ export class PlayedSource implements BackupSource {
     const nodes = [1, 2, 3].map((id) => ({ id, incarnation: `${id}`.repeat(32) }));
     const create = {
       type: 'create',
-      rules: FIRST_RULES,
+      rules: partitions[0]?.machine.ruleTable ?? FIRST_RULES,
       nodes,
       replicas: 3,
       partitions: partitionCount,

@@ -128,7 +128,7 @@ async function restored(old: Harness, isComplete: boolean): Promise<Harness> {
   const stream = (async function* () {
     yield* chunks;
   })();
-  await fillGroup(store, { entry, voters: [1, 2, 3], chunks: stream, isComplete });
+  await fillGroup(store, { entry, voters: [1, 2, 3], chunks: stream, laterRules: undefined, isComplete });
   const stored = await store.load(GROUP);
   const harness = new Harness();
   const restore = harness.machine.restore();
