@@ -20,7 +20,7 @@ export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' 
   readonly descriptors: ReadonlyMap<string, string>;
   /**
    * To be decided by this rule alone, 1 to `RULE_ID_BYTES_MAX` bytes: the id of one that is `named`, or one that the request states
-   * itself, such as `100/60000ms`, which counts by `user`. Absent: by all rules that match.
+   * itself, such as `100/60000ms` or `30/60000ms+15`, which counts by `user`. Absent: by all rules that match.
    */
   readonly rule?: string | undefined;
 }

@@ -82,7 +82,7 @@ function hasRoom({ customers, name, size, table }: LimiterState, record: Custome
 /** What buckets of the key were granted before, they were granted under another limit. */
 function followOwn({ keyTables, name, applied }: LimiterState): void {
   for (const keys of keyTables) {
-    const slot = keys.keys.find(name);
+    const slot = keys.find(name);
     if (slot !== NONE) keys.followOwn(slot, applied.index);
   }
 }

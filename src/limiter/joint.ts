@@ -45,7 +45,6 @@ export class JointJudgement {
     const standings: LimitStanding[] = [];
     let bytes = 0;
     let hasRoom = true;
-    const unkept = new Set<string>();
     this.#heirs.length = 0;
     for (const [i, limit] of limitsOf(request).entries()) {
       const asked = ofLimit(question, limit);
@@ -64,13 +63,11 @@ export class JointJudgement {
       standings.push(standingOf(denial));
       hasRoom &&= state.hasRoomFor(judgement, question.hasRequestId, room, bytes);
       bytes += state.bytesFor(judgement, question.hasRequestId);
-      if (!keys.isKept) unkept.add(keys.rule.id);
     }
     if (denials.length > 0) {
       this.#answer = jointDenial(denials, standings);
       return (this.outcome = 'denied');
     }
-    hasRoom &&= unkept.size === 0 || state.hasRoomForStated(unkept.size);
     if (!hasRoom) return this.#refuse('at_capacity', state, question, place);
     return (this.outcome = 'fits');
   }

@@ -138,7 +138,7 @@ export class Judgement implements Demand {
    */
   judgeKey(name: TextBytes, keys: KeyTable, question: Question, now: number, isJudged = false): void {
     const rule = this.#record === undefined ? keys.rule : ruleFor(this.#record, keys.rule);
-    this.judgeLimit(keys, keys.keys.find(name), question, now, rule);
+    this.judgeLimit(keys, keys.find(name), question, now, rule);
     const isNew = !isJudged && keys.isNewTo(this.slot);
     if (keys.retired.length > 0 || isNew) this.#countOthers(keys, name, isNew, now);
   }

@@ -4,7 +4,7 @@
 
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
-import { parseStatedRule } from '../api/stated-rule.ts';
+import { isStatedId } from '../api/stated-rule.ts';
 import {
   GRANULARITY_MILLIS_MAX,
   LIMIT_MAX,
@@ -144,8 +144,9 @@ export function validateRule(value: unknown, path: string): Rule {
     const bound = `absent: the fields of a rule are ${RULE_FIELDS.join(', ')}`;
     throw new InvalidRuleError(`${path}.${unknown}`, bound, (value as Record<string, unknown>)[unknown]);
   }
-  if (parseStatedRule(rule.id) === undefined) return rule;
-  const bound = 'of another form than LIMIT/MILLISms, by which requests state rules themselves';
+  if (!isStatedId(rule.id)) return rule;
+  const bound =
+    'of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, by which requests state rules themselves';
   throw new InvalidRuleError(`${path}.id`, bound, rule.id);
 }
 

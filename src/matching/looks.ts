@@ -1,7 +1,7 @@
 /** How a key stands: under all rules that count by such keys, or under one. It finds which those are; partitions say how it stands. */
 import type { Invalid } from '../api/answer.ts';
 import type { LookQuestion, LookRequest } from '../api/look.ts';
-import { parseStatedRule } from '../api/stated-rule.ts';
+import { isStatedId } from '../api/stated-rule.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { STARTING } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
@@ -24,7 +24,7 @@ export class Looks {
     const { book: bookOf, ask } = this.#init;
     const book = bookOf();
     if (book === 'starting') return done(STARTING, 0);
-    const isStated = rule !== undefined && parseStatedRule(rule) !== undefined;
+    const isStated = rule !== undefined && isStatedId(rule);
     const ids = isStated ? [rule] : book.limitIdsOf(key, rule);
     if (ids === undefined) return done(noSuchRule(rule ?? '', key), 0);
     const [only, ...others] = ids;

@@ -1,7 +1,7 @@
 /** The rules of one version, made ready to find the limits that a request is under. It asks nobody, and decides nothing. */
 import type { Invalid, Unavailable } from '../api/answer.ts';
 import { type Question, USER } from '../api/question.ts';
-import { parseStatedRule } from '../api/stated-rule.ts';
+import { isStatedId } from '../api/stated-rule.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX, USER_ID_BYTES_MAX } from '../api/request.ts';
 import { CUSTOMER } from './customer-cache.ts';
@@ -87,7 +87,7 @@ export class RuleBook {
 
   #statedRule(id: string): RuleDefinition | undefined {
     const known = this.#stated.get(id);
-    if (known !== undefined || parseStatedRule(id) === undefined) return known;
+    if (known !== undefined || !isStatedId(id)) return known;
     if (this.#stated.size >= STATED_MAX) this.#stated.clear();
     const definition = statedDefinition(id);
     this.#stated.set(id, definition);

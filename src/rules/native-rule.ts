@@ -1,6 +1,6 @@
 /** One rule of the list `rules` in rules.yaml. What several rules are to each other is not looked at here. */
 import { LIMIT_MAX, RULE_CLOCKS, WINDOW_MILLIS_MAX } from '../api/rule.ts';
-import { parseStatedRule } from '../api/stated-rule.ts';
+import { isStatedId } from '../api/stated-rule.ts';
 import { Fields, mapOf, type TextAt, textOf } from './fields.ts';
 import { type Findings, type Offset, quoted } from './mistakes.ts';
 import { compareText, readConditions, readCost, readKey } from './native-scope.ts';
@@ -82,7 +82,7 @@ export function readNativeRule(tree: Tree, findings: Findings): Located | undefi
 }
 
 export function checkId({ text, at }: TextAt, findings: Findings): void {
-  if (parseStatedRule(text) === undefined) return;
+  if (!isStatedId(text)) return;
   findings.mistake(
     at,
     `${quoted(text)} is what a request calls a rule that it states itself; choose another id`,

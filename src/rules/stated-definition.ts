@@ -1,11 +1,14 @@
 /** A rule that a request states itself, as a rule like any other. */
-import { parseStatedRule } from '../api/stated-rule.ts';
+import { parseStatedRule, parseStatedThrottle } from '../api/stated-rule.ts';
 import type { RuleDefinition } from './rule-definition.ts';
 import { LIKE_ITS_RULE } from './window-id.ts';
 
-/** @param id as `statedRuleId` makes it */
+/** @param id as `statedRuleId` or `statedThrottleId` makes it */
 export function statedDefinition(id: string): RuleDefinition {
-  const window = parseStatedRule(id);
+  const throttle = parseStatedThrottle(id);
+  const window = throttle
+    ? { limit: throttle.count, windowMillis: throttle.periodMillis }
+    : parseStatedRule(id);
   return {
     id,
     name: '',
@@ -13,7 +16,8 @@ export function statedDefinition(id: string): RuleDefinition {
     group: id,
     priority: 0,
     windows: window === undefined ? [] : [{ ...window, name: LIKE_ITS_RULE }],
-    meter: 'slidingLog',
+    meter: throttle === undefined ? 'slidingLog' : 'tokenBucket',
+    ...(throttle !== undefined && { burst: throttle.maxBurst + 1 }),
     cost: { otherwise: 1, endpoints: [] },
     clock: 'cluster',
     failMode: 'closed',

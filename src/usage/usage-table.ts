@@ -3,7 +3,7 @@
  * for each of so many rules, each of `USAGE_MINUTES_MAX` minutes. It reads no clock, and is told of every answer in
  * constant time, without allocating once a rule has its row.
  */
-import { parseStatedRule } from '../api/stated-rule.ts';
+import { isStatedId } from '../api/stated-rule.ts';
 import {
   OTHER_RULES,
   STATED_RULES,
@@ -169,7 +169,7 @@ export class UsageTable {
     const row = this.#rowOf.get(ruleId);
     if (row !== undefined) return row;
     // Callers may name what they like: only a rule in force gets a row.
-    const isRule = this.#names.has(ruleId) || parseStatedRule(ruleId) !== undefined;
+    const isRule = this.#names.has(ruleId) || isStatedId(ruleId);
     return isRule ? this.#rowFor(ruleId) : this.#other;
   }
 
@@ -177,7 +177,7 @@ export class UsageTable {
   #rowFor(ruleId: string): Row {
     if (ruleId === OTHER_RULES) return this.#other;
     if (ruleId === STATED_RULES) return this.#stated;
-    if (!this.#names.has(ruleId) && parseStatedRule(ruleId) !== undefined) {
+    if (!this.#names.has(ruleId) && isStatedId(ruleId)) {
       if (this.#statedSeen.size >= STATED_SEEN_MAX) this.#statedSeen = new Map();
       this.#statedSeen.set(ruleId, this.#stated);
       return this.#stated;

@@ -5,7 +5,7 @@ import { statedRuleId } from '../../src/api/stated-rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
-import { STATED_RULES_MAX } from '../../src/limiter/stated-rules.ts';
+import { STATED_WINDOWS_PER_KEY_MAX } from '../../src/limiter/stated-rules.ts';
 import { entryOf, Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 /** Two in a second, three in a minute, and five in a second for everybody behind an address. */
@@ -156,15 +156,15 @@ describe('a request under several limits', () => {
 
   it('states no more rules than there is room for, and one rule as often as it likes', () => {
     const limiter = harness();
-    for (let i = 2; i < STATED_RULES_MAX; i += 1)
-      limiter.one({ userId: 'ada', ruleId: statedRuleId(i, 60_000) });
     const [one, other] = [statedRuleId(300, 60_000), statedRuleId(400, 60_000)];
-    limiter.one({ userId: 'ada', ruleId: statedRuleId(1, 60_000) });
-    expect(limiter.machine.quickDenial(underRules(one, other), limiter.nowMillis)?.refusal).toBe(
+    limiter.one({ userId: 'user0', ruleId: one });
+    for (let i = 1; i < STATED_WINDOWS_PER_KEY_MAX; i += 1)
+      limiter.one({ userId: 'user0', ruleId: statedRuleId(i, 60_000) });
+    expect(limiter.machine.quickDenial(underRules(other, one), limiter.nowMillis)?.refusal).toBe(
       'at_capacity',
     );
-    expect(limiter.one(underRules(one, other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
-    expect(limiter.one(underRules(one, one))).toMatchObject({ allowed: true });
+    expect(limiter.one(underRules(other, one))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+    expect(limiter.one(underRules(one, other))).toMatchObject({ allowed: true });
     expect(limiter.one(underRules(other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
   });
 

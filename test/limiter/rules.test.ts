@@ -61,7 +61,7 @@ describe('a rule table', () => {
 describe('the id of a rule in a table', () => {
   it('is none by which requests state rules themselves', () => {
     expect(() => ruleWith({ id: '10/1000ms' })).toThrow(
-      "rules[0].id must be of another form than LIMIT/MILLISms, by which requests state rules themselves, but is '10/1000ms'",
+      "rules[0].id must be of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, by which requests state rules themselves, but is '10/1000ms'",
     );
     expect(ruleWith({ id: '10/1000' })?.id).toBe('10/1000');
   });

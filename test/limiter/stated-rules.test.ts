@@ -3,7 +3,7 @@ import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import { parseStatedRule, statedRuleId } from '../../src/api/stated-rule.ts';
 import { InvalidRuleError } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import { STATED_RULES_MAX } from '../../src/limiter/stated-rules.ts';
+import { STATED_WINDOWS_PER_KEY_MAX } from '../../src/limiter/stated-rules.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 const RULE = statedRuleId(2, 1_000);
@@ -147,14 +147,69 @@ describe('a rule that a request states', () => {
     expect(machine.quickDenial({ userId: 'bob', ruleId: RULE }, harness.nowMillis)).toBeUndefined();
   });
 
-  it(`has no room beside ${STATED_RULES_MAX} others, until one of them is forgotten`, () => {
+  it(`has no room beside ${STATED_WINDOWS_PER_KEY_MAX} others of its key, until one of them is forgotten`, () => {
     const harness = harnessWith({ id: 'sweeper', limit: 1_000_000, windowMillis: 10 });
     const asked = (i: number, userId = 'ada') => harness.one({ userId, ruleId: statedRuleId(1, 1_000 + i) });
-    for (let i = 0; i < STATED_RULES_MAX; i += 1) expect(asked(i).allowed).toBe(true);
-    expect(asked(STATED_RULES_MAX)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
-    expect(asked(7, 'bob').allowed).toBe(true);
+    for (let i = 0; i < STATED_WINDOWS_PER_KEY_MAX; i += 1) expect(asked(i).allowed).toBe(true);
+    expect(asked(STATED_WINDOWS_PER_KEY_MAX)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+    // It was told before as well, and left no trace.
+    expect(asked(7)).toMatchObject({ allowed: false, remaining: 0 });
+    expect(asked(STATED_WINDOWS_PER_KEY_MAX, 'bob').allowed).toBe(true);
     harness.nowMillis += 10_000;
     harness.machine.apply({ type: 'sweep' }, harness.next());
-    expect(asked(STATED_RULES_MAX).allowed).toBe(true);
+    expect(asked(STATED_WINDOWS_PER_KEY_MAX).allowed).toBe(true);
+  });
+
+  it('has room whatever others state: 2,000 rules of one caller shut out nobody', () => {
+    const harness = harnessWith({});
+    for (let i = 0; i < 2_000; i += 1) {
+      const ruleId = statedRuleId(1, WINDOW_MILLIS_MAX - i);
+      expect(harness.one({ userId: `eve-${i >> 5}`, ruleId }).allowed).toBe(true);
+    }
+    expect([1, 2, 3].map(() => ask(harness, 'ada').allowed)).toEqual([true, true, false]);
+  });
+
+  it('is forgotten by its own window, however long others of its key are', () => {
+    const harness = harnessWith({});
+    const [short, long] = [statedRuleId(1, 1_000), statedRuleId(1, 60_000)];
+    for (const ruleId of [long, short]) expect(ask(harness, 'ada', ruleId).allowed).toBe(true);
+    const keys = () =>
+      [...harness.machine.inspect()].flatMap((item) => (item.kind === 'key' ? [item.ruleId] : []));
+    for (const [millis, left] of [
+      [1_000, [long, short]],
+      [1, [long]],
+      [58_999, [long]],
+      [1, []],
+    ] as const) {
+      harness.nowMillis += millis;
+      for (const _ of [1, 2]) harness.machine.apply({ type: 'sweep' }, harness.next());
+      expect(keys()).toEqual(left);
+    }
+  });
+
+  it('is forgotten by a reset of its key with all others of that, and no other key is', () => {
+    const harness = harnessWith({});
+    const ids = [1_000, 2_000, 3_000].map((windowMillis) => statedRuleId(1, windowMillis));
+    // A key may have the form of another one with the id of a rule behind it.
+    const others = ['bob', `ada\n${ids[0]}`, 'ad', 'adaa'];
+    for (const userId of ['ada', ...others])
+      for (const ruleId of ids) expect(ask(harness, userId, ruleId).allowed).toBe(true);
+    harness.say('ada', { type: 'reset' });
+    for (const ruleId of ids) {
+      for (const userId of others) expect(ask(harness, userId, ruleId).allowed).toBe(false);
+      expect([1, 2].map(() => ask(harness, 'ada', ruleId).allowed)).toEqual([true, false]);
+    }
+  });
+
+  it('has a budget for every key of up to 1,024 bytes', () => {
+    const harness = harnessWith({});
+    const begin = 'k'.repeat(1_023);
+    for (const userId of [`${begin}a`, `${begin}b`]) {
+      expect([1, 2, 3].map(() => ask(harness, userId).allowed)).toEqual([true, true, false]);
+      expect([1, 2, 3, 4].map(() => harness.allows(userId))).toEqual([true, true, true, false]);
+    }
+    const machine = new LimiterStateMachine();
+    restoreInto(machine, snapshotOf(harness.machine));
+    expect(machine.hash()).toBe(harness.machine.hash());
   });
 });

@@ -1,15 +1,17 @@
-/** `CL.THROTTLE` asks by the limit it states, exactly, and answers in whole seconds as redis-cell does. */
+/** `CL.THROTTLE` asks by the numbers it states, and answers with the five integers of redis-cell, in whole seconds. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
-import { parseStatedRule } from '../../src/api/stated-rule.ts';
+import { parseStatedThrottle, statedThrottleId } from '../../src/api/stated-rule.ts';
 import { decisionOf, standingOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
+import { Harness, tableOf } from '../limiter/harness.ts';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
 
 let played: PlayedDoor;
 let client: RespClient;
+const ruleId = statedThrottleId({ maxBurst: 15, count: 30, periodMillis: 60_000 });
 
 beforeAll(async () => {
   played = await PlayedDoor.listening();
@@ -29,51 +31,69 @@ async function throttle(...args: readonly (string | number)[]): Promise<unknown>
 
 describe('CL.THROTTLE', () => {
   it.each([
-    [[15, 30, 60], '16/32000ms', 1],
-    [[0, 1, 1, 1], '1/1000ms', 1],
-    [[14, 30, 60, 7], '15/30000ms', 7],
-    // 1000 * 2 / 7 = 285.7: rounded up, as a shorter window would exceed the rate.
-    [[1, 7, 1], '2/286ms', 1],
-    [[0, 1_000_000, 1], '1/1ms', 1],
-    [[999_999, 1_000_000, 60], '1000000/60000ms', 1],
+    [[15, 30, 60], '30/60000ms+15', 1],
+    [[0, 1, 1, 1], '1/1000ms+0', 1],
+    [[14, 30, 60, 7], '30/60000ms+14', 7],
+    [[1, 7, 1], '7/1000ms+1', 1],
+    [[0, 1_000_000, 1], '1000000/1000ms+0', 1],
+    [[999_999, 1_000_000, 60], '1000000/60000ms+999999', 1],
+    // More than a million: as many of them as a million take, 333.3 ms rounded up.
+    [[0, 3_000_000, 1], '1000000/334ms+0', 1],
+    // More than 31 days: as many as those have room for.
+    [[1, 10, 10_000_000], '2/2000000000ms+1', 1],
     // Beyond what a number holds exactly on the way.
-    [[999_999, 9_007_199_254_740_991, 9_007_199_254_740_991], '1000000/1000000000ms', 1],
+    [[999_999, 9_007_199_254_740_991, 9_007_199_254_740_991], '1000000/1000000000ms+999999', 1],
   ])('asks %j by the rule %s', async (args, rule, cost) => {
     await throttle(...args);
     expect(played.asked).toEqual([questionOf({ userId: 'ada', rule, cost })]);
   });
 
-  it('asks for the shortest window that does not exceed the rate', async () => {
+  it('asks for a rate that is never above the one that is asked for, and hardly below', async () => {
     const args = [
       fc.nat(LIMIT_MAX - 1),
-      fc.integer({ min: 1, max: 100_000 }),
-      fc.integer({ min: 1, max: 86_400 }),
+      fc.integer({ min: 1, max: 3_000_000 }),
+      fc.integer({ min: 1, max: 8_640_000 }),
     ] as const;
     await fc.assert(
       fc.asyncProperty(...args, async (burst, count, periodSeconds) => {
         played.asked.length = 0;
-        const numerator = BigInt(burst + 1) * BigInt(periodSeconds) * 1000n;
+        const isTooLong = (burst + 1) * periodSeconds * 1_000 > WINDOW_MILLIS_MAX * count;
         await throttle(burst, count, periodSeconds);
-        const windowMillis = (numerator + BigInt(count) - 1n) / BigInt(count);
-        const isTooLong = windowMillis > BigInt(WINDOW_MILLIS_MAX);
-        const rules = played.asked.map(({ rule = '' }) => parseStatedRule(rule));
-        expect(rules).toEqual(isTooLong ? [] : [{ limit: burst + 1, windowMillis: Number(windowMillis) }]);
+        const rules = played.asked.map(({ rule = '' }) => parseStatedThrottle(rule));
+        expect(rules).toHaveLength(isTooLong ? 0 : 1);
+        for (const rule of rules) {
+          expect(rule?.maxBurst).toBe(burst);
+          const asked = rule!.count * periodSeconds * 1_000;
+          const stated = rule!.periodMillis * count;
+          expect(stated).toBeGreaterThanOrEqual(asked);
+          expect(stated - asked).toBeLessThan(count);
+        }
       }),
     );
   });
 
   it('answers a grant without a time to wait', async () => {
-    const decision = decisionOf({ limit: 16, remaining: 15, retryAfterMillis: 7, resetMillis: 2_001 });
+    const decision = decisionOf({
+      ruleId,
+      limit: 30,
+      remaining: 15,
+      retryAfterMillis: 7,
+      resetMillis: 2_003,
+    });
     played.answer = { kind: 'decision', decision };
     expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 3]);
-    played.answer = { kind: 'decision', decision: { ...decision, resetMillis: 2_000 } };
-    expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 2]);
+    // What the cluster's clocks add is left out.
+    for (const resetMillis of [2_000, 2_001]) {
+      played.answer = { kind: 'decision', decision: { ...decision, resetMillis } };
+      expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 2]);
+    }
   });
 
   it('answers a denial with the time to wait, unless that would never help', async () => {
     const decision = decisionOf({
+      ruleId,
       allowed: false,
-      limit: 16,
+      limit: 30,
       remaining: 3,
       retryAfterMillis: 1,
       resetMillis: 0,
@@ -85,16 +105,45 @@ describe('CL.THROTTLE', () => {
   it('only looks for nothing, and for more than can ever be granted', async () => {
     played.looks.length = 0;
     const before = { ...played.door.counts.answers };
-    const standing = standingOf({ limit: 16, remaining: 3, retryAfterMillis: 0, resetMillis: 2_001 });
+    const standing = standingOf({ ruleId, limit: 30, remaining: 3, retryAfterMillis: 0, resetMillis: 2_003 });
     const decided = { term: 1, index: 1, timeMillis: 1 };
     played.standing = { kind: 'standing', standing: { limits: [standing], decided, rulesVersion: 7 } };
     expect(await throttle(15, 30, 60, 0)).toEqual([0, 16, 3, -1, 3]);
     expect(await throttle(15, 30, 60, 17)).toEqual([1, 16, 3, -1, 3]);
     expect(await throttle(15, 30, 60, 9_007_199_254_740_991)).toEqual([1, 16, 3, -1, 3]);
-    const look = { key: 'user=ada', rule: '16/32000ms' };
+    const look = { key: 'user=ada', rule: ruleId };
     expect([played.looks, played.asked]).toEqual([[look, look, look], []]);
     // Nobody asked for a grant.
     expect(played.door.counts.answers).toEqual(before);
+  });
+
+  it('is limited as redis-cell when it looks and other numbers let more be owed than these do', async () => {
+    const decided = { term: 1, index: 1, timeMillis: 1 };
+    const answers: unknown[] = [];
+    for (const resetMillis of [32_020, 32_021, 40_000]) {
+      const standing = standingOf({ ruleId, limit: 30, remaining: 0, retryAfterMillis: 1, resetMillis });
+      played.standing = { kind: 'standing', standing: { limits: [standing], decided, rulesVersion: 7 } };
+      answers.push(await throttle(15, 30, 60, 0));
+    }
+    expect(answers).toEqual([
+      [0, 16, 0, -1, 32],
+      [1, 16, 0, 1, 33],
+      [1, 16, 0, 8, 40],
+    ]);
+  });
+
+  it('tells the documented steps of redis-cell, as the limiter takes them', async () => {
+    const machine = new Harness();
+    machine.rules(tableOf(1, [{}], { clockDriftPpm: 500 }));
+    const steps: unknown[] = [];
+    for (let i = 0; i < 17; i += 1) {
+      played.answer = { kind: 'decision', decision: machine.one({ userId: 'ada', ruleId }) };
+      steps.push(await throttle(15, 30, 60));
+    }
+    expect(steps).toEqual([
+      ...Array.from({ length: 16 }, (_, i) => [0, 16, 15 - i, -1, 2 * (i + 1)]),
+      [1, 16, 0, 2, 32],
+    ]);
   });
 
   it('answers looks in the order of the commands', async () => {

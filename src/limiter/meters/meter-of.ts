@@ -5,6 +5,8 @@
 
 import { capacityOf, type Rule } from '../../api/rule.ts';
 import type { StateSize } from '../state/state-size.ts';
+import { isThrottle } from '../stated-rules.ts';
+import { ArrivalTimes } from './arrival-times.ts';
 import { Buckets, DRAIN_MILLIS_MAX } from './buckets.ts';
 import { FixedWindows } from './fixed-windows.ts';
 import { GranularLogs } from './granular-logs.ts';
@@ -14,12 +16,20 @@ import { SlidingCounters } from './sliding-counters.ts';
 import { SlidingLogs } from './sliding-logs.ts';
 
 /** In written forms the place of a kind in here is its number. */
-export const METER_KINDS = ['log', 'granular log', 'counter', 'fixed window', 'bucket'] as const;
+export const METER_KINDS = [
+  'log',
+  'granular log',
+  'counter',
+  'fixed window',
+  'bucket',
+  'arrival time',
+] as const;
 
 /** Rules of one kind can be kept by one meter: their grants count under each of them. */
 export type MeterKind = (typeof METER_KINDS)[number];
 
-export function meterKindOf({ meter, granularityMillis }: Rule): MeterKind {
+export function meterKindOf(rule: Rule): MeterKind {
+  const { meter, granularityMillis } = rule;
   switch (meter) {
     case undefined:
     case 'slidingLog':
@@ -29,6 +39,7 @@ export function meterKindOf({ meter, granularityMillis }: Rule): MeterKind {
     case 'fixedWindow':
       return 'fixed window';
     case 'tokenBucket':
+      return isThrottle(rule) ? 'arrival time' : 'bucket';
     case 'leakyBucket':
       return 'bucket';
     default: {
@@ -51,6 +62,8 @@ export function meterOf(rule: Rule, size: StateSize): Meter {
       return new FixedWindows();
     case 'bucket':
       return new Buckets();
+    case 'arrival time':
+      return new ArrivalTimes();
     default: {
       const never: never = kind;
       return never;
@@ -73,13 +86,18 @@ export function reachMillisOf(rule: Rule, windowMillis: number): number {
       return windowMillis + (rule.granularityMillis ?? 0);
     case 'counter':
       return 2 * windowMillis;
-    case 'bucket': {
-      const drainMillis = ceilDiv(capacityOf(rule) * windowMillis, Math.max(1, rule.limit));
-      return Math.min(DRAIN_MILLIS_MAX, Math.max(windowMillis, drainMillis));
-    }
+    case 'bucket':
+      return Math.max(windowMillis, drainMillisOf(rule, windowMillis));
+    case 'arrival time':
+      return Math.max(windowMillis, drainMillisOf(rule, windowMillis + 1));
     default: {
       const never: never = kind;
       return never;
     }
   }
+}
+
+/** How long all that fits at once takes to flow out. */
+function drainMillisOf(rule: Rule, windowMillis: number): number {
+  return Math.min(DRAIN_MILLIS_MAX, ceilDiv(capacityOf(rule) * windowMillis, Math.max(1, rule.limit)));
 }

@@ -12,7 +12,6 @@ import type { KeyTable } from './key-table.ts';
 import type { LimiterState } from './limiter-state.ts';
 import { GrantView } from './remembered-grant.ts';
 import { idBehind, NONE } from './rows.ts';
-import type { TextBytes } from './text-bytes.ts';
 
 export type StateItem =
   | {
@@ -87,22 +86,21 @@ export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
       ruledIndex: keys.ruledIndex,
       sinceMillis: keys.sinceMillis,
     };
-    yield* keysOf(keys, state.name);
+    yield* keysOf(keys, state);
   }
   yield* requestsOf(state);
   yield* recordsOf(state);
 }
 
-function* keysOf({ rule, keys, meter }: KeyTable, name: TextBytes): Generator<StateItem, void> {
-  const view = { bytes: new Uint8Array(0), nameFrom: 0, nameBytes: 0 };
+function* keysOf(table: KeyTable, { name, stated }: LimiterState): Generator<StateItem, void> {
+  const { keys, meter } = table;
   for (let slot = 0; slot < keys.size; slot += 1) {
-    keys.readName(slot, view);
-    const userId = textOf(view.bytes, view.nameFrom, view.nameBytes);
+    const { userId, ruleId } = stated.keyAt(table, slot);
     name.set(userId);
-    const found = keys.find(name);
+    const found = (stated.keysFor(ruleId) ?? table).find(name);
     const runs = found === NONE ? [] : meter.inspect(found);
     const madeMillis = keys.madeMillisAt(slot);
-    yield { kind: 'key', ruleId: rule.id, userId, madeMillis, runs };
+    yield { kind: 'key', ruleId, userId, madeMillis, runs };
   }
 }
 

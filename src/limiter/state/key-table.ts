@@ -82,8 +82,12 @@ export class KeyTable {
   siblings: readonly Sibling[] = [];
   /** The first millisecond of group time after its window last came into force, whatever meters it had since. */
   sinceMillis = 0;
-  /** It is part of the state. The keys of a stated rule are not before its first grant. */
+  /** It is part of the state. The keys of stated rules are not before the first grant. */
   isKept = false;
+  /** Of a stated rule: the table that has its keys, together with those of others. */
+  readonly shared: KeyTable | undefined;
+  /** The names of keys there have the id of the rule behind them: to put them together. */
+  readonly #names: TextBytes | undefined;
   /** The id of its rule states the rule. */
   readonly isStated: boolean;
   /** True once a grant was stamped with a caller's timestamp. */
@@ -105,6 +109,8 @@ export class KeyTable {
     readonly size: StateSize;
     readonly retired?: readonly KeyTable[] | undefined;
     readonly lost?: LostHistory;
+    readonly shared?: KeyTable | undefined;
+    readonly names?: TextBytes | undefined;
   }) {
     this.rule = init.rule;
     this.meterKind = meterKindOf(init.rule);
@@ -115,8 +121,10 @@ export class KeyTable {
     this.capacity = capacityOf(init.rule);
     this.#reachMillis = reachMillisOf(init.rule, init.effectiveWindowMillis);
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
-    this.keys = new Keys(init.size);
-    this.meter = meterOf(init.rule, init.size);
+    this.shared = init.shared;
+    this.#names = init.names;
+    this.keys = init.shared?.keys ?? new Keys(init.size);
+    this.meter = init.shared?.meter ?? meterOf(init.rule, init.size);
   }
 
   get size(): number {
@@ -169,12 +177,29 @@ export class KeyTable {
     return Math.max(forgottenMillis, this.#lost.throughMillis(demand, now, reachMillis, isFar));
   }
 
+  /** The slot of the key of this name, or `NONE`. */
+  find(name: TextBytes): number {
+    return this.keys.find(this.#stored(name));
+  }
+
+  /** The bytes that the name of a key takes. */
+  nameBytes(name: TextBytes): number {
+    return this.#stored(name).length;
+  }
+
+  /** As the name is stored: see `stated-tables.ts`. */
+  #stored(name: TextBytes): TextBytes {
+    if (this.#names === undefined) return name;
+    this.#names.setBehind(name, `\n${this.rule.id}`);
+    return this.#names;
+  }
+
   /** Records a grant made at `groupMillis`, in entry `index`, to the key of this name, and returns its slot. */
   grant(granted: Granted, name: TextBytes, groupMillis: number, index = 0): number {
     const { t, newestMillis, isEvent } = granted;
     const isNew = granted.slot === NONE;
-    const slot = isNew ? this.add(name, groupMillis, index) : granted.slot;
-    this.watcher?.beforeChange(slot);
+    const slot = isNew ? this.add(this.#stored(name), groupMillis, index) : granted.slot;
+    this.#watcher?.beforeChange(slot);
     const leavesFarEpoch = !isNew && newestMillis < this.#nearEpochMillis && t >= this.#nearEpochMillis;
     this.meter.grant(slot, granted);
     const madeMillis = leavesFarEpoch ? groupMillis + this.#farHorizonMillis : groupMillis;
@@ -198,7 +223,7 @@ export class KeyTable {
   ): void {
     if (decidedIndex <= this.ruledIndex && this.meterKind !== 'log') return;
     if (decidedIndex < this.keys.sinceIndexAt(slot)) return;
-    this.watcher?.beforeChange(slot);
+    this.#watcher?.beforeChange(slot);
     this.meter.refund(
       slot,
       decidedMillis,
@@ -212,8 +237,8 @@ export class KeyTable {
     return Math.max(FAR_EPOCH_HORIZON_MILLIS, this.#reachMillis);
   }
 
-  #idleAtMillis(slot: number, rule = this.rule): number {
-    return this.meter.idleAtMillis(slot, this.effectiveWindowMillis, rule);
+  get #watcher(): SlotWatcher | undefined {
+    return (this.shared ?? this).watcher;
   }
 
   /** Nothing was granted here to the key in `slot` (or `NONE`) since the window came into force, and other windows may know of it. */
@@ -243,27 +268,36 @@ export class KeyTable {
    * then takes the slot.
    *
    * @param rule as it is for this key: what flows out of a bucket depends on its limit
+   * @param windowMillis its window, in group time
    */
-  evictIfIdle(slot: number, groupMillis: number, rule = this.rule): boolean {
+  evictIfIdle(
+    slot: number,
+    groupMillis: number,
+    rule = this.rule,
+    windowMillis = this.effectiveWindowMillis,
+  ): boolean {
     const madeMillis = this.keys.madeMillisAt(slot);
-    const isOwn = rule !== this.rule;
-    const reachMillis = isOwn ? reachMillisOf(rule, this.effectiveWindowMillis) : this.#reachMillis;
+    const isOwn = rule !== this.rule || windowMillis !== this.effectiveWindowMillis;
+    const reachMillis = isOwn ? reachMillisOf(rule, windowMillis) : this.#reachMillis;
     // Most often this is enough, and nothing of the meter is looked at.
     if (madeMillis + reachMillis > groupMillis) return false;
     if (this.meter.newestMillis(slot) < this.#nearEpochMillis) {
       if (madeMillis + Math.max(FAR_EPOCH_HORIZON_MILLIS, reachMillis) > groupMillis) return false;
     } else {
-      const idleMillis = Math.max(this.#idleAtMillis(slot, rule), madeMillis + reachMillis);
+      const idleMillis = Math.max(
+        this.meter.idleAtMillis(slot, windowMillis, rule),
+        madeMillis + reachMillis,
+      );
       if (idleMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
     }
-    this.forget(slot, rule);
+    this.forget(slot, rule, windowMillis);
     return true;
   }
 
   /** Forgets the key in `slot`, of which nothing counts any more. The last key of the order takes the slot. */
-  forget(slot: number, rule = this.rule): void {
+  forget(slot: number, rule = this.rule, windowMillis = this.effectiveWindowMillis): void {
     if (this.meter.newestMillis(slot) >= this.#nearEpochMillis) {
-      const goneMillis = this.#idleAtMillis(slot, rule);
+      const goneMillis = this.meter.idleAtMillis(slot, windowMillis, rule);
       this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);
     }
     this.reset(slot);
@@ -279,15 +313,8 @@ export class KeyTable {
 
   /** From entry `index` on the key in `slot` has another limit. Of what a bucket was granted before, no refund can tell any more. */
   followOwn(slot: number, index: number): void {
-    if (this.meterKind !== 'bucket') return;
-    this.watcher?.beforeChange(slot);
+    if (this.meterKind !== 'bucket' && this.meterKind !== 'arrival time') return;
+    this.#watcher?.beforeChange(slot);
     this.keys.setSinceIndex(slot, index);
   }
-}
-
-/** How many of them are of rules that requests stated; those of rules that were removed are no callers' to choose. */
-export function statedCount(tables: readonly KeyTable[]): number {
-  let count = 0;
-  for (const { isStated } of tables) if (isStated) count += 1;
-  return count;
 }

@@ -56,6 +56,11 @@ export class Keys {
     return NONE;
   }
 
+  /** The slots of all keys that were added under this hash. Nothing may be added or removed meanwhile. */
+  *withHash(hash: number): Generator<number, void> {
+    for (let slot = this.#index.first(hash); slot !== NONE; slot = this.#index.after(slot, hash)) yield slot;
+  }
+
   /** Adds a key of a name that is not there, in the next slot. */
   add(name: TextBytes, madeMillis: number, sinceIndex = 0): number {
     const slot = this.#rows.append();

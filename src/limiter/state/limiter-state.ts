@@ -10,18 +10,18 @@ import type { BatchCursor } from '../log/batch.ts';
 import type { MeterKind } from '../meters/meter-of.ts';
 import type { Demand } from '../meters/meter.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
-import { STATED_RULES_MAX, statedRule } from '../stated-rules.ts';
 import { CustomerTable, ruleFor } from './customer-table.ts';
 import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
 import { type Inherited, linkSiblings } from './inheritance.ts';
 import { broughtBy, bytesToInherit, inherit } from './inherited-runs.ts';
-import { KeyTable, statedCount } from './key-table.ts';
+import { KeyTable } from './key-table.ts';
 import { LostHistory } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
 import { RequestKey } from './request-key.ts';
 import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
+import { StatedTables } from './stated-tables.ts';
 import { tablesUnder } from './rule-change.ts';
 import { TextBytes } from './text-bytes.ts';
 
@@ -51,7 +51,7 @@ export class LimiterState {
    */
   droppedThroughMillis = 0;
   table: RuleTable | undefined;
-  /** One per rule id that is in the table or still has something recorded, in sweep order. */
+  /** One per rule id that is in the table or still has something recorded, and those that stated rules share, in sweep order. */
   keyTables: KeyTable[] = [];
   /** Where the sweep goes on: a place in `keyTables`, and a slot in that table (may be its size). */
   sweepTable = 0;
@@ -66,6 +66,7 @@ export class LimiterState {
   readonly lost = new LostHistory();
   readonly memory = new RequestMemory(this.size, this.lost);
   readonly customers: CustomerTable;
+  readonly stated: StatedTables;
   /** Of `keyTables` those that are active, by rule id, and those that are not. */
   readonly #tableOf = new Map<string, KeyTable>();
   readonly #retiredOf = new Map<string, KeyTable[]>();
@@ -75,6 +76,7 @@ export class LimiterState {
     this.name = new TextBytes(hashSeed);
     this.guarded = new TextBytes(hashSeed);
     this.customers = new CustomerTable(this.size, hashSeed);
+    this.stated = new StatedTables(this, hashSeed);
     this.requestKey = new RequestKey(hashSeed);
     this.ruleId = new TextBytes(hashSeed);
   }
@@ -90,6 +92,8 @@ export class LimiterState {
     this.#retiredOf.clear();
     for (const keys of this.keyTables) {
       const { id } = keys.rule;
+      // Stated rules are judged by tables of their own, which share the keys of this one.
+      if (keys.isStated) continue;
       if (keys.active) this.#tableOf.set(id, keys);
       else this.#retiredOf.set(id, [...(this.#retiredOf.get(id) ?? []), keys]);
     }
@@ -97,35 +101,28 @@ export class LimiterState {
     linkSiblings(this.keyTables);
   }
 
-  addTable(rule: Rule, windowMillis: number): KeyTable {
-    return this.#kept(this.#newTable(rule, windowMillis));
-  }
-
-  #newTable(rule: Rule, effectiveWindowMillis: number): KeyTable {
+  addTable(rule: Rule, effectiveWindowMillis: number): KeyTable {
     const { createdMillis, size, lost } = this;
     const retired = this.#retiredOf.get(rule.id);
-    return new KeyTable({ rule, effectiveWindowMillis, createdMillis, size, retired, lost });
-  }
-
-  #kept(keys: KeyTable): KeyTable {
-    keys.isKept = true;
+    const keys = new KeyTable({ rule, effectiveWindowMillis, createdMillis, size, retired, lost });
     this.keyTables.push(keys);
-    this.#tableOf.set(keys.rule.id, keys);
+    this.#tableOf.set(rule.id, keys);
     return keys;
   }
 
-  /** The keys of the rule that a request means, by `ruleIdOf`. Those of a stated rule are kept from its first grant on. */
+  /** The keys of the rule that a request means, by `ruleIdOf`. Those of stated rules are kept from the first grant on. */
   keysFor(named: string): KeyTable | undefined {
     const ruleId = this.ruleIdOf(named);
-    const known = this.#tableOf.get(ruleId);
-    if (known !== undefined || this.table === undefined) return known;
-    const rule = statedRule(ruleId);
-    return rule && this.#newTable(rule, effectiveWindowMillis(rule, this.table.clockDriftPpm));
+    return this.#tableOf.get(ruleId) ?? this.stated.keysFor(ruleId);
   }
 
-  /** Something is granted by this rule: its keys are part of the state from now on. */
-  keep(keys: KeyTable): void {
-    if (!keys.isKept) this.#kept(keys);
+  /** Something is granted by this rule: if it is a stated one, the table that has its keys is part of the state from now on. */
+  keep({ shared }: KeyTable): void {
+    if (shared === undefined || shared.isKept) return;
+    const { rule } = shared;
+    shared.follow(rule, effectiveWindowMillis(rule, this.table?.clockDriftPpm ?? 0), 0);
+    shared.isKept = true;
+    this.keyTables.push(shared);
   }
 
   /** Records what the key that was looked up brings into a window, before it is granted anything there. */
@@ -145,6 +142,7 @@ export class LimiterState {
     this.changedMillis = timeMillis;
     this.table = table;
     this.keyTables = tablesUnder(table, this);
+    this.stated.changeRules();
     this.linkTables();
     this.sweepTable = 0;
     this.sweepSlot = 0;
@@ -194,11 +192,6 @@ export class LimiterState {
     return named === DEFAULT_RULE ? (this.table?.rules[0]?.id ?? DEFAULT_RULE) : named;
   }
 
-  /** May so many stated rules that nothing was granted by yet get tables of keys? */
-  hasRoomForStated(count: number): boolean {
-    return statedCount(this.keyTables) + count <= STATED_RULES_MAX;
-  }
-
   /**
    * Is there room to remember a grant, and its request id if it has one? Names and ids are those that are looked up just
    * now.
@@ -209,7 +202,7 @@ export class LimiterState {
     const bytes = before + this.bytesFor(wanted, hasRequestId);
     const { keys, slot } = wanted;
     const isNew = slot === NONE || hasRequestId;
-    if (!keys.isKept && !this.hasRoomForStated(1)) return false;
+    if (slot === NONE && !this.stated.hasRoomFor(keys, this.name)) return false;
     if (room === 'exhausted' && bytes > 0) return false;
     if (room === 'full' && isNew) return false;
     return this.size.hasRoom(bytes, isNew, this.table?.partitionBytesMax ?? 0);
@@ -222,7 +215,7 @@ export class LimiterState {
       inherited === undefined
         ? keys.meter.bytesToGrant(slot, wanted)
         : bytesToInherit(inherited, slot, wanted);
-    if (slot === NONE) bytes += KEY_BYTES + this.name.length;
+    if (slot === NONE) bytes += KEY_BYTES + keys.nameBytes(this.name);
     if (hasRequestId) {
       this.ruleId.set(keys.rule.id);
       bytes += this.memory.bytesFor(this.requestKey, this.ruleId);
@@ -262,7 +255,7 @@ export class LimiterState {
     const { bytes, bytesAt, userBytes } = grant;
     this.name.setBytes(bytes, bytesAt, bytesAt + userBytes);
     const keys = this.#tableThatGranted(grant);
-    const slot = keys?.keys.find(this.name) ?? NONE;
+    const slot = keys?.find(this.name) ?? NONE;
     if (keys !== undefined && slot !== NONE)
       keys.refund(slot, grant, ruleFor(this.customers.find(this.name), keys.rule), this.applied.timeMillis);
   }
@@ -271,9 +264,9 @@ export class LimiterState {
   resetKey(): void {
     this.changedMillis = this.applied.timeMillis;
     for (const [place, keys] of this.keyTables.entries()) {
-      const slot = keys.keys.find(this.name);
-      if (slot === NONE) continue;
-      keys.reset(slot);
+      let slot = this.stated.slotOf(keys, this.name);
+      if (slot === undefined) continue;
+      for (; slot !== undefined; slot = this.stated.slotOf(keys, this.name)) keys.reset(slot);
       // The sweep stands behind the last key at most.
       if (place === this.sweepTable) this.sweepSlot = Math.min(this.sweepSlot, keys.size);
     }
@@ -282,7 +275,7 @@ export class LimiterState {
 
   /** Whichever meter is in force now. */
   #tableThatGranted({ ruleId, meterKind }: GrantView): KeyTable | undefined {
-    const keys = this.#tableOf.get(ruleId);
+    const keys = this.keysFor(ruleId);
     if (keys?.meterKind === meterKind) return keys;
     return this.#retiredOf.get(ruleId)?.find((retired) => retired.meterKind === meterKind);
   }
@@ -299,16 +292,19 @@ export class LimiterState {
     this.sweepKeys(SWEEP_LOOKS, SWEEP_EVICTIONS);
   }
 
-  /**
-   * Drops the keys that the sweep stands at, and says whether it did: nothing is left to know of a stated rule whose last key
-   * was forgotten.
-   */
+  /** Drops the table that the sweep stands at, and says whether it did: nothing is left to know of stated rules without a key. */
   #maybeDrop(keys: KeyTable): boolean {
     if (!keys.isStated || keys.size > 0) return false;
     this.keyTables.splice(this.sweepTable, 1);
     keys.isKept = false;
-    this.#tableOf.delete(keys.rule.id);
+    keys.evictedThroughMillis = 0;
     return true;
+  }
+
+  #forgetIfIdle(keys: KeyTable, timeMillis: number): boolean {
+    const { customers, stated, sweepSlot: slot } = this;
+    const rule = customers.ruleToForget(keys, slot);
+    return keys.evictIfIdle(slot, timeMillis, rule, stated.windowToForget(keys, slot));
   }
 
   /** Looks at the next keys, up to `looks`, and forgets those that are idle, up to `evictions`. */
@@ -323,9 +319,7 @@ export class LimiterState {
         if (!this.#maybeDrop(keys)) this.sweepTable += 1;
         this.sweepTable %= this.keyTables.length;
         this.sweepSlot = 0;
-      } else if (
-        keys.evictIfIdle(this.sweepSlot, timeMillis, this.customers.ruleToForget(keys, this.sweepSlot))
-      ) {
+      } else if (this.#forgetIfIdle(keys, timeMillis)) {
         evicted += 1;
         isEmptied ||= keys.size === 0 && !keys.active;
       } else {

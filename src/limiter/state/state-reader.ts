@@ -18,6 +18,7 @@ import type { LimiterState } from './limiter-state.ts';
 import { NONE } from './rows.ts';
 import { ENTRIES_MAX } from './state-size.ts';
 import { SNAPSHOT_FORMAT } from './state-writer.ts';
+import { STATED_SUFFIX_BYTES_MAX } from './stated-tables.ts';
 import type { Rule } from '../../api/rule.ts';
 
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
@@ -137,9 +138,8 @@ export class StateReader {
   *#readKeys(rule: Rule): Steps<undefined> {
     const input = this.#in;
     const state = this.#state;
-    const { name } = state;
     const windowMillis = input.integer('effective window', rule.windowMillis, LOG_WINDOW_MILLIS_MAX);
-    const table = state.addTable(rule, windowMillis);
+    const table = this.#tableOf(rule, windowMillis);
     table.active = input.flag('active');
     checkCurrentRule(table, state.table);
     table.eventTimed = input.flag('event timed');
@@ -149,10 +149,10 @@ export class StateReader {
     const size = input.integer('keys', 0, ENTRIES_MAX);
     for (let slot = 0; slot < size; slot += 1) {
       if (input.isAtEnd) yield;
-      const length = input.textBytes('user id', 1, KEY_BYTES_MAX);
-      name.clear();
-      name.appendBytes(input.bytes, input.position - length, input.position);
-      name.seal(0);
+      const length = input.textBytes('user id', 1, KEY_BYTES_MAX + STATED_SUFFIX_BYTES_MAX);
+      state.name.setBytes(input.bytes, input.position - length, input.position);
+      const name = state.stated.storedName(table, state.name);
+      if (name === undefined) throw new InvalidSnapshotError('a key without its stated rule');
       if (table.keys.find(name) !== NONE) throw new InvalidSnapshotError('a user id twice');
       // Beyond the state's own time it is no age, but the time itself: see `StateWriter`.
       const made = input.integer('age of the last grant', 0, state.changedMillis + DRAIN_MILLIS_MAX);
@@ -164,6 +164,17 @@ export class StateReader {
         part = table.meter.read(slot, input, madeMillis, part);
       }
     }
+  }
+
+  #tableOf(rule: Rule, windowMillis: number): KeyTable {
+    const state = this.#state;
+    if (statedRule(rule.id) === undefined) return state.addTable(rule, windowMillis);
+    const shared = state.stated.sharedUnder(rule.id);
+    if (shared === undefined) throw new InvalidSnapshotError('a stated rule with a table of its own');
+    shared.follow(rule, windowMillis, 0);
+    shared.isKept = true;
+    state.keyTables.push(shared);
+    return shared;
   }
 
   *#readRecords(size: number): Steps<undefined> {

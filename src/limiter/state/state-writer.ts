@@ -19,7 +19,7 @@ import type { GrantView } from './remembered-grant.ts';
 import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
-export const SNAPSHOT_FORMAT = 0x51_4c_09;
+export const SNAPSHOT_FORMAT = 0x51_4c_0a;
 
 export class StateWriter {
   readonly #out = snapshotWriter();

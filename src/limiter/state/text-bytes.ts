@@ -5,8 +5,8 @@
 
 import { type BlockPool, wordOf } from './block-pool.ts';
 
-/** Long enough for a user id, a request id and a rule id. */
-const TEXT_BYTES_MAX = 512;
+/** Long enough for a key with a request id, or with the id of a stated rule. */
+const TEXT_BYTES_MAX = 2_048;
 
 const encoder = new TextEncoder();
 
@@ -48,6 +48,22 @@ export class TextBytes {
     this.#length = 0;
     this.appendBytes(source, from, to);
     this.seal(0);
+  }
+
+  /** Takes `begin` and `end` behind it, to be found under the hash of `begin`: so all texts that begin with it are found at one place. */
+  setBehind(begin: TextBytes, end: string): void {
+    this.setBytes(begin.bytes, 0, begin.length);
+    const hash = this.#hash;
+    this.append(end);
+    this.seal(0);
+    this.#hash = hash;
+  }
+
+  /** Is this the text in bytes `from` to `to` of `stored`? */
+  isAt(stored: Uint8Array, from: number, to: number): boolean {
+    if (to - from !== this.#length) return false;
+    for (let i = 0; i < this.#length; i += 1) if (stored[from + i] !== this.bytes[i]) return false;
+    return true;
   }
 
   /** Takes `text` behind what is there already, and returns its length in bytes. `seal` when all is there. */

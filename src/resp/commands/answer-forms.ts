@@ -43,24 +43,6 @@ export function matchReply(answer: AskAnswer): Reply {
   return [allowed ? 1 : 0, limit, remaining, waitOf(answer.decision), resetMillis, ruleId];
 }
 
-/** `[limited 0/1, limit, remaining, retry after, reset after]`, in whole seconds; -1: it need not, or will never fit. */
-export function writeThrottle(writer: ReplyWriter, answer: AskAnswer, quantity: number): void {
-  if (answer.kind !== 'decision') return writeRefusal(writer, answer);
-  const { allowed, limit, remaining, retryAfterMillis, resetMillis, isBlocked } = answer.decision;
-  const retryAfter =
-    allowed || quantity > limit || isBlocked === true ? -1 : Math.ceil(retryAfterMillis / 1000);
-  writer.fiveIntegers(allowed ? 0 : 1, limit, remaining, retryAfter, Math.ceil(resetMillis / 1000));
-}
-
-/** The same of a look at one limit: nobody was granted anything, and none has to wait, for waiting helps nobody. */
-export function throttleStanding(answer: LookAnswer, isLimited: boolean): Reply {
-  if (answer.kind !== 'standing') return refusal(answer);
-  const [standing] = answer.standing.limits;
-  if (standing === undefined) return failed('there is no such limit');
-  const { limit, remaining, resetMillis } = standing;
-  return [isLimited ? 1 : 0, limit, remaining, -1, Math.ceil(resetMillis / 1000)];
-}
-
 /** For each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`: never five integers. */
 export function standingReply(answer: LookAnswer): Reply {
   switch (answer.kind) {
@@ -102,12 +84,12 @@ export function refundReply(answer: RefundQuestionAnswer): Reply {
 }
 
 /** A limit that the request states is always decided, or refused. */
-function writeRefusal(writer: ReplyWriter, answer: Exclude<AskAnswer, { kind: 'decision' }>): void {
+export function writeRefusal(writer: ReplyWriter, answer: Exclude<AskAnswer, { kind: 'decision' }>): void {
   const isRefused = answer.kind !== 'unlimited' && answer.kind !== 'degraded';
   writer.error((isRefused ? refusal(answer) : failed('there is no such limit')).text);
 }
 
-function refusal(answer: Invalid | ConflictingId | Unavailable): ErrorReply {
+export function refusal(answer: Invalid | ConflictingId | Unavailable): ErrorReply {
   switch (answer.kind) {
     case 'invalid':
     case 'conflict':

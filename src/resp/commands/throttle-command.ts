@@ -1,23 +1,24 @@
 /**
- * `CL.THROTTLE key max_burst count period [quantity]`, as redis-cell has it: the limit comes with every request. Here it is an
- * exact sliding log of max_burst + 1 per window. The window is as long as that many take at the rate that is asked for, so the
- * burst passes at once, and in the long run never more than the rate.
+ * `CL.THROTTLE key max_burst count period [quantity]`, as redis-cell has it: the limit comes with every request, and a key has one
+ * state, which the numbers of each call judge.
  */
 import type { LookQuestion } from '../../api/look.ts';
 import { invalidInUser, questionOf } from '../../api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
-import { statedRuleId } from '../../api/stated-rule.ts';
+import { type StatedThrottle, statedThrottleId } from '../../api/stated-rule.ts';
 import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
 import { notUtf8 } from './allow-command.ts';
-import { throttleStanding, writeThrottle } from './answer-forms.ts';
+import { throttleStanding, writeThrottle } from './throttle-forms.ts';
 
 /** Arguments are told back up to here. */
 const SHOWN_BYTES_MAX = 64;
 const USAGE =
   'Cell error: Usage: CL.THROTTLE <key> <max_burst> <count per period> <period seconds> [<quantity>]';
 const FIRST_NUMBER = 2;
+
+type Rate = Pick<StatedThrottle, 'count' | 'periodMillis'>;
 
 export const THROTTLE: Command = {
   name: 'CL.THROTTLE',
@@ -49,36 +50,42 @@ function runThrottle(call: Call): Reply | undefined {
     return failed(`max_burst must be an integer from 0 to ${LIMIT_MAX - 1}`);
   if (quantity < 0) return failed('quantity must not be negative');
   const limit = burst + 1;
-  const windowMillis = windowOf(limit, count, periodSeconds);
-  if (windowMillis > WINDOW_MILLIS_MAX) {
+  const rate = rateOf(limit, count, periodSeconds);
+  if (rate === undefined) {
     return failed(
       `(max_burst + 1) * period / count must be at most ${WINDOW_MILLIS_MAX / 1000} seconds, which is 31 days`,
     );
   }
   const userId = args.text(1);
   if (userId === undefined) return notUtf8('userId');
-  const rule = statedRuleId(limit, windowMillis);
+  const rule = statedThrottleId({ maxBurst: burst, ...rate });
   const invalid = invalidInUser({ userId, rule });
   if (invalid !== undefined) return failed(invalid.message);
-  if (quantity === 0 || quantity > limit)
-    look(call, { key: userKey(userId) ?? GLOBAL_KEY, rule }, quantity > 0);
+  if (quantity === 0 || quantity > limit) look(call, { key: userKey(userId) ?? GLOBAL_KEY, rule }, quantity);
   else call.ask(questionOf({ userId, rule, cost: quantity }), writeThrottle, quantity);
   return undefined;
 }
 
 /** Nothing is asked for, or what can never be granted: then it is told how things stand, and nothing reaches the log. */
-function look(call: Call, question: LookQuestion, isLimited: boolean): void {
+function look(call: Call, question: LookQuestion, quantity: number): void {
   const tell = call.answerLater(0);
-  call.door.node.look(question, (answer) => tell(throttleStanding(answer, isLimited)));
+  call.door.node.look(question, (answer) => tell(throttleStanding(answer, quantity)));
 }
 
-/** How long `limit` requests take at `count` per period, in milliseconds: rounded up, so that the rate is never exceeded. */
-function windowOf(limit: number, count: number, periodSeconds: number): number {
-  const product = limit * periodSeconds * 1000;
-  if (Number.isSafeInteger(product)) {
-    const rest = product % count;
-    return (product - rest) / count + (rest > 0 ? 1 : 0);
-  }
-  const exact = BigInt(limit) * BigInt(periodSeconds) * 1000n;
-  return Number((exact + BigInt(count) - 1n) / BigInt(count));
+/**
+ * The rate within the bounds of a stated one, for the longest period there is up to the one that is asked for: as asked if it can be. Else
+ * a period is rounded up to a millisecond, so that the rate is never exceeded. Undefined: all `limit` take too long.
+ */
+function rateOf(limit: number, count: number, periodSeconds: number): Rate | undefined {
+  // Most often it is, and no large number is needed.
+  const millis = periodSeconds * 1000;
+  if (count <= LIMIT_MAX && millis <= WINDOW_MILLIS_MAX && limit <= count)
+    return { count, periodMillis: millis };
+  const longest = BigInt(WINDOW_MILLIS_MAX) * BigInt(count);
+  const periodMillis = BigInt(periodSeconds) * 1000n;
+  if (BigInt(limit) * periodMillis > longest) return undefined;
+  const most = longest / periodMillis;
+  const taken = Math.min(count, LIMIT_MAX, most > LIMIT_MAX ? LIMIT_MAX : Number(most));
+  const taking = (BigInt(taken) * periodMillis + BigInt(count) - 1n) / BigInt(count);
+  return { count: taken, periodMillis: Number(taking) };
 }

@@ -1,0 +1,56 @@
+/** Answers of `CL.THROTTLE`: the five integers of redis-cell. */
+import type { AskAnswer } from '../../api/question.ts';
+import type { LookAnswer } from '../../api/look.ts';
+import { parseStatedThrottle, type StatedThrottle } from '../../api/stated-rule.ts';
+import { failed, type Reply } from '../reply.ts';
+import type { ReplyWriter } from '../reply-writer.ts';
+import { refusal, writeRefusal } from './answer-forms.ts';
+
+/**
+ * The cluster's clocks make a period longer than it is asked for, so that its promise holds in real time: by so many parts per million,
+ * unless the rules have another `clockDriftPpm`, and by two milliseconds.
+ */
+const WIDENED_PPM = 600;
+const WIDENED_MILLIS = 2;
+
+/** `[limited 0/1, limit, remaining, retry after, reset after]`, in whole seconds; -1: it need not, or will never fit. */
+export function writeThrottle(writer: ReplyWriter, answer: AskAnswer, quantity: number): void {
+  if (answer.kind !== 'decision') return writeRefusal(writer, answer);
+  const { allowed, ruleId, remaining, retryAfterMillis, resetMillis, isBlocked } = answer.decision;
+  const throttle = parseStatedThrottle(ruleId);
+  if (throttle === undefined) return writer.error(failed('there is no such limit').text);
+  const limit = throttle.maxBurst + 1;
+  const helpsNot = allowed || quantity > limit || isBlocked === true;
+  const retryAfter = helpsNot ? -1 : Math.max(1, secondsOf(retryAfterMillis, throttle));
+  writer.fiveIntegers(allowed ? 0 : 1, limit, remaining, retryAfter, secondsOf(resetMillis, throttle));
+}
+
+/**
+ * The same of a look at one limit, of `quantity` 0 or more than ever fits. Where others owe more than these numbers let anybody owe, nothing
+ * is limited too, until that has flowed out.
+ */
+export function throttleStanding(answer: LookAnswer, quantity: number): Reply {
+  if (answer.kind !== 'standing') return refusal(answer);
+  const [standing] = answer.standing.limits;
+  const throttle = parseStatedThrottle(standing?.ruleId ?? '');
+  if (standing === undefined || throttle === undefined) return failed('there is no such limit');
+  const { remaining, resetMillis } = standing;
+  const { maxBurst, count, periodMillis } = throttle;
+  const limit = maxBurst + 1;
+  const beyondMillis = nominalMillis(resetMillis, throttle) - (limit * periodMillis) / count;
+  const isBeyond = quantity === 0 && beyondMillis >= 1;
+  const retryAfter = isBeyond ? Math.ceil(Math.floor(beyondMillis) / 1_000) : -1;
+  const isLimited = quantity > 0 || isBeyond;
+  return [isLimited ? 1 : 0, limit, remaining, retryAfter, secondsOf(resetMillis, throttle)];
+}
+
+/** Whole seconds, one more for a part of one, as redis-cell has them: what the period was made longer by is not told. */
+function secondsOf(millis: number, throttle: StatedThrottle): number {
+  return Math.ceil(nominalMillis(millis, throttle) / 1_000);
+}
+
+/** What `millis` are of the period that was asked for, if they are of the longer one. */
+function nominalMillis(millis: number, { periodMillis }: StatedThrottle): number {
+  const widenedMillis = periodMillis + Math.ceil((periodMillis * WIDENED_PPM) / 1_000_000) + WIDENED_MILLIS;
+  return Math.ceil((millis * periodMillis) / widenedMillis);
+}
