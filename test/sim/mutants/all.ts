@@ -27,6 +27,7 @@ import { ROUTER } from './router.ts';
 import { RULES_VERSION } from './rules-version.ts';
 import { SHEDDING } from './shedding.ts';
 import { SNAPSHOTS } from './snapshots.ts';
+import { STATED } from './stated.ts';
 import { TOKENS } from './tokens.ts';
 import { UPGRADE } from './upgrade.ts';
 import { USAGE } from './usage.ts';
@@ -61,6 +62,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   'rules-version': RULES_VERSION,
   usage: USAGE,
   windows: WINDOWS,
+  stated: STATED,
   wire: WIRE,
 };
 

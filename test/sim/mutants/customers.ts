@@ -41,8 +41,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'LimiterState.resetKey',
-        find: 'if (slot === NONE) continue;',
-        replace: 'if (slot === NONE || !keys.active) continue;',
+        find: 'if (slot === undefined) continue;',
+        replace: 'if (slot === undefined || !keys.active) continue;',
       },
     ],
   },
@@ -63,8 +63,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     features: ['documents', 'customers', 'ids', 'meters', 'idleness'],
     edits: [
       {
-        in: 'LimiterState.sweepKeys',
-        find: 'this.customers.ruleToForget(keys, this.sweepSlot)',
+        in: 'LimiterState.#forgetIfIdle',
+        find: 'customers.ruleToForget(keys, slot)',
         replace: 'keys.rule',
       },
     ],

@@ -169,20 +169,4 @@ export const JOINT: readonly Mutant[] = [
       why: 'few worlds have queues, and the limit that queues must not be the one with least remaining',
     },
   },
-  {
-    id: 'J14',
-    bug: 'one request states more rules than there is room for',
-    law: 'every table has a bound',
-    edits: [
-      {
-        in: 'JointJudgement.judge',
-        find: 'hasRoom &&= unkept.size === 0 || state.hasRoomForStated(unkept.size);',
-        replace: '',
-      },
-    ],
-    unitTest: {
-      file: 'limiter/joint.test.ts',
-      why: 'the clients of the simulator state no rules',
-    },
-  },
 ];

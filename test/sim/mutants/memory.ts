@@ -39,7 +39,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.forget',
-        find: 'const goneMillis = this.#idleAtMillis(slot, rule);',
+        find: 'const goneMillis = this.meter.idleAtMillis(slot, windowMillis, rule);',
         replace: 'const goneMillis = this.meter.newestMillis(slot);',
       },
     ],
@@ -51,8 +51,8 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.evictIfIdle',
-        find: 'Math.max(this.#idleAtMillis(slot, rule), madeMillis + reachMillis)',
-        replace: 'madeMillis + reachMillis',
+        find: 'this.meter.idleAtMillis(slot, windowMillis, rule)',
+        replace: '0',
       },
     ],
   },
