@@ -3,6 +3,7 @@
  * It judges no text: what comes here was checked to survive the trip.
  */
 
+import { assert } from '../assert.ts';
 import { type BlockPool, wordOf } from './block-pool.ts';
 
 /** Long enough for a key with a request id, or with the id of a stated rule. */
@@ -100,6 +101,8 @@ export class TextBytes {
     const length = this.#length;
     const words = this.#words;
     const { bytes } = this;
+    // What did not fit would never be found again, and granted for ever.
+    if (length > TEXT_BYTES_MAX) assert(false, `a text of ${length} bytes is too long to be looked up`);
     // Words are compared, and stored, as a whole.
     for (let i = length; (i & 3) !== 0; i += 1) bytes[i] = 0;
     let v0 = this.#seedLow;
