@@ -38,7 +38,7 @@ export const STATED: readonly Mutant[] = [
       {
         in: 'KeyTable.#stored',
         find: 'this.rule.id}`',
-        replace: 'this.rule.meter}`',
+        replace: '"0/1ms"}`',
       },
     ],
     unitTest: { file: 'limiter/stated-rules.test.ts', why: OF_THE_TABLE },
