@@ -74,13 +74,21 @@ export class ReplyWriter {
       this.#bulk(reply);
     } else if (reply === null) {
       this.#ascii(version === 3 ? '_\r\n' : '$-1\r\n');
+    } else if (Buffer.isBuffer(reply)) {
+      this.#sized(BULK, reply.length);
+      this.raw(reply);
+      this.#reserve(2);
+      this.#end();
     } else if (isList(reply)) {
       this.#sized(ARRAY, reply.length);
       for (const item of reply) this.reply(item, version);
     } else this.#tagged(reply, version);
   }
 
-  #tagged(reply: Exclude<Reply, number | string | null | readonly Reply[]>, version: RespVersion): void {
+  #tagged(
+    reply: Exclude<Reply, number | string | Buffer | null | readonly Reply[]>,
+    version: RespVersion,
+  ): void {
     switch (reply.kind) {
       case 'simple':
         this.#line(SIMPLE, reply.text);

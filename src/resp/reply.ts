@@ -1,12 +1,14 @@
 /** Answers to commands other than requests for a grant, as data: their bytes are the reply writer's business. */
 
 /**
- * A number is an integer, a string a bulk string, null the null of either protocol. A map becomes an array of its keys and
+ * A number is an integer, a string a bulk string, null the null of either protocol. Bytes are a bulk string as they are; they are
+ * written before the command that answers with them is gone. A map becomes an array of its keys and
  * values, and a set an array, where a client speaks RESP2.
  */
 export type Reply =
   | number
   | string
+  | Buffer
   | null
   | readonly Reply[]
   | SimpleReply

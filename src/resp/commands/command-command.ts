@@ -88,5 +88,5 @@ function keysOf({ args, door }: Call): Reply {
   if (!fitsArity(command, args.count - 2) || args.count < 4) {
     return failed('Invalid number of arguments specified for command');
   }
-  return [args.text(3) ?? ''];
+  return [args.bytes(3)];
 }

@@ -32,7 +32,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     flags: ['loading', 'stale', 'fast'],
     key: 0,
     summary: 'Returns its argument',
-    run: echo,
+    run: ({ args }) => args.bytes(1),
   },
   {
     name: 'HELLO',
@@ -94,11 +94,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
 function ping({ args }: Call): Reply {
   if (args.count === 1) return simple('PONG');
   if (args.count > 2) return wrongArity('ping');
-  return args.text(1) ?? failed('the message must be UTF-8');
-}
-
-function echo({ args }: Call): Reply {
-  return args.text(1) ?? failed('the message must be UTF-8');
+  return args.bytes(1);
 }
 
 /** `HELLO [2|3 [AUTH default token] [SETNAME name]]`. Changes nothing unless all of it can be done. */

@@ -1,0 +1,55 @@
+/** What a client sends only to have it back comes back byte by byte, whether it is UTF-8 or not. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PlayedDoor, type RespClient } from './fixtures.ts';
+
+/** As StackExchange.Redis sends one in its handshake: it is no UTF-8, and has an end of a line in it. */
+const GUID = Buffer.from('ff00c3280d0a80e2a0bff09f00018dfe', 'hex');
+const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
+
+let played: PlayedDoor;
+let client: RespClient;
+
+beforeEach(async () => {
+  played = await PlayedDoor.listening();
+  client = played.client();
+});
+
+afterEach(() => played.stop());
+
+function bulk(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n')]);
+}
+
+/** All that came until the connection ended, as bytes: whoever reads it as text loses what is none. */
+async function received(): Promise<string> {
+  client.send('QUIT');
+  await client.ended();
+  return client.received.toString('hex');
+}
+
+function expected(...parts: readonly Buffer[]): string {
+  return Buffer.concat([...parts, Buffer.from('+OK\r\n')]).toString('hex');
+}
+
+describe.each([
+  ['the id of a handshake', GUID],
+  ['every byte there is', ALL_BYTES],
+  ['a text', Buffer.from('größer')],
+  ['nothing', Buffer.alloc(0)],
+])('%s', (_, bytes) => {
+  it.each(['ECHO', 'PING'])('comes back from %s', async (command) => {
+    client.send(command, bytes);
+    expect(await received()).toBe(expected(bulk(bytes)));
+  });
+
+  it('comes back as the key of a command', async () => {
+    client.send('COMMAND', 'GETKEYS', 'ALLOW', bytes);
+    expect(await received()).toBe(expected(Buffer.from('*1\r\n'), bulk(bytes)));
+  });
+});
+
+it('an answer keeps its bytes while the next command is read', async () => {
+  const texts = Array.from({ length: 50 }, (_, i) => Buffer.alloc(4_000, 0x80 + i));
+  for (const text of texts) client.send('ECHO', text);
+  expect(await received()).toBe(expected(...texts.map(bulk)));
+});
