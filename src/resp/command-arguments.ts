@@ -13,6 +13,12 @@ const NINE = 0x39;
 /** Every integer of so many digits is exact as a number. */
 const DIGITS_MAX = 15;
 
+/** Those of a command that is kept. */
+export interface KeptArguments {
+  readonly bytes: Buffer;
+  readonly places: Int32Array;
+}
+
 export class CommandArguments {
   count = 0;
   readonly #max: number;
@@ -45,6 +51,20 @@ export class CommandArguments {
   moved(bytes: Buffer, by: number): void {
     this.#bytes = bytes;
     for (let i = 0; i < 2 * this.count; i += 1) this.#places[i]! -= by;
+  }
+
+  /** In bytes of their own, for `load`. There is one at least. */
+  copy(): KeptArguments {
+    const start = this.#start(0);
+    const bytes = Buffer.from(this.#bytes.subarray(start, this.#end(this.count - 1)));
+    return { bytes, places: this.#places.slice(0, 2 * this.count).map((place) => place - start) };
+  }
+
+  /** They are those that were kept. */
+  load({ bytes, places }: KeptArguments): void {
+    this.#bytes = bytes;
+    this.#places.set(places);
+    this.count = places.length / 2;
   }
 
   /** True if argument `index` is `name`, in capitals or not. @param name in capitals */

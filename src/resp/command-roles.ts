@@ -1,12 +1,12 @@
 /**
- * Which roles may run which command, in one table, and whether a connection may run one now. A role of admin may run all of them;
+ * Which roles may run which command, in one table, and whether a connection may run one now: by its token, and by what it sent before. A role of admin may run all of them;
  * a command that is not here is for it alone. Without a token, a client of a closed cluster can show one, and leave.
  */
 import type { AccessBehindDoor, Role } from '../api/token.ts';
 import { ROLES } from '../api/token.ts';
 import type { Command } from './command.ts';
 import type { CommandArguments } from './command-arguments.ts';
-import { type ErrorReply, error } from './reply.ts';
+import { type ErrorReply, error, failed } from './reply.ts';
 import type { Session } from './session.ts';
 
 type Roles = 'anybody' | readonly Role[];
@@ -37,6 +37,12 @@ export const COMMAND_ROLES: Readonly<Record<string, Roles>> = {
   'CLIENT|LIST': ['read'],
   CLUSTER: WHO_ASKS,
   ASKING: WHO_ASKS,
+  // What is kept until EXEC is asked for its role when it comes, and when it runs.
+  MULTI: WHO_ASKS,
+  EXEC: WHO_ASKS,
+  DISCARD: WHO_ASKS,
+  SUBSCRIBE: WHO_ASKS,
+  UNSUBSCRIBE: WHO_ASKS,
   COMMAND: WHO_ASKS,
 };
 
@@ -62,6 +68,19 @@ export function refusalOfCommand(
   const needed = ROLES.filter((role) => role === 'admin' || roles.includes(role)).join(' or ');
   const shown = name.toLowerCase();
   return error(`NOPERM this token has role ${caller.role}, and '${shown}' needs ${needed}`);
+}
+
+/** Why it does not run after `MULTI` or `SUBSCRIBE`; undefined: it may. */
+export function refusalOfState(command: Command, session: Session): ErrorReply | undefined {
+  const { name, inTransaction, whileSubscribed } = command;
+  if (inTransaction === 'refused' && session.transaction !== undefined) {
+    return failed(`${name} is not allowed in transactions`);
+  }
+  if (!session.isSubscriber || whileSubscribed === true) return undefined;
+  const shown = name.toLowerCase();
+  return failed(
+    `Can't execute '${shown}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+  );
 }
 
 /** By its subcommand where that has a row of its own. */

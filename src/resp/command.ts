@@ -83,6 +83,10 @@ export interface Command {
   /** @returns undefined where the node was asked */
   readonly run: (call: Call) => Reply | undefined;
   readonly subcommands?: Commands;
+  /** Between `MULTI` and `EXEC`. Absent: it is kept until `EXEC`. */
+  readonly inTransaction?: 'runs' | 'refused';
+  /** It runs on a connection of RESP2 that has subscribed, where Redis refuses all others. */
+  readonly whileSubscribed?: true;
   /** It is refused while the node has more to do than it can. Absent: it never is. */
   readonly isShed?: true;
 }

@@ -3,33 +3,28 @@
  * client does not take what it is sent, so that what is kept for one client has a bound.
  */
 import type { Socket } from 'node:net';
-import type { AskAnswer, Question } from '../api/question.ts';
-import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
-import { count } from './answer-counts.ts';
 import { Backlog } from './backlog.ts';
 import type { Call, DoorState } from './command.ts';
-import { refusalOfCommand } from './command-roles.ts';
+import { refusalOfCommand, refusalOfState } from './command-roles.ts';
 import { fitsArity, unknownCommand, wrongArity } from './command-table.ts';
+import { ConnectionAnswers } from './connection-answers.ts';
 import type { ConnectionLimits } from './connection-limits.ts';
 import type { Flushable, FlushPass } from './flush-pass.ts';
-import { failed, type Reply } from './reply.ts';
+import { type ErrorReply, failed, simple } from './reply.ts';
 import { KeptBytes } from './kept-bytes.ts';
 import type { Readable, ReadPass } from './read-pass.ts';
-import { ReplyWriter } from './reply-writer.ts';
+import type { ReplyWriter } from './reply-writer.ts';
 import { RequestParser } from './request-parser.ts';
-import { SHED_BYTES } from './shed.ts';
 import type { Session } from './session.ts';
+import { TRANSACTION_BOUND } from './transaction.ts';
 
 /** What a client may take to see that its connection has ended. */
 const LAST_WORDS_MILLIS = 1_000;
-/** Of a decision with a rule id of 128 bytes. */
-const DESCRIBED_BYTES_MAX = 256;
 /** What waited for its turn for longer is refused when it comes: its client may have given up. */
 const IN_LINE_MILLIS_MAX = 1_000;
 /** Its refusals are held behind decisions that it still waits for: so many times what may be open are read. */
 const LATE_FACTOR = 8;
-/** Encodes answers that are there at once; used within one call only. */
-const scratch = new ReplyWriter();
+const QUEUED = simple('QUEUED');
 
 export interface ConnectionInit {
   readonly socket: Socket;
@@ -46,7 +41,7 @@ export class Connection implements Flushable, Readable {
   readonly session: Session;
   readonly #init: ConnectionInit;
   readonly #parser = new RequestParser();
-  readonly #answers = new AnswerQueue();
+  readonly #answers: ConnectionAnswers;
   readonly #backlog: Backlog;
   readonly #call: Call;
   /** What was read is not parsed further for now. */
@@ -55,8 +50,6 @@ export class Connection implements Flushable, Readable {
   #isInLine = false;
   /** What is read now waited for its turn for so long that nothing more is asked for it. */
   #isTooLate = false;
-  /** Requests that were refused for load since the last flush. */
-  #shed = 0;
   /** Since when a command is not finished; undefined: none is. */
   #unfinishedMillis: number | undefined;
   /** The client will send nothing more. */
@@ -78,13 +71,15 @@ export class Connection implements Flushable, Readable {
     this.session = session;
     this.#backlog = new Backlog(door.monotonicMillis);
     this.#kept = new KeptBytes(door.kept);
+    const answers = new ConnectionAnswers({ session, door, mark: () => init.flushPass.mark(this) });
+    this.#answers = answers;
     this.#call = {
       args: this.#parser.arguments,
       session,
       door,
-      ask: (question, format, quantity) => this.#ask(question, format, quantity),
-      askAtLength: (question, replyTo) => this.#askAtLength(question, replyTo),
-      answerLater: (bytesReserved) => this.#answerLater(bytesReserved),
+      ask: (question, format, quantity) => answers.ask(question, format, quantity),
+      askAtLength: (question, replyTo) => answers.askAtLength(question, replyTo),
+      answerLater: (bytesReserved) => answers.later(bytesReserved),
     };
     socket.on('data', (chunk: Buffer) => {
       if (this.#isDeaf) return;
@@ -97,7 +92,7 @@ export class Connection implements Flushable, Readable {
       }
       this.#tellKept();
       if (!this.#isOneTooMany) return;
-      this.#reply(failed('Protocol error: too many commands are unfinished'));
+      this.#answers.reply(failed('Protocol error: too many commands are unfinished'));
       this.#isDeaf = true;
     });
     socket.on('end', () => {
@@ -109,7 +104,7 @@ export class Connection implements Flushable, Readable {
     socket.on('close', () => {
       this.#isDeaf = true;
       this.#isFinished = true;
-      this.#answers.clear();
+      answers.end();
       this.#kept.are(0, 0);
       clearTimeout(this.#lastWords);
     });
@@ -118,12 +113,11 @@ export class Connection implements Flushable, Readable {
   /** Takes no more commands, and ends when those it has are answered. */
   leave(): void {
     this.#isDeaf = true;
-    this.#isHeldUp = false;
+    if (!this.#isExecuting) this.#isHeldUp = false;
     this.#finishIfIdle();
   }
 
   flush(writer: ReplyWriter): void {
-    this.#tellShed();
     this.#answers.drainTo(writer);
     if (writer.length > 0) {
       const bytes = writer.take();
@@ -140,7 +134,7 @@ export class Connection implements Flushable, Readable {
   readOn(waitedMillis: number): void {
     this.#isInLine = false;
     this.#isHeldUp = false;
-    if (this.#isDeaf || this.#init.socket.destroyed) return;
+    if (this.#hasReadAll || this.#init.socket.destroyed) return;
     this.#init.socket.resume();
     this.#isTooLate = waitedMillis > IN_LINE_MILLIS_MAX;
     this.#read();
@@ -152,9 +146,14 @@ export class Connection implements Flushable, Readable {
   /** Whoever sends a command in small pieces does not keep its place for ever. */
   look(nowMillis: number): void {
     const { limits } = this.#init;
+    const { transaction } = this.session;
+    // What it keeps counts with the unfinished commands of all, and as those not for ever.
+    if (transaction?.isOpen === true && nowMillis - transaction.openedMillis > limits.commandMillisMax)
+      transaction.refuse();
+    this.#tellKept();
     if (this.#isDeaf || this.#isHeldUp || this.#unfinishedMillis === undefined) return;
     if (nowMillis - this.#unfinishedMillis <= limits.commandMillisMax) return;
-    this.#reply(failed(`Protocol error: a command must arrive within ${limits.commandMillisMax} ms`));
+    this.#answers.reply(failed(`Protocol error: a command must arrive within ${limits.commandMillisMax} ms`));
     this.#isDeaf = true;
   }
 
@@ -173,7 +172,7 @@ export class Connection implements Flushable, Readable {
   #read(): void {
     this.#backlog.look(this.#init.door.node.shedding.isBusy);
     let commands = 0;
-    while (!this.#isDeaf && !this.#init.socket.destroyed) {
+    while (!this.#hasReadAll && !this.#init.socket.destroyed) {
       if (!this.#init.readPass.mayRead()) {
         this.#waitInLine();
         return;
@@ -182,20 +181,25 @@ export class Connection implements Flushable, Readable {
         this.#holdUp();
         return;
       }
-      switch (this.#parser.next()) {
-        case 'command':
-          commands += 1;
-          this.#run();
-          break;
-        case 'unfinished':
-          this.#noteUnfinished(commands > 0);
-          this.#backlog.read();
-          return;
-        case 'broken':
-          this.#reply(failed(this.#parser.fault));
-          this.#isDeaf = true;
-          return;
-      }
+      if (this.#isExecuting) {
+        if (this.session.transaction?.take(this.#call.args) === true) this.#run();
+        else this.session.transaction = undefined;
+      } else
+        switch (this.#parser.next()) {
+          case 'command':
+            commands += 1;
+            this.#init.door.counts.commands += 1;
+            this.#run();
+            break;
+          case 'unfinished':
+            this.#noteUnfinished(commands > 0);
+            this.#backlog.read();
+            return;
+          case 'broken':
+            this.#answers.reply(failed(this.#parser.fault));
+            this.#isDeaf = true;
+            return;
+        }
       if (this.session.isLeaving) this.#isDeaf = true;
     }
   }
@@ -209,29 +213,37 @@ export class Connection implements Flushable, Readable {
 
   #run(): void {
     const { args } = this.#call;
-    const { door } = this.#init;
-    door.counts.commands += 1;
-    const command = door.commands.get(args, 0);
+    const { access } = this.#init.door.node;
+    const command = this.#init.door.commands.get(args, 0);
     if (command === undefined) {
       // A page in a browser can have lines sent here, as the body of an HTTP request: none of them is a command.
       if (args.is(0, 'POST') || args.is(0, 'HOST:')) this.#init.socket.destroy();
-      else this.#reply(unknownCommand(args));
+      else this.#refuse(unknownCommand(args));
       return;
     }
     this.session.lastCommand = command.name;
-    const refusal = refusalOfCommand(command, args, this.session, door.node.access);
+    const refusal =
+      refusalOfCommand(command, args, this.session, access) ?? refusalOfState(command, this.session);
     if (refusal !== undefined) {
-      this.#reply(refusal);
+      this.#refuse(refusal);
       return;
     }
-    if (command.isShed === true && this.#isShed()) return;
+    const isKept = this.session.transaction?.isOpen === true && command.inTransaction === undefined;
+    if (!isKept && command.isShed === true && this.#isShed) {
+      this.#answers.shed();
+      return;
+    }
     if (!fitsArity(command, args.count)) {
-      this.#reply(wrongArity(command.name));
+      this.#refuse(wrongArity(command.name));
+      return;
+    }
+    if (isKept) {
+      this.#keep();
       return;
     }
     try {
       const reply = command.run(this.#call);
-      if (reply !== undefined) this.#reply(reply);
+      if (reply !== undefined) this.#answers.reply(reply);
     } catch (error) {
       // A place without an answer would hold up all behind it.
       this.#init.failed(error);
@@ -239,67 +251,35 @@ export class Connection implements Flushable, Readable {
     }
   }
 
-  /** The node can take no more now, and the client was told. */
-  #isShed(): boolean {
+  /** The command does not run, and if it was to be part of a transaction, neither does that. */
+  #refuse(error: ErrorReply): void {
+    if (this.session.transaction?.isOpen === true) this.session.transaction.refuse();
+    this.#answers.reply(error);
+  }
+
+  #keep(): void {
+    const isKept = this.session.transaction?.maybeKeep(this.#call.args) === true;
+    this.#answers.reply(isKept ? QUEUED : failed(`a transaction may have at most ${TRANSACTION_BOUND}`));
+  }
+
+  /** The node can take no more now. */
+  get #isShed(): boolean {
     const { shedding } = this.#init.door.node;
-    if (!shedding.refuses(this.session.client, this.#backlog.isLate) && !this.#isTooLate) return false;
-    // Told of and sent once for all: refusing must cost far less than deciding.
-    if (this.#shed === 0) this.#init.flushPass.mark(this);
-    this.#shed += 1;
-    this.#answers.addAgain(SHED_BYTES);
-    return true;
+    return shedding.refuses(this.session.client, this.#backlog.isLate) || this.#isTooLate;
   }
 
-  #tellShed(): void {
-    if (this.#shed === 0) return;
-    const { node, counts } = this.#init.door;
-    counts.answers.unavailable += this.#shed;
-    node.refusedUnread(this.#shed);
-    this.#shed = 0;
+  /** Commands of a transaction are running: they came before the client, or the node, ended the connection. */
+  get #isExecuting(): boolean {
+    return this.session.transaction?.isOpen === false;
   }
 
-  #reply(reply: Reply): void {
-    scratch.reply(reply, this.session.version);
-    this.#answers.add(scratch.take());
-    this.#init.flushPass.mark(this);
+  get #hasReadAll(): boolean {
+    return this.#isDeaf && !this.#isExecuting;
   }
 
-  #ask(question: Question, format: AnswerFormat, quantity: number): void {
-    const place = this.#answers.reserve(format, quantity);
-    const { node, counts } = this.#init.door;
-    const startedMillis = this.session.lastMillis;
-    const share = node.shedding.entered(this.session.client, 1);
-    node.ask(question, (answer) => {
-      node.shedding.left(share, 1);
-      count(counts, answer);
-      node.answered(question, answer, startedMillis);
-      this.#answers.settle(place, answer);
-      if (this.#answers.isReady && !this.#isFinished) this.#init.flushPass.mark(this);
-    });
-  }
-
-  #askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void {
-    const { node, counts } = this.#init.door;
-    const startedMillis = this.session.lastMillis;
-    const tell = this.#answerLater(DESCRIBED_BYTES_MAX);
-    const share = node.shedding.entered(this.session.client, 1);
-    node.ask(question, (answer) => {
-      node.shedding.left(share, 1);
-      count(counts, answer);
-      node.answered(question, answer, startedMillis);
-      tell(replyTo(answer));
-    });
-  }
-
-  #answerLater(bytesReserved: number): (reply: Reply) => void {
-    const place = this.#answers.reserveBytes(bytesReserved);
-    const { version } = this.session;
-    return (reply) => {
-      if (this.#isFinished) return;
-      scratch.reply(reply, version);
-      this.#answers.fill(place, scratch.take(), bytesReserved);
-      if (this.#answers.isReady) this.#init.flushPass.mark(this);
-    };
+  /** Of commands that have not run. */
+  get #unfinishedBytes(): number {
+    return this.#parser.heldBytes + (this.session.transaction?.heldBytes ?? 0);
   }
 
   /** @param part of the bounds */
@@ -314,7 +294,7 @@ export class Connection implements Flushable, Readable {
   /** Its command is not finished, and there is no room for more of those. */
   get #isOneTooMany(): boolean {
     const { door, limits } = this.#init;
-    if (this.#isHeldUp || this.#isDeaf || this.#parser.heldBytes === 0) return false;
+    if (this.#isHeldUp || this.#isDeaf || this.#unfinishedBytes === 0) return false;
     return door.kept.unfinishedBytes > limits.allUnfinishedBytesMax;
   }
 
@@ -322,7 +302,7 @@ export class Connection implements Flushable, Readable {
   #tellKept(): void {
     const { socket } = this.#init;
     if (!socket.destroyed)
-      this.#kept.are(this.#parser.heldBytes, this.#answers.heldBytes + socket.writableLength);
+      this.#kept.are(this.#unfinishedBytes, this.#answers.heldBytes + socket.writableLength);
   }
 
   #readOnIfRoom(): void {
@@ -336,7 +316,7 @@ export class Connection implements Flushable, Readable {
 
   #finishIfIdle(): void {
     const { socket } = this.#init;
-    const isLast = this.#isDeaf || (this.#hasClientEnded && !this.#isHeldUp);
+    const isLast = this.#hasReadAll || (this.#hasClientEnded && !this.#isHeldUp);
     if (!isLast || this.#isFinished || this.#answers.count > 0) return;
     this.#isFinished = true;
     this.#isDeaf = true;

@@ -25,6 +25,7 @@ const BULK = '$'.charCodeAt(0);
 const ARRAY = '*'.charCodeAt(0);
 const MAP = '%'.charCodeAt(0);
 const SET = '~'.charCodeAt(0);
+const PUSH = '>'.charCodeAt(0);
 
 export class ReplyWriter {
   #bytes = Buffer.allocUnsafeSlow(BYTES_MIN);
@@ -107,6 +108,16 @@ export class ReplyWriter {
       case 'set':
         this.#sized(version === 3 ? SET : ARRAY, reply.items.length);
         for (const item of reply.items) this.reply(item, version);
+        return;
+      case 'push':
+        this.#sized(version === 3 ? PUSH : ARRAY, reply.items.length);
+        for (const item of reply.items) this.reply(item, version);
+        return;
+      case 'several':
+        for (const each of reply.replies) this.reply(each, version);
+        return;
+      case 'header':
+        this.#sized(ARRAY, reply.count);
     }
   }
 

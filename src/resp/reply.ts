@@ -14,7 +14,10 @@ export type Reply =
   | SimpleReply
   | ErrorReply
   | MapReply
-  | SetReply;
+  | SetReply
+  | PushReply
+  | SeveralReplies
+  | HeaderReply;
 
 interface SimpleReply {
   readonly kind: 'simple';
@@ -35,6 +38,24 @@ interface MapReply {
 interface SetReply {
   readonly kind: 'set';
   readonly items: readonly Reply[];
+}
+
+/** Of a subscription; an array where a client speaks RESP2. */
+interface PushReply {
+  readonly kind: 'push';
+  readonly items: readonly Reply[];
+}
+
+/** A command that is answered more than once. */
+interface SeveralReplies {
+  readonly kind: 'several';
+  readonly replies: readonly Reply[];
+}
+
+/** An array whose items are the answers that follow. */
+interface HeaderReply {
+  readonly kind: 'header';
+  readonly count: number;
 }
 
 export const OK: Reply = { kind: 'simple', text: 'OK' };

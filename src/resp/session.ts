@@ -1,5 +1,6 @@
 /** What a client said of itself on its connection, and what others are told about it. */
 import type { RespVersion } from './reply-writer.ts';
+import type { Transaction } from './transaction.ts';
 
 export interface SessionInit {
   readonly id: number;
@@ -27,6 +28,10 @@ export class Session {
   name = '';
   libraryName = '';
   libraryVersion = '';
+  /** From `MULTI` until the last answer of `EXEC`. */
+  transaction: Transaction | undefined;
+  /** That it has subscribed to, a character for each byte. */
+  readonly channels = new Set<string>();
   /** No command after the present one counts, and the connection ends when all are answered. */
   isLeaving = false;
   lastCommand = '';
@@ -46,11 +51,18 @@ export class Session {
     return this.tokenId ?? this.#address;
   }
 
+  /** It has subscribed, and in its protocol answers and messages look alike: Redis then takes few commands. */
+  get isSubscriber(): boolean {
+    return this.version === 2 && this.channels.size > 0;
+  }
+
   /** As a new connection would be. */
   reset(): void {
     this.version = 2;
     this.name = '';
     this.tokenId = undefined;
+    this.transaction = undefined;
+    this.channels.clear();
   }
 
   /** A line of `CLIENT LIST`. */

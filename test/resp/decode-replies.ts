@@ -52,6 +52,7 @@ function decode(bytes: Buffer, at: number): Read | undefined {
     }
     case '*':
     case '~':
+    case '>':
     case '%': {
       const items = decodeMany(bytes, end, Number(line) * (type === '%' ? 2 : 1));
       if (items === undefined) return undefined;
@@ -79,7 +80,7 @@ function decodeMany(
 }
 
 function collected(type: string, values: Decoded[]): Decoded {
-  if (type === '*') return values;
+  if (type === '*' || type === '>') return values;
   if (type === '~') return new Set(values);
   return new Map(
     values.flatMap((value, i) => (i % 2 === 0 ? [[value, values[i + 1] ?? null] as const] : [])),

@@ -2,6 +2,7 @@
 import type { Command } from '../command.ts';
 import { CommandTable } from '../command-table.ts';
 import { ALLOW } from './allow-command.ts';
+import { CHANNEL_COMMANDS } from './channel-commands.ts';
 import { CLIENT } from './client-commands.ts';
 import { ASKING, CLUSTER } from './cluster-commands.ts';
 import { COMMAND } from './command-command.ts';
@@ -9,6 +10,7 @@ import { CONNECTION_COMMANDS } from './connection-commands.ts';
 import { MATCH } from './match-command.ts';
 import { SERVER_COMMANDS } from './server-commands.ts';
 import { THROTTLE } from './throttle-command.ts';
+import { TRANSACTION_COMMANDS } from './transaction-commands.ts';
 import { USER_COMMANDS } from './user-commands.ts';
 
 const COMMANDS: readonly Command[] = [
@@ -17,6 +19,8 @@ const COMMANDS: readonly Command[] = [
   THROTTLE,
   ...USER_COMMANDS,
   ...CONNECTION_COMMANDS,
+  ...TRANSACTION_COMMANDS,
+  ...CHANNEL_COMMANDS,
   ...SERVER_COMMANDS,
   CLIENT,
   CLUSTER,

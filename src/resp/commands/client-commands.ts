@@ -7,6 +7,9 @@ import { type ErrorReply, failed, OK, type Reply, SYNTAX_ERROR } from '../reply.
 const FLAGS = ['noscript', 'loading', 'stale'];
 /** Names are kept for as long as the connection is. */
 const NAME_BYTES_MAX = 128;
+const NO_TRACKING = failed(
+  'CLIENT TRACKING takes OFF, ON OPTIN and NOLOOP: nothing tells that a key has changed',
+);
 const PRINTABLE = /^[!-~]*$/;
 
 function subcommand(name: string, arity: number, summary: string, run: (call: Call) => Reply): Command {
@@ -37,6 +40,7 @@ export const CLIENT = container(
     }),
     subcommand('NO-EVICT', 3, 'Accepted: no connection is evicted', onOrOff),
     subcommand('NO-TOUCH', 3, 'Accepted: there is nothing to touch', onOrOff),
+    subcommand('TRACKING', -3, 'OFF, or ON with OPTIN: nothing tells that a key has changed', tracking),
     subcommand('REPLY', 3, 'Every command is answered', ({ args }) =>
       args.is(2, 'ON') ? OK : failed('CLIENT REPLY takes ON only: every command is answered'),
     ),
@@ -45,6 +49,18 @@ export const CLIENT = container(
 
 function onOrOff({ args }: Call): Reply {
   return args.is(2, 'ON') || args.is(2, 'OFF') ? OK : SYNTAX_ERROR;
+}
+
+/** With OPTIN no key is tracked until `CLIENT CACHING`, which is refused; all other forms promise to tell of changes. */
+function tracking({ args }: Call): Reply {
+  if (args.is(2, 'OFF') && args.count === 3) return OK;
+  if (!args.is(2, 'ON')) return SYNTAX_ERROR;
+  let hasOptIn = false;
+  for (let i = 3; i < args.count; i += 1) {
+    hasOptIn ||= args.is(i, 'OPTIN');
+    if (!args.is(i, 'OPTIN') && !args.is(i, 'NOLOOP')) return NO_TRACKING;
+  }
+  return hasOptIn ? OK : NO_TRACKING;
 }
 
 function setInfo({ args, session }: Call): Reply {

@@ -24,6 +24,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     flags: ['fast'],
     key: 0,
     summary: 'Answers, so that one sees it does',
+    whileSubscribed: true,
     run: ping,
   },
   {
@@ -64,6 +65,8 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     flags: [...FLAGS, 'no_auth'],
     key: 0,
     summary: 'Ends the connection when all before it is answered',
+    inTransaction: 'runs',
+    whileSubscribed: true,
     run: ({ session }) => {
       session.isLeaving = true;
       return OK;
@@ -75,6 +78,8 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     flags: [...FLAGS, 'no_auth'],
     key: 0,
     summary: 'Makes the connection as it was when it was new',
+    inTransaction: 'runs',
+    whileSubscribed: true,
     run: ({ session }) => {
       session.reset();
       return simple('RESET');
@@ -91,9 +96,10 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
   })),
 ];
 
-function ping({ args }: Call): Reply {
-  if (args.count === 1) return simple('PONG');
+function ping({ args, session }: Call): Reply {
   if (args.count > 2) return wrongArity('ping');
+  if (session.isSubscriber) return ['pong', args.count === 1 ? '' : args.bytes(1)];
+  if (args.count === 1) return simple('PONG');
   return args.bytes(1);
 }
 

@@ -1,0 +1,119 @@
+/**
+ * The answers of one connection: each of its commands has a place, whoever answers it and when. It counts what was answered, and
+ * reads nothing from the client.
+ */
+import type { AskAnswer, Question } from '../api/question.ts';
+import { count } from './answer-counts.ts';
+import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
+import type { DoorState } from './command.ts';
+import type { Reply } from './reply.ts';
+import { ReplyWriter } from './reply-writer.ts';
+import type { Session } from './session.ts';
+import { SHED_BYTES } from './shed.ts';
+
+/** Of a decision with a rule id of 128 bytes. */
+const DESCRIBED_BYTES_MAX = 256;
+/** Encodes answers that are there at once; used within one call only. */
+const scratch = new ReplyWriter();
+
+export interface ConnectionAnswersInit {
+  readonly session: Session;
+  readonly door: DoorState;
+  /** Something can go out. */
+  readonly mark: () => void;
+}
+
+export class ConnectionAnswers {
+  readonly #init: ConnectionAnswersInit;
+  readonly #queue = new AnswerQueue();
+  /** Requests that were refused for load since the last flush. */
+  #shed = 0;
+  /** Nobody waits any more. */
+  #isOver = false;
+
+  constructor(init: ConnectionAnswersInit) {
+    this.#init = init;
+  }
+
+  /** How many have not gone out. */
+  get count(): number {
+    return this.#queue.count;
+  }
+
+  /** Bytes of those, see `AnswerQueue`. */
+  get heldBytes(): number {
+    return this.#queue.heldBytes;
+  }
+
+  /** Moves all that can go out to `writer`. */
+  drainTo(writer: ReplyWriter): void {
+    this.#tellShed();
+    this.#queue.drainTo(writer);
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#queue.clear();
+  }
+
+  reply(reply: Reply): void {
+    scratch.reply(reply, this.#init.session.version);
+    this.#queue.add(scratch.take());
+    this.#init.mark();
+  }
+
+  /** Refuses a request for load: told of and sent once for all, as refusing must cost far less than deciding. */
+  shed(): void {
+    if (this.#shed === 0) this.#init.mark();
+    this.#shed += 1;
+    this.#queue.addAgain(SHED_BYTES);
+  }
+
+  /** See `Call`. */
+  ask(question: Question, format: AnswerFormat, quantity: number): void {
+    const place = this.#queue.reserve(format, quantity);
+    this.#decide(question, (answer) => {
+      this.#queue.settle(place, answer);
+      if (this.#queue.isReady && !this.#isOver) this.#init.mark();
+    });
+  }
+
+  /** See `Call`. */
+  askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void {
+    const tell = this.later(DESCRIBED_BYTES_MAX);
+    this.#decide(question, (answer) => tell(replyTo(answer)));
+  }
+
+  /** See `Call`. */
+  later(bytesReserved: number): (reply: Reply) => void {
+    const place = this.#queue.reserveBytes(bytesReserved);
+    const { version } = this.#init.session;
+    return (reply) => {
+      if (this.#isOver) return;
+      scratch.reply(reply, version);
+      this.#queue.fill(place, scratch.take(), bytesReserved);
+      if (this.#queue.isReady) this.#init.mark();
+    };
+  }
+
+  #decide(question: Question, done: (answer: AskAnswer) => void): void {
+    const { session, door } = this.#init;
+    const { node, counts } = door;
+    const startedMillis = session.lastMillis;
+    const share = node.shedding.entered(session.client, 1);
+    node.ask(question, (answer) => {
+      node.shedding.left(share, 1);
+      count(counts, answer);
+      node.answered(question, answer, startedMillis);
+      done(answer);
+    });
+  }
+
+  #tellShed(): void {
+    if (this.#shed === 0) return;
+    const { node, counts } = this.#init.door;
+    counts.answers.unavailable += this.#shed;
+    node.refusedUnread(this.#shed);
+    this.#shed = 0;
+  }
+}
