@@ -77,7 +77,7 @@ export interface Command {
   /** As `COMMAND` tells them. */
   readonly flags: readonly string[];
   /** Which argument is a key; 0: none is. */
-  readonly key: 0 | 1;
+  readonly key: 0 | 1 | 3;
   /** A sentence without its full stop. */
   readonly summary: string;
   /** @returns undefined where the node was asked */

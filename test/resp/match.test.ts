@@ -147,8 +147,8 @@ describe('MATCH', () => {
     expect(await client.ask('INFO')).toContain('quorate_granted:2');
   });
 
-  it('is in the table of commands, without a key', async () => {
+  it('is in the table of commands, with a key behind the name of a descriptor', async () => {
     const [described] = (await client.ask('COMMAND', 'INFO', 'match')) as unknown[][];
-    expect(described?.slice(0, 6)).toEqual(['match', -4, expect.anything(), 0, 0, 0]);
+    expect(described?.slice(0, 6)).toEqual(['match', -4, expect.anything(), 3, 3, 1]);
   });
 });

@@ -5,6 +5,8 @@ import { failed, mapOf, type Reply, setOf, simple } from '../reply.ts';
 
 const FLAGS = ['loading', 'stale'];
 const GROUP = 'server';
+/** Of `COMMAND GETKEYS`: the name of the command that is asked about, before its own arguments. */
+const COMMAND_ARGUMENT = 2;
 
 export const COMMAND = container(
   { name: 'COMMAND', arity: -1, flags: FLAGS, summary: 'Describes all commands' },
@@ -59,7 +61,8 @@ function once<K extends object, T>(make: (key: K) => T): (key: K) => T {
 function describe({ name, arity, flags, key, subcommands }: Command, container = ''): Reply {
   const path = `${container}${name.toLowerCase()}`;
   const inner = subcommands?.all.map((each) => describe(each, `${path}|`)) ?? [];
-  return [path, arity, setOf(flags.map((flag) => simple(flag))), key, key, key, setOf([]), [], [], inner];
+  const step = key === 0 ? 0 : 1;
+  return [path, arity, setOf(flags.map((flag) => simple(flag))), key, key, step, setOf([]), [], [], inner];
 }
 
 function docs({ args, door }: Call): Reply {
@@ -82,11 +85,12 @@ function document({ name, summary, subcommands }: Command, container = ''): Docu
 }
 
 function keysOf({ args, door }: Call): Reply {
-  const command = door.commands.get(args, 2);
+  const command = door.commands.get(args, COMMAND_ARGUMENT);
   if (command === undefined) return failed('Invalid command specified');
   if (command.key === 0) return failed('The command has no key arguments');
-  if (!fitsArity(command, args.count - 2) || args.count < 4) {
+  const key = COMMAND_ARGUMENT + command.key;
+  if (!fitsArity(command, args.count - COMMAND_ARGUMENT) || args.count <= key) {
     return failed('Invalid number of arguments specified for command');
   }
-  return [args.bytes(3)];
+  return [args.bytes(key)];
 }

@@ -1,6 +1,7 @@
 /**
  * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId]`: a request for a grant that says what it
- * is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name.
+ * is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name. Rules make
+ * the keys; for clients of Redis Cluster the value of the first descriptor is one: the slot of a user is that of its id.
  */
 import { DESCRIPTORS_MAX, type Question, invalidInQuestion } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
@@ -10,14 +11,14 @@ import { notUtf8 } from './allow-command.ts';
 import { matchReply } from './answer-forms.ts';
 
 const FIRST_NAME = 2;
+const FIRST_VALUE = 3;
 
 export const MATCH: Command = {
   name: 'MATCH',
   isShed: true,
   arity: -4,
   flags: ['write', 'fast'],
-  // Rules make the keys.
-  key: 0,
+  key: FIRST_VALUE,
   summary:
     'Asks for a grant under all limits that the rules find for descriptors. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free, and the rule, all of the limit that binds; a limit of -1 and no rule where nothing limits',
   run: runMatch,
