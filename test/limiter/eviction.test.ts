@@ -52,6 +52,9 @@ describe('an idle key', () => {
       retryAfterMillis: 1_000,
       decided: { timeMillis: START + 1_001 },
     });
+    // Nor by way of a far epoch, in which the key is known anew.
+    expect(harness.allows('ada', 1_005)).toBe(true);
+    expect(harness.allows('ada', START + 1)).toBe(false);
     // Also from just below the near epoch, as far as a window reaches.
     const edge = START - 2_678_400_000;
     expect(harness.allows('bob', edge - 1_000)).toBe(false);

@@ -217,6 +217,10 @@ export const MEMORY: readonly Mutant[] = [
         replace: 'newestMillis !== -Infinity',
       },
     ],
+    unitTest: {
+      file: 'limiter/eviction.test.ts',
+      why: 'a key must be forgotten, asked for in a far epoch and then late in the near one: no client of the simulator changes its epoch',
+    },
   },
   {
     id: 'V9',
