@@ -6,8 +6,6 @@ import { isObject, readAnswer } from './permit.ts';
 export const ALLOW_BATCH = '/v1/allow/batch';
 /** Nodes take bodies of 512 KiB. */
 export const BATCH_BYTES_MAX = 500_000;
-/** Of a batch, and what is wrong with that request. */
-const PLACE = /^requests\[(\d+)\]\.?(.*)$/;
 
 /** @param requests each as JSON */
 export function batchBody(requests: readonly string[]): string {
@@ -23,16 +21,12 @@ export function heardOf(result: ExchangeResult, count: number): readonly Heard[]
   const answers = body?.['answers'];
   if (status === 200 && Array.isArray(answers) && answers.length === count)
     return answers.map((each: unknown) => readAnswer(each) ?? unreadable(status));
-  const refusal = readRefusal(status, body) ?? unreadable(status);
-  if (refusal.kind !== 'invalid') return all(refusal);
-  const [, place, field = ''] = PLACE.exec(refusal.field) ?? [];
-  const others = { kind: 'unavailable', reason: 'another_was_invalid', isProposed: false } as const;
-  return all(others).map((each, i) => (i === Number(place) ? { ...refusal, field } : each));
+  return all(readRefusal(status, body) ?? unreadable(status));
 }
 
 /**
- * What a node says that asked none of them, `invalid` for that which is named. Undefined where it may not be a node that says so:
- * whoever stands in between may have passed them on.
+ * What a node says that asked none of them. Undefined where it may not be a node that says so: whoever stands in between may have
+ * passed them on. What is wrong with one request alone stands in its place among the answers.
  */
 function readRefusal(status: number, body: Readonly<Record<string, unknown>> = {}): Heard | undefined {
   if (body['allowed'] !== false) return undefined;
@@ -41,12 +35,10 @@ function readRefusal(status: number, body: Readonly<Record<string, unknown>> = {
     return { kind: 'unavailable', reason, isProposed: proposed };
   // A node that knew too little to ask anybody says neither.
   if ('reason' in body || 'proposed' in body || !isObject(body['error'])) return undefined;
-  const { type, message, field } = body['error'];
+  const { type, message } = body['error'];
   if (typeof type !== 'string' || typeof message !== 'string') return undefined;
   if (status === 503 || status === 408) return { kind: 'unavailable', reason: type, isProposed: false };
   if (status < 400 || status > 499) return undefined;
-  if (status === 400 && typeof field === 'string' && PLACE.test(field))
-    return { kind: 'invalid', field, message };
   return { kind: 'refused', status, message: `status ${status}: ${message}` };
 }
 

@@ -103,7 +103,7 @@ export function copyOf(request: PermitRequest): PermitRequest {
 /**
  * What is asked, as JSON of the cluster.
  *
- * @throws InvalidRequestError for the first field that is out of its bounds: one such would refuse a whole batch
+ * @throws InvalidRequestError for the first field that is out of its bounds: a node would say so only after a round trip
  */
 export function encodeRequest(request: PermitRequest, requestId: string | undefined): string {
   if (typeof request !== 'object' || request === null)

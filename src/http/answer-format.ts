@@ -15,7 +15,7 @@ const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';
 const PROBLEM_JSON_TYPE = 'application/problem+json; charset=utf-8';
 
 /** Status and body of an answer, which are the same wherever it stands. */
-interface FormattedBody {
+export interface FormattedBody {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }

@@ -7,7 +7,7 @@ export type Told<Q, T> = (wanted: Q, answer: AskAnswer, partition: number) => T;
 /**
  * Asks in the order of the list.
  *
- * @param requests at least one, each well-formed
+ * @param requests each well-formed
  * @param done told once, when the last is answered: what became of each, in its place
  */
 export function askBatch<Q, T>(
@@ -17,6 +17,7 @@ export function askBatch<Q, T>(
 ): void {
   const answers: T[] = [];
   let openCount = requests.length;
+  if (openCount === 0) return done(answers);
   for (const [i, wanted] of requests.entries()) {
     node.ask(wanted, (answer, partition) => {
       answers[i] = told(wanted, answer, partition);

@@ -1,11 +1,12 @@
 /**
  * `POST /v1/allow/batch`: many requests for grants in one body, each decided for itself and answered in its place, as if it
- * had come alone. What they cost less is the way: one body to read, one response to write.
+ * had come alone, with 400 if it is malformed. What they cost less is the way: one body to read, one response to write.
  */
 import type { FastifyInstance } from 'fastify';
+import type { Invalid } from '../api/answer.ts';
 import type { Question } from '../api/question.ts';
 import { parseAllowBody } from './allow-body.ts';
-import { formatBody } from './answer-format.ts';
+import { formatBody, type FormattedBody } from './answer-format.ts';
 import { askBatch } from './batch-asking.ts';
 import { clientOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
@@ -18,25 +19,30 @@ export const ALLOW_BATCH = '/v1/allow/batch';
 export const BATCH_MAX = 1_000;
 /** Room for that many of usual length; a body of the longest ids holds fewer. */
 export const BATCH_BODY_BYTES_MAX = 524_288;
+/** Of an answer that needed none. */
+const NO_PARTITION = 0;
+
+function isInvalid(item: Question | Invalid): item is Invalid {
+  return 'kind' in item;
+}
 
 /**
- * `{"requests": [...]}`, 1 to `BATCH_MAX` of what `/v1/allow` takes.
+ * `{"requests": [...]}`, 1 to `BATCH_MAX` of what `/v1/allow` takes. A request that is malformed is refused in its place: the others
+ * are other people's.
  *
  * @param headerUser the user of all of them, if a header of the request names one
- * @throws InvalidBodyError for the first that is wrong: then none is asked
+ * @throws InvalidBodyError if the body is no such list
  */
-function parseBatchBody(body: unknown, headerUser: HeaderUser | undefined): Question[] {
+function parseBatchBody(body: unknown, headerUser: HeaderUser | undefined): (Question | Invalid)[] {
   const { requests } = fieldsOf(body, ['requests'], 'requests, a list');
   if (!Array.isArray(requests) || requests.length === 0 || requests.length > BATCH_MAX)
     throw new InvalidBodyError('requests', `requests must be a list of 1 to ${BATCH_MAX}`);
-  return requests.map((each, i) => {
+  return requests.map((each: unknown) => {
     try {
       return parseAllowBody(each, headerUser);
     } catch (error) {
       if (!(error instanceof InvalidBodyError)) throw error;
-      const place = `requests[${i}]`;
-      const field = error.field === 'body' ? place : `${place}.${error.field}`;
-      throw new InvalidBodyError(field, `${place}: ${error.message}`);
+      return { kind: 'invalid', field: error.field, message: error.message };
     }
   });
 }
@@ -44,18 +50,26 @@ function parseBatchBody(body: unknown, headerUser: HeaderUser | undefined): Ques
 export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
   app.post(ALLOW_BATCH, { bodyLimit: BATCH_BODY_BYTES_MAX }, (request, reply) => {
     const startedMillis = init.monotonicMillis();
-    const requests = parseBatchBody(request.body, headerUserOf(request.raw, init.settings.userHeader));
-    const share = init.node.shedding.entered(clientOf(request), requests.length);
-    askBatch(init.node, requests, {
+    const items = parseBatchBody(request.body, headerUserOf(request.raw, init.settings.userHeader));
+    const questions = items.filter((item): item is Question => !isInvalid(item));
+    const share = init.node.shedding.entered(clientOf(request), questions.length);
+    const shown = ({ status, body }: FormattedBody): object => {
+      init.observe(status, startedMillis);
+      return { status, ...body };
+    };
+    const refused = items.map((item) =>
+      isInvalid(item) ? shown(formatBody(item, NO_PARTITION)) : undefined,
+    );
+    askBatch(init.node, questions, {
       told(wanted, answer, partition) {
-        const { status, body } = formatBody(answer, partition);
         init.node.answered(wanted, answer, startedMillis);
-        init.observe(status, startedMillis);
         init.node.shedding.left(share, 1);
-        return { status, ...body };
+        return shown(formatBody(answer, partition));
       },
-      done(answers) {
+      done(told) {
         if (init.node.wantsNoClients()) void reply.header('connection', 'close');
+        const toldInOrder = told.values();
+        const answers = refused.map((each) => each ?? toldInOrder.next().value);
         sendAnswer(reply, { status: 200, headers: { 'content-type': JSON_TYPE }, body: { answers } });
       },
     });

@@ -107,17 +107,26 @@ describe('what is asked in one turn of the event loop', () => {
     expect(played.sent.reduce((sum, { requests }) => sum + requests.length, 0)).toBe(40);
   });
 
-  it('is asked again where another one of the batch was refused as invalid', async () => {
+  it('fails nobody else where one of its requests is malformed', async () => {
     const played = new Played({ requestIds: false });
     const [bad, good] = ['bad', 'good'].map((userId) => watched(played.client.allow({ userId })));
     await played.settle();
-    const error = { type: 'invalid_request', field: 'requests[0].rule', message: 'wrong' };
-    played.last.respond(400, { allowed: false, error });
-    await played.pass(100);
-    expect(bad?.error).toMatchObject({ code: 'INVALID_REQUEST', field: 'rule' });
-    played.last.answer(grantOf());
+    const error = { type: 'invalid_request', field: 'rule', message: 'wrong' };
+    played.last.respond(200, { answers: [{ status: 400, allowed: false, error }, grantOf()] });
     await played.settle();
+    expect(bad?.error).toMatchObject({ code: 'INVALID_REQUEST', field: 'rule', message: 'wrong' });
     expect(good?.value).toMatchObject({ allowed: true });
+    expect(played.sent).toHaveLength(1);
+  });
+
+  it('is refused where it is no list that a node takes', async () => {
+    const played = new Played({ requestIds: false });
+    const asked = ['a', 'b'].map((userId) => watched(played.client.allow({ userId })));
+    await played.settle();
+    const error = { type: 'invalid_request', field: 'requests', message: 'requests must be a list' };
+    played.last.respond(400, { allowed: false, error });
+    await played.settle();
+    for (const each of asked) expect(each.error).toMatchObject({ code: 'REFUSED', isDefinite: true });
   });
 });
 

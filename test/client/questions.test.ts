@@ -1,8 +1,10 @@
 /** What a client asks is the question that the door reads, whichever way it is said. */
 import { describe, expect, it } from 'vitest';
 import { type Question, questionOf } from '../../src/api/question.ts';
+import { ALLOW_BATCH, batchBody, heardOf } from '../../src/client/batch.ts';
 import { encodeRequest, type PermitRequest } from '../../src/client/permit.ts';
 import { parseAllowBody } from '../../src/http/allow-body.ts';
+import { Door } from '../http/fixtures.ts';
 
 function read(request: PermitRequest): Question {
   return parseAllowBody(JSON.parse(encodeRequest(request, request.requestId)), undefined);
@@ -29,4 +31,16 @@ describe('a request of a client', () => {
       descriptors: new Map([...entries, ['user', 'ada']]),
     });
   });
+});
+
+it('a batch of a client with a request that is malformed fails that one alone', async () => {
+  const door = new Door();
+  const [ada, bob] = ['ada', 'bob'].map((userId) => encodeRequest({ userId }, undefined));
+  const requests = [ada ?? '', '{"userId":"eve","costs":2}', bob ?? ''];
+  const { status, body } = await door.post(batchBody(requests), 'application/json', ALLOW_BATCH);
+  expect(heardOf({ kind: 'response', status, body: JSON.stringify(body) }, requests.length)).toMatchObject([
+    { kind: 'answer', answer: { allowed: true } },
+    { kind: 'invalid', field: 'costs' },
+    { kind: 'answer', answer: { allowed: true } },
+  ]);
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type AskAnswer, questionOf } from '../../src/api/question.ts';
 import { BATCH_BODY_BYTES_MAX, BATCH_MAX } from '../../src/http/batch-route.ts';
 import { decisionOf } from '../api/decision-of.ts';
+import { until } from '../transport/wait.ts';
 import { denialOf, Door, type HttpResult, PARTITION } from './fixtures.ts';
 
 const ANSWERS: readonly AskAnswer[] = [
@@ -28,7 +29,7 @@ function heldDoor(): Door {
 }
 
 async function untilAsked(door: Door, count: number): Promise<void> {
-  while (door.open.length < count) await new Promise((resolve) => setImmediate(resolve));
+  await until(`the node is asked for ${count}`, () => door.open.length >= count);
 }
 
 describe('POST /v1/allow/batch', () => {
@@ -89,10 +90,7 @@ describe('POST /v1/allow/batch', () => {
     [{ requests: usersOf(BATCH_MAX + 1) }, 'requests', /list of 1 to 1000/],
     [{ requests: usersOf(1), more: 1 }, 'more', /fields are requests/],
     [[], 'body', /object with requests/],
-    [{ requests: [{ userId: 'ada' }, { userId: 'bob', cost: 0 }] }, 'requests[1].cost', /from 1 to/],
-    [{ requests: [{ userId: 'ada' }, 7] }, 'requests[1]', /object with at least userId/],
-    [{ requests: [{ userId: 'ada', costs: 2 }] }, 'requests[0].costs', /not a field/],
-  ])('asks nothing if something is wrong: %j', async (body, field, message) => {
+  ])('asks nothing if it is no list of requests: %j', async (body, field, message) => {
     const door = new Door();
     const result = await ask(door, body);
     expect(result.status).toBe(400);
@@ -100,6 +98,40 @@ describe('POST /v1/allow/batch', () => {
     expect(result.body.error?.message).toMatch(message);
     expect(door.asked).toEqual([]);
     expect(door.observed.map(({ status }) => status)).toEqual([400]);
+  });
+
+  it.each([
+    [{ userId: 'bob', cost: 0 }, 'cost'],
+    [{ userId: 'bob', costs: 2 }, 'costs'],
+    [{ userId: '' }, 'userId'],
+    [{ descriptors: { ip: 7 } }, 'descriptors.ip'],
+    [{}, 'userId'],
+    [7, 'body'],
+    [null, 'body'],
+  ])('refuses in its place what is malformed, and decides the others: %j', async (malformed, field) => {
+    const door = heldDoor();
+    const response = ask(door, { requests: [{ userId: 'ada' }, malformed, { userId: 'eve' }] });
+    await untilAsked(door, 2);
+    expect(door.asked).toEqual([questionOf({ userId: 'ada' }), questionOf({ userId: 'eve' })]);
+    door.open[1]?.({ kind: 'decision', decision: denialOf() }, PARTITION);
+    door.open[0]?.({ kind: 'decision', decision: decisionOf() }, PARTITION);
+    const { status, body } = await response;
+    const alone = await door.post(malformed);
+    expect(alone).toMatchObject({ status: 400, body: { error: { field } } });
+    expect(status).toBe(200);
+    expect(body['answers']).toMatchObject([{ status: 200 }, { status: 400, ...alone.body }, { status: 429 }]);
+    expect(door.observed.map((each) => each.status)).toEqual([400, 429, 200, 400]);
+    expect(door.told).toHaveLength(2);
+    expect([...door.shedding.shares.values()]).toEqual([{ open: 0 }]);
+  });
+
+  it('asks nobody where all are malformed', async () => {
+    const door = new Door();
+    const { status, body } = await ask(door, { requests: [{}, 7] });
+    expect(status).toBe(200);
+    expect(body['answers']).toMatchObject([{ status: 400 }, { status: 400 }]);
+    expect(door.asked).toEqual([]);
+    expect([...door.shedding.shares.values()]).toEqual([{ open: 0 }]);
   });
 
   it('takes as many as it says, and no body beyond its bound', async () => {
