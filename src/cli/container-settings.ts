@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidFieldError } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
+import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 import { PARTITIONS_PER_NODE } from '../config/cluster-directory.ts';
 
@@ -108,9 +109,11 @@ function nodeIdsOf(read: Variables): ReadonlyMap<number, number> {
 
 async function localSettings(path: string): Promise<Readonly<Record<string, unknown>>> {
   if (path === '') return {};
+  let text: string;
   let value: unknown;
   try {
-    value = JSON.parse(await readFile(path, 'utf8'));
+    text = await readFile(path, 'utf8');
+    value = JSON.parse(text);
   } catch (error) {
     throw new ConfigError(
       'QUORATE_SETTINGS',
@@ -119,6 +122,12 @@ async function localSettings(path: string): Promise<Readonly<Record<string, unkn
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ConfigError('QUORATE_SETTINGS', `${path} must hold an object: settings of cluster.json`);
+  const [repeated] = repeatedKeysIn(text, value);
+  if (repeated !== undefined)
+    throw new ConfigError(
+      'QUORATE_SETTINGS',
+      `${path} must have ${pathText(repeated)} once, and has it more than once`,
+    );
   const fact = Object.keys(value).find((key) => FACTS.includes(key));
   if (fact !== undefined)
     throw new ConfigError(

@@ -12,6 +12,7 @@ import { type DirectoryLock, lockDirectory } from '../../storage/lock.ts';
 import { drawIncarnation, factsOf } from './cluster-facts.ts';
 import { type ClusterConfig, ConfigError, NODES_MAX, TIMING_DEFAULTS, validateConfig } from './config.ts';
 import type { NodeAddress } from '../api/node-address.ts';
+import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 import type { NodeId } from '../../raft/types.ts';
 import {
   CLOCK_DRIFT_PPM_DEFAULT,
@@ -53,6 +54,12 @@ export function parseCluster(text: string, path: string): ClusterConfig {
   } catch (error) {
     throw new ConfigError(path, `is not JSON: ${String(error)}`);
   }
+  const [repeated] = repeatedKeysIn(text, value);
+  if (repeated !== undefined)
+    throw new ConfigError(
+      `${path}: ${pathText(repeated)}`,
+      'must be there once, and is there more than once',
+    );
   try {
     return validateConfig(value);
   } catch (error) {

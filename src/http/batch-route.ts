@@ -11,7 +11,7 @@ import { askBatch } from './batch-asking.ts';
 import { clientOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { JSON_TYPE, sendAnswer } from './http-answer.ts';
-import { fieldsOf, InvalidBodyError } from './json-body.ts';
+import { fieldsOf, InvalidBodyError, type JsonBody, readJsonBody, repeatedKey } from './json-body.ts';
 import { type HeaderUser, headerUserOf } from './user-header.ts';
 
 export const ALLOW_BATCH = '/v1/allow/batch';
@@ -33,12 +33,23 @@ function isInvalid(item: Question | Invalid): item is Invalid {
  * @param headerUser the user of all of them, if a header of the request names one
  * @throws InvalidBodyError if the body is no such list
  */
-function parseBatchBody(body: unknown, headerUser: HeaderUser | undefined): (Question | Invalid)[] {
-  const { requests } = fieldsOf(body, ['requests'], 'requests, a list');
+function parseBatchBody(
+  body: JsonBody | undefined,
+  headerUser: HeaderUser | undefined,
+): (Question | Invalid)[] {
+  const { requests } = fieldsOf(body?.value, ['requests'], 'requests, a list');
   if (!Array.isArray(requests) || requests.length === 0 || requests.length > BATCH_MAX)
     throw new InvalidBodyError('requests', `requests must be a list of 1 to ${BATCH_MAX}`);
-  return requests.map((each: unknown) => {
+  const repeated = new Map<number, InvalidBodyError>();
+  for (const path of body?.repeated ?? []) {
+    const [, place, ...rest] = path;
+    if (typeof place !== 'number') throw repeatedKey(path);
+    if (!repeated.has(place)) repeated.set(place, repeatedKey(rest));
+  }
+  return requests.map((each: unknown, i) => {
     try {
+      const wrong = repeated.get(i);
+      if (wrong !== undefined) throw wrong;
       return parseAllowBody(each, headerUser);
     } catch (error) {
       if (!(error instanceof InvalidBodyError)) throw error;
@@ -48,31 +59,51 @@ function parseBatchBody(body: unknown, headerUser: HeaderUser | undefined): (Que
 }
 
 export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
-  app.post(ALLOW_BATCH, { bodyLimit: BATCH_BODY_BYTES_MAX }, (request, reply) => {
-    const startedMillis = init.monotonicMillis();
-    const items = parseBatchBody(request.body, headerUserOf(request.raw, init.settings.userHeader));
-    const questions = items.filter((item): item is Question => !isInvalid(item));
-    const share = init.node.shedding.entered(clientOf(request), questions.length);
-    const shown = ({ status, body }: FormattedBody): object => {
-      init.observe(status, startedMillis);
-      return { status, ...body };
-    };
-    const refused = items.map((item) =>
-      isInvalid(item) ? shown(formatBody(item, NO_PARTITION)) : undefined,
-    );
-    askBatch(init.node, questions, {
-      told(wanted, answer, partition) {
-        init.node.answered(wanted, answer, startedMillis);
-        init.node.shedding.left(share, 1);
-        return shown(formatBody(answer, partition));
-      },
-      done(told) {
-        if (init.node.wantsNoClients()) void reply.header('connection', 'close');
-        const toldInOrder = told.values();
-        const answers = refused.map((each) => each ?? toldInOrder.next().value);
-        sendAnswer(reply, { status: 200, headers: { 'content-type': JSON_TYPE }, body: { answers } });
-      },
-    });
-    return reply;
+  void app.register((scope, _options, registered) => {
+    tellRepeatedKeys(scope);
+    addRoute(scope, init);
+    registered();
   });
+}
+
+/** Only here a repeated key is not the end of the whole body. */
+function tellRepeatedKeys(scope: FastifyInstance): void {
+  scope.removeContentTypeParser('application/json');
+  scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+    done(null, readJsonBody(request.headers, bytes));
+  });
+}
+
+function addRoute(scope: FastifyInstance, init: HttpDoorInit): void {
+  scope.post<{ Body: JsonBody | undefined }>(
+    ALLOW_BATCH,
+    { bodyLimit: BATCH_BODY_BYTES_MAX },
+    (request, reply) => {
+      const startedMillis = init.monotonicMillis();
+      const items = parseBatchBody(request.body, headerUserOf(request.raw, init.settings.userHeader));
+      const questions = items.filter((item): item is Question => !isInvalid(item));
+      const share = init.node.shedding.entered(clientOf(request), questions.length);
+      const shown = ({ status, body }: FormattedBody): object => {
+        init.observe(status, startedMillis);
+        return { status, ...body };
+      };
+      const refused = items.map((item) =>
+        isInvalid(item) ? shown(formatBody(item, NO_PARTITION)) : undefined,
+      );
+      askBatch(init.node, questions, {
+        told(wanted, answer, partition) {
+          init.node.answered(wanted, answer, startedMillis);
+          init.node.shedding.left(share, 1);
+          return shown(formatBody(answer, partition));
+        },
+        done(told) {
+          if (init.node.wantsNoClients()) void reply.header('connection', 'close');
+          const toldInOrder = told.values();
+          const answers = refused.map((each) => each ?? toldInOrder.next().value);
+          sendAnswer(reply, { status: 200, headers: { 'content-type': JSON_TYPE }, body: { answers } });
+        },
+      });
+      return reply;
+    },
+  );
 }

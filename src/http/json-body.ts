@@ -1,8 +1,9 @@
 /**
  * Bodies of JSON or plain text, from the bytes as they came. What becomes a key must be read in one way only, so bytes that are
- * not UTF-8 are refused instead of being replaced, and so is every other way to write text down. Knows no field by name.
+ * not UTF-8 are refused instead of being replaced, and so is every other way to write text down, and a key that stands twice. Knows no field by name.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import { type JsonPath, pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 
 /** A body that cannot be asked about. `field` is the name in the body, or `body`. */
 export class InvalidBodyError extends Error {
@@ -32,17 +33,44 @@ const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi;
 /** Of a name that is not known. */
 const SHOWN_CHARACTERS_MAX = 64;
 
+/** A body with what `JSON.parse` does not tell of it. */
+export interface JsonBody {
+  readonly value: unknown;
+  /** Keys that an object in it has more than once. */
+  readonly repeated: readonly JsonPath[];
+}
+
 /**
+ * @throws UnsupportedBodyError if the headers speak of another encoding than plain UTF-8
+ * @throws InvalidBodyError if the bytes are not UTF-8, or not JSON, or an object in it has a key more than once
+ */
+export function parseJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): unknown {
+  const { value, repeated } = readJsonBody(headers, bytes);
+  const [first] = repeated;
+  if (first !== undefined) throw repeatedKey(first);
+  return value;
+}
+
+/**
+ * For those who judge themselves what becomes of repeated keys.
+ *
  * @throws UnsupportedBodyError if the headers speak of another encoding than plain UTF-8
  * @throws InvalidBodyError if the bytes are not UTF-8, or not JSON
  */
-export function parseJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): unknown {
+export function readJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): JsonBody {
   const text = parseTextBody(headers, bytes);
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     throw new InvalidBodyError('body', `body must be JSON: ${error instanceof Error ? error.message : ''}`);
   }
+  return { value, repeated: repeatedKeysIn(text, value) };
+}
+
+export function repeatedKey(path: JsonPath): InvalidBodyError {
+  const field = pathText(path);
+  return new InvalidBodyError(field, `${field} must be there once, and is there more than once`);
 }
 
 /**

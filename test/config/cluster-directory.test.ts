@@ -69,6 +69,11 @@ describe('a cluster directory', () => {
   it.each([
     ['no JSON', '{"clusterId":', 'is not JSON'],
     ['empty', '', 'is not JSON'],
+    [
+      'a key twice',
+      '{"nodes":[{"id":1,"id":2}]}',
+      'nodes[0].id must be there once, and is there more than once',
+    ],
     ['no configuration', '{}', 'clusterId must be'],
   ])('whose cluster.json is damaged is refused: %s', async (_what, text, message) => {
     await createCluster(directory, CONFIG);

@@ -160,6 +160,10 @@ describe('the environment of a container', () => {
       await expect(containerSettings({ ...GOOD, QUORATE_SETTINGS: path })).rejects.toThrow(
         'must not hold partitions',
       );
+      await writeFile(path, '{"http":{"userHeader":"a","userHeader":"b"}}');
+      await expect(containerSettings({ ...GOOD, QUORATE_SETTINGS: path })).rejects.toThrow(
+        'must have http.userHeader once',
+      );
     } finally {
       await rm(directory, { recursive: true });
     }

@@ -278,3 +278,38 @@ describe('what is within the bounds', () => {
     },
   );
 });
+
+describe('a key that stands twice is refused, and named', () => {
+  const rule = '{"id":"a","limit":1,"windowMillis":1000,"limit":9}';
+  it.each([
+    ['POST', '/v1/allow', '{"userId":"ada","userId":"eve"}', 'userId'],
+    ['POST', '/v1/allow', '{"userId":"ada","cost":1,"\\u0063ost":900}', 'cost'],
+    ['POST', '/v1/allow', '{"descriptors":{"user":"ada","user":"eve"}}', 'descriptors.user'],
+    ['POST', '/v1/refunds', '{"requestId":"a","requestId":"b","userId":"ada"}', 'requestId'],
+    ['POST', '/v1/users/ada/refunds', '{"requestId":"a","requestId":"b"}', 'requestId'],
+    ['PUT', '/v1/rules', `{"rules":[${rule}]}`, 'rules[0].limit'],
+    ['PUT', '/v1/rules/a', rule, 'limit'],
+    ['PUT', '/v1/customers/acme', '{"tier":"pro","tier":"free"}', 'tier'],
+    ['POST', '/v1/users/ada/reset', '{"a":1,"a":2}', 'a'],
+    ['PUT', '/v1/keys/user=ada/block', '{"a":1,"a":2}', 'a'],
+    ['POST', '/v1/cluster/nodes', '{"remove":2,"remove":3}', 'remove'],
+    ['POST', '/v1/tokens', '{"role":"read","role":"admin"}', 'role'],
+  ] as const)('%s %s %s', async (method, url, payload, field) => {
+    const asked = { asked: door.asked.length, operated: door.operated.length };
+    const headers = { 'content-type': 'application/json' };
+    const response = await door.app.inject({ method, url, headers, payload });
+    expect(response.statusCode).toBe(400);
+    const { error } = response.json<{ error: { field: string; message: string } }>();
+    expect(error.field).toBe(field);
+    expect(error.message).toBe(`${field} must be there once, and is there more than once`);
+    expect(door.asked).toHaveLength(asked.asked);
+    expect(door.operated).toHaveLength(asked.operated);
+  });
+
+  it('POST /json, in words', async () => {
+    const payload = '{"domain":"a","domain":"b","descriptors":[]}';
+    const headers = { 'content-type': 'application/json' };
+    const { statusCode, body } = await door.app.inject({ method: 'POST', url: '/json', headers, payload });
+    expect([statusCode, body]).toEqual([400, 'domain must be there once, and is there more than once']);
+  });
+});

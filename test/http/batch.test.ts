@@ -125,6 +125,22 @@ describe('POST /v1/allow/batch', () => {
     expect([...door.shedding.shares.values()]).toEqual([{ open: 0 }]);
   });
 
+  it('refuses in its place a request that has a key twice', async () => {
+    const door = new Door();
+    const { status, body } = await ask(
+      door,
+      '{"requests":[{"userId":"ada"},{"userId":"bob","\\u0075serId":"eve"}]}',
+    );
+    expect(status).toBe(200);
+    expect(body['answers']).toMatchObject([
+      { status: 200 },
+      { status: 400, allowed: false, error: { type: 'invalid_request', field: 'userId' } },
+    ]);
+    expect(door.asked).toEqual([questionOf({ userId: 'ada' })]);
+    const twice = await ask(door, '{"requests":[{"userId":"ada"}],"requests":[{"userId":"bob"}]}');
+    expect(twice).toMatchObject({ status: 400, body: { error: { field: 'requests' } } });
+  });
+
   it('asks nobody where all are malformed', async () => {
     const door = new Door();
     const { status, body } = await ask(door, { requests: [{}, 7] });

@@ -1,0 +1,111 @@
+/**
+ * Keys that an object of a JSON text has more than once. `JSON.parse` keeps the last of them, other parsers the first: a gateway
+ * that checks a body and the node that reads it would decide about two requests.
+ */
+
+/** Names and places from the outermost value inwards: `['requests', 1, 'cost']`. */
+export type JsonPath = readonly (string | number)[];
+
+/** What is deeper is told by what it lies in. */
+const STEPS_MAX = 8;
+const SHOWN_CHARACTERS_MAX = 64;
+const SIGNS_AND_STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]/gs;
+
+const SPACE = 0x20;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+
+interface Open {
+  /** Of an object: those that it has so far. */
+  readonly keys: Set<string> | undefined;
+  step: string | number;
+}
+
+/**
+ * @param text what `JSON.parse` has read
+ * @param value what it made of it
+ * @returns the path of each key that was there before, in the order of the text; where one stands `STEPS_MAX` deep or deeper, the
+ * outer part of its path
+ */
+export function repeatedKeysIn(text: string, value: unknown): readonly JsonPath[] {
+  // Requests are read here: where all keys are left that were written, none of them was there twice.
+  return keysWritten(text) === keysIn(value) ? [] : scanned(text);
+}
+
+/** `requests[1].cost` */
+export function pathText(path: JsonPath): string {
+  return path
+    .map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i === 0 ? '' : '.'}${step}`))
+    .join('')
+    .slice(0, SHOWN_CHARACTERS_MAX);
+}
+
+/** Strings that a colon follows. */
+function keysWritten(text: string): number {
+  let count = 0;
+  let end = -1;
+  for (let start = text.indexOf('"'); start !== -1; start = text.indexOf('"', end + 1)) {
+    end = endOfString(text, start);
+    let next = end + 1;
+    while (text.charCodeAt(next) <= SPACE) next += 1;
+    if (text.charCodeAt(next) === COLON) count += 1;
+  }
+  return count;
+}
+
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+    let before = end - 1;
+    while (text.charCodeAt(before) === BACKSLASH) before -= 1;
+    if ((end - before) % 2 === 1) return end;
+  }
+}
+
+/** Of all objects in it, however deep. */
+function keysIn(value: unknown): number {
+  const open = [value];
+  let count = 0;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next !== 'object' || next === null) continue;
+    const inside: readonly unknown[] = Object.values(next);
+    if (!Array.isArray(next)) count += inside.length;
+    for (const each of inside) if (typeof each === 'object' && each !== null) open.push(each);
+  }
+  return count;
+}
+
+function scanned(text: string): readonly JsonPath[] {
+  const repeated: JsonPath[] = [];
+  const open: Open[] = [];
+  let string = '""';
+  for (const [token] of text.matchAll(SIGNS_AND_STRINGS)) {
+    const innermost = open.at(-1);
+    switch (token) {
+      case '{':
+        open.push({ keys: new Set(), step: '' });
+        break;
+      case '[':
+        open.push({ keys: undefined, step: 0 });
+        break;
+      case '}':
+      case ']':
+        open.pop();
+        break;
+      case ',':
+        if (typeof innermost?.step === 'number') innermost.step += 1;
+        break;
+      case ':': {
+        if (innermost?.keys === undefined) break;
+        // As text it may be escaped in many ways.
+        const key = JSON.parse(string) as string;
+        innermost.step = key;
+        if (innermost.keys.has(key)) repeated.push(open.slice(0, STEPS_MAX).map(({ step }) => step));
+        innermost.keys.add(key);
+        break;
+      }
+      default:
+        string = token;
+    }
+  }
+  return repeated;
+}
