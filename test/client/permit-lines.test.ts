@@ -87,8 +87,8 @@ describe('a line', () => {
     const first = watched(played.client.waitForPermit({ ...ADA, cost: 101 }));
     await played.settle();
     const message = "cost must be at most the limit of rule 'default', which is 100";
-    const error = { type: 'invalid_request', field: 'requests[0].cost', message };
-    played.last.respond(400, { allowed: false, error });
+    const error = { type: 'invalid_request', field: 'cost', message };
+    played.last.answer({ status: 400, allowed: false, error });
     await played.settle();
     expect(first.error).toMatchObject({ code: 'COST_ABOVE_LIMIT', field: 'cost', message, isDefinite: true });
     const second = watched(played.client.waitForPermit({ ...ADA, cost: 100 }));
