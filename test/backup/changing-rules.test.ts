@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkBackup, restoreCluster } from '../../src/backup/restore-cluster.ts';
-import { takeBackup } from '../../src/backup/take-backup.ts';
+import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
 import { eventually, temporaryDirectory, testConfig } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
@@ -61,11 +61,16 @@ describe('a backup while the rules change all the time', () => {
     const said: string[] = [];
     const directory = join(root, 'backup');
     const before = changed;
-    const manifest = await takeBackup({
-      directory,
-      source: clusterSource(url, undefined),
-      print: (line) => said.push(line),
-    });
+    const inner = clusterSource(url, undefined);
+    const source: BackupSource = {
+      rulesVersion: () => inner.rulesVersion(),
+      open: async (group) => {
+        const since = changed;
+        await eventually('the rules change', () => (changed > since ? true : undefined));
+        return inner.open(group);
+      },
+    };
+    const manifest = await takeBackup({ directory, source, print: (line) => said.push(line) });
     expect(said.filter((line) => /again|over/.test(line))).toEqual([]);
     expect(changed).toBeGreaterThan(before + 2);
     expect(manifest.rulesVersion).toBeGreaterThanOrEqual(before);

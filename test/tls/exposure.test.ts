@@ -57,7 +57,7 @@ describe('a node', () => {
       'resp',
       at(LOCAL, LOCAL, '::'),
       PEERS,
-      /its resp address :::3 needs TLS \(`tls` with `doors`.*--insecure/,
+      /its resp address \[::\]:3 needs TLS \(`tls` with `doors`.*--insecure/,
     ],
   ] as const)('does not start with a bare %s address, unless it is told to', (_, node, tls, message) => {
     expect(() => exposureOf(node, { tls, hasTokens: true }, false)).toThrow(message);

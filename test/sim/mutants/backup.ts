@@ -40,9 +40,9 @@ export const BACKUP: readonly Mutant[] = [
     edits: [
       {
         in: 'takeBackup',
-        find: 'const manifest = await takeGroups(init, version);',
+        find: 'const manifest = await takeGroups(init);',
         replace:
-          "await writeManifest(directory, { format: BACKUP_FORMAT, clusterId: '', partitions: 0, hash: '', rulesVersion: version, takenAt: '', groups: [] }); const manifest = await takeGroups(init, version);",
+          "await writeManifest(directory, { format: BACKUP_FORMAT, clusterId: '', partitions: 0, hash: '', rulesVersion: 1, takenAt: '', groups: [] }); const manifest = await takeGroups(init);",
       },
     ],
     unitTest: INTERRUPTED,
@@ -106,8 +106,8 @@ export const BACKUP: readonly Mutant[] = [
     edits: [
       {
         in: 'fillGroup',
-        find: 'isComplete || group === META_GROUP ? [] : [lost]',
-        replace: '[]',
+        find: '...(isSaturated ? [encodeHistoryLost()] : []),',
+        replace: '',
       },
     ],
     unitTest: HISTORIES,

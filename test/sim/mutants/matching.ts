@@ -9,7 +9,7 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'DescribedRequests.#reservedAll',
-        find: "case 'refused': this.#reservations.release(reserved);",
+        find: "case 'refused': this.reservations.release(reserved);",
         replace: "case 'refused':",
       },
     ],
@@ -87,9 +87,9 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'DescribedRequests.#reservedAll',
-        find: "case 'refused': this.#reservations.release(reserved);",
+        find: "case 'refused': this.reservations.release(reserved);",
         replace:
-          "case 'refused': if (outcome.answer.kind === 'decision') { this.#askFirst(first, reserved, asking, book); return; } this.#reservations.release(reserved);",
+          "case 'refused': if (outcome.answer.kind === 'decision') { this.#askFirst(first, reserved, asking, book); return; } this.reservations.release(reserved);",
       },
     ],
   },

@@ -183,7 +183,7 @@ export const METERS: readonly Mutant[] = [
     id: 'B16',
     bug: 'a fixed window gives back what was granted in one before',
     law: 'at most the limit in an aligned window, less what was refunded',
-    edits: [{ in: 'FixedWindows.refund', find: 'if (isOver) return;', replace: '' }],
+    edits: [{ in: 'FixedWindows.refund', find: 'if (timeMillis < startMillis) return;', replace: '' }],
     unitTest: {
       file: 'limiter/meter-refunds.test.ts',
       why: 'no verdict of the simulator yet: refunds of these meters that matter are rare in its worlds',

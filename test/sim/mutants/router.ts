@@ -134,7 +134,7 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'NodeCore.isIdle',
-        find: 'return !owesAnswers && outstandingCount + this.router.openCount + this.waitingCount === 0;',
+        find: 'return !owesAnswers && open + this.waitingCount === 0;',
         replace: 'return !owesAnswers;',
       },
     ],
