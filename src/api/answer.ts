@@ -29,7 +29,8 @@ export interface LimitStanding {
   readonly remaining: number;
   /**
    * Milliseconds until a request of the same cost (after a grant, or for a look: of cost 1) would be granted if nothing
-   * else is; 0 means at once. A cost above the limit never fits: then this is the rule's window.
+   * else is; 0 means at once. A cost above the limit never fits: then this is the rule's window. Under a limit of 0 no wait helps,
+   * and doors tell none (`waitHelps`).
    */
   readonly retryAfterMillis: number;
   /** Milliseconds until the whole limit is available again if nothing else is granted. */

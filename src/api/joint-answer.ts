@@ -1,6 +1,7 @@
 /** The answer to a request under several limits, from those of its limits. Pure. */
 
 import type { Decision, LimitStanding } from './answer.ts';
+import { waitMillisOf } from './waiting.ts';
 
 /** To one that all granted: that of the limit with least remaining, but as long a wait as the slowest asks for. */
 export function jointGrant<Grant extends Decision>(grants: readonly Grant[]): Grant {
@@ -15,7 +16,7 @@ export function jointDenial<Denial extends Decision>(
   denials: readonly Denial[],
   all: readonly LimitStanding[],
 ): Denial {
-  const longest = denials.reduce((a, b) => (b.retryAfterMillis > a.retryAfterMillis ? b : a));
+  const longest = denials.reduce((a, b) => (waitMillisOf(b) > waitMillisOf(a) ? b : a));
   return { ...longest, limits: all };
 }
 

@@ -2,6 +2,7 @@
  * The header fields that tell a client how it stands under the limit that decided, in each of their forms. Pure; the wall clock is an
  * argument. Seconds are rounded up, so that nobody comes back too early.
  */
+import { waitHelps } from './waiting.ts';
 
 /**
  * - `x`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` (epoch seconds), `-Policy` and `-Rule`
@@ -12,7 +13,7 @@
 export const RATE_LIMIT_HEADERS = ['x', 'draft6', 'draft'] as const;
 export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
 
-/** What of a decision the fields tell: see `Decision`. */
+/** What of a decision the fields tell: see `Decision`. No field tells a time under a limit of 0: none is right. */
 export interface ToldStanding {
   readonly allowed: boolean;
   readonly ruleId: string;
@@ -55,7 +56,7 @@ function putX(headers: Fields, decision: ToldStanding, wallMillis: number): void
   const { limit, remaining, resetMillis, ruleId } = decision;
   headers['x-ratelimit-limit'] = String(limit);
   headers['x-ratelimit-remaining'] = String(remaining);
-  headers['x-ratelimit-reset'] = String(secondsCeil(wallMillis + resetMillis));
+  if (waitHelps(decision)) headers['x-ratelimit-reset'] = String(secondsCeil(wallMillis + resetMillis));
   headers['x-ratelimit-policy'] = plainPolicy(decision);
   // A rule id may hold what no header can.
   headers['x-ratelimit-rule'] = PLAIN_ID.test(ruleId) ? ruleId : encodeURI(ruleId);
@@ -64,7 +65,7 @@ function putX(headers: Fields, decision: ToldStanding, wallMillis: number): void
 function putDraft6(headers: Fields, decision: ToldStanding): void {
   headers['ratelimit-limit'] = String(decision.limit);
   headers['ratelimit-remaining'] = String(decision.remaining);
-  headers['ratelimit-reset'] = String(secondsCeil(effectiveWindowMillis(decision)));
+  if (waitHelps(decision)) headers['ratelimit-reset'] = String(secondsCeil(effectiveWindowMillis(decision)));
   headers['ratelimit-policy'] = plainPolicy(decision);
 }
 
@@ -72,7 +73,8 @@ function putDraft(headers: Fields, decision: ToldStanding): void {
   const { limit, remaining, ruleId } = decision;
   const name = structuredString(ruleId);
   headers['ratelimit-policy'] = `${name};q=${limit}${windowOf(decision)}`;
-  headers['ratelimit'] = `${name};r=${remaining};t=${secondsCeil(effectiveWindowMillis(decision))}`;
+  const time = waitHelps(decision) ? `;t=${secondsCeil(effectiveWindowMillis(decision))}` : '';
+  headers['ratelimit'] = `${name};r=${remaining}${time}`;
 }
 
 /** Without a name, which came with later drafts. */

@@ -40,7 +40,10 @@ function sentenceOf(body: NodeBody): string {
   if (degraded === true)
     return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
   const under = `${String(remaining)} of ${String(limit)} left, by rule ${String(rule)}`;
-  return allowed === true ? `allowed: ${under}` : `denied: ${under}; again in ${String(retryAfterMillis)} ms`;
+  if (allowed === true) return `allowed: ${under}`;
+  const wait =
+    retryAfterMillis === undefined ? 'waiting does not help' : `again in ${Number(retryAfterMillis)} ms`;
+  return `denied: ${under}; ${wait}`;
 }
 
 /** @throws ClusterCommandError if nobody tells */

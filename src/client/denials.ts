@@ -52,10 +52,13 @@ export class Denials {
     }
     const { denied, atMillis } = found;
     const passedMillis = Math.floor(nowMillis - atMillis);
+    const { retryAfterMillis } = denied;
     return {
       ...denied,
       isCached: true,
-      retryAfterMillis: Math.max(1, denied.retryAfterMillis - passedMillis),
+      ...(retryAfterMillis !== undefined && {
+        retryAfterMillis: Math.max(1, retryAfterMillis - passedMillis),
+      }),
       resetMillis: Math.max(1, denied.resetMillis - passedMillis),
     };
   }
@@ -70,7 +73,7 @@ export class Denials {
     if (answer.kind !== 'denied' || asked === undefined || answer.rulesVersion < this.#rulesVersion) return;
     const { subject, cost, isDescribed, sentMillis } = asked;
     const millisMax = isDescribed ? Math.min(DESCRIBED_MILLIS_MAX, this.#millisMax) : this.#millisMax;
-    const untilMillis = sentMillis + Math.min(answer.retryAfterMillis, millisMax);
+    const untilMillis = sentMillis + Math.min(answer.retryAfterMillis ?? millisMax, millisMax);
     this.#bySubject.set(subject, { denied: answer, cost, atMillis: sentMillis, untilMillis });
   }
 }

@@ -66,7 +66,8 @@ export type PermitAnswer =
   | (PermitLimit & {
       readonly kind: 'denied';
       readonly allowed: false;
-      readonly retryAfterMillis: number;
+      /** Absent: no wait helps, for the limit is 0. */
+      readonly retryAfterMillis?: number;
       /** This client remembered the denial, and asked nobody. */
       readonly isCached: boolean;
       readonly decided: PermitReceipt;
@@ -187,6 +188,7 @@ function readAllowed(value: Fields): Reading | undefined {
 
 function readDenied(value: Fields): Reading | undefined {
   const { degraded, retryAfterMillis, decided } = value;
+  if (retryAfterMillis === undefined) return readHopeless(value);
   if (!isCount(retryAfterMillis)) return undefined;
   if (degraded === true)
     return { kind: 'answer', answer: { kind: 'degraded', allowed: false, by: 'rules', retryAfterMillis } };
@@ -194,6 +196,14 @@ function readDenied(value: Fields): Reading | undefined {
   if (limit === undefined || !isReceipt(decided)) return undefined;
   const denied = { kind: 'denied', allowed: false, isCached: false } as const;
   return { kind: 'answer', answer: { ...denied, ...limit, retryAfterMillis, decided } };
+}
+
+/** Nothing fits a limit of 0, whenever it is asked again. */
+function readHopeless(value: Fields): Reading | undefined {
+  const { decided } = value;
+  const limit = readLimit(value);
+  if (limit?.limit !== 0 || !isReceipt(decided)) return undefined;
+  return { kind: 'answer', answer: { kind: 'denied', allowed: false, isCached: false, ...limit, decided } };
 }
 
 function readLimit({

@@ -46,7 +46,11 @@ function Row({ limit: standing }: { readonly limit: WindowStanding }): JSX.Eleme
       <p class="window-ends">
         <span>now</span>
         <span>
-          {retryAfterMillis === undefined ? 'a request fits now' : `denied for ${span(retryAfterMillis)}`}
+          {retryAfterMillis === undefined
+            ? limit === 0
+              ? 'nothing ever fits'
+              : 'a request fits now'
+            : `denied for ${span(retryAfterMillis)}`}
           {resetMillis > 0 && `, all free in ${span(resetMillis)}`}
         </span>
         <span>{span(length)}</span>
@@ -105,7 +109,9 @@ export function Timeline({ limits }: { readonly limits: readonly WindowStanding[
                 <td class="number">{wholeNumber(limit)}</td>
                 <td class="number">{wholeNumber(remaining)}</td>
                 <td class="number">{span(windowMillis)}</td>
-                <td class="number">{retryAfterMillis === 0 ? 'now' : span(retryAfterMillis)}</td>
+                <td class="number">
+                  {limit === 0 ? 'never' : retryAfterMillis === 0 ? 'now' : span(retryAfterMillis)}
+                </td>
                 <td class="number">{resetMillis === 0 ? 'now' : span(resetMillis)}</td>
               </tr>
             ))}

@@ -9,6 +9,7 @@ import {
   UNAVAILABLE_RETRY_SECONDS,
   type UnavailableReason,
 } from '../api/refusals.ts';
+import { waitHelps } from '../api/waiting.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';
@@ -59,9 +60,9 @@ export function formatBody(answer: AskAnswer, partition: number): FormattedBody 
 function headersOf(answer: AskAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
-      const { allowed, retryAfterMillis, isBlocked } = answer.decision;
-      const retryAfter =
-        allowed || isBlocked === true ? {} : { 'retry-after': String(secondsCeil(retryAfterMillis)) };
+      const { allowed, retryAfterMillis } = answer.decision;
+      const isTold = !allowed && waitHelps(answer.decision);
+      const retryAfter = isTold ? { 'retry-after': String(secondsCeil(retryAfterMillis)) } : {};
       return { 'content-type': JSON_TYPE, ...retryAfter };
     }
     case 'degraded': {
@@ -105,14 +106,21 @@ function formatGrant({ decision, key }: Decided, partition: number): FormattedBo
 /** All limits that the request was under, if there are several. */
 function limitsOf({ limits }: Decision): { readonly limits?: readonly unknown[] } {
   if (limits === undefined) return {};
-  return { limits: limits.map(({ ruleId: rule, ...limit }: LimitStanding) => ({ rule, ...limit })) };
+  return { limits: limits.map(formatStanding) };
+}
+
+function formatStanding({ ruleId: rule, retryAfterMillis, ...limit }: LimitStanding): unknown {
+  return { rule, ...limit, ...(waitHelps(limit) && { retryAfterMillis }) };
 }
 
 function formatDenial({ decision, key }: Decided, partition: number): FormattedBody {
   const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule } = decision;
   const { decided, rulesVersion } = decision;
+  const isTold = waitHelps(decision);
   const retryAfter = secondsCeil(retryAfterMillis);
-  const window = formatWindow(windowMillis);
+  const wait = isTold
+    ? `Please retry after ${retryAfter} seconds.`
+    : 'The limit is 0. Waiting does not help.';
   return {
     status: ALLOW_STATUS.denied,
     body: {
@@ -121,7 +129,7 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       windowMillis,
       remaining,
       resetMillis,
-      retryAfterMillis,
+      ...(isTold && { retryAfterMillis }),
       rule,
       key,
       rulesVersion,
@@ -129,10 +137,10 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       decided: { partition, ...decided },
       error: {
         type: 'rate_limit_error',
-        message: `Rate limit exceeded. Please retry after ${retryAfter} seconds.`,
-        retry_after: retryAfter,
+        message: `Rate limit exceeded. ${wait}`,
+        ...(isTold && { retry_after: retryAfter }),
         limit,
-        window,
+        window: formatWindow(windowMillis),
       },
     },
   };

@@ -10,6 +10,7 @@ import { isBoundedText } from '../api/bounded.ts';
 import type { RefundQuestion } from '../api/refund.ts';
 import { questionOf } from '../api/question.ts';
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
+import { waitHelps } from '../api/waiting.ts';
 import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
@@ -66,11 +67,11 @@ function formatStanding(
   };
 }
 
-/** Who can be granted something at once has nothing to wait for. */
+/** Who can be granted something at once has nothing to wait for, and under a limit of 0 no wait helps. */
 function limitOf(standing: LimitStanding): Record<string, unknown> {
   const { ruleId: rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = standing;
   const shown = { rule, limit, windowMillis, remaining, resetMillis };
-  return retryAfterMillis === 0 ? shown : { ...shown, retryAfterMillis };
+  return retryAfterMillis === 0 || !waitHelps(standing) ? shown : { ...shown, retryAfterMillis };
 }
 
 /** `{"requestId": string, "rule"?: string}`. @throws InvalidBodyError naming the field and its bound */

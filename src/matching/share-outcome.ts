@@ -5,6 +5,7 @@ import type { AskAnswer } from '../api/question.ts';
 import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { LookAnswer } from '../api/look.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
+import { waitMillisOf } from '../api/waiting.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 
 /** The limits of a request in one partition; its first key is that of the request which asks for them. */
@@ -108,8 +109,7 @@ export function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undef
 function badness(answer: AllowAnswer): number {
   switch (answer.kind) {
     case 'decision':
-      // No wait helps.
-      return answer.decision.isBlocked === true ? 2 ** 49 : answer.decision.retryAfterMillis;
+      return Math.min(waitMillisOf(answer.decision), 2 ** 49);
     case 'unavailable':
       // It can be asked again at once, under the other rules.
       return wantsOtherRules(answer) ? 2 ** 50 + 1 : 2 ** 50;

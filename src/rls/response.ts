@@ -1,6 +1,7 @@
 /** What lists of descriptors were told, as `RateLimitResponse` of Envoy's rate limit service. Pure. */
 import type { LimitStanding } from '../api/answer.ts';
 import type { ListedAnswer, ListOutcome } from '../api/listed.ts';
+import { waitHelps } from '../api/waiting.ts';
 import { type Unit, unitOf } from './units.ts';
 
 /** What `limit_remaining` is where nothing limits. */
@@ -12,7 +13,7 @@ export interface DescriptorStatus {
   readonly code: Code;
   readonly currentLimit?: { readonly requestsPerUnit: number; readonly unit: Unit; readonly name: string };
   readonly limitRemaining: number;
-  /** Until the same would be granted, where it is over its limit; else until all of the limit is there again. */
+  /** Until the same would be granted, where it is over its limit; else until all of the limit is there again. Absent: no wait helps. */
   readonly untilResetMillis?: number;
 }
 
@@ -57,7 +58,7 @@ function statusOf(outcome: ListOutcome): DescriptorStatus {
         currentLimit: { requestsPerUnit: limit, unit: unitOf(windowMillis), name },
         // Gateways tell it to clients: beside a denial for a cost that does not fit, it would promise something.
         limitRemaining: isOver ? 0 : remaining,
-        untilResetMillis: untilReset(standing, isOver),
+        ...(waitHelps(standing) && { untilResetMillis: untilReset(standing, isOver) }),
       };
     }
   }
@@ -73,11 +74,13 @@ function headersOf(statuses: readonly DescriptorStatus[]): readonly HeaderValue[
     if (status.currentLimit !== undefined && (nearest === undefined || isNearer(status, nearest)))
       nearest = status;
   if (nearest?.currentLimit === undefined) return [];
-  const seconds = Math.ceil((nearest.untilResetMillis ?? 0) / 1_000);
+  const { untilResetMillis } = nearest;
   return [
     { key: 'RateLimit-Limit', value: String(nearest.currentLimit.requestsPerUnit) },
     { key: 'RateLimit-Remaining', value: String(nearest.limitRemaining) },
-    { key: 'RateLimit-Reset', value: String(seconds) },
+    ...(untilResetMillis === undefined
+      ? []
+      : [{ key: 'RateLimit-Reset', value: String(Math.ceil(untilResetMillis / 1_000)) }]),
   ];
 }
 

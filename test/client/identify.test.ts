@@ -101,8 +101,8 @@ describe('an identifier', () => {
   const facts = factsOf('1.2.3.4', { 'x-api-key': 'secret', authorization: 'Bearer secret' });
   const user = byUser((request: { user?: string }) => request.user);
 
-  it('begins with its kind, so that nobody shares the budget of another kind', () => {
-    expect(user({ user: 'ip:1.2.3.4' }, facts)).toBe('user:ip:1.2.3.4');
+  it('begins with its kind, so that nobody shares the budget of another kind', async () => {
+    expect(await user({ user: 'ip:1.2.3.4' }, facts)).toBe('user:ip:1.2.3.4');
     expect(byIp()({}, facts)).toBe('ip:1.2.3.4');
   });
 
@@ -113,34 +113,42 @@ describe('an identifier', () => {
     expect(byApiKey('x-other')({}, facts)).toBeUndefined();
   });
 
-  it('may be the first of several, or all of them', () => {
-    expect(firstOf(user, byIp())({}, facts)).toBe('ip:1.2.3.4');
-    expect(firstOf(user, byIp())({ user: 'ada' }, facts)).toBe('user:ada');
-    expect(firstOf(user)({ user: '' }, facts)).toBeUndefined();
-    expect(allOf(user, byIp())({ user: 'ada' }, facts)).toBe('user:ada&ip:1.2.3.4');
-    expect(allOf(user, byIp())({}, facts)).toBeUndefined();
+  it('may be the first of several, or all of them', async () => {
+    expect(await firstOf(user, byIp())({}, facts)).toBe('ip:1.2.3.4');
+    expect(await firstOf(user, byIp())({ user: 'ada' }, facts)).toBe('user:ada');
+    expect(await firstOf(user)({ user: '' }, facts)).toBeUndefined();
+    expect(await allOf(user, byIp())({ user: 'ada' }, facts)).toBe('user:ada&ip:1.2.3.4');
+    expect(await allOf(user, byIp())({}, facts)).toBeUndefined();
   });
 
-  it.each([[undefined], [null], ['']])('that is %j is nobody, alone and with others', (nothing) => {
+  it('may say it later, alone and with others', async () => {
+    const session = byUser(async ({ user: name }: { user?: string }) => Promise.resolve(name));
+    expect(await session({ user: 'ada' }, facts)).toBe('user:ada');
+    expect(await firstOf(session, byIp())({ user: 'ada' }, facts)).toBe('user:ada');
+    expect(await firstOf(session, byIp())({}, facts)).toBe('ip:1.2.3.4');
+    expect(await allOf(session, byIp())({ user: 'ada' }, facts)).toBe('user:ada&ip:1.2.3.4');
+  });
+
+  it.each([[undefined], [null], ['']])('that is %j is nobody, alone and with others', async (nothing) => {
     const none = byUser(() => nothing);
-    expect(none({}, facts)).toBeUndefined();
-    expect(firstOf(none, byIp())({}, facts)).toBe('ip:1.2.3.4');
-    expect(firstOf(() => nothing, byIp())({}, facts)).toBe('ip:1.2.3.4');
-    expect(allOf(none, byIp())({}, facts)).toBeUndefined();
-    expect(allOf(() => nothing, byIp())({}, facts)).toBeUndefined();
-    expect(allOf()({}, facts)).toBeUndefined();
+    expect(await none({}, facts)).toBeUndefined();
+    expect(await firstOf(none, byIp())({}, facts)).toBe('ip:1.2.3.4');
+    expect(await firstOf(() => nothing, byIp())({}, facts)).toBe('ip:1.2.3.4');
+    expect(await allOf(none, byIp())({}, facts)).toBeUndefined();
+    expect(await allOf(() => nothing, byIp())({}, facts)).toBeUndefined();
+    expect(await allOf()({}, facts)).toBeUndefined();
   });
 
-  it.each([[{}], [Number.NaN], [true], [Promise.resolve('ada')]])(
+  it.each([[{}], [Number.NaN], [true], [Promise.resolve({})]])(
     'that is %j is a mistake, and not one budget for all such',
-    (id) => {
+    async (id) => {
       for (const wrong of [byUser(() => id as never), firstOf(() => id as never), allOf(() => id as never)])
-        expect(() => wrong({}, facts)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }));
+        await expect(wrong({}, facts)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
     },
   );
 
-  it('may be an integer', () => {
-    expect(byUser(() => 7 as never)({}, facts)).toBe('user:7');
+  it('may be an integer', async () => {
+    expect(await byUser(() => 7 as never)({}, facts)).toBe('user:7');
   });
 
   it.each([['Bearer'], ['Bearer '], ['  '], ['']])('of authorization %j is nobody', (authorization) => {

@@ -18,6 +18,10 @@ const WALL_MILLIS = 1_700_000_000_123;
 
 const nobody: Identifier<object> = () => undefined;
 
+async function later<T>(value: T): Promise<T> {
+  return Promise.resolve(value);
+}
+
 interface Asking {
   readonly user?: string;
 }
@@ -153,6 +157,35 @@ describe('an answer', () => {
     });
     const denied = await verdictOf({ ...degraded, allowed: false, retryAfterMillis: 1_500 });
     expect(denied).toMatchObject({ status: 429, headers: { 'retry-after': '2' } });
+  });
+
+  it('to a denial under a limit of 0 names no time to come back: none is right', async () => {
+    const never = { ...DENIAL, limit: 0, resetMillis: 0, retryAfterMillis: undefined };
+    const denied = await verdictOf(never as unknown as PermitAnswer, { headers: ['x', 'draft'] });
+    expect(denied).toMatchObject({ passes: false, status: 429 });
+    expect(Object.keys(denied.headers).filter((name) => /retry|reset/.test(name))).toEqual([]);
+    expect('body' in denied && JSON.parse(denied.body)).toEqual({
+      error: {
+        type: 'rate_limit_error',
+        message: 'Rate limit exceeded. The limit is 0. Waiting does not help.',
+        limit: 0,
+        window: '60s',
+      },
+    });
+  });
+
+  it('waits for what is known later: whose it is, its rule, its cost and its descriptors', async () => {
+    const client = new Answering();
+    const terms = { client, rule: () => later('r'), cost: () => later(3) };
+    await limitOf({ ...terms, identify: () => later('ada') })({}, FACTS);
+    await limitOf({ ...terms, descriptors: { plan: () => later('gold'), none: () => later(null) } })(
+      {},
+      FACTS,
+    );
+    expect(client.asked).toMatchObject([
+      { userId: 'ada', rule: 'r', cost: 3 },
+      { descriptors: { plan: 'gold' }, rule: 'r', cost: 3 },
+    ]);
   });
 
   it('to a grant that has to queue waits', async () => {

@@ -206,7 +206,7 @@ const millis = fc.oneof(fc.nat(3_000), fc.nat(2_678_400_000));
 const decision: fc.Arbitrary<Decision> = fc.record({
   allowed: fc.boolean(),
   ruleId: fc.string({ minLength: 1, maxLength: 128, unit: 'binary' }),
-  limit: natural,
+  limit: natural.filter((limit) => limit > 0),
   windowMillis: fc.integer({ min: 1, max: 2_678_400_000 }),
   remaining: natural,
   retryAfterMillis: millis,
@@ -277,6 +277,25 @@ describe('headers', () => {
       }),
       { seed: 14, numRuns: 500 },
     );
+  });
+
+  it('tell no wait under a limit of 0, in no form and no field of the body: none would help', async () => {
+    const never = denialOf({ limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 });
+    const other = { ...denialOf(), ruleId: 'other' };
+    const { status, headers, body } = await door.decide({ ...never, limits: [never, other] });
+    expect(status).toBe(429);
+    expect(headers).not.toHaveProperty('retry-after');
+    expect(headers).not.toHaveProperty('x-ratelimit-reset');
+    expect(parseItems(String(headers['ratelimit']))[0]?.parameters).toEqual({ r: 0 });
+    expect(rateLimitHeaders(never, ['draft6'], WALL_MILLIS)).not.toHaveProperty('ratelimit-reset');
+    expect(body).not.toHaveProperty('retryAfterMillis');
+    expect(body['error']).toMatchObject({
+      message: 'Rate limit exceeded. The limit is 0. Waiting does not help.',
+    });
+    expect(body['error']).not.toHaveProperty('retry_after');
+    const [first, second] = body['limits'] as readonly object[];
+    expect(first).not.toHaveProperty('retryAfterMillis');
+    expect(second).toHaveProperty('retryAfterMillis');
   });
 
   it.each([

@@ -54,6 +54,19 @@ describe('MATCH', () => {
     expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
   });
 
+  it('answers that no wait helps under a limit of 0', async () => {
+    const decision = decisionOf({
+      limit: 0,
+      remaining: 0,
+      allowed: false,
+      retryAfterMillis: 60_000,
+      resetMillis: 0,
+    });
+    played.answer = { kind: 'decision', decision };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 0, 0, -1, 0, decision.ruleId]);
+    expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
+  });
+
   it.each([2, 3])('answers five integers and the rule that binds in RESP%i', async (version) => {
     await client.ask('HELLO', String(version));
     const decision = decisionOf({ remaining: 42, ruleId: 'user/2' });

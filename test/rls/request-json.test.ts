@@ -105,6 +105,20 @@ const STANDING = {
 };
 
 describe('an answer in JSON', () => {
+  it('tells no time under a limit of 0: no wait helps', () => {
+    const never = { ...STANDING, limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 };
+    const lists: ListOutcome[] = [{ kind: 'limited', isOver: true, name: 'never', standing: never }];
+    const response = responseTo({ kind: 'listed', allowed: false, lists }, true);
+    expect(response.responseHeadersToAdd.map(({ key }) => key)).toEqual([
+      'RateLimit-Limit',
+      'RateLimit-Remaining',
+    ]);
+    expect(jsonOf(response)).toMatchObject({
+      statuses: [{ code: 'OVER_LIMIT', currentLimit: { unit: 'MINUTE', name: 'never' } }],
+    });
+    expect(JSON.stringify(jsonOf(response))).not.toContain('durationUntilReset');
+  });
+
   it('leaves out what is zero, and tells units by their names', () => {
     const full = { ...STANDING, windowMillis: 2_592_000_000, remaining: 0, retryAfterMillis: 1_250 };
     const lists: ListOutcome[] = [

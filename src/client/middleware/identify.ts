@@ -9,17 +9,20 @@ import { InvalidOptionError, InvalidRequestError } from '../errors.ts';
 import { type AddressOptions, clientAddress, networkOf } from './address.ts';
 import type { RequestFacts } from './facts.ts';
 
+/** At once, or once a promise is fulfilled. */
+export type MaybeLater<T> = T | Promise<T>;
+type Id = string | null | undefined;
 /** Undefined, null or no text: it says nothing of this request. `R` is the request of the framework. */
-export type Identifier<R> = (request: R, facts: RequestFacts) => string | null | undefined;
+export type Identifier<R> = (request: R, facts: RequestFacts) => MaybeLater<Id>;
 
 /** 128 bits: nobody finds two keys of one digest. */
 const DIGEST_CHARACTERS = 32;
 const IPV6_BITS = 64;
 
 /** By who is logged in, as your service knows. @example byUser((request) => request.user?.id) */
-export function byUser<R>(userOf: (request: R) => string | null | undefined): Identifier<R> {
-  return (request) => {
-    const user = knownId(userOf(request));
+export function byUser<R>(userOf: (request: R) => MaybeLater<Id>): Identifier<R> {
+  return async (request) => {
+    const user = knownId(await userOf(request));
     return user === undefined ? undefined : `user:${user}`;
   };
 }
@@ -57,9 +60,11 @@ export function byIp({ ipv6Bits = IPV6_BITS, ...options }: ByIpOptions = {}): Id
 
 /** The first that says something: `firstOf(byUser(...), byIp())`. */
 export function firstOf<R>(...identifiers: readonly Identifier<R>[]): Identifier<R> {
-  return (request, facts) => {
+  return async (request, facts) => {
     for (const each of identifiers) {
-      const id = knownId(each(request, facts));
+      // Nobody asks the next before this one has said nothing.
+      // oxlint-disable-next-line no-await-in-loop
+      const id = knownId(await each(request, facts));
       if (id !== undefined) return id;
     }
     return undefined;
@@ -68,8 +73,9 @@ export function firstOf<R>(...identifiers: readonly Identifier<R>[]): Identifier
 
 /** All of them together are one budget: `allOf(byUser(...), byIp())`. If one says nothing, they all do. */
 export function allOf<R>(...identifiers: readonly Identifier<R>[]): Identifier<R> {
-  return (request, facts) => {
-    const ids = identifiers.map((each) => knownId(each(request, facts)));
+  return async (request, facts) => {
+    const said = await Promise.all(identifiers.map(async (each) => each(request, facts)));
+    const ids = said.map(knownId);
     if (ids.length === 0 || ids.includes(undefined)) return undefined;
     return ids.map((id) => id?.replace(/[%&]/g, encodeURIComponent)).join('&');
   };

@@ -11,7 +11,7 @@ import { guarded } from '../guarded.ts';
 import type { FailMode } from '../options.ts';
 import type { PermitAnswer, PermitLimit, PermitRequest } from '../permit.ts';
 import type { RequestFacts } from './facts.ts';
-import { type Identifier, keyOf, knownId } from './identify.ts';
+import { type Identifier, keyOf, knownId, type MaybeLater } from './identify.ts';
 
 /** `R` is the request of the framework. */
 export interface RateLimitOptions<R> {
@@ -22,11 +22,11 @@ export interface RateLimitOptions<R> {
   /** What the request is, for rules that find their limits themselves. What is undefined or null is left out; all of it: 400. */
   readonly descriptors?: Readonly<Record<string, Identifier<R>>>;
   /** By this rule alone. Default: by all of the cluster that match. */
-  readonly rule?: string | ((request: R) => string | undefined);
+  readonly rule?: string | ((request: R) => MaybeLater<string | undefined>);
   /** Default 1. */
-  readonly cost?: number | ((request: R) => number);
+  readonly cost?: number | ((request: R) => MaybeLater<number>);
   /** True: this request is not limited, and nothing is asked. */
-  readonly skip?: (request: R) => boolean | Promise<boolean>;
+  readonly skip?: (request: R) => MaybeLater<boolean>;
   /** Asks and counts, tells `onDenied`, and lets everything through, without headers. Default false. */
   readonly shadow?: boolean;
   /** Default: that of the client. */
@@ -95,7 +95,7 @@ export function limitOf<R>(
   return async (request, facts) => {
     if (skip !== undefined && (await skip(request))) return PASSES;
     try {
-      const asked = permitRequest(options, request, facts);
+      const asked = await permitRequest(options, request, facts);
       if (asked === undefined) return shadow ? PASSES : UNIDENTIFIED;
       const answer = await client.allow(asked);
       if (!answer.allowed) onDenied(answer, request);
@@ -124,25 +124,27 @@ function checkOptions<R>({ client, identify, descriptors, headers = [] }: RateLi
 }
 
 /** Undefined: nobody knows whose it is. */
-function permitRequest<R>(
+async function permitRequest<R>(
   options: RateLimitOptions<R>,
   request: R,
   facts: RequestFacts,
-): PermitRequest | undefined {
+): Promise<PermitRequest | undefined> {
   const { identify, descriptors, rule, cost, failMode } = options;
   const rest = {
-    rule: typeof rule === 'function' ? rule(request) : rule,
-    cost: typeof cost === 'function' ? cost(request) : cost,
+    rule: typeof rule === 'function' ? await rule(request) : rule,
+    cost: typeof cost === 'function' ? await cost(request) : cost,
     failMode,
   };
   if (identify !== undefined) {
-    const id = knownId(identify(request, facts));
+    const id = knownId(await identify(request, facts));
     if (id === undefined) return undefined;
     return { userId: keyOf(id), ...rest };
   }
   const told: Record<string, string> = {};
-  for (const [name, of] of Object.entries(descriptors ?? {})) {
-    const said = of(request, facts);
+  const found = Object.entries(descriptors ?? {}).map(
+    async ([name, of]) => [name, await of(request, facts)] as const,
+  );
+  for (const [name, said] of await Promise.all(found)) {
     // Of what a request is, nothing is a value like others.
     const value = said === '' ? said : knownId(said);
     if (value !== undefined) told[name] = value;
@@ -154,7 +156,7 @@ function headersOf(answer: PermitAnswer, forms: readonly RateLimitHeaders[], wal
   if (answer.kind !== 'granted' && answer.kind !== 'denied') return {};
   const { allowed, rule: ruleId, limit, remaining, resetMillis, windowMillis } = answer;
   // Of a grant nobody tells the time to the next: until all is free is longer, never shorter.
-  const retryAfterMillis = answer.kind === 'denied' ? answer.retryAfterMillis : 0;
+  const retryAfterMillis = answer.kind === 'denied' ? (answer.retryAfterMillis ?? 0) : 0;
   const standing = { allowed, ruleId, limit, remaining, resetMillis, windowMillis, retryAfterMillis };
   return rateLimitHeaders(standing, forms, wallMillis);
 }
@@ -165,17 +167,24 @@ function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): V
     return refusal(BLOCKED_STATUS, {}, body ?? { error });
   }
   const { retryAfterMillis } = answer as { retryAfterMillis?: number };
-  const retryAfter = Math.max(1, secondsCeil(retryAfterMillis ?? 0));
-  const headers = { ...limitHeaders, 'retry-after': String(retryAfter) };
+  const isHopeless = answer.kind === 'denied' && retryAfterMillis === undefined;
+  const retryAfter = isHopeless ? undefined : Math.max(1, secondsCeil(retryAfterMillis ?? 0));
+  const told = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
+  const headers = { ...limitHeaders, ...told };
   return refusal(ALLOW_STATUS.denied, headers, body ?? { error: errorOf(answer, retryAfter) });
 }
 
-function errorOf(answer: PermitAnswer, retryAfter: number): unknown {
+/** @param retryAfter in seconds; undefined: no wait helps */
+function errorOf(answer: PermitAnswer, retryAfter: number | undefined): unknown {
   const { limit, windowMillis } = answer as Partial<PermitLimit>;
+  const wait =
+    retryAfter === undefined
+      ? 'The limit is 0. Waiting does not help.'
+      : `Please retry after ${retryAfter} seconds.`;
   return {
     type: 'rate_limit_error',
-    message: `Rate limit exceeded. Please retry after ${retryAfter} seconds.`,
-    retry_after: retryAfter,
+    message: `Rate limit exceeded. ${wait}`,
+    ...(retryAfter !== undefined && { retry_after: retryAfter }),
     ...(limit !== undefined && { limit }),
     ...(windowMillis !== undefined && { window: windowText(windowMillis) }),
   };

@@ -2,20 +2,21 @@
  * Answers to what is asked about a user, as the commands that ask have them. Only a decision can say `allowed`, or that no rule
  * limits.
  */
-import type { ConflictingId, Decision, Invalid, Unavailable } from '../../api/answer.ts';
+import type { ConflictingId, Invalid, LimitStanding, Unavailable } from '../../api/answer.ts';
 import type { AskAnswer } from '../../api/question.ts';
 import type { LookAnswer } from '../../api/look.ts';
 import type { RefundQuestionAnswer } from '../../api/refund.ts';
 import { UNAVAILABLE } from '../../api/refusals.ts';
+import { waitHelps } from '../../api/waiting.ts';
 import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
 
 /** Stands for the limit, and for what remains, where no limit applies. */
 const NO_LIMIT = -1;
 
-/** -1 where no wait helps: the key is blocked. */
-function waitOf({ retryAfterMillis, isBlocked }: Decision): number {
-  return isBlocked === true ? -1 : retryAfterMillis;
+/** -1 where no wait helps: the key is blocked, or the limit is 0. */
+function waitOf(standing: LimitStanding): number {
+  return waitHelps(standing) ? standing.retryAfterMillis : -1;
 }
 
 /** `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`, of what no rule limits `[1, -1, -1, 0, 0]`. */
@@ -47,16 +48,10 @@ export function matchReply(answer: AskAnswer): Reply {
 export function standingReply(answer: LookAnswer): Reply {
   switch (answer.kind) {
     case 'standing':
-      return answer.standing.limits.map(
-        ({ ruleId, limit, remaining, retryAfterMillis, resetMillis, windowMillis }) => [
-          ruleId,
-          limit,
-          remaining,
-          retryAfterMillis,
-          resetMillis,
-          windowMillis,
-        ],
-      );
+      return answer.standing.limits.map((standing) => {
+        const { ruleId, limit, remaining, resetMillis, windowMillis } = standing;
+        return [ruleId, limit, remaining, waitOf(standing), resetMillis, windowMillis];
+      });
     case 'invalid':
       return failed(answer.message);
     case 'unavailable':
