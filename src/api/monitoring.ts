@@ -4,7 +4,7 @@
  */
 import type { ClusterReport } from './cluster-report.ts';
 import type { Readiness } from './readiness.ts';
-import type { UsageCounts } from './usage.ts';
+import type { UsageOutcome } from './usage.ts';
 
 /** To look at a report takes milliseconds where there are more: of so many partitions for each second it is looked at less often. */
 export const PARTITIONS_PER_SECOND = 512;
@@ -33,7 +33,7 @@ export interface LatestTimes {
 /** Of the whole cluster. */
 export interface LiveRates {
   /** Answers per second, by outcome. */
-  readonly perSecond: UsageCounts;
+  readonly perSecond: Readonly<Record<UsageOutcome, number>>;
   /** Whose answers they are, and which nodes said nothing in time. */
   readonly nodes: readonly number[];
   readonly silent: readonly number[];

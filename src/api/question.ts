@@ -2,7 +2,7 @@
  * A question to the cluster, by every door: may this request go on? It says what the request is, by descriptors; the rules in
  * force find the limits that it is under. All of them grant it, or none is charged. Plain data, and the check of what is asked.
  */
-import type { AllowAnswer, Invalid } from './answer.ts';
+import type { AllowAnswer, Invalid, LimitStanding } from './answer.ts';
 import { isBoundedText } from './bounded.ts';
 import { type AllowRequest, invalidIn, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } from './request.ts';
 
@@ -25,7 +25,17 @@ export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' 
   readonly rule?: string | undefined;
 }
 
-export type AskAnswer =
+export type AskAnswer = Answered & {
+  /** Of a request that is let through: rules in shadow that would have denied it, as far as they had answered by then. */
+  readonly wouldDeny?: readonly WouldDeny[];
+};
+
+/** What a rule in shadow would have denied. See `LimitStanding`. */
+export interface WouldDeny extends Pick<LimitStanding, 'ruleId' | 'limit' | 'retryAfterMillis'> {
+  readonly key: string;
+}
+
+type Answered =
   | (AllowAnswer & {
       /** With a decision: the key that the binding rule counts, such as `user=ada`. Absent where it is not known. */
       readonly key?: string;

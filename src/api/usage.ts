@@ -6,12 +6,14 @@ import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import { InvalidFieldError } from './fields.ts';
 import { RULE_ID_BYTES_MAX } from './request.ts';
 
-/**
- * What is counted of every rule, a column each, in the order in which columns are kept and sent: new ones go last, and
- * need a new version (`versions.ts`). `unavailable`: nobody could decide. `degraded`: nobody could, and fail modes of rules did.
- */
+/** What is counted of answers. `unavailable`: nobody could decide. `degraded`: nobody could, and fail modes of rules did. */
 export const USAGE_OUTCOMES = ['allowed', 'denied', 'unavailable', 'degraded'] as const;
 export type UsageOutcome = (typeof USAGE_OUTCOMES)[number];
+/** What a rule in shadow would have done to requests that all other rules let through. These are answers of other rules. */
+export const USAGE_TRIALS = ['wouldAllow', 'wouldDeny'] as const;
+/** All that is counted of every rule, in the order in which columns are kept and sent: new ones go last, and need a new version (`versions.ts`). */
+export const USAGE_COLUMNS = [...USAGE_OUTCOMES, ...USAGE_TRIALS] as const;
+export type UsageColumn = (typeof USAGE_COLUMNS)[number];
 
 /** Minutes of history that are kept: a day. */
 export const USAGE_MINUTES_MAX = 1_440;
@@ -33,7 +35,7 @@ export interface UsageQuery {
 }
 
 /** By name of the column. Answers, whatever each costs. */
-export type UsageCounts = Readonly<Record<UsageOutcome, number>>;
+export type UsageCounts = Readonly<Record<UsageColumn, number>>;
 
 /** A key under a rule. True is a number from `count - error` to `count`. */
 export interface TopKey {
@@ -50,7 +52,7 @@ export interface UsageReport {
   readonly nodes: readonly number[];
   /** Those of the cluster that gave no answer in time: what they counted is missing. */
   readonly silent: readonly number[];
-  /** Rules with an answer in these minutes, by name. */
+  /** Rules with an answer or a trial in these minutes, by name. */
   readonly rules: readonly ({ readonly rule: string } & UsageCounts)[];
   /** The same by the minute, all these rules together: element i begins i minutes after `fromMillis`, since 1970. */
   readonly history: { readonly fromMillis: number } & Readonly<Record<UsageOutcome, readonly number[]>>;

@@ -1,17 +1,36 @@
 /** The rules in force, and the editor for others in their place. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { USAGE_MINUTES_MAX, type UsageReport } from '../api/usage.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { windowRuleId } from '../rules/window-id.ts';
 import { ruleInWords, windowInWords } from '../rules/words.ts';
 import { ScrollTable } from './cluster-tables.tsx';
 import { RulesEditor } from './rules-editor.tsx';
 import type { KnownRules } from './rules-text.ts';
 import { ask, messageOf, type Role } from './session.ts';
-import { counted } from './words.ts';
+import { counted, wholeNumber } from './words.ts';
 
 /** Of a table; the editor shows all. */
 const ROWS_MAX = 500;
 
-function RuleTable({ rules }: { readonly rules: KnownRules }): JSX.Element {
+/** What a rule in shadow would have done in the last day, of all its windows; empty for one that binds, or was not tried. */
+function trialOf(rule: RuleDefinition, usage: UsageReport | undefined): string {
+  if (!rule.shadow) return '';
+  const ids = rule.windows.map((window) => windowRuleId(rule, window));
+  const counts = (usage?.rules ?? []).filter((each) => ids.includes(each.rule));
+  const denied = counts.reduce((sum, { wouldDeny }) => sum + wouldDeny, 0);
+  const all = counts.reduce((sum, { wouldAllow }) => sum + wouldAllow, denied);
+  return `would have denied ${wholeNumber(denied)} of ${wholeNumber(all)} in the last day`;
+}
+
+function RuleTable({
+  rules,
+  usage,
+}: {
+  readonly rules: KnownRules;
+  readonly usage: UsageReport | undefined;
+}): JSX.Element {
   const { definitions } = rules;
   const all =
     definitions === undefined
@@ -19,8 +38,14 @@ function RuleTable({ rules }: { readonly rules: KnownRules }): JSX.Element {
           id: rule.id,
           words: windowInWords(rule),
           meter: rule.meter ?? 'slidingLog',
+          trial: '',
         }))
-      : definitions.map((rule) => ({ id: rule.id, words: ruleInWords(rule), meter: rule.meter }));
+      : definitions.map((rule) => ({
+          id: rule.id,
+          words: ruleInWords(rule),
+          meter: rule.meter,
+          trial: trialOf(rule, usage),
+        }));
   const rest = all.length - ROWS_MAX;
   return (
     <ScrollTable
@@ -31,14 +56,16 @@ function RuleTable({ rules }: { readonly rules: KnownRules }): JSX.Element {
           <th scope="col">Rule</th>
           <th scope="col">Says</th>
           <th scope="col">Meter</th>
+          <th scope="col">In shadow</th>
         </tr>
       </thead>
       <tbody>
-        {all.slice(0, ROWS_MAX).map(({ id, words, meter }) => (
+        {all.slice(0, ROWS_MAX).map(({ id, words, meter, trial }) => (
           <tr key={id}>
             <th scope="row">{id}</th>
             <td>{words}</td>
             <td>{meter}</td>
+            <td>{trial}</td>
           </tr>
         ))}
       </tbody>
@@ -55,6 +82,7 @@ export function RulesView({
   readonly versionInForce: number | null;
 }): JSX.Element {
   const [rules, setRules] = useState<KnownRules>();
+  const [usage, setUsage] = useState<UsageReport>();
   const [failure, setFailure] = useState('');
   const [isEditing, setEditing] = useState(false);
   const [applied, setApplied] = useState(0);
@@ -64,6 +92,9 @@ export function RulesView({
       if (isAskedAnew) return;
       setFailure(answer.status === 200 ? '' : messageOf(answer));
       if (answer.status === 200) setRules(answer.body as KnownRules);
+    });
+    void ask(`/v1/usage?minutes=${USAGE_MINUTES_MAX}`).then((answer) => {
+      if (!isAskedAnew && answer.status === 200) setUsage(answer.body as UsageReport);
     });
     return () => {
       isAskedAnew = true;
@@ -80,7 +111,7 @@ export function RulesView({
       <section class="panel" aria-labelledby="rules-title">
         <h2 id="rules-title">In force</h2>
         {failure !== '' && <p class="message bad">{failure}</p>}
-        <RuleTable rules={rules} />
+        <RuleTable rules={rules} usage={usage} />
         {!isEditing && (
           <button class="primary" onClick={() => setEditing(true)}>
             Edit the rules

@@ -1,7 +1,7 @@
 /** What the doors of all nodes answered: over time, by rule, and for whom most. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type TopKey, USAGE_OUTCOMES, type UsageReport } from '../api/usage.ts';
+import { type TopKey, USAGE_COLUMNS, USAGE_OUTCOMES, type UsageReport } from '../api/usage.ts';
 import { Chart } from './chart.tsx';
 import { ScrollTable } from './cluster-tables.tsx';
 import { OUTCOME_SERIES } from './overview.tsx';
@@ -67,7 +67,7 @@ function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
       <thead>
         <tr>
           <th scope="col">Rule</th>
-          {USAGE_OUTCOMES.map((outcome) => (
+          {USAGE_COLUMNS.map((outcome) => (
             <th key={outcome} scope="col" class="number">
               {outcome}
             </th>
@@ -78,7 +78,7 @@ function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
         {report.rules.map((row) => (
           <tr key={row.rule}>
             <th scope="row">{row.rule}</th>
-            {USAGE_OUTCOMES.map((outcome) => (
+            {USAGE_COLUMNS.map((outcome) => (
               <td key={outcome} class="number">
                 {wholeNumber(row[outcome])}
               </td>

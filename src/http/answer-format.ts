@@ -1,6 +1,6 @@
 /** An answer as an HTTP response: status, headers, body. Pure. */
 import type { Decision, Invalid, LimitStanding } from '../api/answer.ts';
-import type { DegradedAnswer, AskAnswer } from '../api/question.ts';
+import type { DegradedAnswer, AskAnswer, WouldDeny } from '../api/question.ts';
 import { secondsCeil } from '../api/rate-limit-headers.ts';
 import {
   ALLOW_STATUS,
@@ -33,6 +33,12 @@ export function formatAnswer(
 
 /** As it stands in a batch, too: `allowed` is in every body, and true in those of grants alone. */
 export function formatBody(answer: AskAnswer, partition: number): FormattedBody {
+  const formatted = formatAnswered(answer, partition);
+  if (answer.wouldDeny === undefined) return formatted;
+  return { ...formatted, body: { ...formatted.body, wouldDeny: answer.wouldDeny.map(formatStanding) } };
+}
+
+function formatAnswered(answer: AskAnswer, partition: number): FormattedBody {
   switch (answer.kind) {
     case 'decision':
       if (answer.decision.isBlocked === true) return formatBlocked(answer.decision, partition);
@@ -109,7 +115,7 @@ function limitsOf({ limits }: Decision): { readonly limits?: readonly unknown[] 
   return { limits: limits.map(formatStanding) };
 }
 
-function formatStanding({ ruleId: rule, retryAfterMillis, ...limit }: LimitStanding): unknown {
+function formatStanding({ ruleId: rule, retryAfterMillis, ...limit }: LimitStanding | WouldDeny): unknown {
   return { rule, ...limit, ...(waitHelps(limit) && { retryAfterMillis }) };
 }
 

@@ -16,6 +16,8 @@ export interface DescribedRequestsInit {
    * asked. Nothing is charged, and nobody is told.
    */
   readonly deniedHere: (request: AllowRequest) => Decision | undefined;
+  /** To be told of every trial: what a rule in shadow says of a request that all others let through. */
+  readonly tried: (ruleId: string, wouldAllow: boolean) => void;
   /** An id that no other request of this cluster has. */
   readonly newId: () => string;
   readonly monotonicMillis: () => number;

@@ -22,7 +22,7 @@ import type { AskInTime, DescribedRequestsInit } from './described-requests-init
 import { askListed, type Look } from './listed-requests.ts';
 import { deniedHere } from './denied-here.ts';
 import { Looks } from './looks.ts';
-import type { MatchedLimit } from './matched-limit.ts';
+import type { MatchedLimits } from './matched-limit.ts';
 import { outdated, OVERLOADED, TOO_LATE, STARTING } from './node-refusals.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import { Reservations, type Reserved } from './reservations.ts';
@@ -40,6 +40,7 @@ import {
   withKey,
 } from './share-outcome.ts';
 import { guardOf, ownRequestFor, requestFor } from './share-request.ts';
+import { Trials } from './trials.ts';
 
 /** It is asked again at once where a record was another one; so often, and then with the next tick. */
 const RECORDS_PER_TICK_MAX = 4;
@@ -55,6 +56,7 @@ export class DescribedRequests {
   /** To be asked again with the next tick: rules were changing. */
   #waiting: Asking[] = [];
   readonly #confirmed: ConfirmedRules;
+  readonly #trials: Trials;
 
   constructor(init: DescribedRequestsInit) {
     this.#init = init;
@@ -64,6 +66,7 @@ export class DescribedRequests {
     this.looks = new Looks({ book, ask: askInTime });
     this.reservations = new Reservations(init);
     this.#confirmed = new ConfirmedRules(init);
+    this.#trials = new Trials(init, this.#reservations);
   }
 
   /** @param request well-formed, see `invalidInQuestion`; `done` is told once */
@@ -121,8 +124,15 @@ export class DescribedRequests {
       else refuse();
       return;
     }
-    if (!asking.isAgain) for (const windows of matched.onTrial) this.#try(windows, asking, book);
-    const shares = sharesOf(matched.enforced, this.#init.partitionOf);
+    if (asking.isAgain || matched.onTrial.length === 0) return this.#askMatched(matched, asking, book);
+    const tryThem = this.#trials.begin(matched.onTrial, asking, book);
+    this.#askMatched(matched, asking, book);
+    tryThem();
+  }
+
+  #askMatched({ enforced }: MatchedLimits, asking: Asking, book: RuleBook): void {
+    const { customer } = asking;
+    const shares = sharesOf(enforced, this.#init.partitionOf);
     if (customer === undefined) return this.#askShares(shares, asking, book);
     const partition = this.#init.partitionOf(customer.key);
     const ordered = ownFirst(shares, customer, partition);
@@ -195,12 +205,6 @@ export class DescribedRequests {
     asking.isAgain = true;
     asking.undecided = [];
     this.#ask(asking);
-  }
-
-  /** A rule on trial denies nothing; what it decides is counted where it is decided. */
-  #try(windows: readonly MatchedLimit[], { request, deadlineMillis }: Asking, book: RuleBook): void {
-    for (const share of sharesOf(windows, this.#init.partitionOf))
-      this.#init.ask(requestFor(share, request, undefined, book), () => undefined, deadlineMillis);
   }
 
   #reserve(first: Share, others: readonly Share[], asking: Asking, book: RuleBook): void {

@@ -16,7 +16,8 @@ export interface MatchedRequest extends Question {
 export interface Asking {
   readonly request: MatchedRequest;
   readonly deadlineMillis: number;
-  readonly done: AskDone;
+  /** Rules in shadow listen to it. */
+  done: AskDone;
   /** It waited for other rules; those on trial were asked before. */
   isAgain: boolean;
   /** Of the rules that found its limits last. */

@@ -1,6 +1,6 @@
 /** Counts what the doors of this node answer, by its clocks. What the figures are is said in src/usage; no user is named in a log. */
 import type { AskAnswer, Question } from '../api/question.ts';
-import type { UsageOutcome, UsageQuery } from '../api/usage.ts';
+import type { UsageColumn, UsageQuery } from '../api/usage.ts';
 import { RULES_MAX, type RuleTable } from '../limiter/rules.ts';
 import type { NodeUsage } from '../usage/node-usage.ts';
 import { type AlertFigures, RecentFigures } from '../usage/recent-figures.ts';
@@ -64,6 +64,11 @@ export class DoorUsage {
     return tookMillis;
   }
 
+  /** What a rule in shadow would have done to a request that all others let through. */
+  tried(ruleId: string, wouldAllow: boolean): void {
+    this.#table.tried(ruleId, wouldAllow);
+  }
+
   /** So many requests were refused for load, before anybody read them. */
   refusedUnread(requests: number): void {
     this.#table.unread(requests);
@@ -74,8 +79,8 @@ export class DoorUsage {
     return this.#table.usage(query, untilMinute);
   }
 
-  /** By rule and outcome, since the node started. */
-  totals(): Iterable<readonly [string, UsageOutcome, number]> {
+  /** By rule and column, since the node started. */
+  totals(): Iterable<readonly [string, UsageColumn, number]> {
     return this.#table.totals();
   }
 

@@ -52,6 +52,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     isConnected: (peer) => transport.isConnectedBothWays(peer),
     loaded: (groups, of) => readiness.loading(groups, of),
     usage: (query, untilMinute) => usage.counted(query, untilMinute),
+    tried: (ruleId, wouldAllow) => usage.tried(ruleId, wouldAllow),
     reported: (peer) => view.update(peer),
     fatal,
     raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },

@@ -51,6 +51,8 @@ export interface NodeCoreInit {
   readonly shedding?: SheddingOfForwarded;
   /** What the doors of this node answered; absent: nothing was counted. */
   readonly usage?: (query: UsageQuery, untilMinute: number) => NodeUsage;
+  /** What a rule in shadow would have done to a request that all others let through. */
+  readonly tried?: (ruleId: string, wouldAllow: boolean) => void;
   /** A peer says how its groups are doing. */
   readonly reported?: (report: NodeReport) => void;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;

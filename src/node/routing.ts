@@ -91,6 +91,7 @@ function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Rou
     partitionOf: (userId) => router.partitionOf(userId),
     ask,
     deniedHere: (request) => partitions.get(router.partitionOf(request.userId))?.deniedAtOnce(request),
+    tried: (ruleId, wouldAllow) => init.tried?.(ruleId, wouldAllow),
     newId: () => `~${nodeId}.${process}.${(count += 1)}`,
     monotonicMillis,
     doorMillis,

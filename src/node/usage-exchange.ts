@@ -3,7 +3,7 @@
  * does not answer is named, and missing. It counts nothing itself.
  */
 import type { NodeId } from '../../raft/types.ts';
-import { USAGE_OUTCOMES, type UsageQuery, type UsageResult } from '../api/usage.ts';
+import { USAGE_COLUMNS, type UsageQuery, type UsageResult } from '../api/usage.ts';
 import { type NodeUsage, reportOf, zeros } from '../usage/node-usage.ts';
 import { Calls } from '../wire/calls.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
@@ -105,7 +105,7 @@ export class UsageExchange {
     return (
       this.#init.usage?.(query, untilMinute) ?? {
         rules: [],
-        history: zeros(query.minutes * USAGE_OUTCOMES.length),
+        history: zeros(query.minutes * USAGE_COLUMNS.length),
         topFromMinute: untilMinute,
         allowed: none,
         denied: none,

@@ -1,7 +1,13 @@
 /** What the doors of one node answered, and the limits themselves, for Prometheus. Labels are rules and outcomes, never users. */
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { USAGE_OUTCOMES, type UsageColumn, type UsageOutcome } from '../api/usage.ts';
 import { RECENT_MINUTES, type AlertFigures } from '../usage/recent-figures.ts';
 import type { DoorUsage } from './door-usage.ts';
+
+function isOutcome(column: UsageColumn): column is UsageOutcome {
+  const outcomes: readonly string[] = USAGE_OUTCOMES;
+  return outcomes.includes(column);
+}
 
 const RECENT = `over the last ${RECENT_MINUTES} minutes`;
 /** By the name of the gauge: a figure, and what it says. */
@@ -29,7 +35,19 @@ export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
     registers,
     collect() {
       decisions.reset();
-      for (const [rule, outcome, count] of usage.totals()) decisions.inc({ rule, outcome }, count);
+      for (const [rule, outcome, count] of usage.totals())
+        if (isOutcome(outcome)) decisions.inc({ rule, outcome }, count);
+    },
+  });
+  const trials: Counter = new Counter({
+    name: 'quorate_shadow_decisions_total',
+    help: 'What rules in shadow would have done to requests that all other rules let through: wouldAllow, wouldDeny.',
+    labelNames: ['rule', 'outcome'],
+    registers,
+    collect() {
+      trials.reset();
+      for (const [rule, outcome, count] of usage.totals())
+        if (!isOutcome(outcome)) trials.inc({ rule, outcome }, count);
     },
   });
   const limits: Gauge = new Gauge({

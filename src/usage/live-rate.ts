@@ -2,7 +2,7 @@
  * How many answers the doors of all nodes give in a second, from what they counted by the minute: the difference of two readings.
  * It reads no clock.
  */
-import { USAGE_OUTCOMES, type UsageCounts, type UsageReport } from '../api/usage.ts';
+import { USAGE_OUTCOMES, type UsageOutcome, type UsageReport } from '../api/usage.ts';
 
 const MINUTE_MILLIS = 60_000;
 /** What was counted longer ago than the minutes of a reading would be missing from the difference. */
@@ -22,7 +22,7 @@ export class LiveRate {
    *
    * @param report of at least two minutes @param atMillis when it was asked for, on the monotonic clock
    */
-  seen(report: UsageReport, atMillis: number): UsageCounts | undefined {
+  seen(report: UsageReport, atMillis: number): Record<UsageOutcome, number> | undefined {
     const before = this.#before;
     const now = { report, atMillis };
     this.#before = now;
@@ -33,7 +33,7 @@ export class LiveRate {
     // Who counts less than before was started anew.
     if (grown.some(([, count]) => count < 0)) return undefined;
     const rates = grown.map(([outcome, count]) => [outcome, (1_000 * count) / elapsed] as const);
-    return Object.fromEntries(rates) as Record<(typeof USAGE_OUTCOMES)[number], number>;
+    return Object.fromEntries(rates) as Record<UsageOutcome, number>;
   }
 }
 
@@ -42,7 +42,7 @@ function isOfSameNodes({ report: a }: Reading, { report: b }: Reading): boolean 
 }
 
 /** In minutes that both readings have; all of a minute that only the later one has is new. */
-function grownBy(before: Reading, after: Reading, outcome: (typeof USAGE_OUTCOMES)[number]): number {
+function grownBy(before: Reading, after: Reading, outcome: UsageOutcome): number {
   const was = before.report.history;
   const is = after.report.history;
   const later = Math.round((is.fromMillis - was.fromMillis) / MINUTE_MILLIS);

@@ -1,6 +1,6 @@
 /** What one node counted, as it tells it to another; and the figures of all of them, added up. Pure. */
 import {
-  USAGE_OUTCOMES,
+  USAGE_COLUMNS,
   USAGE_MINUTES_MAX,
   type UsageCounts,
   type UsageQuery,
@@ -8,17 +8,17 @@ import {
 } from '../api/usage.ts';
 import { cut, sumOf, type TopList } from './top-keys.ts';
 
-const WIDTH = USAGE_OUTCOMES.length;
+const WIDTH = USAGE_COLUMNS.length;
 const MINUTE_MILLIS = 60_000;
 
 export interface RuleUsage {
   readonly ruleId: string;
-  /** By column of `USAGE_OUTCOMES`. */
+  /** By column of `USAGE_COLUMNS`. */
   readonly counts: readonly number[];
 }
 
 export interface NodeUsage {
-  /** With an answer in the minutes asked for; each once. */
+  /** With an answer or a trial in the minutes asked for; each once. */
   readonly rules: readonly RuleUsage[];
   /** Of all these rules together: the columns of the first minute, of the second, and so on. */
   readonly history: readonly number[];
@@ -51,7 +51,7 @@ export function reportOf({ query, untilMinute, told, silent }: UsageMerge): Usag
   const history = zeros(Math.min(minutes, USAGE_MINUTES_MAX) * WIDTH);
   for (const usage of usages) addTo(history, usage.history);
   const ofColumn = (column: number): number[] => history.filter((_, at) => at % WIDTH === column);
-  const [allowed, denied, unavailable, degraded] = USAGE_OUTCOMES.map((_, column) => ofColumn(column));
+  const [allowed, denied, unavailable, degraded] = USAGE_COLUMNS.map((_, column) => ofColumn(column));
   return {
     minutes,
     nodes: [...told.keys()].sort((a, b) => a - b),
@@ -85,6 +85,6 @@ function addTo(sums: number[], counts: readonly number[]): void {
 }
 
 function countsOf(counts: readonly number[]): UsageCounts {
-  const [allowed = 0, denied = 0, unavailable = 0, degraded = 0] = counts;
-  return { allowed, denied, unavailable, degraded };
+  const [allowed = 0, denied = 0, unavailable = 0, degraded = 0, wouldAllow = 0, wouldDeny = 0] = counts;
+  return { allowed, denied, unavailable, degraded, wouldAllow, wouldDeny };
 }

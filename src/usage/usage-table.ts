@@ -8,19 +8,21 @@ import {
   OTHER_RULES,
   STATED_RULES,
   USAGE_MINUTES_MAX,
-  USAGE_OUTCOMES,
-  type UsageOutcome,
+  USAGE_COLUMNS,
+  type UsageColumn,
   type UsageQuery,
 } from '../api/usage.ts';
 import { HourlyTop } from './hourly-top.ts';
 import { type NodeUsage, type RuleUsage, zeros } from './node-usage.ts';
 import { cut } from './top-keys.ts';
 
-const WIDTH = USAGE_OUTCOMES.length;
-const ALLOWED = USAGE_OUTCOMES.indexOf('allowed');
-const DENIED = USAGE_OUTCOMES.indexOf('denied');
-const UNAVAILABLE = USAGE_OUTCOMES.indexOf('unavailable');
-const DEGRADED = USAGE_OUTCOMES.indexOf('degraded');
+const WIDTH = USAGE_COLUMNS.length;
+const ALLOWED = USAGE_COLUMNS.indexOf('allowed');
+const DENIED = USAGE_COLUMNS.indexOf('denied');
+const UNAVAILABLE = USAGE_COLUMNS.indexOf('unavailable');
+const DEGRADED = USAGE_COLUMNS.indexOf('degraded');
+const WOULD_ALLOW = USAGE_COLUMNS.indexOf('wouldAllow');
+const WOULD_DENY = USAGE_COLUMNS.indexOf('wouldDeny');
 /** Stated rules that are known as such without being parsed. */
 const STATED_SEEN_MAX = 1_024;
 
@@ -113,11 +115,16 @@ export class UsageTable {
     this.#count(this.#rowAsked(ruleId), DEGRADED);
   }
 
+  /** What a rule in shadow would have done. @param ruleId of the decision */
+  tried(ruleId: string, wouldAllow: boolean): void {
+    this.#count(this.#rowOf.get(ruleId) ?? this.#rowFor(ruleId), wouldAllow ? WOULD_ALLOW : WOULD_DENY);
+  }
+
   /** Of each rule that was ever answered for, since the node started. */
-  *totals(): Iterable<readonly [string, UsageOutcome, number]> {
+  *totals(): Iterable<readonly [string, UsageColumn, number]> {
     for (const { ruleId, totals } of this.#rows) {
       if (totals.every((count) => count === 0)) continue;
-      for (const [column, outcome] of USAGE_OUTCOMES.entries()) yield [ruleId, outcome, totals[column] ?? 0];
+      for (const [column, name] of USAGE_COLUMNS.entries()) yield [ruleId, name, totals[column] ?? 0];
     }
   }
 

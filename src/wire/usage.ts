@@ -4,7 +4,7 @@ import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
 import {
   type TopKey,
   USAGE_MINUTES_MAX,
-  USAGE_OUTCOMES,
+  USAGE_COLUMNS,
   USAGE_TOP_MAX,
   type UsageQuery,
 } from '../api/usage.ts';
@@ -13,7 +13,7 @@ import type { TopList } from '../usage/top-keys.ts';
 import { array, Fields, integer, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
-const WIDTH = USAGE_OUTCOMES.length;
+const WIDTH = USAGE_COLUMNS.length;
 
 export interface UsageQuestion {
   /** Of the question; the answer bears it. */

@@ -226,6 +226,25 @@ describe('a request id that belongs to another request', () => {
   });
 });
 
+describe('a rule in shadow', () => {
+  it('is named where it would have denied what is let through, with what it counts and the wait', async () => {
+    const one = { ruleId: 'trial/hour', key: 'user=ada', limit: 5, retryAfterMillis: 700 };
+    const wouldDeny = [one, { ...one, ruleId: 'never/hour', limit: 0 }];
+    const shown = [
+      { rule: 'trial/hour', key: 'user=ada', limit: 5, retryAfterMillis: 700 },
+      { rule: 'never/hour', key: 'user=ada', limit: 0 },
+    ];
+    for (const answer of [
+      { kind: 'decision', decision: decisionOf() },
+      { kind: 'unlimited', rulesVersion: 7 },
+    ] as const) {
+      door.answer = { ...answer, wouldDeny };
+      const { status, body } = await door.post({ userId: 'ada' });
+      expect([status, body['allowed'], body['wouldDeny']]).toEqual([200, true, shown]);
+    }
+  });
+});
+
 describe('a receipt', () => {
   it('tells the place in the entry, where there is one', async () => {
     const decided = { term: 3, index: 90, position: 7, timeMillis: 1_700_000_000_000 };

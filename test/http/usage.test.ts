@@ -9,7 +9,9 @@ const REPORT: UsageReport = {
   minutes: 1,
   nodes: [1, 2],
   silent: [3],
-  rules: [{ rule: 'default', allowed: 3, denied: 2, unavailable: 1, degraded: 4 }],
+  rules: [
+    { rule: 'default', allowed: 3, denied: 2, unavailable: 1, degraded: 4, wouldAllow: 0, wouldDeny: 0 },
+  ],
   history: { fromMillis: 60_000, allowed: [3], denied: [2], unavailable: [1], degraded: [4] },
 };
 

@@ -54,6 +54,8 @@ export class Bench {
   refuses: Unavailable | undefined;
   /** What this node leads and denies at once, by how its key begins. */
   readonly denied = new Map<string, Decision>();
+  /** What rules in shadow said of requests that were let through. */
+  readonly tried: { readonly ruleId: string; readonly wouldAllow: boolean }[] = [];
   readonly requests = new DescribedRequests({
     book: () => this.book,
     partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
@@ -65,6 +67,7 @@ export class Bench {
       else this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) });
     },
     deniedHere: ({ userId }) => this.denied.get(userId.split('=')[0] ?? ''),
+    tried: (ruleId, wouldAllow) => this.tried.push({ ruleId, wouldAllow }),
     newId: () => `id${this.asked.length}`,
     monotonicMillis: () => this.now,
     doorMillis: () => this.now,
@@ -82,10 +85,19 @@ export class Bench {
     this.requests.ask(request, (answer, partition) => this.told.push({ answer, partition }));
   }
 
-  /** What is asked for a key that begins so, and was not answered yet. */
+  /** What is asked for a key that begins so by a rule that binds, and was not answered yet. */
   of(key: string): Asked & { readonly request: AllowRequest } {
-    const found = this.asked.findLast(({ request }) => request.userId.startsWith(key));
+    const found = this.asked.findLast(({ request }) => {
+      const isTrial = 'ruleId' in request && request.ruleId === 'trial/minute';
+      return !isTrial && request.userId.startsWith(key);
+    });
     return (found ?? expect.fail(`nobody asked for ${key}`)) as Asked & { readonly request: AllowRequest };
+  }
+
+  /** What the rule in shadow, which counts by address as `net` does, was asked. */
+  get trial(): Asked {
+    const found = this.asked.find(({ request }) => 'ruleId' in request && request.ruleId === 'trial/minute');
+    return found ?? expect.fail('nobody asked the rule in shadow');
   }
 
   /** Takes what the next one asks for out of the way of `of`. */

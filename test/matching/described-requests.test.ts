@@ -60,10 +60,10 @@ describe('a request whose limits are in several partitions', () => {
   it('reserves all but the first under ids of their own, and then asks the first under its own', () => {
     const bench = new Bench();
     bench.ask({ ...FROM, endpoint: '/dear' }, { requestId: 'r1', cost: 2 });
-    // Of the trial, and of the two reservations.
-    expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1', 'ip=10.0.0.1', '*']);
-    expect(bench.of('ip').request).toMatchObject({ ruleId: 'net/minute', cost: 6, requestId: 'id1' });
-    expect(bench.of('*').request).toMatchObject({ ruleId: 'all/minute', cost: 2, requestId: 'id1' });
+    // Of the two reservations, and of the trial.
+    expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1', '*', 'ip=10.0.0.1']);
+    expect(bench.of('ip').request).toMatchObject({ ruleId: 'net/minute', cost: 6, requestId: 'id0' });
+    expect(bench.of('*').request).toMatchObject({ ruleId: 'all/minute', cost: 2, requestId: 'id0' });
     bench.of('ip').answer(decision());
     expect(bench.asked).toHaveLength(3);
     bench.of('*').answer(decision({ ruleId: 'all/minute', limit: 100, remaining: 50 }));
@@ -100,7 +100,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toMatchObject([
       { answer: { decision: { allowed: false, retryAfterMillis: 300 } }, partition: 3 },
     ]);
-    expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'ip=10.0.0.1', requestId: 'id1' }]);
+    expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'ip=10.0.0.1', requestId: 'id0' }]);
     expect(bench.asked.some(({ request }) => request.userId.startsWith('user'))).toBe(false);
   });
 
@@ -220,21 +220,73 @@ describe('a request whose limits are in several partitions', () => {
   });
 });
 
-describe('a rule on trial', () => {
-  it('is asked, and whatever it says is of no consequence', () => {
+function grantAll(bench: Bench): void {
+  const trial = bench.trial;
+  for (const key of ['ip', '*', 'user'])
+    bench.asked.findLast((one) => one !== trial && one.request.userId.startsWith(key))?.answer(decision());
+}
+
+describe('a rule in shadow', () => {
+  it('denies nothing; what it would have denied is counted, and told with the answer', () => {
     const bench = new Bench();
     bench.ask(FROM);
-    const trial = bench.asked[0]!;
-    expect(trial.request).toMatchObject({
-      userId: 'ip=10.0.0.1',
-      ruleId: 'trial/minute',
-      requestId: undefined,
-    });
-    trial.answer(DENIED);
-    bench.of('ip').answer(decision());
+    expect(bench.trial.request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: 'trial/minute' });
+    bench.trial.answer(decision({ allowed: false, ruleId: 'trial/minute', retryAfterMillis: 700 }));
+    grantAll(bench);
+    const wouldDeny = [{ ruleId: 'trial/minute', key: 'ip=10.0.0.1', limit: 10, retryAfterMillis: 700 }];
+    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true }, wouldDeny } }]);
+    expect(bench.tried).toEqual([{ ruleId: 'trial/minute', wouldAllow: false }]);
+    expect(bench.refunds()).toEqual([]);
+  });
+
+  it('keeps nobody waiting: what it says later is counted', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    grantAll(bench);
+    expect(bench.told).toHaveLength(1);
+    expect(bench.told[0]?.answer).not.toHaveProperty('wouldDeny');
+    expect(bench.tried).toEqual([]);
+    bench.trial.answer(decision({ ruleId: 'trial/minute' }));
+    expect(bench.tried).toEqual([{ ruleId: 'trial/minute', wouldAllow: true }]);
+  });
+
+  it.each(['before', 'after'])(
+    'counts nothing of a request that others deny, and keeps no grant of it: %s',
+    (when) => {
+      const bench = new Bench();
+      bench.ask(FROM);
+      const trial = bench.trial;
+      const requestId = 'requestId' in trial.request ? trial.request.requestId : '';
+      const grant = decision({ ruleId: 'trial/minute' });
+      if (when === 'before') trial.answer(grant);
+      bench.asked.findLast((one) => one !== trial && one.request.userId.startsWith('ip'))?.answer(DENIED);
+      bench.of('*').answer(DENIED);
+      expect(bench.told).toMatchObject([{ answer: { decision: { allowed: false } } }]);
+      expect(bench.told[0]?.answer).not.toHaveProperty('wouldDeny');
+      if (when === 'after') trial.answer(grant);
+      expect(bench.tried).toEqual([]);
+      expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'ip=10.0.0.1', requestId }]);
+    },
+  );
+
+  it('is not asked where others deny at once', () => {
+    const bench = new Bench();
+    bench.denied.set('user', (DENIED as { decision: Decision }).decision);
+    bench.ask(FROM);
+    expect(bench.told).toHaveLength(1);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('counts a retry that is told its grant of before no second time', () => {
+    const bench = new Bench();
+    bench.ask(FROM, { requestId: 'mine' });
+    const trial = bench.trial;
+    trial.answer(decision({ ruleId: 'trial/minute' }));
     bench.of('*').answer(decision());
-    bench.of('user').answer(decision());
-    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
+    bench.asked.find((one) => one !== trial && one.request.userId.startsWith('ip'))?.answer(decision());
+    bench.of('user').answer({ ...decision(), isRepeat: true } as AllowAnswer);
+    expect(bench.told).toHaveLength(1);
+    expect(bench.tried).toEqual([]);
   });
 });
 

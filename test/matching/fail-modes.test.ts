@@ -54,6 +54,7 @@ class Bench {
         this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
       },
       deniedHere: () => undefined,
+      tried: () => undefined,
       newId: () => `id${this.asked.length}`,
       monotonicMillis,
       doorMillis: monotonicMillis,

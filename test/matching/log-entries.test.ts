@@ -52,6 +52,7 @@ class Cluster {
           ? this.partitions[partition]?.partition.deniedAtOnce(request)
           : undefined;
       },
+      tried: () => undefined,
       newId: () => `~1.${(this.#ids += 1)}`,
       monotonicMillis: () => 0,
       doorMillis: () => 0,

@@ -78,10 +78,10 @@ describe('a node that is asked what all nodes counted', () => {
           nodes: [1, 2, 3],
           silent: [],
           rules: [
-            { rule: 'of-1', allowed: 0, denied: 1, unavailable: 0, degraded: 0 },
-            { rule: 'of-2', allowed: 0, denied: 1, unavailable: 0, degraded: 0 },
-            { rule: 'of-3', allowed: 0, denied: 1, unavailable: 0, degraded: 0 },
-            { rule: 'r', allowed: 6, denied: 0, unavailable: 0, degraded: 0 },
+            { rule: 'of-1', allowed: 0, denied: 1, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny: 0 },
+            { rule: 'of-2', allowed: 0, denied: 1, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny: 0 },
+            { rule: 'of-3', allowed: 0, denied: 1, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny: 0 },
+            { rule: 'r', allowed: 6, denied: 0, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny: 0 },
           ],
           history: {
             fromMillis: MINUTE * 60_000,

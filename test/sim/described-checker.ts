@@ -27,7 +27,8 @@ import {
 } from './described-rounds.ts';
 import { DescribedCustomers } from './described-customers.ts';
 import { DescribedLimits } from './described-limits.ts';
-import { type RulesDocument, windowIdOf } from './documents.ts';
+import { DescribedTrials } from './described-trials.ts';
+import type { RulesDocument } from './documents.ts';
 import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
 import type { SimNode } from './sim-node.ts';
 import { checkReservations, type KnownReservation } from './settled-reservations.ts';
@@ -65,21 +66,15 @@ export class DescribedChecker {
   readonly #reservations = new Map<string, KnownReservation>();
   /** By id: of reservations only. */
   readonly #charges = new Map<string, Charge>();
+  readonly trials: DescribedTrials;
   /** By what a log says of a question: the versions of the rules that found it. */
   readonly #versions = new Map<string, Set<number>>();
 
   constructor(init: DescribedCheckerInit) {
     this.#init = init;
+    this.trials = new DescribedTrials(init.documents);
     this.#limits = new DescribedLimits(init.documents, init.partitionOf);
     this.#customers = new DescribedCustomers(init.customers, this.#limits);
-  }
-
-  isTrial({ ruleId }: AllowRequest): boolean {
-    return this.#init.documents.some(({ rules }) =>
-      rules.some(({ id, isShadow, windows }) => {
-        return isShadow && windows.some((window) => windowIdOf(id, window) === ruleId);
-      }),
-    );
   }
 
   /** A log decides by this table from now on: it must be what its document says. */
@@ -138,12 +133,15 @@ export class DescribedChecker {
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
     check(isExpected, () => `node ${asking.node.id} tries ${JSON.stringify(request)}`);
+    this.trials.tried(asking, request, this.#init.now());
     const words = wordsOf(askedBy(request));
     this.#versions.set(words, (this.#versions.get(words) ?? new Set()).add(version));
   }
 
   /** A node asks to give back. Returns what is given back. */
   released({ id: node, life }: SimNode, { userId, requestId }: RefundRequest): Reservation {
+    const trial = this.trials.released({ id: node, life }, requestId);
+    if (trial !== undefined) return trial;
     const known = this.#reservations.get(requestId);
     const isOwn = known?.asking.node.id === node && known.asking.life === life;
     check(
@@ -264,10 +262,10 @@ export class DescribedChecker {
   /** A log takes this back, for the first time. */
   tookBack({ requestId = '', userId }: Asked): void {
     if (!requestId.startsWith(RESERVED)) return;
-    const known = this.#reservations.get(requestId);
+    const own = this.#reservations.get(requestId)?.own ?? this.trials.ownOf(requestId);
     const charge = this.#charges.get(requestId);
     check(
-      known?.own.isReleased === true && charge !== undefined,
+      own?.isReleased === true && charge !== undefined,
       () => `${requestId} of ${userId} is taken back, and nobody gave it back`,
     );
     charge.isTakenBack = true;
@@ -277,7 +275,13 @@ export class DescribedChecker {
   checkSettled(nodes: readonly SimNode[]): void {
     const reservations = [...this.#reservations.values()];
     const isCharged = (id: string): boolean => this.#charges.get(id)?.isTakenBack === false;
-    checkReservations({ reservations, isCharged, nodes, tables: this.#init.tables });
+    checkReservations({
+      reservations,
+      trials: this.trials.all(),
+      isCharged,
+      nodes,
+      tables: this.#init.tables,
+    });
   }
 
   #versionOf({ matchedBy = 0, userId }: AllowRequest): number {

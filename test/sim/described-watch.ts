@@ -216,7 +216,7 @@ export class DescribedWatch {
 
   #question(node: SimNode, request: AllowRequest, deadlineMillis: number): PartitionQuestion {
     const asking = this.#askingOf(node, request, deadlineMillis);
-    const isTrial = this.#checker.isTrial(request);
+    const isTrial = this.#checker.trials.isTrial(request);
     if (isTrial) this.#checker.tried(asking, request);
     const place = isTrial ? undefined : this.#checker.asked(asking, request);
     const { now, rejections, story } = this.#world;

@@ -9,6 +9,7 @@ import {
   type Round,
   wordsOfAsking,
 } from './described-rounds.ts';
+import type { Trial } from './described-trials.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -20,6 +21,8 @@ export interface KnownReservation {
 
 export interface SettledReservations {
   readonly reservations: readonly KnownReservation[];
+  /** Of rules in shadow. */
+  readonly trials: readonly Trial[];
   /** A log charged it, and did not take it back. */
   readonly isCharged: (requestId: string) => boolean;
   readonly nodes: readonly SimNode[];
@@ -29,7 +32,8 @@ export interface SettledReservations {
 /** Whoever heard of no grant looks for so long whether there is one. */
 const DOUBT_MILLIS = 10_000;
 
-export function checkReservations({ reservations, isCharged, nodes, tables }: SettledReservations): void {
+export function checkReservations(settled: SettledReservations): void {
+  const { reservations, trials, isCharged, nodes, tables } = settled;
   for (const known of reservations) {
     const { asking, round, own } = known;
     const { node, life } = asking;
@@ -42,7 +46,7 @@ export function checkReservations({ reservations, isCharged, nodes, tables }: Se
       () => `${own.request.requestId} of ${wordsOfAsking(asking)} is still charged: ${JSON.stringify(own)}`,
     );
   }
-  for (const node of nodes) checkCounts(node, reservations);
+  for (const node of nodes) checkCounts(node, [...reservations, ...trials]);
 }
 
 /** A node goes on asking until what is charged counts no more, its id is forgotten, or it can be in no log any more. */
@@ -55,7 +59,7 @@ function leastTriedMillis({ own, round }: KnownReservation, tables: readonly Rul
 }
 
 /** What a process says that it gave back, and left, is what it did. */
-function checkCounts(node: SimNode, reservations: readonly KnownReservation[]): void {
+function checkCounts(node: SimNode, reservations: readonly Trial[]): void {
   if (node.core === undefined) return;
   const { counts, pendingCount } = node.core.described.reservations;
   const asked = reservations.filter(

@@ -1,7 +1,13 @@
 /** What was answered, per rule and minute: across gaps, steps of the clock, and more rules than there is room for. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { OTHER_RULES, STATED_RULES, USAGE_MINUTES_MAX, USAGE_OUTCOMES } from '../../src/api/usage.ts';
+import {
+  OTHER_RULES,
+  STATED_RULES,
+  USAGE_COLUMNS,
+  USAGE_MINUTES_MAX,
+  USAGE_OUTCOMES,
+} from '../../src/api/usage.ts';
 import { UsageTable } from '../../src/usage/usage-table.ts';
 
 /** A multiple of no slot. */
@@ -20,14 +26,18 @@ function grant(times: number, rule = 'a'): void {
 }
 
 function counts(query = ALL, untilMinute = NOW): Record<string, readonly number[]> {
-  return Object.fromEntries(table.usage(query, untilMinute).rules.map((rule) => [rule.ruleId, rule.counts]));
+  return Object.fromEntries(
+    table
+      .usage(query, untilMinute)
+      .rules.map((rule) => [rule.ruleId, rule.counts.slice(0, USAGE_OUTCOMES.length)]),
+  );
 }
 
 /** How many were granted in each minute. */
 function granted(minutes: number, untilMinute: number): number[] {
   return table
     .usage({ minutes, top: 0 }, untilMinute)
-    .history.filter((_, at) => at % USAGE_OUTCOMES.length === 0);
+    .history.filter((_, at) => at % USAGE_COLUMNS.length === 0);
 }
 
 describe('what was answered', () => {
@@ -70,6 +80,15 @@ describe('what was answered', () => {
     table.degraded('gone');
     expect(counts()).toEqual({ a: [0, 0, 0, 2], [OTHER_RULES]: [0, 0, 0, 1] });
     expect([...table.totals()]).toContainEqual(['a', 'degraded', 2]);
+  });
+
+  it('by rules in shadow is counted apart from answers, under the rule', () => {
+    table.tried('a', false);
+    table.tried('a', true);
+    table.tried('a', false);
+    const [usage] = table.usage(ALL, NOW).rules;
+    expect(usage).toEqual({ ruleId: 'a', counts: [0, 0, 0, 0, 1, 2] });
+    expect([...table.totals()]).toContainEqual(['a', 'wouldDeny', 2]);
   });
 
   it('of more rules than there is room for is counted together, until one was idle for a day', () => {

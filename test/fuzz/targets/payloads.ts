@@ -1,6 +1,6 @@
 /** The frames whose payloads are MessagePack: a hello and its answers, readings of clocks, reports, usage, changes of the cluster. */
 import fc from 'fast-check';
-import { USAGE_OUTCOMES } from '../../../src/api/usage.ts';
+import { USAGE_COLUMNS } from '../../../src/api/usage.ts';
 import { VERSION_BOUND, VERSIONS, type VersionRange } from '../../../src/api/versions.ts';
 import { decodePing, decodePong, encodePing, encodePong } from '../../../src/wire/clock-readings.ts';
 import { decodeChange, decodeResult, encodeChange, encodeResult } from '../../../src/meta/change-frames.ts';
@@ -61,7 +61,7 @@ const partition = fc.record({
   members: fc.array(natural, { maxLength: 3 }),
 });
 
-const WIDTH = USAGE_OUTCOMES.length;
+const WIDTH = USAGE_COLUMNS.length;
 const minute = fc.array(natural, { minLength: WIDTH, maxLength: WIDTH });
 const usage = fc.record({
   rules: fc.array(fc.record({ ruleId: shortText(4), counts: minute }), { maxLength: 2 }),

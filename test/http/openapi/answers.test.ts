@@ -28,7 +28,7 @@ const RULES = {
   clockDriftPpm: 500,
   partitionBytesMax: 4_096,
 };
-const COUNTS = { allowed: 1, denied: 2, unavailable: 3, degraded: 4 };
+const COUNTS = { allowed: 1, denied: 2, unavailable: 3, degraded: 4, wouldAllow: 5, wouldDeny: 6 };
 const COLUMNS = { allowed: [1], denied: [2], unavailable: [3], degraded: [4] };
 const TOKEN = { id: 'ab12cd34', role: 'decide', name: 'gateway' } as const;
 const DECIDED = { term: 2, index: 7, position: 1, timeMillis: 90 };

@@ -26,7 +26,7 @@ import {
   WINDOW_MILLIS_MAX,
 } from '../../../src/api/rule.ts';
 import { ROLES, TOKEN_NAME_BYTES_MAX } from '../../../src/api/token.ts';
-import { USAGE_MINUTES_MAX, USAGE_OUTCOMES, USAGE_TOP_MAX } from '../../../src/api/usage.ts';
+import { USAGE_MINUTES_MAX, USAGE_COLUMNS, USAGE_OUTCOMES, USAGE_TOP_MAX } from '../../../src/api/usage.ts';
 import { VERSIONS } from '../../../src/api/versions.ts';
 import { BATCH_MAX } from '../../../src/http/batch-route.ts';
 import { DENY_STATUSES } from '../../../src/http/forwarded-request.ts';
@@ -143,7 +143,7 @@ describe('the bounds of the document', () => {
   it('name every column of usage', () => {
     expect(SCHEMAS['Usage']).toMatchObject({
       properties: {
-        rules: { items: { required: ['rule', ...USAGE_OUTCOMES] } },
+        rules: { items: { required: ['rule', ...USAGE_COLUMNS] } },
         history: { required: ['fromMillis', ...USAGE_OUTCOMES] },
       },
     });

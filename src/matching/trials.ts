@@ -1,0 +1,88 @@
+/**
+ * Rules in shadow. They are asked as rules that bind are, deny nothing, and nobody waits for them. What they decide is told to whoever
+ * counts it, of requests that all other rules let through; what a rule took for another request is given back, as a denied request is
+ * charged nowhere. Each rule is judged alone. It keeps nothing.
+ */
+import type { AskAnswer, WouldDeny } from '../api/question.ts';
+import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { MatchedLimit } from './matched-limit.ts';
+import type { Asking } from './open-request.ts';
+import type { Reservations, Reserved } from './reservations.ts';
+import type { RuleBook } from './rule-book.ts';
+import { isGrant, sharesOf } from './share-outcome.ts';
+import { requestFor } from './share-request.ts';
+
+type Init = Pick<DescribedRequestsInit, 'ask' | 'newId' | 'partitionOf' | 'tried'>;
+
+export class Trials {
+  readonly #init: Init;
+  readonly #reservations: Pick<Reservations, 'release'>;
+
+  constructor(init: Init, reservations: Pick<Reservations, 'release'>) {
+    this.#init = init;
+    this.#reservations = reservations;
+  }
+
+  /**
+   * Listens to what the request is answered. The denials that are known by then go with it.
+   *
+   * @param rules of each that is in shadow: its windows
+   * @returns asks the rules: to be called once the others were asked, for what these deny at once needs no trial
+   */
+  begin(rules: readonly (readonly MatchedLimit[])[], asking: Asking, book: RuleBook): () => void {
+    const { request, deadlineMillis, done } = asking;
+    const tried: Reserved[] = [];
+    let isLetThrough: boolean | undefined;
+    asking.done = (answer, partition) => {
+      isLetThrough = letsThrough(answer);
+      for (const one of tried) this.#end(one, isLetThrough);
+      const wouldDeny = isLetThrough ? tried.flatMap(denialIn) : [];
+      done(wouldDeny.length === 0 ? answer : { ...answer, wouldDeny }, partition);
+    };
+    return () => {
+      if (isLetThrough === false) return;
+      for (const share of rules.flatMap((windows) => sharesOf(windows, this.#init.partitionOf))) {
+        const one: Reserved = { share, requestId: this.#init.newId(), answer: undefined };
+        tried.push(one);
+        this.#init.ask(
+          requestFor(share, request, one.requestId, book),
+          (answer) => {
+            one.answer = answer;
+            if (isLetThrough !== undefined) this.#end(one, isLetThrough);
+          },
+          deadlineMillis,
+        );
+      }
+    };
+  }
+
+  /** Both the request and this rule of it are answered, or the rule is still to answer. */
+  #end(one: Reserved, isLetThrough: boolean): void {
+    const { answer } = one;
+    if (!isLetThrough) this.#reservations.release([one]);
+    else if (answer?.kind === 'decision' && answer.decision.isBlocked !== true)
+      this.#init.tried(answer.decision.ruleId, isGrant(answer));
+  }
+}
+
+/** A grant to an earlier attempt was tried with that. */
+function letsThrough(answer: AskAnswer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return answer.decision.allowed && answer.isRepeat !== true;
+    case 'unlimited':
+      return true;
+    case 'degraded':
+      return answer.allowed;
+    case 'invalid':
+    case 'conflict':
+    case 'unavailable':
+      return false;
+  }
+}
+
+function denialIn({ answer, share }: Reserved): WouldDeny[] {
+  if (answer?.kind !== 'decision' || answer.decision.allowed || answer.decision.isBlocked === true) return [];
+  const { ruleId, limit, retryAfterMillis } = answer.decision;
+  return [{ ruleId, key: share.limits[0].userId, limit, retryAfterMillis }];
+}

@@ -1,0 +1,56 @@
+/** Rules in shadow: which questions ask them, and what of it a node gives back. It judges who may give back what, and how often. */
+import type { AllowRequest } from '../../src/api/request.ts';
+import { type Asking, isGivenBack, type Reservation } from './described-rounds.ts';
+import { type RulesDocument, windowIdOf } from './documents.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+
+export interface Trial {
+  readonly asking: Asking;
+  readonly own: Reservation;
+}
+
+export class DescribedTrials {
+  readonly #documents: readonly RulesDocument[];
+  readonly #trials = new Map<string, Trial>();
+
+  constructor(documents: readonly RulesDocument[]) {
+    this.#documents = documents;
+  }
+
+  isTrial({ ruleId }: AllowRequest): boolean {
+    return this.#documents.some(({ rules }) =>
+      rules.some(({ id, isShadow, windows }) => {
+        return isShadow && windows.some((window) => windowIdOf(id, window) === ruleId);
+      }),
+    );
+  }
+
+  tried(asking: Asking, request: AllowRequest, askedAt: number): void {
+    const id = request.requestId ?? '';
+    check(id !== '' && !this.#trials.has(id), () => `two trials have the id '${id}'`);
+    const own: Reservation = { request, askedAt, answer: undefined, isReleased: false, release: undefined };
+    this.#trials.set(id, { asking, own });
+  }
+
+  ownOf(requestId: string): Reservation | undefined {
+    return this.#trials.get(requestId)?.own;
+  }
+
+  all(): readonly Trial[] {
+    return [...this.#trials.values()];
+  }
+
+  /** A node asks to give this back. Returns what is given back; undefined if it is no trial's. */
+  released({ id: node, life }: Pick<SimNode, 'id' | 'life'>, requestId: string): Reservation | undefined {
+    const known = this.#trials.get(requestId);
+    if (known === undefined) return undefined;
+    const { asking, own } = known;
+    const isOwn = asking.node.id === node && asking.life === life;
+    const mayAsk = !own.isReleased || (own.release !== undefined && !isGivenBack(own));
+    check(isOwn && mayAsk, () => `node ${node} gives the trial ${requestId} back twice, or for another`);
+    own.isReleased = true;
+    own.release = undefined;
+    return own;
+  }
+}
