@@ -66,7 +66,7 @@ export class DescribedRequests {
     this.looks = new Looks({ book, ask: askInTime });
     this.reservations = new Reservations(init);
     this.#confirmed = new ConfirmedRules(init);
-    this.#trials = new Trials(init, this.#reservations);
+    this.#trials = new Trials(init, this.reservations);
   }
 
   /** @param request well-formed, see `invalidInQuestion`; `done` is told once */
