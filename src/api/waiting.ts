@@ -3,9 +3,15 @@ import type { LimitStanding } from './answer.ts';
 
 type Waiting = Pick<LimitStanding, 'limit' | 'retryAfterMillis'>;
 
-/** False under a limit of 0, which grants nothing however long anybody waits. What is blocked has such a limit, too. */
-export function waitHelps({ limit }: Pick<LimitStanding, 'limit'>): boolean {
-  return limit > 0;
+/** False for what is blocked, and under a limit of 0, which grants nothing however long anybody waits. */
+export function waitHelps({
+  limit,
+  isBlocked,
+}: {
+  readonly limit: number;
+  readonly isBlocked?: true;
+}): boolean {
+  return limit > 0 && isBlocked !== true;
 }
 
 /** Milliseconds until it is granted; `Infinity` where no wait helps. */
