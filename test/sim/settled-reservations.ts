@@ -37,7 +37,9 @@ export function checkReservations(settled: SettledReservations): void {
   for (const known of reservations) {
     const { asking, round, own } = known;
     const { node, life } = asking;
-    const isLost = asking.isLost || node.life !== life || node.core?.isExcluded === true;
+    // Who belongs to the cluster no more is answered by nobody.
+    const isGone = node.core === undefined || node.core.isExcluded;
+    const isLost = asking.isLost || node.life !== life || isGone;
     if (isLost || mustStay(round) || !isCharged(own.request.requestId ?? '')) continue;
     const triedMillis = (own.release?.at ?? own.askedAt) - own.askedAt;
     const isLeft = own.isReleased && triedMillis >= leastTriedMillis(known, tables);
