@@ -35,6 +35,11 @@ export interface LimitStanding {
   readonly retryAfterMillis: number;
   /** Milliseconds until the whole limit is available again if nothing else is granted. */
   readonly resetMillis: number;
+  /**
+   * Above 0: the cluster was restored or recovered, and denies everybody under this rule for so long, whatever the key was granted:
+   * until all that may be missing has left the window. Absent where nothing is missing.
+   */
+  readonly restoredMillis?: number;
 }
 
 /**

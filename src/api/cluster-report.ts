@@ -58,6 +58,11 @@ export interface ReportedPartition {
   readonly placed: boolean;
   /** The nodes that should hold it; absent where it is `placed`. */
   readonly wanted?: readonly number[];
+  /**
+   * The cluster was restored or recovered: so many milliseconds longer everybody is denied here under some rule, until all that may
+   * be missing has left its window. Absent where nothing is missing.
+   */
+  readonly restoredMillis?: number;
   readonly replicas: readonly { readonly node: number; readonly match: number; readonly applied: number }[];
 }
 
@@ -140,6 +145,7 @@ function isPartition(value: unknown): boolean {
     ['id', 'leader', 'term', 'commit'].every((name) => isNumber(value[name])) &&
     typeof value['placed'] === 'boolean' &&
     (value['wanted'] === undefined || isArrayOf(value['wanted'], isNumber)) &&
+    (value['restoredMillis'] === undefined || isNumber(value['restoredMillis'])) &&
     isArrayOf(
       value['replicas'],
       (each) => isObject(each) && ['node', 'match', 'applied'].every((name) => isNumber(each[name])),

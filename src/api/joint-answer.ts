@@ -26,6 +26,7 @@ export function limitsOf(decisions: readonly Decision[]): LimitStanding[] {
 }
 
 export function standingOf(decision: LimitStanding): LimitStanding {
-  const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = decision;
-  return { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
+  const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis, restoredMillis } = decision;
+  const standing = { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };
+  return restoredMillis === undefined ? standing : { ...standing, restoredMillis };
 }

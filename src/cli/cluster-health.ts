@@ -29,6 +29,9 @@ export interface PartitionsHealth {
     readonly node: number;
     readonly lag: number;
   }[];
+  /** They deny everybody for a restore, the last of them for so many milliseconds more. */
+  readonly restored: readonly number[];
+  readonly restoredMillis: number;
   /** Their copies are not where they should be yet. */
   readonly moving: readonly number[];
 }
@@ -50,6 +53,12 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
   for (const { partition, node, lag } of notCaughtUp)
     problems.push(
       `partition ${partition}: node ${node} lacks ${lag} entries; it catches up, or its disk is slow`,
+    );
+  const { restored, restoredMillis } = partitions;
+  if (restored.length > 0)
+    problems.push(
+      `partition ${listed(restored)}: restored, so everybody is denied until what may be missing has left the window of each rule: ` +
+        `${Math.ceil(restoredMillis / 1_000)} s more at most`,
     );
   if (report.rules === null) problems.push('no rules are known: look at the log of the nodes');
   if (moving.length > 0 || report.settledVersion < report.version)
@@ -108,6 +117,8 @@ function partitionsHealth(
         .filter(({ node, applied }) => up.has(node) && commit - applied > LAG_ENTRIES_MAX)
         .map(({ node, applied }) => ({ partition, node, lag: commit - applied })),
     ),
+    restored: idsOf(({ restoredMillis = 0 }) => restoredMillis > 0),
+    restoredMillis: Math.max(0, ...partitions.map(({ restoredMillis = 0 }) => restoredMillis)),
     moving: idsOf(({ placed }) => !placed),
   };
 }

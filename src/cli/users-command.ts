@@ -34,16 +34,17 @@ export async function askForGrant(terms: AllowTerms, options: UsersOptions): Pro
 }
 
 function sentenceOf(body: NodeBody): string {
-  const { allowed, blocked, unlimited, degraded, limit, remaining, rule, retryAfterMillis } = body;
+  const { allowed, blocked, unlimited, degraded, limit, remaining, rule, retryAfterMillis, reason } = body;
   if (blocked === true) return 'denied: blocked by an operator';
   if (unlimited === true) return 'allowed: no rule limits it';
   if (degraded === true)
     return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
   const under = `${String(remaining)} of ${String(limit)} left, by rule ${String(rule)}`;
   if (allowed === true) return `allowed: ${under}`;
+  const cause = reason === 'restored' ? ', as the cluster was restored' : '';
   const wait =
     retryAfterMillis === undefined ? 'waiting does not help' : `again in ${Number(retryAfterMillis)} ms`;
-  return `denied: ${under}; ${wait}`;
+  return `denied: ${under}${cause}; ${wait}`;
 }
 
 /** @throws ClusterCommandError if nobody tells */
@@ -57,12 +58,17 @@ export async function showUser(
   const body = answerOf(await askNode(url, ANSWER_MILLIS_MAX), options.node);
   if (options.json === true) return options.print(JSON.stringify(body));
   if (body['blocked'] === true) options.print('blocked: everything is denied');
-  const rows = (body['limits'] as readonly NodeBody[]).map(
-    ({ rule: id, remaining, limit, windowMillis, resetMillis }) =>
-      [id, remaining, limit, `${String(windowMillis)} ms`, `${String(resetMillis)} ms`].map(String),
+  const limits = body['limits'] as readonly NodeBody[];
+  const rows = limits.map(({ rule: id, remaining, limit, windowMillis, resetMillis }) =>
+    [id, remaining, limit, `${String(windowMillis)} ms`, `${String(resetMillis)} ms`].map(String),
   );
   for (const line of textTable([['rule', 'remaining', 'limit', 'window', 'all free in'], ...rows]))
     options.print(line);
+  const restored = limits.filter(({ restoredMillis }) => restoredMillis !== undefined);
+  for (const { rule: id, restoredMillis } of restored)
+    options.print(
+      `${String(id)}: the cluster was restored, and denies everybody for ${String(restoredMillis)} ms more`,
+    );
 }
 
 const CHANGES = {

@@ -52,9 +52,10 @@ export class Denials {
     }
     const { denied, atMillis } = found;
     const passedMillis = Math.floor(nowMillis - atMillis);
-    const { retryAfterMillis } = denied;
+    const { retryAfterMillis, restoredMillis } = denied;
     return {
       ...denied,
+      ...(restoredMillis !== undefined && { restoredMillis: Math.max(1, restoredMillis - passedMillis) }),
       isCached: true,
       ...(retryAfterMillis !== undefined && {
         retryAfterMillis: Math.max(1, retryAfterMillis - passedMillis),

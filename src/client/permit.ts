@@ -68,6 +68,10 @@ export type PermitAnswer =
       readonly allowed: false;
       /** Absent: no wait helps, for the limit is 0. */
       readonly retryAfterMillis?: number;
+      /** No limit was reached: the cluster was restored, and denies everybody until all that it may have lost has left the window. */
+      readonly reason?: 'restored';
+      /** With `reason`: until then, in milliseconds. */
+      readonly restoredMillis?: number;
       /** This client remembered the denial, and asked nobody. */
       readonly isCached: boolean;
       readonly decided: PermitReceipt;
@@ -187,7 +191,7 @@ function readAllowed(value: Fields): Reading | undefined {
 }
 
 function readDenied(value: Fields): Reading | undefined {
-  const { degraded, retryAfterMillis, decided } = value;
+  const { degraded, retryAfterMillis, decided, reason, restoredMillis } = value;
   if (retryAfterMillis === undefined) return readHopeless(value);
   if (!isCount(retryAfterMillis)) return undefined;
   if (degraded === true)
@@ -195,7 +199,9 @@ function readDenied(value: Fields): Reading | undefined {
   const limit = readLimit(value);
   if (limit === undefined || !isReceipt(decided)) return undefined;
   const denied = { kind: 'denied', allowed: false, isCached: false } as const;
-  return { kind: 'answer', answer: { ...denied, ...limit, retryAfterMillis, decided } };
+  const isRestored = reason === 'restored' && isCount(restoredMillis);
+  const restored = isRestored ? ({ reason: 'restored', restoredMillis } as const) : {};
+  return { kind: 'answer', answer: { ...denied, ...limit, retryAfterMillis, ...restored, decided } };
 }
 
 /** Nothing fits a limit of 0, whenever it is asked again. */

@@ -104,18 +104,24 @@ export function clusterInWords({ nodes, partitions }: LiveCluster): { gravity: G
   const down = nodes.filter(({ up }) => !up).map(({ id }) => id);
   const leaderless = partitions.filter(({ leader }) => leader === 0).length;
   const moving = partitions.filter(({ placed }) => !placed).length;
-  if (down.length === 0 && leaderless === 0 && moving === 0)
+  const restored = partitions.filter(({ restoredMillis = 0 }) => restoredMillis > 0).length;
+  const restoredMillis = Math.max(0, ...partitions.map((partition) => partition.restoredMillis ?? 0));
+  if (down.length === 0 && leaderless === 0 && moving === 0 && restored === 0)
     return {
       gravity: 'good',
       words: `All ${counted(nodes.length, 'node')} are up, and every partition has a leader.`,
     };
   const parts: string[] = [];
   if (leaderless > 0) parts.push(`${counted(leaderless, 'partition')} without a leader deny everything`);
+  if (restored > 0)
+    parts.push(
+      `${counted(restored, 'restored partition denies', 'restored partitions deny')} everybody for ${Math.ceil(restoredMillis / 1_000)} s more at most`,
+    );
   if (down.length > 0) parts.push(`node ${down.join(', ')} says nothing`);
   if (moving > 0)
     parts.push(`${counted(moving, 'partition is', 'partitions are')} on the way to other nodes`);
   if (leaderless === 0) parts.push('every partition has a leader');
-  const gravity = leaderless > 0 || down.length > 0 ? 'bad' : 'warning';
+  const gravity = leaderless > 0 || down.length > 0 || restored > 0 ? 'bad' : 'warning';
   const sentence = parts.join('; ');
   return { gravity, words: `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.` };
 }

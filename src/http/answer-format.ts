@@ -9,6 +9,7 @@ import {
   UNAVAILABLE_RETRY_SECONDS,
   type UnavailableReason,
 } from '../api/refusals.ts';
+import { denialMessage, restoredHeaders } from '../api/restored.ts';
 import { waitHelps } from '../api/waiting.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
@@ -66,10 +67,10 @@ function formatAnswered(answer: AskAnswer, partition: number): FormattedBody {
 function headersOf(answer: AskAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
-      const { allowed, retryAfterMillis } = answer.decision;
+      const { allowed, retryAfterMillis, restoredMillis } = answer.decision;
       const isTold = !allowed && waitHelps(answer.decision);
       const retryAfter = isTold ? { 'retry-after': String(secondsCeil(retryAfterMillis)) } : {};
-      return { 'content-type': JSON_TYPE, ...retryAfter };
+      return { 'content-type': JSON_TYPE, ...retryAfter, ...restoredHeaders(restoredMillis) };
     }
     case 'degraded': {
       const { allowed, retryAfterMillis } = answer;
@@ -121,12 +122,10 @@ function formatStanding({ ruleId: rule, retryAfterMillis, ...limit }: LimitStand
 
 function formatDenial({ decision, key }: Decided, partition: number): FormattedBody {
   const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule } = decision;
-  const { decided, rulesVersion } = decision;
+  const { decided, rulesVersion, restoredMillis } = decision;
+  const restored = restoredMillis === undefined ? {} : { reason: 'restored', restoredMillis };
   const isTold = waitHelps(decision);
   const retryAfter = secondsCeil(retryAfterMillis);
-  const wait = isTold
-    ? `Please retry after ${retryAfter} seconds.`
-    : 'The limit is 0. Waiting does not help.';
   return {
     status: ALLOW_STATUS.denied,
     body: {
@@ -136,6 +135,7 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       remaining,
       resetMillis,
       ...(isTold && { retryAfterMillis }),
+      ...restored,
       rule,
       key,
       rulesVersion,
@@ -143,7 +143,7 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       decided: { partition, ...decided },
       error: {
         type: 'rate_limit_error',
-        message: `Rate limit exceeded. ${wait}`,
+        message: denialMessage(isTold ? retryAfter : undefined, restoredMillis),
         ...(isTold && { retry_after: retryAfter }),
         limit,
         window: formatWindow(windowMillis),

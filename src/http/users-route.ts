@@ -70,7 +70,9 @@ function formatStanding(
 /** Who can be granted something at once has nothing to wait for, and under a limit of 0 no wait helps. */
 function limitOf(standing: LimitStanding): Record<string, unknown> {
   const { ruleId: rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = standing;
-  const shown = { rule, limit, windowMillis, remaining, resetMillis };
+  const { restoredMillis } = standing;
+  const restored = restoredMillis === undefined ? {} : { restoredMillis };
+  const shown = { rule, limit, windowMillis, remaining, resetMillis, ...restored };
   return retryAfterMillis === 0 || !waitHelps(standing) ? shown : { ...shown, retryAfterMillis };
 }
 

@@ -53,6 +53,8 @@ export class Judgement implements Demand {
   inherited: Inherited | undefined;
   /** Milliseconds after `t` until nothing counts of what was granted under other meters, or other windows. */
   #othersMillis = 0;
+  /** See `LimitStanding`; 0: nothing is missing. */
+  #restoredMillis = 0;
   /** Group time. */
   #now = 0;
   /** Of the grant that has its request id, or `NONE`. */
@@ -169,6 +171,7 @@ export class Judgement implements Demand {
     const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
     this.newestMillis = newestMillis;
     const forgottenMillis = keys.unknownMillis(newestMillis, this, now);
+    this.#restoredMillis = Math.max(0, keys.lostMillis(this, now) - this.asked);
     this.t = Math.max(this.asked, newestMillis, forgottenMillis);
     this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
     this.live = slot === NONE ? 0 : meter.liveCost(slot, this);
@@ -271,7 +274,10 @@ export class Judgement implements Demand {
     this.#remaining = isHeld ? 0 : Math.max(0, capacity - this.live);
     this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : since(wait);
     this.#resetMillis = since(empty);
-    return this.#decision(false, place);
+    const denial = this.#decision(false, place);
+    // What never fits is not denied for what is missing.
+    const isRestored = this.#restoredMillis > 0 && wait !== Infinity;
+    return isRestored ? { ...denial, restoredMillis: this.#restoredMillis } : denial;
   }
 
   /** How its key stands under its rule: what a denial of the question would tell, though it may fit. */

@@ -85,6 +85,14 @@ export class LimiterStateMachine {
     return this.#state.lost.isOpen;
   }
 
+  /**
+   * How long a rule in force may deny somebody because history is missing, in milliseconds from group time `nowMillis` on; 0: nothing is
+   * missing. Rules that requests state, a customer's own burst and timestamps of a far epoch may take longer.
+   */
+  restoredMillis(nowMillis: number): number {
+    return this.#state.restoredMillis(Math.max(nowMillis, this.applied.timeMillis));
+  }
+
   /** The last applied command; index 0 before the first. */
   get applied(): AppliedPosition {
     return this.#state.applied;

@@ -40,9 +40,9 @@ export function reportOf(
   },
 ): NodeReport {
   const { raft, clock, partitions } = core;
-  const reports = [...partitions].flatMap(([partition, { ruleTable }]) => {
+  const reports = [...partitions].flatMap(([partition, replica]) => {
     const status = raft.status(groupOfPartition(partition));
-    return status === undefined ? [] : [reportOfPartition(partition, status, ruleTable)];
+    return status === undefined ? [] : [reportOfPartition(partition, status, replica)];
   });
   const { verdict } = clock;
   return {
@@ -60,12 +60,16 @@ export function reportOf(
 function reportOfPartition(
   partition: number,
   { role, term, commit, applied, lastIndex, config }: RaftStatus,
-  rules: RuleTable | undefined,
+  {
+    ruleTable,
+    restoredMillis,
+  }: { readonly ruleTable: RuleTable | undefined; readonly restoredMillis: number },
 ): PartitionReport {
-  const rulesVersion = rules?.version ?? 0;
+  const rulesVersion = ruleTable?.version ?? 0;
   const position = { term, commit, applied, lastIndex };
   const isLeader = role === 'leader';
-  return { partition, isLeader, ...position, rulesVersion, members: membersOf(config) };
+  const report = { partition, isLeader, ...position, rulesVersion, members: membersOf(config) };
+  return restoredMillis === 0 ? report : { ...report, restoredMillis };
 }
 
 /** What is replicated about the cluster itself. */
@@ -180,6 +184,7 @@ function partitionOf(
   const [leader] = claims.sort((a, b) => b.term - a.term);
   // Without a leader, who has applied most knows best who belongs to the group.
   const informed = leader ?? reports.toSorted((a, b) => b.applied - a.applied)[0];
+  const { restoredMillis = 0 } = informed ?? {};
   const isPlaced = isSameSet(informed?.members ?? [], wanted);
   return {
     id,
@@ -188,6 +193,7 @@ function partitionOf(
     commit: Math.max(0, ...reports.map(({ commit }) => commit)),
     placed: isPlaced,
     ...(!isPlaced && { wanted }),
+    ...(restoredMillis > 0 && { restoredMillis }),
     replicas: (informed?.members ?? []).map((node) => {
       const seen = reports.find((report) => report.node === node);
       return { node, match: seen?.lastIndex ?? 0, applied: seen?.applied ?? 0 };

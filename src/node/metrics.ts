@@ -18,6 +18,8 @@ export interface MetricSources {
   readonly refusedAtCapacity: () => number;
   /** Of requests whose limits are in several partitions, since the node started. */
   readonly reservations: () => Readonly<ReservationCounts>;
+  /** See `Partition.restoredMillis`: of the partition here where that is most. */
+  readonly restoredMillis: () => number;
   readonly isClockUnfit: () => boolean;
   /** Answers of the door for the Redis protocol, by what they are. */
   readonly respAnswers: () => Iterable<readonly [string, number]>;
@@ -76,6 +78,12 @@ export class Metrics {
     );
     addReservations(sources, registers);
     addAnswers(sources, registers);
+    gauge(
+      'quorate_restored_seconds',
+      'How long some partition here still denies everybody, because the cluster was restored or recovered.',
+      () => sources.restoredMillis() / 1_000,
+      registers,
+    );
     gauge(
       'quorate_clock_unfit',
       '1 while the clock of this node differs too much from those of a majority: it leads nothing then.',

@@ -43,6 +43,8 @@ export function metricsOf(init: NodeInit, measured: Measured): Metrics {
     stateBytesMax: () => readiness.core?.capacity.stateBytesMax ?? 0,
     refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
     reservations: () => readiness.core?.described.reservations.counts ?? { released: 0, left: 0 },
+    restoredMillis: () =>
+      Math.max(0, ...[...(readiness.core?.partitions.values() ?? [])].map((each) => each.restoredMillis)),
     isClockUnfit: () => readiness.core?.clock.verdict.fit === false,
     clockRatesPpm: () => readiness.core?.clock.estimates() ?? [],
     usage,

@@ -58,10 +58,9 @@ export class Partition implements GroupApplication {
     this.clock = init.clock;
     this.#machine = new LimiterStateMachine(init.hashSeed);
     this.#waiters = new Waiters(init.monotonicMillis, init.options, init.timed);
-    const { wallMillis } = init;
     this.#own = new OwnProposals({
       machine: this.#machine,
-      wallMillis,
+      wallMillis: init.wallMillis,
       rulesTaken: (version) =>
         this.#waiters.answerMatchedByOther(version, unavailable('rules_changed', false)),
     });
@@ -101,6 +100,11 @@ export class Partition implements GroupApplication {
   /** For tests: see `LimiterStateMachine`. */
   inspect(): ReturnType<LimiterStateMachine['inspect']> {
     return this.#machine.inspect();
+  }
+
+  /** See `LimiterStateMachine.restoredMillis`, as of now. */
+  get restoredMillis(): number {
+    return this.#machine.restoredMillis(this.clock.nowMillis());
   }
 
   /** The rules in force here; undefined until the first table was applied. */

@@ -1,6 +1,7 @@
 /** What lists of descriptors were told, as `RateLimitResponse` of Envoy's rate limit service. Pure. */
 import type { LimitStanding } from '../api/answer.ts';
 import type { ListedAnswer, ListOutcome } from '../api/listed.ts';
+import { restoredHeaders } from '../api/restored.ts';
 import { waitHelps } from '../api/waiting.ts';
 import { type Unit, unitOf } from './units.ts';
 
@@ -38,7 +39,7 @@ export function responseTo(
   return {
     overallCode: allowed ? 'OK' : 'OVER_LIMIT',
     statuses,
-    responseHeadersToAdd: withHeaders ? headersOf(statuses) : [],
+    responseHeadersToAdd: [...(withHeaders ? headersOf(statuses) : []), ...restoredOf(lists)],
   };
 }
 
@@ -66,6 +67,15 @@ function statusOf(outcome: ListOutcome): DescriptorStatus {
 
 function untilReset({ retryAfterMillis, resetMillis }: LimitStanding, isOver: boolean): number {
   return isOver ? retryAfterMillis : resetMillis;
+}
+
+/** Also where gateways are told no standings: it says that no limit is the reason. */
+function restoredOf(lists: readonly ListOutcome[]): readonly HeaderValue[] {
+  const restored = lists.map((list) =>
+    list.kind === 'limited' && list.isOver ? (list.standing?.restoredMillis ?? 0) : 0,
+  );
+  const headers = restoredHeaders(Math.max(0, ...restored));
+  return Object.entries(headers).map(([key, value]) => ({ key, value }));
 }
 
 function headersOf(statuses: readonly DescriptorStatus[]): readonly HeaderValue[] {

@@ -146,6 +146,7 @@ function encodeLimit(standing: LimitStanding, ruleIds: string[]): void {
   out.integer(standing.remaining);
   out.integer(standing.retryAfterMillis);
   out.integer(standing.resetMillis);
+  out.integer(standing.restoredMillis ?? 0);
 }
 
 function encodeReceipt({ term, index, position, timeMillis }: Receipt): void {
@@ -213,6 +214,7 @@ function decodeDecision(input: ByteReader, ruleIds: string[]): Decision {
   const remaining = input.integer('remaining');
   const retryAfterMillis = input.integer('retryAfterMillis');
   const resetMillis = input.integer('resetMillis');
+  const restoredMillis = input.integer('restoredMillis');
   const waitMillis = input.integer('waitMillis');
   const decided = decodeReceipt(input);
   const rulesVersion = input.integer('rulesVersion');
@@ -230,8 +232,13 @@ function decodeDecision(input: ByteReader, ruleIds: string[]): Decision {
   };
   const limits = decodeLimits(input, ruleIds);
   if (outcome === BLOCKED) return { ...decision, isBlocked: true };
-  if (waitMillis === 0 && limits.length === 0) return decision;
-  return { ...decision, ...(waitMillis > 0 && { waitMillis }), ...(limits.length > 0 && { limits }) };
+  if (waitMillis === 0 && limits.length === 0 && restoredMillis === 0) return decision;
+  return {
+    ...decision,
+    ...(waitMillis > 0 && { waitMillis }),
+    ...(restoredMillis > 0 && { restoredMillis }),
+    ...(limits.length > 0 && { limits }),
+  };
 }
 
 function decodeStanding(input: ByteReader, ruleIds: string[]): Standing {
@@ -249,7 +256,7 @@ function decodeLimits(input: ByteReader, ruleIds: string[]): readonly LimitStand
 }
 
 function decodeLimit(input: ByteReader, ruleIds: string[]): LimitStanding {
-  return {
+  const standing = {
     ruleId: decodeRuleId(input, ruleIds),
     limit: input.integer('limit'),
     windowMillis: input.integer('windowMillis'),
@@ -257,6 +264,8 @@ function decodeLimit(input: ByteReader, ruleIds: string[]): LimitStanding {
     retryAfterMillis: input.integer('retryAfterMillis'),
     resetMillis: input.integer('resetMillis'),
   };
+  const restoredMillis = input.integer('restoredMillis');
+  return restoredMillis === 0 ? standing : { ...standing, restoredMillis };
 }
 
 function decodeRefund(input: ByteReader, ruleIds: string[]): Refund {

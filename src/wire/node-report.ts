@@ -16,6 +16,8 @@ export interface PartitionReport {
   readonly rulesVersion: number;
   /** Who holds the partition, as far as this replica knows. */
   readonly members: readonly NodeId[];
+  /** Above 0: so long everybody is denied here for a restore. */
+  readonly restoredMillis?: number;
 }
 
 export interface NodeReport {
@@ -54,6 +56,7 @@ export function encodeNodeReport({
     p.lastIndex,
     p.rulesVersion,
     p.members,
+    p.restoredMillis,
   ]);
   const { host, port } = resp ?? {};
   return pack([pid, CLOCK_STATES.indexOf(clock), rows, host, port, tokensVersion, speaks, release]);
@@ -66,7 +69,7 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
   const clock = fields.oneOf(CLOCK_STATES, 'clock');
   const partitions = array(fields.next('partitions'), 'partitions').map((row) => {
     const p = new Fields(row);
-    return {
+    const known = {
       partition: p.integer('partition'),
       isLeader: p.boolean('isLeader'),
       term: p.integer('term'),
@@ -76,6 +79,8 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
       rulesVersion: p.integer('rulesVersion'),
       members: p.integers('members'),
     };
+    const restoredMillis = p.optionalInteger('restoredMillis');
+    return restoredMillis === undefined ? known : { ...known, restoredMillis };
   });
   const resp = decodeAddress(fields, 'resp');
   const tokensVersion = fields.optionalInteger('tokensVersion');

@@ -11,6 +11,8 @@ import type { Manifest } from '../../src/backup/manifest.ts';
 import { checkBackup, restoreCluster } from '../../src/backup/restore-cluster.ts';
 import { takeBackup } from '../../src/backup/take-backup.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
+import { showStatus } from '../../src/cli/status-command.ts';
+import { askForGrant, showUser } from '../../src/cli/users-command.ts';
 import { eventually, temporaryDirectory, testConfig } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
@@ -34,6 +36,39 @@ function hashesOf(cluster: InProcessCluster): string[][] {
   return cluster.running.map((id) => {
     const { partitions } = cluster.node(id).core;
     return Array.from({ length: PARTITIONS }, (_, p) => partitions.get(p)?.stateHash() ?? '');
+  });
+}
+
+/** To new users, too; and to whoever looks how the cluster is. */
+async function showsRestore(cluster: InProcessCluster): Promise<void> {
+  const url = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
+  const body = JSON.stringify({ userId: 'new', rule: 'long' });
+  const headers = { 'content-type': 'application/json' };
+  await eventually('a denial says that the cluster was restored', async () => {
+    const response = await fetch(new URL('/v1/allow', url), { method: 'POST', body, headers });
+    if (response.status !== 429) return undefined;
+    expect(Number(response.headers.get('quorate-restored'))).toBeGreaterThan(3_000);
+    expect(await response.json()).toMatchObject({
+      reason: 'restored',
+      restoredMillis: expect.any(Number) as number,
+    });
+    return true;
+  });
+  const said: string[] = [];
+  const options = { node: url, print: (line: string) => void said.push(line) };
+  expect(await askForGrant({ userId: 'new', rule: 'long' }, options)).toBe('denied');
+  await showUser('new', 'long', options);
+  expect(said[0]).toMatch(/^denied: 0 of 4 left, .*, as the cluster was restored; again in \d+ ms$/);
+  expect(said.at(-1)).toMatch(/^long: the cluster was restored, and denies everybody for \d+ ms more$/);
+  await eventually('status, the report and the metrics say so', async () => {
+    const lines: string[] = [];
+    const state = await showStatus({ via: url, print: (line) => void lines.push(line) });
+    expect(state).toBe('degraded');
+    const metrics = await (await fetch(new URL('/metrics', url))).text();
+    const seconds = Number(/^quorate_restored_seconds (\S+)/m.exec(metrics)?.[1]);
+    return seconds > 3_000 && lines.some((line) => /: restored, so everybody is denied/.test(line))
+      ? true
+      : undefined;
   });
 }
 
@@ -141,6 +176,7 @@ describe('a cluster that is backed up and lost', () => {
     await old.stop();
     const lostAt = performance.now();
     const cluster = await restored('loaded', false);
+    await showsRestore(cluster);
     const users = [...USERS, ...STRANGERS];
     const first = new Map<string, number>();
     await eventually('everybody was granted something again', async () => {
@@ -165,6 +201,7 @@ describe('a cluster that is backed up and lost', () => {
 
   it('goes on where it was, if nothing is missing', async () => {
     const cluster = await restored('whole', true);
+    expect(cluster.node(1).core.partitions.get(0)?.restoredMillis).toBe(0);
     expect(hashesOf(cluster)[0]).toEqual(whole.groups.slice(1).map(({ stateHash }) => stateHash));
     expect(await decided(cluster, 'spent')).toBe(false);
     expect(await decided(cluster, 'somebody')).toBe(true);

@@ -17,7 +17,7 @@ export const GRANT = {
   ...LIMIT,
   decided: DECIDED,
 } as const satisfies PermitAnswer;
-export const DENIAL: PermitAnswer = {
+export const DENIAL = {
   kind: 'denied',
   allowed: false,
   ...LIMIT,
@@ -25,7 +25,7 @@ export const DENIAL: PermitAnswer = {
   retryAfterMillis: 12_345,
   isCached: false,
   decided: DECIDED,
-};
+} as const satisfies PermitAnswer;
 
 export class Answering implements Pick<QuorateClient, 'allow'> {
   readonly asked: PermitRequest[] = [];

@@ -67,6 +67,20 @@ describe('a grant', () => {
   });
 });
 
+describe('a denial for a restore', () => {
+  it('says so, and until when, also when it is remembered', async () => {
+    const played = new Played();
+    const asked = watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.answer(denialOf({ reason: 'restored', restoredMillis: 5_000, retryAfterMillis: 5_000 }));
+    await played.settle();
+    expect(asked.value).toMatchObject({ kind: 'denied', reason: 'restored', restoredMillis: 5_000 });
+    const again = watched(played.client.allow(ADA));
+    await played.settle();
+    expect(again.value).toMatchObject({ kind: 'denied', isCached: true, reason: 'restored' });
+  });
+});
+
 describe('what is asked in one turn of the event loop', () => {
   it('goes in one batch, and each is told its own answer', async () => {
     const played = new Played();

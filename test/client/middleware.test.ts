@@ -98,6 +98,18 @@ describe('an answer', () => {
     });
   });
 
+  it('to a denial for a restore says so, and until when', async () => {
+    const verdict = await verdictOf({ ...DENIAL, reason: 'restored', restoredMillis: 12_345 });
+    expect(verdict).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '13', 'quorate-restored': '13' },
+    });
+    expect('body' in verdict && verdict.body).toMatch(
+      /"The cluster was restored, .* retry after 13 seconds\."/,
+    );
+    expect((await verdictOf(DENIAL)).headers).not.toHaveProperty('quorate-restored');
+  });
+
   it('to a block is 403 without a time to come back', async () => {
     const verdict = await verdictOf({ kind: 'blocked', allowed: false, decided: DECIDED });
     expect(verdict).toMatchObject({ passes: false, status: 403 });

@@ -27,6 +27,11 @@ describe('the cluster in words', () => {
     expect(clusterInWords({ ...WELL, partitions: leaderless }).gravity).toBe('bad');
     const moving = WELL.partitions.map((partition) => ({ ...partition, placed: false }));
     expect(clusterInWords({ ...WELL, partitions: moving }).gravity).toBe('warning');
+    const restored = WELL.partitions.map((partition) => ({ ...partition, restoredMillis: 59_001 }));
+    expect(clusterInWords({ ...WELL, partitions: restored })).toMatchObject({
+      gravity: 'bad',
+      words: expect.stringMatching(/restored .* everybody for 60 s more at most/) as string,
+    });
   });
 
   it('says where a partition is on its way to, and from where', () => {

@@ -17,6 +17,19 @@ afterEach(async () => {
 
 const receipt = { partition: PARTITION, term: 3, index: 90, timeMillis: 1_700_000_000_000 };
 
+describe('a denial for a restore', () => {
+  it('says so, and until when', async () => {
+    const denied = denialOf({ restoredMillis: 4_500, retryAfterMillis: 4_500 });
+    const { status, headers, body } = await door.decide(denied);
+    expect([status, headers['quorate-restored'], headers['retry-after']]).toEqual([429, '5', '5']);
+    expect(body).toMatchObject({ allowed: false, reason: 'restored', restoredMillis: 4_500 });
+    expect((body['error'] as { message: string }).message).toMatch(/^The cluster was restored/);
+    const { headers: others, body: other } = await door.decide(denialOf());
+    expect(others).not.toHaveProperty('quorate-restored');
+    expect(other).not.toHaveProperty('reason');
+  });
+});
+
 describe('a grant', () => {
   it('is 200 with the receipt', async () => {
     const { status, headers, body } = await door.decide(decisionOf());

@@ -52,6 +52,80 @@ describe('lost history', () => {
     expect([harness.allows('ada'), harness.allows('grace')]).toEqual([true, true]);
   });
 
+  it('is told as the reason of a denial, with the time until it is over, and no longer', () => {
+    const harness = harnessWith({ clock: 'cluster', limit: 1 }, { clock: 'cluster', windowMillis: 5_000 });
+    expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
+    lose(harness);
+    expect(harness.one({ userId: 'ada' })).toMatchObject({ restoredMillis: WINDOW_MILLIS });
+    begin(harness);
+    harness.nowMillis += 400;
+    expect(harness.one({ userId: 'ada' })).toMatchObject({
+      allowed: false,
+      restoredMillis: WINDOW_MILLIS - 400,
+      retryAfterMillis: WINDOW_MILLIS - 400,
+    });
+    // Of the rule that takes longest.
+    expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(5_001 - 400);
+    const standing = harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis);
+    expect(standing?.limits.map(({ restoredMillis }) => restoredMillis)).toEqual([
+      WINDOW_MILLIS - 400,
+      5_001 - 400,
+    ]);
+    harness.nowMillis += WINDOW_MILLIS;
+    expect(harness.allows('ada')).toBe(true);
+    // Now it is the limit.
+    const denial = harness.one({ userId: 'ada' });
+    expect([denial.allowed, 'restoredMillis' in denial]).toEqual([false, false]);
+    harness.nowMillis += 5_000;
+    expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
+  });
+
+  it('is not the reason where nothing ever fits', () => {
+    const harness = harnessWith({ clock: 'cluster', limit: 0 });
+    lose(harness);
+    begin(harness);
+    const denial = harness.one({ userId: 'ada' });
+    expect([denial.allowed, 'restoredMillis' in denial]).toEqual([false, false]);
+  });
+
+  it('is the reason of the limit that takes longest, of several', () => {
+    const harness = harnessWith({ clock: 'cluster' }, { clock: 'cluster', windowMillis: 5_000 });
+    const [short, long] = harness.machine.ruleTable?.rules.map(({ id }) => id) ?? [];
+    const further = [{ userId: 'ip', ruleId: long ?? '' }];
+    const asked = { userId: 'ada', ruleId: short, askedDigest: 7, further };
+    lose(harness);
+    begin(harness);
+    expect(harness.one(asked)).toMatchObject({ ruleId: long, restoredMillis: 5_001 });
+    harness.nowMillis += WINDOW_MILLIS;
+    const { limits = [], ...denial } = harness.one(asked);
+    expect(denial).toMatchObject({ ruleId: long, restoredMillis: 5_001 - WINDOW_MILLIS });
+    expect(limits.map(({ restoredMillis }) => restoredMillis)).toEqual([undefined, 5_001 - WINDOW_MILLIS]);
+    // Rules that requests state wait by their own windows, and the state tells of those in force.
+    harness.nowMillis += 5_001 - WINDOW_MILLIS;
+    expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
+    const stated = harness.one({ userId: 'ada', ruleId: '5/60000ms' });
+    expect(stated).toMatchObject({ allowed: false, restoredMillis: expect.any(Number) as number });
+    expect(harness.one({ userId: 'ada', ruleId: '5/60000ms+2' })).toMatchObject({
+      allowed: false,
+      restoredMillis: expect.any(Number) as number,
+    });
+  });
+
+  it('is told with the time that a caller has to come with, where it brings timestamps', () => {
+    const harness = harnessWith({});
+    lose(harness);
+    begin(harness);
+    const aheadMillis = MAX_AHEAD_MILLIS_DEFAULT + LATE_MILLIS;
+    harness.nowMillis += WINDOW_MILLIS;
+    const { nowMillis } = harness;
+    const denial = harness.one({ userId: 'ada', timestampMillis: nowMillis });
+    expect(denial).toMatchObject({ restoredMillis: aheadMillis, retryAfterMillis: aheadMillis });
+    // Others have nothing to wait for, and the state tells how long it takes at most.
+    expect(harness.allows('grace')).toBe(true);
+    expect(harness.machine.restoredMillis(nowMillis)).toBe(aheadMillis);
+    expect(harness.machine.restoredMillis(nowMillis + aheadMillis)).toBe(0);
+  });
+
   it('is over a window after the first leader said so, whoever says it again', () => {
     const harness = harnessWith({ clock: 'cluster' });
     lose(harness);

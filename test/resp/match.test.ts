@@ -67,6 +67,23 @@ describe('MATCH', () => {
     expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
   });
 
+  it.each([2, 3])(
+    'says in a seventh element that a restore denies it, where ALLOW has five integers, in RESP%i',
+    async (version) => {
+      await client.ask('HELLO', String(version));
+      const decision = decisionOf({
+        allowed: false,
+        remaining: 0,
+        retryAfterMillis: 5_000,
+        restoredMillis: 5_000,
+      });
+      played.answer = { kind: 'decision', decision };
+      const five = [0, 100, 0, 5_000, 59_001];
+      expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([...five, decision.ruleId, 'RESTORED']);
+      expect(await client.ask('ALLOW', 'ada')).toEqual(five);
+    },
+  );
+
   it.each([2, 3])('answers five integers and the rule that binds in RESP%i', async (version) => {
     await client.ask('HELLO', String(version));
     const decision = decisionOf({ remaining: 42, ruleId: 'user/2' });

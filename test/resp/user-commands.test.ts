@@ -38,6 +38,15 @@ describe('LOOK', () => {
     ]);
   });
 
+  it('says at the end of a row that a restore denies it', async () => {
+    const limits = [standingOf({ restoredMillis: 5_000 }), standingOf()];
+    played.standing = { kind: 'standing', standing: { limits, decided: DECIDED, rulesVersion: 7 } };
+    expect(await client.ask('LOOK', 'ada')).toEqual([
+      ['default', 100, 42, 0, 59_001, 60_000, 'RESTORED'],
+      ['default', 100, 42, 0, 59_001, 60_000],
+    ]);
+  });
+
   it('of one rule answers one row', async () => {
     client.send('LOOK', 'ada', 'RULE', 'default');
     await client.next(1);

@@ -119,6 +119,16 @@ describe('an answer in JSON', () => {
     expect(JSON.stringify(jsonOf(response))).not.toContain('durationUntilReset');
   });
 
+  it('tells the client of a gateway that a restore denies it, whatever else it is told', () => {
+    const lists: ListOutcome[] = [
+      { kind: 'limited', isOver: true, name: 'a', standing: { ...STANDING, restoredMillis: 4_500 } },
+      { kind: 'limited', isOver: false, name: 'b', standing: STANDING },
+    ];
+    expect(responseTo({ kind: 'listed', allowed: false, lists }, false).responseHeadersToAdd).toEqual([
+      { key: 'quorate-restored', value: '5' },
+    ]);
+  });
+
   it('leaves out what is zero, and tells units by their names', () => {
     const full = { ...STANDING, windowMillis: 2_592_000_000, remaining: 0, retryAfterMillis: 1_250 };
     const lists: ListOutcome[] = [

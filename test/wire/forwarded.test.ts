@@ -12,14 +12,19 @@ import { FrameError } from '../../src/wire/frame.ts';
 import { decodeRequests, encodeRequests, type ForwardedRequest } from '../../src/wire/requests.ts';
 
 const natural = fc.oneof(fc.maxSafeNat(), fc.nat(200));
-const limit = fc.record({
-  ruleId: fc.constantFrom('', 'a', 'b'),
-  limit: natural,
-  windowMillis: natural,
-  remaining: natural,
-  retryAfterMillis: natural,
-  resetMillis: natural,
-});
+const above0 = natural.filter((millis) => millis > 0);
+const limit = fc.record(
+  {
+    ruleId: fc.constantFrom('', 'a', 'b'),
+    limit: natural,
+    windowMillis: natural,
+    remaining: natural,
+    retryAfterMillis: natural,
+    resetMillis: natural,
+    restoredMillis: above0,
+  },
+  { requiredKeys: ['ruleId', 'limit', 'windowMillis', 'remaining', 'retryAfterMillis', 'resetMillis'] },
+);
 const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
     kind: fc.constant('decision'),
@@ -32,7 +37,8 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
         remaining: natural,
         retryAfterMillis: natural,
         resetMillis: natural,
-        waitMillis: natural.filter((millis) => millis > 0),
+        waitMillis: above0,
+        restoredMillis: above0,
         limits: fc.array(limit, { minLength: 2, maxLength: 4 }),
         decided: fc.record(
           { term: natural, index: natural, position: natural, timeMillis: natural },

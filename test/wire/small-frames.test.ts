@@ -77,7 +77,11 @@ const KINDS = {
         node: 2,
         pid: 1,
         clock: 'slow',
-        partitions: [PARTITION, { ...PARTITION, isLeader: false, members: [] }],
+        partitions: [
+          PARTITION,
+          { ...PARTITION, isLeader: false, members: [] },
+          { ...PARTITION, restoredMillis: 60_000 },
+        ],
         speaks: 1,
       },
     ],

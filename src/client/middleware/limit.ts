@@ -5,6 +5,7 @@ import {
   rateLimitHeaders,
   secondsCeil,
 } from '../../api/rate-limit-headers.ts';
+import { denialMessage, restoredHeaders } from '../../api/restored.ts';
 import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
 import { InvalidOptionError, QuorateError } from '../errors.ts';
 import { guarded } from '../guarded.ts';
@@ -170,20 +171,20 @@ function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): V
   const isHopeless = answer.kind === 'denied' && retryAfterMillis === undefined;
   const retryAfter = isHopeless ? undefined : Math.max(1, secondsCeil(retryAfterMillis ?? 0));
   const told = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
-  const headers = { ...limitHeaders, ...told };
+  const headers = { ...limitHeaders, ...told, ...restoredHeaders(restoredMillisOf(answer)) };
   return refusal(ALLOW_STATUS.denied, headers, body ?? { error: errorOf(answer, retryAfter) });
+}
+
+function restoredMillisOf(answer: PermitAnswer): number | undefined {
+  return answer.kind === 'denied' ? answer.restoredMillis : undefined;
 }
 
 /** @param retryAfter in seconds; undefined: no wait helps */
 function errorOf(answer: PermitAnswer, retryAfter: number | undefined): unknown {
   const { limit, windowMillis } = answer as Partial<PermitLimit>;
-  const wait =
-    retryAfter === undefined
-      ? 'The limit is 0. Waiting does not help.'
-      : `Please retry after ${retryAfter} seconds.`;
   return {
     type: 'rate_limit_error',
-    message: `Rate limit exceeded. ${wait}`,
+    message: denialMessage(retryAfter, restoredMillisOf(answer)),
     ...(retryAfter !== undefined && { retry_after: retryAfter }),
     ...(limit !== undefined && { limit }),
     ...(windowMillis !== undefined && { window: windowText(windowMillis) }),

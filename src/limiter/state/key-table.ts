@@ -172,9 +172,18 @@ export class KeyTable {
   ): number {
     const forgottenMillis = this.forgottenMillis(newestMillis, demand.asked);
     if (this.#lost.throughIndex === 0) return forgottenMillis;
+    return Math.max(forgottenMillis, this.lostMillis(demand, now));
+  }
+
+  /** The same of what a restore does not know: see `LostHistory.throughMillis`. */
+  lostMillis(
+    demand: { readonly asked: number; readonly isEvent: boolean; readonly rule: Rule },
+    now: number,
+  ): number {
+    if (this.#lost.throughIndex === 0) return 0;
     const reachMillis = reachMillisOf(demand.rule, this.effectiveWindowMillis);
     const isFar = demand.isEvent && demand.asked <= this.#nearEpochMillis - reachMillis;
-    return Math.max(forgottenMillis, this.#lost.throughMillis(demand, now, reachMillis, isFar));
+    return this.#lost.throughMillis(demand, now, reachMillis, isFar);
   }
 
   /** The slot of the key of this name, or `NONE`. */

@@ -130,6 +130,17 @@ export class LimiterState {
     inherit(inherited, brought, this.name, this.applied);
   }
 
+  /** See `LimiterStateMachine.restoredMillis`. */
+  restoredMillis(now: number): number {
+    let throughMillis = 0;
+    for (const keys of this.#tableOf.values()) {
+      const { rule } = keys;
+      const isEvent = rule.clock === 'request';
+      throughMillis = Math.max(throughMillis, keys.lostMillis({ asked: now, isEvent, rule }, now));
+    }
+    return Math.max(0, throughMillis - now);
+  }
+
   /** Of the rules in force; 0 before the first. */
   get rulesVersion(): number {
     return this.table?.version ?? 0;

@@ -19,7 +19,13 @@ function waitOf(standing: LimitStanding): number {
   return waitHelps(standing) ? standing.retryAfterMillis : -1;
 }
 
-/** `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`, of what no rule limits `[1, -1, -1, 0, 0]`. */
+/** The last element of a denial that a restore causes: the wait is until nothing is missing any more. */
+const RESTORED = 'RESTORED';
+
+/**
+ * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`, of what no rule limits
+ * `[1, -1, -1, 0, 0]`. Always five integers, so that what reads them never fails: `MATCH` and `LOOK` say what else decided.
+ */
 export function writeAllow(writer: ReplyWriter, answer: AskAnswer): void {
   if (answer.kind === 'unlimited') return writer.fiveIntegers(1, NO_LIMIT, NO_LIMIT, 0, 0);
   if (answer.kind === 'degraded')
@@ -31,7 +37,7 @@ export function writeAllow(writer: ReplyWriter, answer: AskAnswer): void {
 
 /**
  * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis, rule]` of the limit that binds; where no rule limits
- * `[1, -1, -1, 0, 0, null]`. Where nobody could decide, and fail modes did, a seventh says so: `DEGRADED`.
+ * `[1, -1, -1, 0, 0, null]`. A seventh says what else decided: `DEGRADED`, fail modes; `RESTORED`, that history is missing.
  */
 export function matchReply(answer: AskAnswer): Reply {
   if (answer.kind === 'unlimited') return [1, NO_LIMIT, NO_LIMIT, 0, 0, null];
@@ -40,17 +46,19 @@ export function matchReply(answer: AskAnswer): Reply {
     return [allowed ? 1 : 0, NO_LIMIT, NO_LIMIT, retryAfterMillis, 0, ruleIds[0] ?? null, 'DEGRADED'];
   }
   if (answer.kind !== 'decision') return refusal(answer);
-  const { allowed, limit, remaining, resetMillis, ruleId } = answer.decision;
-  return [allowed ? 1 : 0, limit, remaining, waitOf(answer.decision), resetMillis, ruleId];
+  const { allowed, limit, remaining, resetMillis, ruleId, restoredMillis } = answer.decision;
+  const reply = [allowed ? 1 : 0, limit, remaining, waitOf(answer.decision), resetMillis, ruleId];
+  return restoredMillis === undefined ? reply : [...reply, RESTORED];
 }
 
-/** For each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`: never five integers. */
+/** For each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`, and perhaps `RESTORED`: never five integers. */
 export function standingReply(answer: LookAnswer): Reply {
   switch (answer.kind) {
     case 'standing':
       return answer.standing.limits.map((standing) => {
         const { ruleId, limit, remaining, resetMillis, windowMillis } = standing;
-        return [ruleId, limit, remaining, waitOf(standing), resetMillis, windowMillis];
+        const row = [ruleId, limit, remaining, waitOf(standing), resetMillis, windowMillis];
+        return standing.restoredMillis === undefined ? row : [...row, RESTORED];
       });
     case 'invalid':
       return failed(answer.message);
