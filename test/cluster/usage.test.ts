@@ -41,7 +41,7 @@ async function usage(node: number, query: string, silent: readonly number[] = []
 }
 
 /** What clients were told, so that a machine that is late at a deadline is no failure. */
-const told = { allowed: 0, denied: 0, unavailable: 0, degraded: 0 };
+const told = { allowed: 0, denied: 0, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny: 0 };
 
 async function ask(node: number, userId: string, rule = 'default'): Promise<void> {
   const { status } = await cluster.allow(node, { userId, ...(rule !== 'default' && { rule }) });

@@ -33,6 +33,7 @@ export function tellingGrant(limits: readonly LimitStanding[]): number {
 
 /** The first that takes longest. */
 function tellingDenial(limits: readonly LimitStanding[]): number {
-  const waits = limits.map((limit) => limit.retryAfterMillis);
+  // No wait helps under a limit of 0.
+  const waits = limits.map(({ limit, retryAfterMillis }) => (limit === 0 ? Infinity : retryAfterMillis));
   return waits.indexOf(Math.max(...waits));
 }

@@ -102,7 +102,7 @@ export const JOINT: readonly Mutant[] = [
     edits: [
       {
         in: 'jointDenial',
-        find: 'denials.reduce((a, b) => (b.retryAfterMillis > a.retryAfterMillis ? b : a))',
+        find: 'denials.reduce((a, b) => (waitMillisOf(b) > waitMillisOf(a) ? b : a))',
         replace: 'denials[0]!',
       },
     ],
