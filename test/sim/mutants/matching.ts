@@ -256,6 +256,8 @@ export const MATCHING: readonly Mutant[] = [
     id: 'A26',
     bug: 'a reservation that nobody could give back at once is left charged',
     law: 'what is reserved in vain is given back',
+    features: ['documents'],
+    faults: ['isolateLeader', 'halves', 'crashLeader', 'handOver'],
     edits: [
       {
         in: 'Reservations.#giveBack',
@@ -275,5 +277,9 @@ export const MATCHING: readonly Mutant[] = [
         replace: "answer.kind === 'unavailable'",
       },
     ],
+    unitTest: {
+      file: 'matching/reservations.test.ts',
+      why: 'a question for a reservation must overtake the one that gives it back: not in 60 worlds that break leaders',
+    },
   },
 ];
