@@ -26,7 +26,7 @@ export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' 
 }
 
 export type AskAnswer = Answered & {
-  /** Of a request that is let through: rules in shadow that would have denied it, as far as they had answered by then. */
+  /** Rules in shadow that would have denied the request. Only a request that is let through has them, and only those that answered in time. */
   readonly wouldDeny?: readonly WouldDeny[];
 };
 

@@ -6,8 +6,9 @@
 /** Names and places from the outermost value inwards: `['requests', 1, 'cost']`. */
 export type JsonPath = readonly (string | number)[];
 
-/** What is deeper is told by what it lies in. */
+/** A longer path is cut: it names the object that holds the key, not the key. */
 const STEPS_MAX = 8;
+const NONE: readonly JsonPath[] = [];
 const SHOWN_CHARACTERS_MAX = 64;
 const SIGNS_AND_STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]/gs;
 
@@ -16,7 +17,7 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
 interface Open {
-  /** Of an object: those that it has so far. */
+  /** The keys that an object has so far; undefined for an array. */
   readonly keys: Set<string> | undefined;
   step: string | number;
 }
@@ -29,7 +30,7 @@ interface Open {
  */
 export function repeatedKeysIn(text: string, value: unknown): readonly JsonPath[] {
   // Requests are read here: where all keys are left that were written, none of them was there twice.
-  return keysWritten(text) === keysIn(value) ? [] : scanned(text);
+  return keysWritten(text) === keysIn(value) ? NONE : scanned(text);
 }
 
 /** `requests[1].cost` */
@@ -40,7 +41,7 @@ export function pathText(path: JsonPath): string {
     .slice(0, SHOWN_CHARACTERS_MAX);
 }
 
-/** Strings that a colon follows. */
+/** Counts the strings of a text that a colon follows. */
 function keysWritten(text: string): number {
   let count = 0;
   let end = -1;
@@ -61,7 +62,7 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-/** Of all objects in it, however deep. */
+/** Counts the keys of all objects in a value, however deep. */
 function keysIn(value: unknown): number {
   const open = [value];
   let count = 0;

@@ -1,4 +1,4 @@
-/** How a denial that a restore or a recovery causes is told in headers and in words, by nodes and by clients' services alike. */
+/** The header and the message of a denial that a restore or a recovery causes. Nodes and the client's middleware send the same. */
 import { secondsCeil } from './rate-limit-headers.ts';
 
 /** At HTTP and through Envoy's gateways: whole seconds until nothing is missing any more, never early. */

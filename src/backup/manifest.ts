@@ -35,7 +35,7 @@ export interface Manifest {
   readonly partitions: number;
   /** Names the function that maps users to partitions. */
   readonly hash: string;
-  /** Of group 0, by which a restored cluster decides. A partition's own may be older, where a change was on its way. */
+  /** The version that group 0 has, by which a restored cluster decides. A partition may have an older one, if a change was on its way. */
   readonly rulesVersion: number;
   /** By the wall clock of whoever took it; for people. */
   readonly takenAt: string;

@@ -40,7 +40,7 @@ export interface SurvivingStore extends LogStore {
 
 export interface RecoveryInit {
   readonly store: SurvivingStore;
-  /** Of the node: the record of recoveries is there. */
+  /** The data directory of the node. It holds the record of recoveries. */
   readonly directory: string;
   readonly node: NodeId;
   readonly founders: readonly NodeId[];
@@ -86,7 +86,7 @@ export async function recoverGroups(init: RecoveryInit): Promise<readonly Recove
   return recovered;
 }
 
-/** What the node holds of the groups that were named. Of all, those that moved away are none. */
+/** What the node holds of the groups that were named. With `all`, a group that moved away is left out. */
 async function heldOf({ store, node, groups }: RecoveryInit): Promise<Map<number, StoredGroup>> {
   const held = new Map<number, StoredGroup>();
   for (const group of groups === 'all' ? store.groups() : groups) {

@@ -29,7 +29,7 @@ interface TakeBackupInit {
   readonly againMillis?: number;
 }
 
-/** Of one group: its snapshot was replaced, its leader was lost, or it has older rules than it should. */
+/** How often one group is asked for: its snapshot was replaced, its leader was lost, or it has older rules than it should. */
 const ATTEMPTS_MAX = 10;
 const AGAIN_MILLIS = 500;
 

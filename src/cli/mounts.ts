@@ -7,7 +7,7 @@ export interface Mount {
   readonly type: string;
   /** Such as `/dev/sda1`. */
   readonly source: string;
-  /** Of the mount and of its file system. */
+  /** Those of the mount, and those of its file system. */
   readonly options: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export function mountOf(path: string, mountinfo: string): Mount | undefined {
   for (const line of mountinfo.split('\n')) {
     const mount = mountIn(line);
     if (mount === undefined || !isBelow(path, mount.point)) continue;
-    // Of two at one point the later one hides the earlier.
+    // The later one of two at one point hides the earlier.
     if (found === undefined || mount.point.length >= found.point.length) found = mount;
   }
   return found;

@@ -19,7 +19,7 @@ export const ALLOW_BATCH = '/v1/allow/batch';
 export const BATCH_MAX = 1_000;
 /** Room for that many of usual length; a body of the longest ids holds fewer. */
 export const BATCH_BODY_BYTES_MAX = 524_288;
-/** Of an answer that needed none. */
+/** What an answer says that no partition gave. */
 const NO_PARTITION = 0;
 
 function isInvalid(item: Question | Invalid): item is Invalid {

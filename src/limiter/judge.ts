@@ -53,8 +53,6 @@ export class Judgement implements Demand {
   inherited: Inherited | undefined;
   /** Milliseconds after `t` until nothing counts of what was granted under other meters, or other windows. */
   #othersMillis = 0;
-  /** See `LimitStanding`; 0: nothing is missing. */
-  #restoredMillis = 0;
   /** Group time. */
   #now = 0;
   /** Of the grant that has its request id, or `NONE`. */
@@ -171,7 +169,6 @@ export class Judgement implements Demand {
     const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
     this.newestMillis = newestMillis;
     const forgottenMillis = keys.unknownMillis(newestMillis, this, now);
-    this.#restoredMillis = Math.max(0, keys.lostMillis(this, now) - this.asked);
     this.t = Math.max(this.asked, newestMillis, forgottenMillis);
     this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
     this.live = slot === NONE ? 0 : meter.liveCost(slot, this);
@@ -275,9 +272,9 @@ export class Judgement implements Demand {
     this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : since(wait);
     this.#resetMillis = since(empty);
     const denial = this.#decision(false, place);
+    const restoredMillis = this.keys.lostMillis(this, this.#now) - this.asked;
     // What never fits is not denied for what is missing.
-    const isRestored = this.#restoredMillis > 0 && wait !== Infinity;
-    return isRestored ? { ...denial, restoredMillis: this.#restoredMillis } : denial;
+    return restoredMillis > 0 && wait !== Infinity ? { ...denial, restoredMillis } : denial;
   }
 
   /** How its key stands under its rule: what a denial of the question would tell, though it may fit. */

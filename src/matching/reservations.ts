@@ -31,11 +31,11 @@ export interface ReservationsInit {
 /** One that is to be given back. */
 interface Release {
   readonly refund: RefundRequest;
-  /** A log that does not hold it may do so yet, until then: nobody said that it was granted. */
+  /** Until then a log that does not hold it may still receive it, because nobody said that it was granted. */
   readonly doubtUntilMillis: number;
   /** It counts no more from then on. */
   readonly untilMillis: number;
-  /** Of one that is asked again. */
+  /** When it is asked again, if nobody could say. */
   dueMillis: number;
 }
 
@@ -88,7 +88,7 @@ export class Reservations {
       line.waiting.add({
         refund: { ask: 'refund', userId: share.limits[0].userId, requestId },
         doubtUntilMillis: isGrant(answer) ? nowMillis : nowMillis + DOUBT_MILLIS,
-        untilMillis: nowMillis + reachMillisOf(share),
+        untilMillis: nowMillis + countedMillisMax(share),
         dueMillis: nowMillis,
       });
       this.#askNext(share.partition, line);
@@ -159,7 +159,7 @@ function isToBeAskedAgain(
   return answer.kind === 'unavailable' || nowMillis < doubtUntilMillis;
 }
 
-/** For how long it counts at most: a counter looks at two windows. */
-function reachMillisOf({ limits }: Share): number {
+/** For how long a reservation counts at most: a counter looks at two windows. */
+function countedMillisMax({ limits }: Share): number {
   return 2 * Math.max(...limits.map(({ window }) => window.windowMillis));
 }

@@ -11,7 +11,7 @@ import { ReplyWriter } from './reply-writer.ts';
 import type { Session } from './session.ts';
 import { SHED_BYTES } from './shed.ts';
 
-/** Of a decision with a rule id of 128 bytes. */
+/** What a decision with a rule id of 128 bytes takes. */
 const DESCRIBED_BYTES_MAX = 256;
 /** Encodes answers that are there at once; used within one call only. */
 const scratch = new ReplyWriter();
@@ -72,7 +72,13 @@ export class ConnectionAnswers {
   /** See `Call`. */
   ask(question: Question, format: AnswerFormat, quantity: number): void {
     const place = this.#queue.reserve(format, quantity);
-    this.#decide(question, (answer) => {
+    const { session, door } = this.#init;
+    const startedMillis = session.lastMillis;
+    const share = door.node.shedding.entered(session.client, 1);
+    // Most requests come here: one closure for each.
+    door.node.ask(question, (answer) => {
+      door.node.shedding.left(share, 1);
+      this.#answered(question, answer, startedMillis);
       this.#queue.settle(place, answer);
       if (this.#queue.isReady && !this.#isOver) this.#init.mark();
     });
@@ -81,7 +87,14 @@ export class ConnectionAnswers {
   /** See `Call`. */
   askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void {
     const tell = this.later(DESCRIBED_BYTES_MAX);
-    this.#decide(question, (answer) => tell(replyTo(answer)));
+    const { session, door } = this.#init;
+    const startedMillis = session.lastMillis;
+    const share = door.node.shedding.entered(session.client, 1);
+    door.node.ask(question, (answer) => {
+      door.node.shedding.left(share, 1);
+      this.#answered(question, answer, startedMillis);
+      tell(replyTo(answer));
+    });
   }
 
   /** See `Call`. */
@@ -96,17 +109,10 @@ export class ConnectionAnswers {
     };
   }
 
-  #decide(question: Question, done: (answer: AskAnswer) => void): void {
-    const { session, door } = this.#init;
-    const { node, counts } = door;
-    const startedMillis = session.lastMillis;
-    const share = node.shedding.entered(session.client, 1);
-    node.ask(question, (answer) => {
-      node.shedding.left(share, 1);
-      count(counts, answer);
-      node.answered(question, answer, startedMillis);
-      done(answer);
-    });
+  #answered(question: Question, answer: AskAnswer, startedMillis: number): void {
+    const { node, counts } = this.#init.door;
+    count(counts, answer);
+    node.answered(question, answer, startedMillis);
   }
 
   #tellShed(): void {

@@ -277,7 +277,7 @@ export class Connection implements Flushable, Readable {
     return this.#isDeaf && !this.#isExecuting;
   }
 
-  /** Of commands that have not run. */
+  /** Bytes of commands that have not run. */
   get #unfinishedBytes(): number {
     return this.#parser.heldBytes + (this.session.transaction?.heldBytes ?? 0);
   }

@@ -40,7 +40,7 @@ interface SetReply {
   readonly items: readonly Reply[];
 }
 
-/** Of a subscription; an array where a client speaks RESP2. */
+/** What a subscription is told. A client that speaks RESP2 gets an array. */
 interface PushReply {
   readonly kind: 'push';
   readonly items: readonly Reply[];

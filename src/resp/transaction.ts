@@ -18,7 +18,7 @@ export class Transaction {
   #queued: KeptArguments[] = [];
   /** The next one to run; undefined before `EXEC`. */
   #next: number | undefined;
-  /** Of the arguments of those. */
+  /** How many bytes the arguments of those take. */
   #bytes = 0;
   #isRefused = false;
 

@@ -24,7 +24,7 @@ afterEach(async () => {
 interface Sent {
   readonly status: number;
   readonly error: unknown;
-  /** Of a batch. */
+  /** The answers of a batch. */
   readonly answers: unknown;
 }
 

@@ -64,7 +64,7 @@ describe('lost history', () => {
       restoredMillis: WINDOW_MILLIS - 400,
       retryAfterMillis: WINDOW_MILLIS - 400,
     });
-    // Of the rule that takes longest.
+    // The rule that takes longest decides.
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(5_001 - 400);
     const standing = harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis);
     expect(standing?.limits.map(({ restoredMillis }) => restoredMillis)).toEqual([

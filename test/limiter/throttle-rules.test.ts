@@ -204,7 +204,7 @@ describe('a throttle', () => {
     harness.nowMillis += 2_000;
     harness.one({ userId: 'ada', ruleId, cost: 2 });
     harness.ask({ ask: 'refund', userId: 'ada', requestId: 'a' });
-    // Of the five, two may have flowed out before the two came: three are given back, and two are left.
+    // Two of the five may have flowed out before the two came: three are given back, and two are left.
     const { remaining } = throttle(harness, [9, 1, 1]);
     expect(remaining).toBe(6);
   });

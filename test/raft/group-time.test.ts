@@ -29,7 +29,7 @@ describe('the group time of a follower', () => {
     const network = follower();
     network.now += 5_000;
     expect(timeOf(network)).toBe(5_020);
-    // Of a leader of term 3, which has none of its own to send yet.
+    // The leader of term 3 has none of its own to send yet.
     const older = appendOf({ term: 3, prev: [2, 1], terms: [2, 2] });
     network.act(1, (core) => core.step({ ...older, timeMillis: 9_000 }));
     expect(timeOf(network)).toBe(40);

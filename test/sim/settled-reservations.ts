@@ -1,27 +1,17 @@
 /** What became of all that nodes reserved in vain, once nothing is broken: nothing of it is charged, and they count what they did. */
 import type { RuleTable } from '../../src/limiter/rules.ts';
-import {
-  type Asking,
-  isGivenBack,
-  limitsAsked,
-  mustStay,
-  type Reservation,
-  type Round,
-  wordsOfAsking,
-} from './described-rounds.ts';
+import { isGivenBack, limitsAsked, mustStay, type Round, wordsOfAsking } from './described-rounds.ts';
 import type { Trial } from './described-trials.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
-export interface KnownReservation {
-  readonly asking: Asking;
+export interface KnownReservation extends Trial {
   readonly round: Round;
-  readonly own: Reservation;
 }
 
 export interface SettledReservations {
   readonly reservations: readonly KnownReservation[];
-  /** Of rules in shadow. */
+  /** What rules in shadow were asked. */
   readonly trials: readonly Trial[];
   /** A log charged it, and did not take it back. */
   readonly isCharged: (requestId: string) => boolean;

@@ -123,7 +123,7 @@ export class Peer {
   readonly transport: TcpTransport;
   readonly frames: SeenFrame[] = [];
   readonly events: string[] = [];
-  /** Of its log. */
+  /** Lines of its log. */
   readonly lines: string[] = [];
   /** Set: turns do not end by themselves. */
   heldTurn: (() => void)[] | undefined;

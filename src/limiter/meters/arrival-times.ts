@@ -94,7 +94,7 @@ export class ArrivalTimes extends NumberMeter {
   }
 }
 
-/** How far a cost of 1 moves the arrival time on. Of a rule that denies all: of what was granted before it did, slowly. */
+/** How far a cost of 1 moves the arrival time on. Under a limit of 0 what was granted before flows out as under a limit of 1. */
 function intervalNanos({ rule, windowMillis }: Demand): number {
   return ceilDiv((windowMillis + 1) * NANOS_PER_MILLI, Math.max(1, rule.limit));
 }

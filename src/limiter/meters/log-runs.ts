@@ -91,13 +91,18 @@ export class LogRuns {
 
   /** Milliseconds after `t` until nothing counts any more; 0 when nothing does at `t`. */
   millisUntilEmpty(t: number, windowMillis: number): number {
-    const last = this.isNewestTakenBack ? this.count - 2 : this.count - 1;
+    const last = this.spentCount - 1;
     return last < 0 ? 0 : Math.max(0, this.millis(last) + windowMillis - t);
   }
 
   /** Nothing is left of the newest run, and its time is the time of the key. No other run is empty. */
   get isNewestTakenBack(): boolean {
     return this.form === WIDE && this.count > 0 && this.cost(this.count - 1) === 0;
+  }
+
+  /** Recorded runs of which anything is left: they are the oldest. */
+  get spentCount(): number {
+    return this.isNewestTakenBack ? this.count - 1 : this.count;
   }
 
   /** The first recorded run newer than `horizonMillis`, or the run count. O(1) when it is near the head. */
@@ -129,7 +134,7 @@ export class LogRuns {
     else for (let i = 0; i < this.count; i += 1) target[start + capacity + i] = this.cumulative(i);
   }
 
-  /** Of a wide log: less was granted in `run`, and something is left of it. */
+  /** Takes `cost` out of `run`, which keeps some of it. Only a wide log has such a run. */
   takeFrom(run: number, cost: number): void {
     if (this.count - run <= run) this.#addCumulative(run, this.count, -cost);
     else {

@@ -156,7 +156,7 @@ export class SlidingLogs implements Meter {
     this.#keep(slot, log);
   }
 
-  /** @param millis when the key is known to be asked next, at the earliest */
+  /** @param millis the time that the key goes back to, unless the run before is newer */
   #takeBackNewest(slot: number, log: LogRuns, millis: number): void {
     const newest = log.count - 1;
     if (newest > 0 && log.millis(newest - 1) >= millis) {
@@ -173,8 +173,7 @@ export class SlidingLogs implements Meter {
   /** How many runs of the key have anything left, and are newer than `horizonMillis`. */
   countAfter(slot: number, horizonMillis: number): number {
     const log = this.open(slot, this.#log);
-    const first = log.firstLive(horizonMillis);
-    return log.count - first - (log.isNewestTakenBack && first < log.count ? 1 : 0);
+    return Math.max(0, log.spentCount - log.firstLive(horizonMillis));
   }
 
   /** How many runs the key takes. */
@@ -190,7 +189,7 @@ export class SlidingLogs implements Meter {
   /** Time of the newest grant of which anything is left; -Infinity without one. */
   newestSpentMillis(slot: number): number {
     const log = this.open(slot, this.#log);
-    const last = log.isNewestTakenBack ? log.count - 2 : log.count - 1;
+    const last = log.spentCount - 1;
     return last < 0 ? -Infinity : log.millis(last);
   }
 

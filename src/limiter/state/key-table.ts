@@ -84,10 +84,11 @@ export class KeyTable {
   sinceMillis = 0;
   /** It is part of the state. The keys of stated rules are not before the first grant. */
   isKept = false;
-  /** Of a stated rule: the table that has its keys, together with those of others. */
+  /** The table that has the keys of all stated rules, if this is one of them. */
   readonly shared: KeyTable | undefined;
-  /** The names of keys there have the id of the rule behind them: to put them together. */
+  /** To put together the names of keys there: each is followed by the rule's id. */
   readonly #names: TextBytes | undefined;
+  readonly #nameEnd: string;
   /** The id of its rule states the rule. */
   readonly isStated: boolean;
   /** True once a grant was stamped with a caller's timestamp. */
@@ -123,6 +124,7 @@ export class KeyTable {
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
     this.shared = init.shared;
     this.#names = init.names;
+    this.#nameEnd = `\n${init.rule.id}`;
     this.keys = init.shared?.keys ?? new Keys(init.size);
     this.meter = init.shared?.meter ?? meterOf(init.rule, init.size);
   }
@@ -199,7 +201,7 @@ export class KeyTable {
   /** As the name is stored: see `stated-tables.ts`. */
   #stored(name: TextBytes): TextBytes {
     if (this.#names === undefined) return name;
-    this.#names.setBehind(name, `\n${this.rule.id}`);
+    this.#names.setBehind(name, this.#nameEnd);
     return this.#names;
   }
 

@@ -116,7 +116,7 @@ export class StatedTables {
     return count < STATED_WINDOWS_PER_KEY_MAX;
   }
 
-  /** A slot of the key in a table of `keyTables`; undefined: it has none there. Of stated windows it may have several. */
+  /** A slot of the key in a table of `keyTables`; undefined: it has none there. In the table of stated windows it may have several. */
   slotOf(keys: KeyTable, name: TextBytes): number | undefined {
     const slots = keys.rule.id === WINDOWS_ID ? this.#windowsOf(keys, name) : [keys.find(name)];
     for (const slot of slots) if (slot < keys.size) return slot;

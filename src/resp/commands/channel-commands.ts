@@ -5,7 +5,7 @@
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
 
-/** Of one connection: their names are kept for as long as it is there. */
+/** How many channels a connection may have: it keeps their names for as long as it lives. */
 const CHANNELS_MAX = 16;
 const CHANNEL_BYTES_MAX = 128;
 const FLAGS = ['pubsub', 'noscript', 'loading', 'stale'];

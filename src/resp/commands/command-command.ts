@@ -5,7 +5,7 @@ import { failed, mapOf, type Reply, setOf, simple } from '../reply.ts';
 
 const FLAGS = ['loading', 'stale'];
 const GROUP = 'server';
-/** Of `COMMAND GETKEYS`: the name of the command that is asked about, before its own arguments. */
+/** The arguments of `COMMAND GETKEYS`: the name of the command that is asked about, before its own arguments. */
 const COMMAND_ARGUMENT = 2;
 
 export const COMMAND = container(

@@ -37,8 +37,8 @@ export const STATED: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.#stored',
-        find: 'this.rule.id}`',
-        replace: '"0/1ms"}`',
+        find: 'this.#nameEnd',
+        replace: "'\\n0/1ms'",
       },
     ],
     unitTest: { file: 'limiter/stated-rules.test.ts', why: OF_THE_TABLE },
