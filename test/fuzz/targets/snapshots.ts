@@ -10,6 +10,7 @@ import {
   decodeMetaRecord,
   encodeMeta,
   MetaDecodeError,
+  NewerClusterError,
 } from '../../../src/meta/meta-form.ts';
 import { applyMetaCommand } from '../../../src/meta/meta-state.ts';
 import type { Introduction, MetaCommand, MetaRecord } from '../../../src/meta/cluster-state.ts';
@@ -21,6 +22,8 @@ import { nearJson } from './json.ts';
 /** Of a chunk, before it. */
 const LENGTH_BYTES = 2;
 const DIGEST_BYTES = 8;
+/** What is no command or record, and what only a newer program reads. */
+const META_ERRORS = [MetaDecodeError, NewerClusterError];
 
 /** Chunks behind their lengths; what is longer than there are bytes ends with them. */
 function chunksIn(input: Buffer): Buffer[] {
@@ -127,7 +130,7 @@ const FOUNDED = applyMetaCommand(
 ).record;
 
 function runMetaCommand(input: Buffer): Outcome {
-  const read = readOr([MetaDecodeError], () => decodeMetaCommand(input));
+  const read = readOr(META_ERRORS, () => decodeMetaCommand(input));
   if ('refused' in read) return read.refused;
   applyMetaCommand(FOUNDED, read.value, hash);
   return `read ${read.value.type}`;
@@ -137,7 +140,7 @@ function runMetaCommand(input: Buffer): Outcome {
 function runMetaRecord(input: Buffer): Outcome {
   const text = input.subarray(1);
   const at = input[0] ?? 0;
-  const read = readOr([MetaDecodeError], () => decodeMetaRecord([text.subarray(0, at), text.subarray(at)]));
+  const read = readOr(META_ERRORS, () => decodeMetaRecord([text.subarray(0, at), text.subarray(at)]));
   if ('refused' in read) return read.refused;
   // In JSON: what nobody knows in a record is kept, and a number there may be larger than JSON can say.
   const bytes = encodeMeta(read.value ?? null);
