@@ -177,21 +177,10 @@ export class LimiterStateMachine {
     return inadmissibleHere(this.#state, request, bound);
   }
 
-  /**
-   * The answer to a request whose id is still remembered at group time `nowMillis`: that of its grant if this is the
-   * same request, else the refusal `request_id_reused`, or `refunded`. Changes nothing. Who is told a refusal may rely on
-   * it; a grant must not be told without the log, for a later state may know that it was refunded.
-   */
-  remembered(request: AllowRequest, nowMillis: number): Decision | undefined {
-    const state = this.#state;
-    const { applied } = state;
-    // Not the applied time alone: in an idle group that stands still, and replays apply nothing.
-    const now = Math.max(nowMillis, applied.timeMillis);
-    const question = questionOf(request);
-    if (!question.hasRequestId) return undefined;
-    state.lookUp(request);
-    if (!this.#judgement.isRepeated(state, question, now)) return undefined;
-    return this.#judgement.answer(state, question, this.#whole);
+  /** May a grant have the id of the request? What was granted, whether it still counts, and for how long, the log says. Changes nothing. */
+  isRemembered(request: AllowRequest): boolean {
+    this.#state.lookUp(request);
+    return this.#judgement.isRepeated(this.#state, questionOf(request), this.#state.applied.timeMillis);
   }
 
   /**

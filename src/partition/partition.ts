@@ -225,11 +225,9 @@ export class Partition implements GroupApplication {
     const { matchedBy = this.#own.rulesAhead(this.#term) } = request;
     if (ruleTable !== undefined && matchedBy !== this.#own.rulesAhead(this.#term))
       return unavailable('rules_changed', false);
-    // Before the rules are asked: a retry gets its answer even if they changed since.
-    const remembered = this.#machine.remembered(request, this.clock.nowMillis());
-    // Its grant may have been refunded by another leader meanwhile: that it counts is for the log to say.
-    if (remembered !== undefined)
-      return remembered.allowed ? undefined : answerOf(remembered, request.requestId);
+    // Before the rules are asked: a retry gets its answer even if they changed since. What is remembered may have been refunded by
+    // another leader meanwhile, or be forgotten by now: that is for the log to say.
+    if (this.#machine.isRemembered(request)) return undefined;
     const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
     // Whose request it is says under which limits it is: these come after that.
     if (denial !== undefined && isOfCustomer(denial)) return answerOf(denial, request.requestId);

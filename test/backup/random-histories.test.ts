@@ -65,14 +65,11 @@ class History {
     // Whoever brings no timestamp is promised real time: group time of two clusters is not one time.
     const key = `${isEvent ? 'stamped' : ruleId} ${userId}`;
     const cost = 1 + random(2);
-    const before = harness.machine.remembered(
-      { userId, requestId, ruleId, cost, timestampMillis },
-      harness.nowMillis,
-    );
     const decision = harness.one({ userId, requestId, ruleId, cost, timestampMillis });
     if (!decision.allowed) return;
     assert(decision.decided.index > sinceIndex, 'a grant of before was told again');
-    if (before?.allowed === true) return;
+    const isRepeated = decision.decided.index < harness.index;
+    if (isRepeated) return;
     const { timeMillis } = decision.decided;
     const told = this.granted.get(key) ?? [];
     this.granted.set(key, [...told, { realMillis: this.realMillis, timeMillis, cost }]);

@@ -203,7 +203,7 @@ describe('lost history', () => {
     expect(harness.one(request).allowed).toBe(true);
     lose(harness);
     begin(harness);
-    expect(harness.machine.remembered(request, harness.nowMillis)).toBeUndefined();
+    expect(harness.machine.isRemembered(request)).toBe(false);
     expect(harness.one(request).allowed).toBe(false);
     expect(harness.one({ ask: 'refund', ...request })).toMatchObject({ refund: { refunded: false } });
     harness.nowMillis += WINDOW_MILLIS;

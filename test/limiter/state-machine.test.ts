@@ -232,10 +232,8 @@ describe('a request id', () => {
     const first = harness.one(asked);
     harness.nowMillis += 120_000;
     expect(harness.one(asked)).toEqual(first);
-    expect(harness.machine.remembered(asked, harness.nowMillis)).toEqual(first);
+    expect(harness.machine.isRemembered(asked)).toBe(true);
     expect(harness.machine.stats().grants).toBe(1);
-    // Nothing was applied since, and still the horizon passes.
-    expect(harness.machine.remembered(asked, harness.nowMillis + 1)).toBeUndefined();
   });
 
   it('gets its answer even when the budget is spent, and no quick denial', () => {
@@ -261,9 +259,9 @@ describe('a request id', () => {
   it('belongs to one user, whatever the ids look like', () => {
     const harness = harnessWith({});
     harness.one({ userId: 'bc', requestId: 'd' });
-    expect(harness.machine.remembered({ userId: 'bc', requestId: 'd' }, START)).toBeDefined();
-    expect(harness.machine.remembered({ userId: 'c', requestId: 'd' }, START)).toBeUndefined();
-    expect(harness.machine.remembered({ userId: 'b', requestId: 'cd' }, START)).toBeUndefined();
+    expect(harness.machine.isRemembered({ userId: 'bc', requestId: 'd' })).toBe(true);
+    expect(harness.machine.isRemembered({ userId: 'c', requestId: 'd' })).toBe(false);
+    expect(harness.machine.isRemembered({ userId: 'b', requestId: 'cd' })).toBe(false);
   });
 
   it('of a denied request is a new question', () => {

@@ -125,18 +125,18 @@ export const REQUEST_IDS: readonly Mutant[] = [
   },
   {
     id: 'Q10',
-    bug: 'in an idle group request ids are remembered beyond their horizon',
-    law: 'what is not remembered any more is judged anew',
+    bug: 'a retry is judged by the rules of today before the log is asked what it was granted',
+    law: 'a repeated request gets the identical answer',
     edits: [
       {
-        in: 'LimiterStateMachine.remembered',
-        find: 'const now = Math.max(nowMillis, applied.timeMillis);',
-        replace: 'const now = applied.timeMillis;',
+        in: 'Partition.#rejectionAtOnce',
+        find: 'if (this.#machine.isRemembered(request)) return undefined;',
+        replace: '',
       },
     ],
     unitTest: {
-      file: 'limiter/refunds.test.ts',
-      why: 'a group must be without an entry for as long as ids are remembered, and be asked for one of them then: not in 200 worlds',
+      file: 'partition/retries.test.ts',
+      why: 'clients of the simulator do not tell a rule that left from one that they never had: both are refused as invalid',
     },
   },
   {
@@ -196,22 +196,6 @@ export const REQUEST_IDS: readonly Mutant[] = [
     bug: 'a retry of what was refunded gets its old grant',
     law: 'what was refunded is granted to nobody',
     edits: [{ in: 'Judgement.answer', find: '&& !grant.isRefunded', replace: '' }],
-  },
-  {
-    id: 'Q24',
-    bug: 'a leader tells a retry its grant without asking the log whether it was refunded',
-    law: 'what was refunded is granted to nobody who asks later',
-    edits: [
-      {
-        in: 'Partition.#rejectionAtOnce',
-        find: 'return remembered.allowed ? undefined : answerOf(remembered, request.requestId);',
-        replace: 'return answerOf(remembered, request.requestId);',
-      },
-    ],
-    unitTest: {
-      file: 'partition/retries.test.ts',
-      why: 'a leader that was deposed, and does not know it, must be asked for just that request after its refund was answered elsewhere',
-    },
   },
   {
     id: 'Q25',
