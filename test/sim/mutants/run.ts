@@ -46,21 +46,31 @@ export async function runMutants(
   const sources = Sources.read();
   const waiting = [...mutants];
   const work = async (): Promise<void> => {
-    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift())
-      told(mutant, await fateOf(mutant, sources, plan));
+    const copy = await MutatedCopy.make();
+    try {
+      for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift())
+        told(mutant, await fateOf(mutant, { sources, copy, plan }));
+    } finally {
+      await copy.remove();
+    }
   };
   await Promise.all(Array.from({ length: jobs }, work));
 }
 
-async function fateOf(mutant: Mutant, sources: Sources, plan: Plan): Promise<Fate> {
+interface Workplace {
+  readonly sources: Sources;
+  readonly copy: MutatedCopy;
+  readonly plan: Plan;
+}
+
+async function fateOf(mutant: Mutant, { sources, copy, plan }: Workplace): Promise<Fate> {
   const { id, edits = [], unitTest } = mutant;
   if (unitTest !== undefined) return testFate(id, unitTest.file);
   const seeds = plan.seedsOf(mutant);
   const script = mutant.script ?? (plan.crashPoints ? '' : undefined);
   const timeout = Math.max(RUN_MILLIS_MIN, seeds.length * SEED_MILLIS_MAX);
-  let copy: MutatedCopy | undefined;
   try {
-    copy = await MutatedCopy.make(await compiled(sources.edited(edits)));
+    await copy.change(await compiled(sources.edited(edits)));
     const child = run(process.execPath, [copy.child], { timeout });
     child.child.stdin?.end(JSON.stringify({ id, seeds, script } satisfies Task));
     return JSON.parse((await child).stdout) as Fate;
@@ -68,8 +78,6 @@ async function fateOf(mutant: Mutant, sources: Sources, plan: Plan): Promise<Fat
     const { killed, stderr } = error as { readonly killed?: boolean; readonly stderr?: unknown };
     const reason = /^\w*Error: .*$/m.exec(String(stderr ?? error))?.[0] ?? String(error).split('\n')[0];
     return { runs: 0, failure: killed === true ? `no end within ${timeout / 1_000} s` : reason };
-  } finally {
-    await copy?.remove();
   }
 }
 
