@@ -1,4 +1,4 @@
-/** Messages that never arrive while all others do: those of group 0 at some nodes, and some leaders' own entries. */
+/** What never arrives while all else does: messages of group 0 at some nodes, and some leaders' own entries. */
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
@@ -14,7 +14,7 @@ export class Censor {
     else this.#blind.delete(node);
   }
 
-  /** Entries of its own term that this node sends are lost, and nothing else. */
+  /** Entries of its own term are cut off from what this node sends, and nothing else. */
   withhold(node: NodeId, isWithheld: boolean): void {
     if (isWithheld) this.#withheld.add(node);
     else this.#withheld.delete(node);
@@ -25,9 +25,9 @@ export class Censor {
     const isBlind = this.#blind.has(to);
     const isWithheld = this.#withheld.has(from);
     if (!isBlind && !isWithheld) return [payload];
-    const seen = decodePeerMessages(payload, from, to).filter(
-      (message) => !(isBlind && isOfMeta(message)) && !(isWithheld && bringsOwnEntries(message)),
-    );
+    const seen = decodePeerMessages(payload, from, to)
+      .filter((message) => !(isBlind && isOfMeta(message)))
+      .map((message) => (isWithheld ? withoutOwnEntries(message) : message));
     return encodePeerMessages(seen);
   }
 }
@@ -37,8 +37,9 @@ function isOfMeta(sent: PeerMessage): boolean {
   return !('group' in sent) || sent.group === META_GROUP;
 }
 
-function bringsOwnEntries(sent: PeerMessage): boolean {
-  if (sent.kind !== 'message' || sent.message.type !== 'append') return false;
+/** As if its sender had left them for the next message. */
+function withoutOwnEntries(sent: PeerMessage): PeerMessage {
+  if (sent.kind !== 'message' || sent.message.type !== 'append') return sent;
   const { entries, term } = sent.message;
-  return entries.some((entry) => entry.term === term);
+  return { ...sent, message: { ...sent.message, entries: entries.filter((entry) => entry.term !== term) } };
 }

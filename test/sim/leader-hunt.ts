@@ -4,10 +4,15 @@ import type { Hand } from './nemesis-world.ts';
 import type { NetworkFaults } from './network-faults.ts';
 import type { SimNode } from './sim-node.ts';
 
+/** How often a leader whose entries are withheld may wait for somebody who starts. */
+const TRIES_MAX = 20;
+
 export class LeaderHunt {
   readonly #hand: Hand;
   readonly #network: NetworkFaults;
   #isOn = false;
+  /** Its last entry is on its own disk alone. Nobody has led since. */
+  #alone: SimNode | undefined;
 
   constructor(hand: Hand, network: NetworkFaults) {
     this.#hand = hand;
@@ -28,7 +33,10 @@ export class LeaderHunt {
     const { network: delays, disk } = world.settings;
     const fate = random.unit();
     const roundTrip = 2 * (delays.delayMinMillis + delays.delayMeanMillis) + disk.syncMeanMillis;
-    if (fate < 0.2) this.#withhold(node, roundTrip);
+    const alone = this.#alone;
+    this.#alone = undefined;
+    if (alone !== undefined && fate < 0.8) this.#withhold(node, roundTrip, alone);
+    else if (fate < 0.2) this.#withhold(node, roundTrip);
     else if (fate < 0.5) this.#silence(node);
     else if (fate <= 0.7) {
       this.#hand.later(roundTrip, () => {
@@ -38,14 +46,24 @@ export class LeaderHunt {
     }
   }
 
-  /** Nobody gets an entry of it, and everybody hears what time it is there. */
-  #withhold(node: SimNode, roundTripMillis: number): void {
-    const { network, settings } = this.#hand.world;
+  /** Nobody gets an entry of it, and everybody hears what time it is there: for a moment, or until `last` has heard it too. */
+  #withhold(node: SimNode, roundTripMillis: number, last?: SimNode): void {
+    const { network, settings, after } = this.#hand.world;
+    const { life } = node;
     network.censor.withhold(node.id, true);
-    this.#hand.later(2 * settings.timing.heartbeatMillis + roundTripMillis, () => {
-      network.censor.withhold(node.id, false);
-      this.#hand.crash(node);
-    });
+    const end = (triesLeft: number): void => {
+      after(2 * settings.timing.heartbeatMillis + roundTripMillis, () => {
+        if (!this.#hand.isActive) return;
+        const isHeard = last === undefined || last.isRunning;
+        if (!isHeard && triesLeft > 0 && node.isRunning && node.life === life) {
+          end(triesLeft - 1);
+          return;
+        }
+        network.censor.withhold(node.id, false);
+        this.#hand.crash(node);
+      });
+    };
+    end(last === undefined ? 0 : TRIES_MAX);
   }
 
   /** Its first entry reaches its own disk and nobody else. */
@@ -54,6 +72,7 @@ export class LeaderHunt {
     const all = world.nodes.map(({ id }) => id);
     const heal = this.#network.cut(without(all, [node.id]).map((other) => [node.id, other]));
     this.#hand.later(2 * world.settings.disk.syncMeanMillis + 1, () => {
+      this.#alone = node;
       node.crash(random.chance(0.8) ? 'kept' : 'lost');
       heal();
     });

@@ -20,6 +20,9 @@ export interface RequestsInit {
 const MISTAKEN = 0.05;
 const LAST_GRANTED_MAX = 20;
 const MINUTE_MILLIS = 60_000;
+/** Times that users stamp their requests with. */
+const HABITS = ['now', 'late', 'epoch', 'any', 'early'] as const;
+type Habit = (typeof HABITS)[number];
 
 export class Requests {
   readonly #init: RequestsInit;
@@ -33,12 +36,16 @@ export class Requests {
 
   readonly #default: string;
   readonly #cluster: string;
+  /** Whose timestamps may be anything: in some worlds nearly anything, in others two kinds that meet the more often. */
+  readonly #anyTimes: readonly Habit[];
 
   constructor(init: RequestsInit) {
     this.#init = init;
     this.#default = idOfRule(init.settings, 'default');
     this.#cluster = idOfRule(init.settings, 'cluster');
     this.#random = init.random;
+    const times = init.random.shuffled<Habit>(['now', 'late', 'epoch', 'early']);
+    this.#anyTimes = times.slice(0, init.random.between(2, times.length));
     this.#joint = new JointRequests({ ...init, costOf: (ruleId) => this.#maybeCost(ruleId) });
   }
 
@@ -149,12 +156,11 @@ export class Requests {
   #timestamp(userId: string): number {
     const random = this.#random;
     const now = Math.floor(this.#init.now());
-    const habits = ['now', 'late', 'epoch', 'any', 'early'] as const;
     const known = userId.startsWith('event')
-      ? habits[Number(userId.slice('event'.length)) % habits.length]
+      ? HABITS[Number(userId.slice('event'.length)) % HABITS.length]
       : 'any';
     const habit = this.#init.settings.clients.strangeTimes ? known : 'now';
-    switch (habit === 'any' ? random.pick(['now', 'now', 'late', 'epoch', 'early']) : habit) {
+    switch (habit === 'any' ? random.pick(this.#anyTimes) : habit) {
       case 'late':
         return now - random.between(MINUTE_MILLIS, 5 * MINUTE_MILLIS);
       case 'early':

@@ -112,23 +112,18 @@ export const CLOCK: readonly Mutant[] = [
     id: 'K1',
     bug: 'a replica follows the time of any leader, also of one whose entries it does not hold',
     law: 'group time never outruns real time',
+    world: 'short-reigns',
+    features: ['slowPaths'],
     edits: [{ in: 'CoreState.observeLeaderTime', find: 'if (term === this.log.last.term)', replace: '' }],
-    unitTest: {
-      file: 'raft/group-time.test.ts',
-      why: 'leaders must follow each other before any has an entry on a follower that leads next: not in 200 worlds',
-    },
   },
   {
     id: 'K2',
     bug: 'entries of former leaders that a new one sends do not anchor the clock',
     law: 'group time never outruns real time, nor falls behind',
+    world: 'short-reigns',
     edits: [
       { in: 'handleAppend', find: 'if (log.last !== lastBefore) state.anchorClockToLog();', replace: '' },
     ],
-    unitTest: {
-      file: 'raft/group-time.test.ts',
-      why: 'leaders must follow each other before any has an entry on a follower that leads next: not in 200 worlds',
-    },
   },
   {
     id: 'K3',

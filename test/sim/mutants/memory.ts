@@ -217,10 +217,7 @@ export const MEMORY: readonly Mutant[] = [
         replace: 'newestMillis !== -Infinity',
       },
     ],
-    unitTest: {
-      file: 'limiter/eviction.test.ts',
-      why: 'a key must be forgotten, asked for in a far epoch and then late in the near one: no client of the simulator changes its epoch',
-    },
+    features: ['timestamps', 'strangeTimes', 'idleness'],
   },
   {
     id: 'V9',
