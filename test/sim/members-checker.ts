@@ -160,13 +160,13 @@ export class MembersChecker {
 
   /** The index of the configuration since which it is a member. A voter that became a learner stayed one. */
   #memberSince(group: GroupId, node: NodeId, before: number): number {
-    let since = 0;
+    let since: number | undefined;
     for (const { index, config } of this.#init.configsOf(group)) {
       if (index >= before) break;
-      if (!membersOf(config).includes(node)) since = 0;
-      else if (since === 0) since = index;
+      // Founders are members since 0.
+      since = membersOf(config).includes(node) ? (since ?? index) : undefined;
     }
-    return since;
+    return since ?? 0;
   }
 
   /** The nodes of the cluster have changed, or all is settled: so it is committed. */
