@@ -50,12 +50,14 @@ export const DRIVER: readonly Mutant[] = [
     id: 'D11b',
     bug: 'a leader answers a look before it has applied what former leaders decided',
     law: 'a look tells what follows from the log of a leader in office',
+    // Each of the two is enough.
     edits: [
       {
         in: 'Partition.decide',
         find: 'if (!this.#canDecide)',
         replace: "if (!this.#canDecide && request.ask !== 'look')",
       },
+      { in: 'startRound', find: '|| log.termAt(log.committed) !== state.term', replace: '' },
     ],
   },
   {
