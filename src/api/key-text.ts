@@ -3,8 +3,9 @@
  * none is longer than the limiter takes. What cannot be written so has no key.
  */
 import { isBoundedText } from './bounded.ts';
-import { USER } from './question.ts';
+import { DESCRIPTOR_VALUE_BYTES_MAX, USER } from './question.ts';
 import { KEY_BYTES_MAX } from './request.ts';
+import { DIGEST_DIGITS, textDigest } from './text-hash.ts';
 
 /** The key of no parts: everything is counted together. No list of parts looks like it, for there is no `=`. */
 export const GLOBAL_KEY = '*';
@@ -12,21 +13,50 @@ export const GLOBAL_KEY = '*';
 /** Where these stand in a name or a value, they would be taken for what separates parts, or a name from its value. */
 const SEPARATING = /[%,]/g;
 const SEPARATING_NAMES = /[%,=]/g;
+/** A value of more letters may stand for itself by so many of them and a digest. */
+const WHOLE_LETTERS_MAX = 128;
+const SHOWN_LETTERS = 64;
+const DIGEST_AT_END = /#([0-9a-f]{16})$/;
 
 /**
- * As `endpoint=/a,user=ada`. Undefined if it is longer than `KEY_BYTES_MAX` bytes, or would not survive a trip through
- * UTF-8.
+ * As `endpoint=/a,user=ada`. Where that is longer than `KEY_BYTES_MAX` bytes, values of more than 128 letters are their first
+ * 64, `#` and a digest of 16 hex digits: whoever sends another value of that digest is counted with it. Undefined if it is too long even so, or would not survive a trip through UTF-8.
  */
 export function keyText(parts: readonly (readonly [name: string, value: string])[]): string | undefined {
   if (parts.length === 0) return GLOBAL_KEY;
+  const whole = joined(parts, written);
+  if (whole !== undefined) return whole;
+  const isText = parts.every(([, value]) => value === '' || isBoundedText(value, DESCRIPTOR_VALUE_BYTES_MAX));
+  return isText ? joined(parts, shortened) : undefined;
+}
+
+function joined(
+  parts: readonly (readonly [name: string, value: string])[],
+  valueText: (value: string) => string,
+): string | undefined {
   let text = '';
   for (const [name, value] of parts) {
     // Before more is made of it than could be used.
-    if (text.length + name.length + value.length > KEY_BYTES_MAX) return undefined;
+    if (text.length + name.length > KEY_BYTES_MAX || value.length > DESCRIPTOR_VALUE_BYTES_MAX)
+      return undefined;
     if (text !== '') text += ',';
-    text += `${escaped(name, SEPARATING_NAMES)}=${escaped(value, SEPARATING)}`;
+    text += `${escaped(name, SEPARATING_NAMES)}=${valueText(value)}`;
   }
   return isBoundedText(text, KEY_BYTES_MAX) ? text : undefined;
+}
+
+/** A value that ends like one that was shortened is not taken for it. */
+function written(value: string): string {
+  const text = escaped(value, SEPARATING);
+  return value.length > DIGEST_DIGITS && DIGEST_AT_END.test(value)
+    ? text.replace(DIGEST_AT_END, '%23$1')
+    : text;
+}
+
+function shortened(value: string): string {
+  const letters = Array.from(value);
+  if (letters.length <= WHOLE_LETTERS_MAX) return written(value);
+  return `${escaped(letters.slice(0, SHOWN_LETTERS).join(''), SEPARATING)}#${textDigest(value)}`;
 }
 
 function escaped(text: string, separating: RegExp): string {

@@ -10,8 +10,8 @@ import { type AllowRequest, invalidIn, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } fr
 export const DESCRIPTORS_MAX = 16;
 /** The longest name, in UTF-8 bytes. */
 export const DESCRIPTOR_NAME_BYTES_MAX = 64;
-/** The longest value, in UTF-8 bytes; a key that is made of several is shorter, see `KEY_BYTES_MAX`. */
-export const DESCRIPTOR_VALUE_BYTES_MAX = 1_024;
+/** The longest value, in UTF-8 bytes. In a key a long one is shortened: see `keyText`. */
+export const DESCRIPTOR_VALUE_BYTES_MAX = 4_096;
 /** What `userId` is short for. */
 export const USER = 'user';
 

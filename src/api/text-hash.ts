@@ -9,3 +9,18 @@ export function fnv1a(text: string, basis = FNV_OFFSET_BASIS): number {
   for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
   return value;
 }
+
+/** Of `textDigest`. */
+export const DIGEST_DIGITS = 16;
+const OTHER_BASIS = 0x2545f491;
+
+/** Stands for a long text, in hex. Two texts that are equal in it are as good as impossible by chance, and can be made on purpose. */
+export function textDigest(text: string): string {
+  return mixed(fnv1a(text, FNV_OFFSET_BASIS)) + mixed(fnv1a(text, OTHER_BASIS));
+}
+
+function mixed(hash: number): string {
+  let value = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+  return ((value ^ (value >>> 16)) >>> 0).toString(16).padStart(8, '0');
+}

@@ -13,6 +13,9 @@ export const HEALTH_WATCH = `/${HEALTH_SERVICE}/Watch`;
 const REQUEST = messageType('grpc.health.v1.HealthCheckRequest');
 const RESPONSE = messageType('grpc.health.v1.HealthCheckResponse');
 
+/** All are as well as the node is. Probes of envoyproxy/ratelimit ask for `ratelimit`. */
+const KNOWN_SERVICES: ReadonlySet<string> = new Set(['', RATE_LIMIT_SERVICE, HEALTH_SERVICE, 'ratelimit']);
+
 /** By their numbers in the protocol. */
 export const SERVING = 1;
 export const NOT_SERVING = 2;
@@ -109,5 +112,5 @@ function serviceIn(bytes: Buffer): string | undefined {
 
 /** Empty: the whole server. */
 function isKnown(service: string): boolean {
-  return service === '' || service === RATE_LIMIT_SERVICE || service === HEALTH_SERVICE;
+  return KNOWN_SERVICES.has(service);
 }

@@ -5,11 +5,15 @@
 import type { Invalid } from '../api/answer.ts';
 import { type CustomerAction, type CustomerRequest, invalidInCustomer } from '../api/customer.ts';
 import type { LimitOverride } from '../api/customer-record.ts';
+import { isBoundedText } from '../api/bounded.ts';
 import { KEY_BYTES_MAX } from '../api/request.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { METERS_WITH_BURST } from '../rules/rule-definition.ts';
 import { type CustomerCache, customerKey } from './customer-cache.ts';
 import type { RuleBook } from './rule-book.ts';
+
+/** With `customer=` before it, it is a key. */
+const CUSTOMER_BYTES_MAX = KEY_BYTES_MAX - 'customer='.length;
 
 export interface CustomersInit {
   /** See `DescribedRequestsInit`. */
@@ -29,8 +33,8 @@ export class Customers {
   ask(customerId: string, action: CustomerAction, done: DoneWith<CustomerRequest>): void {
     const { cache, ask } = this.#init;
     const userId = customerKey(customerId);
-    if (customerId === '' || userId === undefined) {
-      const message = `customer must be text, and with customer= before it at most ${KEY_BYTES_MAX} bytes`;
+    if (userId === undefined || !isBoundedText(customerId, CUSTOMER_BYTES_MAX)) {
+      const message = `customer must be text of 1 to ${CUSTOMER_BYTES_MAX} bytes`;
       return done({ kind: 'invalid', field: 'customer', message }, 0);
     }
     const request: CustomerRequest = { ask: 'customer', userId, action };

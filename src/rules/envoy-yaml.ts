@@ -4,7 +4,7 @@
  */
 import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
-import { Fields, isNothing, itemsOf, mapOf, type TextAt, textOf } from './fields.ts';
+import { Fields, itemsOf, mapOf, type TextAt } from './fields.ts';
 import { type Findings, knownInstead, quoted } from './mistakes.ts';
 import { shortId } from './path-id.ts';
 import {
@@ -22,7 +22,10 @@ import type { Located } from './together.ts';
 import { isPattern } from './value-pattern.ts';
 import type { MapTree, Tree } from './yaml-tree.ts';
 
+/** A document that has one of them is of this form. */
 export const ENVOY_FIELDS = ['domain', 'descriptors'];
+/** `name` is what Envoy Gateway calls a document; it says nothing that `domain` does not. */
+const DOCUMENT_FIELDS = ['name', ...ENVOY_FIELDS];
 /** What is left out of each, and what that means. */
 const IGNORED: ReadonlyMap<string, string> = new Map([
   ['detailed_metric', 'metrics have no names of requests here'],
@@ -39,7 +42,7 @@ const DESCRIPTOR_FIELDS = [
   'share_threshold',
   ...IGNORED.keys(),
 ];
-const LIMIT_FIELDS = ['name', 'replaces', 'unit', 'requests_per_unit', 'unlimited'];
+const LIMIT_FIELDS = ['name', 'replaces', 'unit', 'unit_multiplier', 'requests_per_unit', 'unlimited'];
 const UNITS = [...Object.keys(UNIT_MILLIS), 'year'];
 
 /** What a level inherits: where it is. */
@@ -58,7 +61,7 @@ interface RateLimit {
 const NO_LIMIT: RateLimit = { name: '', windows: [], unlimited: true, whitelisted: true, replaces: [] };
 
 export function readEnvoyRules(map: MapTree, findings: Findings): readonly Located[] {
-  const fields = new Fields(map, ENVOY_FIELDS, findings);
+  const fields = fieldsOf(map, DOCUMENT_FIELDS, findings);
   if (!fields.has('domain')) findings.mistake(map.at, 'the document needs a domain');
   const domain = fields.text('domain', DOMAIN_BYTES_MAX) ?? '';
   const rules: Located[] = [];
@@ -66,10 +69,20 @@ export function readEnvoyRules(map: MapTree, findings: Findings): readonly Locat
   return rules;
 }
 
+/** A field without a value, or with an empty one, is one that is not there: Envoy Gateway writes all fields. */
+function fieldsOf(map: MapTree, known: readonly string[], findings: Findings): Fields {
+  const entries = map.entries.filter(({ key, value }) => !known.includes(key) || !isEmpty(value));
+  return new Fields({ ...map, entries }, known, findings);
+}
+
+function isEmpty(value: Tree): boolean {
+  return value.kind === 'scalar' && (value.value === null || value.value === '');
+}
+
 /** The descriptors beside each other on one level. True if there are some. */
 function readLevel(fields: Fields, above: Above, rules: Located[], findings: Findings): boolean {
   const tree = fields.tree('descriptors');
-  if (tree === undefined || isNothing(tree)) return false;
+  if (tree === undefined) return false;
   if (tree.kind !== 'list') {
     findings.mistake(tree.at, 'descriptors must be a list');
     return false;
@@ -99,7 +112,7 @@ function readDescriptor(
   rules: Located[],
   findings: Findings,
 ): PathStep | undefined {
-  const fields = new Fields(map, DESCRIPTOR_FIELDS, findings);
+  const fields = fieldsOf(map, DESCRIPTOR_FIELDS, findings);
   for (const [name, meaning] of IGNORED) {
     if (fields.has(name)) findings.note(fields.whereIs(name), `${name} is left out: ${meaning}`);
   }
@@ -111,11 +124,11 @@ function readDescriptor(
   }
   const shadow = fields.flag('shadow_mode');
   const tree = fields.tree('rate_limit');
-  const limit = tree && !isNothing(tree) ? readLimit(tree, findings) : undefined;
+  const limit = tree && readLimit(tree, findings);
   // Before those below it: they follow in the order of the document.
   const place = rules.length;
   const hasMore = readLevel(fields, { ...above, steps }, rules, findings);
-  if (limit === undefined && (hasMore || (tree !== undefined && !isNothing(tree)))) return step;
+  if (limit === undefined && (hasMore || tree !== undefined)) return step;
   const rule = ruleOf(above.domain, steps, limit ?? NO_LIMIT, shadow);
   const replacesAt = (limit ?? NO_LIMIT).replaces.map(({ at }) => at);
   if (step !== undefined) rules.splice(place, 0, { definition: rule, at: map.at, replacesAt });
@@ -125,9 +138,7 @@ function readDescriptor(
 function readStep(fields: Fields, findings: Findings): PathStep | undefined {
   const name = fields.text('key', DESCRIPTOR_NAME_BYTES_MAX);
   if (!fields.has('key')) findings.mistake(fields.at, 'a descriptor needs a key');
-  const tree = fields.tree('value');
-  const isAny = tree === undefined || isNothing(tree) || (tree.kind === 'scalar' && tree.text === '');
-  const value = isAny ? undefined : textOf(tree, 'value', PATTERN_BYTES_MAX, findings)?.text;
+  const value = fields.text('value', PATTERN_BYTES_MAX);
   const isWild = value !== undefined && isPattern(value);
   const isShared = fields.flag('share_threshold');
   if (isShared && !isWild) {
@@ -144,19 +155,22 @@ function readStep(fields: Fields, findings: Findings): PathStep | undefined {
 function readLimit(tree: Tree, findings: Findings): RateLimit | undefined {
   const map = mapOf(tree, 'rate_limit', findings);
   if (map === undefined) return undefined;
-  const fields = new Fields(map, LIMIT_FIELDS, findings);
+  const fields = fieldsOf(map, LIMIT_FIELDS, findings);
   const name = fields.text('name', DEFINITION_ID_BYTES_MAX) ?? '';
   const replaces = readReplaces(fields, findings);
   if (fields.flag('unlimited')) {
-    if (fields.has('unit')) findings.mistake(fields.whereIs('unit'), 'what is unlimited has no unit');
+    for (const name of ['unit', 'unit_multiplier'])
+      if (fields.has(name)) findings.mistake(fields.whereIs(name), `what is unlimited has no ${name}`);
     return { name, windows: [], unlimited: true, replaces };
   }
   const limit = fields.integer('requests_per_unit', 0, LIMIT_MAX);
   if (!fields.has('requests_per_unit')) {
     findings.note(map.at, 'without requests_per_unit the limit is 0: all requests are denied');
   }
-  const windowMillis = readUnit(fields, findings);
-  if (windowMillis === undefined) return undefined;
+  const unitMillis = readUnit(fields, findings);
+  if (unitMillis === undefined) return undefined;
+  const unitsMax = Math.floor(WINDOW_MILLIS_MAX / unitMillis);
+  const windowMillis = unitMillis * (fields.integer('unit_multiplier', 1, unitsMax) ?? 1);
   return { name, windows: [{ limit: limit ?? 0, windowMillis }], unlimited: false, replaces };
 }
 
@@ -183,7 +197,7 @@ function readUnit(fields: Fields, findings: Findings): number | undefined {
 
 function readReplaces(fields: Fields, findings: Findings): readonly TextAt[] {
   const tree = fields.tree('replaces');
-  if (tree === undefined || isNothing(tree)) return [];
+  if (tree === undefined) return [];
   if (tree.kind !== 'list') {
     findings.mistake(tree.at, 'replaces must be a list, such as [{name: other}]');
     return [];
@@ -191,7 +205,7 @@ function readReplaces(fields: Fields, findings: Findings): readonly TextAt[] {
   return itemsOf(tree, 'replaces', REPLACES_MAX, findings).flatMap((item) => {
     const map = mapOf(item, 'an entry of replaces', findings);
     if (map === undefined) return [];
-    const fields = new Fields(map, ['name'], findings);
+    const fields = fieldsOf(map, ['name'], findings);
     const name = fields.textAt('name', DEFINITION_ID_BYTES_MAX);
     if (!fields.has('name')) findings.mistake(map.at, 'an entry of replaces needs a name');
     return name ?? [];

@@ -176,6 +176,7 @@ class TreeBuilder {
 
   #map(pairs: readonly { key: Node; value: Node | null }[], at: Offset, depth: number): MapTree {
     const entries: MapEntry[] = [];
+    const merged: MapEntry[] = [];
     const seen = new Map<string, Offset>();
     for (const pair of pairs) {
       const key = this.build(pair.key, at, depth + 1);
@@ -192,10 +193,32 @@ class TreeBuilder {
         continue;
       }
       seen.set(name, key.at);
-      entries.push({ key: name, keyAt: key.at, value });
+      if (isMergeKey(pair.key)) merged.push(...this.#merged(value));
+      else entries.push({ key: name, keyAt: key.at, value });
     }
-    return { kind: 'map', at, entries };
+    return { kind: 'map', at, entries: [...entries, ...unlessKnown(merged, entries)] };
   }
+
+  /** What `<<` brings along: the fields of a map, or of each in a list of them, of which the first that says a field counts. */
+  #merged(value: Tree): readonly MapEntry[] {
+    const maps = value.kind === 'list' ? value.items : [value];
+    return maps.flatMap((map) => {
+      if (map.kind === 'map') return map.entries;
+      this.#findings.mistake(map.at, '<< must name a map of fields, or a list of them, such as <<: *other');
+      return [];
+    });
+  }
+}
+
+/** The merge key of YAML 1.1, which programs in Go still read. In quotes it is a name like any other. */
+function isMergeKey(key: Node): boolean {
+  return isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
+}
+
+/** Each field once, and none that stands in the map itself. */
+function unlessKnown(merged: readonly MapEntry[], own: readonly MapEntry[]): readonly MapEntry[] {
+  const known = new Set(own.map(({ key }) => key));
+  return merged.filter(({ key }) => !known.has(key) && known.add(key));
 }
 
 function scalar(node: Node | null | undefined, at: Offset): ScalarTree {

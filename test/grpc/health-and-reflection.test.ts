@@ -59,6 +59,8 @@ describe('health', () => {
   it('is serving while the node is ready and wants clients', async () => {
     expect(await check('')).toBe(SERVING);
     expect(await check(RATE_LIMIT_SERVICE)).toBe(SERVING);
+    // As probes of envoyproxy/ratelimit call it.
+    expect(await check('ratelimit')).toBe(SERVING);
     expect(await check('other')).toBe(status.NOT_FOUND);
     played.wantsNoClients = true;
     expect(await check('')).toBe(NOT_SERVING);

@@ -174,7 +174,7 @@ describe('a request beyond its bounds', () => {
     ['descriptors[0].entries[0].key', { descriptors: [{ entries: [{ key: '' }] }] }],
     [
       'descriptors[0].entries[0].value',
-      { descriptors: [{ entries: [{ key: 'a', value: 'x'.repeat(1_025) }] }] },
+      { descriptors: [{ entries: [{ key: 'a', value: 'x'.repeat(4_097) }] }] },
     ],
     [
       'descriptors[0].limit.unit',

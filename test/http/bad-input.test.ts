@@ -9,7 +9,7 @@ afterAll(() => door.app.close());
 const TEXT_256 = 'text of 1 to 256 bytes';
 const TEXT_128 = 'text of 1 to 128 bytes';
 const COST = 'an integer from 1 to 1000000';
-const LONG = 'x'.repeat(1_025);
+const LONG = 'x'.repeat(4_097);
 const MANY = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`d${i}`, 'a']));
 const TIME = 'an integer from 0 to 8640000000000000';
 
@@ -95,9 +95,9 @@ describe('a descriptor out of bounds is 400 and named with its bound', () => {
   it.each([
     [{ '': 'a' }, 'descriptors', 'the name of a descriptor must be text of 1 to 64 bytes'],
     [{ [LONG.slice(0, 65)]: 'a' }, 'descriptors', 'the name of a descriptor must be text of 1 to 64 bytes'],
-    [{ ip: 7 }, 'descriptors.ip', 'ip must be text of 0 to 1024 bytes'],
-    [{ ip: null }, 'descriptors.ip', 'ip must be text of 0 to 1024 bytes'],
-    [{ ip: LONG }, 'descriptors.ip', 'ip must be text of 0 to 1024 bytes'],
+    [{ ip: 7 }, 'descriptors.ip', 'ip must be text of 0 to 4096 bytes'],
+    [{ ip: null }, 'descriptors.ip', 'ip must be text of 0 to 4096 bytes'],
+    [{ ip: LONG }, 'descriptors.ip', 'ip must be text of 0 to 4096 bytes'],
   ])('%j', async (descriptors, field, message) => {
     const asked = door.asked.length;
     expect(await door.post({ descriptors })).toMatchObject({

@@ -171,7 +171,7 @@ describe('what the request is', () => {
     ['the path is not known', { 'x-forwarded-uri': undefined }, 'x-forwarded-uri'],
     ['the path is none', { 'x-forwarded-uri': 'a' }, 'x-forwarded-uri'],
     ['the path is not UTF-8', { 'x-forwarded-uri': '/%ff' }, 'x-forwarded-uri'],
-    ['the path is too long', { 'x-forwarded-uri': `/${'a'.repeat(1024)}` }, 'descriptors.endpoint'],
+    ['the path is too long', { 'x-forwarded-uri': `/${'a'.repeat(4_096)}` }, 'descriptors.endpoint'],
     ['nobody is known', { 'x-forwarded-for': undefined }, 'userId'],
   ])('is refused where %s', async (_what, changes, field) => {
     opened();

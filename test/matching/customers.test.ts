@@ -231,7 +231,7 @@ describe('what an operator says of a customer', () => {
 
   it('is refused for an id that no key can hold', () => {
     const answers: CustomerAnswer[] = [];
-    benchOf().requests.customers.ask('x'.repeat(1_020), { type: 'read' }, (answer) => answers.push(answer));
+    benchOf().requests.customers.ask('x'.repeat(1_016), { type: 'read' }, (answer) => answers.push(answer));
     expect(answers).toMatchObject([{ kind: 'invalid', field: 'customer' }]);
   });
 });

@@ -33,6 +33,11 @@ descriptors:
     rate_limit: {unit: week, requests_per_unit: 0, replaces: [{name: acme}]}
 `;
 
+/** A document of one limit. */
+function limited(limit: string): string {
+  return `domain: d\ndescriptors: [{key: a, rate_limit: {${limit}}}]`;
+}
+
 type Entries = readonly (readonly [string, string])[];
 
 /** For each list of descriptors what applies, and its key. */
@@ -97,6 +102,57 @@ descriptors:
     expect(rulesOf(text)).toMatchObject([{ windows: [{ limit: 0, windowMillis: 86_400_000 }] }]);
   });
 
+  it('is what Envoy Gateway writes: with its name, and all fields, also those without a value', () => {
+    const text = `name: default/eg/http
+domain: default/eg/http
+descriptors:
+- key: default/eg/http-0
+  value: default/eg/http-0
+  rate_limit: null
+  descriptors:
+  - key: rule-0
+    value: ""
+    rate_limit:
+      requests_per_unit: 5
+      unit: HOUR
+      unit_multiplier: 0x2
+      unlimited: false
+      name: ""
+      replaces: []
+    descriptors: []
+    shadow_mode: false
+    detailed_metric:
+  - {key: rule-1, value: null, rate_limit: {unit: "", unlimited: true}}
+  shadow_mode: null
+`;
+    expect(noted(text)).toEqual([]);
+    expect(rulesOf(text)).toMatchObject([
+      {
+        scope: { steps: [{ name: 'default/eg/http-0' }, { name: 'rule-0', isCounted: true }] },
+        name: '',
+        windows: [{ limit: 5, windowMillis: 7_200_000 }],
+        unlimited: false,
+      },
+      { scope: { steps: [{}, { name: 'rule-1', isCounted: true }] }, unlimited: true },
+    ]);
+  });
+
+  it('has windows of several units, up to the longest', () => {
+    const windowOf = (limit: string): number | undefined =>
+      rulesOf(limited(`requests_per_unit: 1, ${limit}`))[0]?.windows[0]?.windowMillis;
+    expect(windowOf('unit: second, unit_multiplier: 30')).toBe(30_000);
+    expect(windowOf('unit: day, unit_multiplier: 31')).toBe(31 * 86_400_000);
+    expect(told(limited('requests_per_unit: 1, unit: day, unit_multiplier: 32'))).toEqual([
+      '2:87 unit_multiplier must be an integer from 1 to 31, but is 32',
+    ]);
+    expect(told(limited('requests_per_unit: 1, unit: month, unit_multiplier: 0'))).toEqual([
+      '2:89 unit_multiplier must be an integer from 1 to 1, but is 0',
+    ]);
+    expect(told(limited('unlimited: true, unit_multiplier: 2'))).toEqual([
+      '2:54 what is unlimited has no unit_multiplier',
+    ]);
+  });
+
   it('has ids within their bound, each its own, however long its values are', () => {
     const long = 'x'.repeat(200);
     const text = `domain: d\ndescriptors: [{key: a, value: ${long}1}, {key: a, value: ${long}2}, {key: 'é|=%'}]`;
@@ -145,6 +201,15 @@ describe('what applies to a request', () => {
     expect(applied(SHOP, 'shop', [])).toEqual([undefined]);
   });
 
+  it('is nothing for who brings none of its descriptors: a rule about an address says nothing of a user', () => {
+    const text =
+      'domain: d\ndescriptors: [{key: remote_address, rate_limit: {unit: day, requests_per_unit: 0}}]';
+    expect(applied(text, 'd', [['user', 'ada']], [['remote_address', '10.0.0.1']])).toEqual([
+      undefined,
+      'd|remote_address remote_address=10.0.0.1',
+    ]);
+  });
+
   it('is one answer for each list, in their order; what another one replaces is none', () => {
     const lists: Entries[] = [[['tenant', 'acme']], [['none', '']], [['plan', 'gold']]];
     expect(applied(SHOP, 'shop', ...lists)).toEqual([undefined, undefined, 'shop|plan=gold *']);
@@ -169,7 +234,7 @@ describe('what applies to a request', () => {
   });
 
   it('has no key that is too long, and then no answer either', () => {
-    const entries = [{ key: 'tenant', value: 'z'.repeat(1_020) }];
+    const entries = [{ key: 'tenant', value: 'z'.repeat(4_097) }];
     expect(new RuleMatcher(rulesOf(SHOP)).matchLists('shop', [entries])).toMatchObject({
       kind: 'unkeyed',
       rule: { id: 'shop|tenant' },
@@ -194,7 +259,7 @@ descriptors:
 - - nothing
 `;
   expect(told(text)).toEqual([
-    "1:9 domain must be text of 1 to 128 bytes in Unicode, but is ''",
+    '1:1 the document needs a domain',
     '3:3 a descriptor needs a key',
     '5:3 share_threshold goes with a value that has a *',
     "6:22 unknown unit 'fortnight'; known here are second, minute, hour, day, week, month, year",

@@ -7,6 +7,8 @@ import { partitionOf } from '../../src/partition/hash.ts';
 import { fits, piecesOf } from '../../src/rules/value-pattern.ts';
 import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
 
+const TOKEN = 't'.repeat(4_095);
+
 describe('the text of a key', () => {
   it('is what it counts by, name and value', () => {
     expect(keyText([])).toBe('*');
@@ -38,14 +40,27 @@ describe('the text of a key', () => {
     });
   });
 
-  it('is not longer than 1,024 bytes, or there is none', () => {
+  it('has values of up to 4,096 bytes, under a digest where all of it would have more than 1,024', () => {
     expect(keyText([['user', 'x'.repeat(1_019)]])).toHaveLength(1_024);
-    expect(keyText([['user', 'x'.repeat(1_020)]])).toBeUndefined();
-    expect(keyText([['user', 'é'.repeat(510)]])).toBeUndefined();
+    expect(keyText([['user', 'x'.repeat(1_020)]])).toBe(`user=${'x'.repeat(64)}#bd4ca0bdb0a193e0`);
     expect(utf8Length(keyText([['user', 'é'.repeat(509)]]) ?? '')).toBe(1_023);
-    expect(keyText([['user', ','.repeat(400)]])).toBeUndefined();
+    expect(keyText([['user', 'é'.repeat(510)]])).toMatch(/^user=é{64}#[\da-f]{16}$/);
+    expect(keyText([['user', ','.repeat(400)]])).toMatch(/^user=(%2c){64}#[\da-f]{16}$/);
+    expect(keyText([['token', `${TOKEN}a`]])).not.toBe(keyText([['token', `${TOKEN}b`]]));
+    const several = keyText([
+      ['short', 's'.repeat(128)],
+      ['token', `${TOKEN}a`],
+    ]);
+    expect(several).toMatch(/^short=s{128},token=t{64}#[\da-f]{16}$/);
+    expect(keyText([['user', `${TOKEN}ab`]])).toBeUndefined();
+    expect(keyText([['user', `${'x'.repeat(2_000)}\udc00`]])).toBeUndefined();
     expect(keyText([['user', '\udc00']])).toBeUndefined();
     expect(keyText([['user', 'x'.repeat(10_000_000)]])).toBeUndefined();
+  });
+
+  it('is no digest that somebody writes', () => {
+    const [, shortened = ''] = keyText([['user', 'x'.repeat(1_020)]])?.split('=') ?? [];
+    expect(keyText([['user', shortened]])).toBe(`user=${shortened.replace('#', '%23')}`);
   });
 });
 

@@ -184,7 +184,7 @@ describe('what is told of a rule that applies', () => {
   });
 
   it('no key: the request is refused, unless it is a trial, or there is nothing to count', () => {
-    const long = { user: 'x'.repeat(1_020) };
+    const long = { user: 'x'.repeat(4_097) };
     expect(match(rules('id: a, key: user'), long)).toMatchObject({ kind: 'unkeyed', rule: { id: 'a' } });
     expect(match(rules('id: a, key: user'), { user: '\ud800' })).toMatchObject({ kind: 'unkeyed' });
     expect(ids(rules('id: a, key: user, shadow: true'), long)).toEqual([]);

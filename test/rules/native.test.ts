@@ -100,6 +100,22 @@ rules:
     expect(rules[1]?.windows).toEqual(rules[0]?.windows);
   });
 
+  it('may take fields from others by a merge key: its own count, then the first that says one', () => {
+    const [a, b, c] = rulesOf(`rules:
+- &a {id: a, key: user, windows: {limit: 1, per: hour}}
+- &b {id: b, priority: 3, <<: *a}
+- {<<: [*b, {id: unused, enabled: false, priority: 4}], id: c, key: ip}
+`);
+    expect(b).toMatchObject({ id: 'b', priority: 3, windows: a?.windows });
+    expect(c).toMatchObject({ id: 'c', priority: 3, enabled: false, windows: a?.windows });
+    expect(told('rules: [{id: a, key: user, windows: {limit: 1, per: hour, <<: day}}]')).toEqual([
+      '1:63 << must name a map of fields, or a list of them, such as <<: *other',
+    ]);
+    expect(told("rules: [{id: a, key: user, windows: {limit: 1, per: hour, '<<': day}}]")).toEqual([
+      expect.stringMatching("1:59 unknown field '<<'"),
+    ]);
+  });
+
   it('names customers by digits, too: what is written is the text', () => {
     const [rule] = rulesOf('rules: [{id: 17, match: {customer: 0042}, windows: {limit: 1, per: day}}]');
     expect(rule).toMatchObject({ id: '17', scope: { conditions: [{ name: 'customer', value: '0042' }] } });
