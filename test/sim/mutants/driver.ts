@@ -87,6 +87,8 @@ export const DRIVER: readonly Mutant[] = [
     id: 'D14',
     bug: 'a leader restored from a snapshot says that what it had proposed is nowhere',
     law: 'nothing is in the log that was said to be nowhere',
+    world: 'far-behind',
+    features: ['ids', 'repeats'],
     edits: [
       {
         in: 'Partition.restore',

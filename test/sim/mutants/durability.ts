@@ -98,7 +98,8 @@ export const DURABILITY: readonly Mutant[] = [
   {
     id: 'X6',
     bug: 'what was written is stable, whatever the log holds now',
-    faults: ['huntLeaders', 'slowDisk', 'isolateLeader'],
+    features: ['slowDisks'],
+    faults: ['pauseLeader', 'pause', 'slowDisk', 'isolateLeader'],
     edits: [
       {
         in: 'RaftLog.stableTo',

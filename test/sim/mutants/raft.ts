@@ -56,6 +56,7 @@ export const RAFT: readonly Mutant[] = [
   {
     id: 'X1',
     bug: 'votes go to logs that are behind',
+    world: 'short-reigns',
     edits: [
       {
         in: 'RaftLog.isUpToDate',
@@ -143,6 +144,8 @@ export const RAFT: readonly Mutant[] = [
     id: 'L6',
     bug: 'an election is won by the new voters alone',
     law: 'at every election a majority of both halves holds the vote',
+    world: 'far-behind',
+    faults: ['crashLeader', 'isolateLeader', 'pauseLeader'],
     edits: [
       {
         in: 'jointVoteResult',
@@ -239,7 +242,6 @@ export const RAFT: readonly Mutant[] = [
   {
     id: 'L16',
     bug: 'a leader that lost its office keeps what it had uncommitted on its account',
-    features: ['smallLogs'],
     law: 'in health every request is decided',
     edits: [
       {
@@ -284,6 +286,7 @@ export const RAFT: readonly Mutant[] = [
     id: 'H5',
     bug: 'grants of a stale pre-vote are counted',
     law: 'who campaigns was told by a majority that it could win in that term',
+    world: 'short-reigns',
     edits: [
       {
         in: 'handleVoteResponse',
