@@ -12,7 +12,10 @@ import {
   type Condition,
   DEFINITION_ID_BYTES_MAX,
   DEFINITIONS_MAX,
+  IPV4_BITS,
+  IPV6_BITS,
   keyKind,
+  type KeyPart,
   type LimitWindow,
   PATTERN_BYTES_MAX,
   PRIORITY_MAX,
@@ -38,8 +41,14 @@ const SECTIONS = {
 } as const;
 type Section = keyof typeof SECTIONS;
 
-/** Whoever is asked for is who pays: a request without a customer is none of this form's. */
+/** Whoever is asked for is who pays. */
 const CUSTOMER = [{ name: 'customer' }];
+/** Whom the default counts by where a request has no customer: the first of these that it has, or all such requests together. */
+const INSTEAD_OF_CUSTOMER: readonly { readonly name: string; readonly key: readonly KeyPart[] }[] = [
+  { name: 'user', key: [{ name: 'user' }] },
+  { name: 'ip', key: [{ name: 'ip', bits: { ipv4: IPV4_BITS, ipv6: IPV6_BITS } }] },
+  { name: 'all', key: [] },
+];
 /** Limits of endpoints do not stand in for others of the same customer, but beside them. */
 const ENDPOINT_GROUP = keyKind([{ name: 'customer' }, { name: 'endpoint' }]);
 const METHOD_AND_PATH = /^([A-Z]+) +(\/.*)$/;
@@ -49,13 +58,24 @@ export function readTierTable(fields: Fields, findings: Findings): readonly Loca
   const byDefault = fields.tree('default');
   const limits = byDefault && mapOf(byDefault, 'default', findings);
   if (limits !== undefined) {
-    rules.push(readLimits(limits, { text: 'default', at: fields.whereIs('default') }, [], findings));
+    const located = readLimits(limits, { text: 'default', at: fields.whereIs('default') }, [], findings);
+    rules.push(located, ...withoutCustomer(located));
   }
   for (const section of Object.keys(SECTIONS) as Section[]) {
     const tree = fields.tree(section);
     if (tree !== undefined) rules.push(...readSection(section, tree, findings));
   }
   return rules;
+}
+
+/** One group with the default, and each after it: so one of them applies, and none where the customer or its tier has a limit. */
+function withoutCustomer({ definition, at, replacesAt }: Located): readonly Located[] {
+  return INSTEAD_OF_CUSTOMER.map(({ name, key }, i) => {
+    const id = `${definition.id}/${name}`;
+    const priority = Math.max(-PRIORITY_MAX, definition.priority - 1 - i);
+    const scope = { kind: 'descriptors', conditions: [], key } as const;
+    return { definition: { ...definition, id, name: id, scope, priority }, at, replacesAt };
+  });
 }
 
 function readSection(section: Section, tree: Tree, findings: Findings): Located[] {

@@ -144,7 +144,12 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
     const told = rulesOf(TIERS).map(({ id, windows, meter, burst }) => [id, windows, meter, burst]);
     const [second, minute, day] = [1_000, 60_000, 86_400_000];
     expect(told).toEqual([
-      ['default', [{ limit: 100, windowMillis: second }], 'tokenBucket', 200],
+      ...['default', 'default/user', 'default/ip', 'default/all'].map((id) => [
+        id,
+        [{ limit: 100, windowMillis: second }],
+        'tokenBucket',
+        200,
+      ]),
       [
         'tier/free',
         [
@@ -169,7 +174,7 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
       ['endpoint//api/v1/reports', [{ limit: 10, windowMillis: minute }], 'slidingLog', undefined],
       ['customer/cust_enterprise_123', [{ limit: 500, windowMillis: second }], 'tokenBucket', 1_000],
     ]);
-    expect(rulesOf(TIERS)[6]?.comment).toBe('reports read everything there is');
+    expect(rulesOf(TIERS)[9]?.comment).toBe('reports read everything there is');
   });
 
   it('002-13, 002-16: the limit of a customer comes before that of its tier, and that before the default', () => {
@@ -178,6 +183,19 @@ describe('002-12: limits by default, tier, endpoint and customer', () => {
     expect(applied(TIERS, { customer: 'ada', tier: 'free' })).toEqual(['tier/free customer=ada']);
     expect(applied(TIERS, { customer: 'ada', tier: 'gold' })).toEqual(['default customer=ada']);
     expect(applied(TIERS, { customer: 'ada' })).toEqual(['default customer=ada']);
+  });
+
+  it('the default binds who has no customer: by user, else by address, else all together', () => {
+    const user = { user: 'ada', ip: '10.0.0.1', tier: 'pro', endpoint: '/api/v1/charges' };
+    expect(applied(TIERS, user)).toEqual(['default/user user=ada']);
+    expect(applied(TIERS, { ip: '10.0.0.1', tier: 'pro' })).toEqual(['default/ip ip=10.0.0.1']);
+    expect(applied(TIERS, { usr: 'misspelt' })).toEqual(['default/all *']);
+    expect(applied(TIERS, { ...user, customer: 'acme' })).toEqual([
+      'tier/pro customer=acme',
+      'endpoint//api/v1/charges customer=acme',
+    ]);
+    const first = 'default: {per_day: 1, priority: -1000}';
+    expect(applied(first, { user: 'ada', customer: 'acme' })).toContain('default customer=acme');
   });
 
   it('002-03, 002-19: the limit of an endpoint applies besides, so that the most restrictive decides', () => {
@@ -199,8 +217,16 @@ customers:
   - {customer_id: acme, per_hour: unlimited, per_day: -1}
 `;
     const rules = rulesOf(text);
-    expect(rules.map(({ id }) => id)).toEqual(['per-ip', 'default', 'endpoint/POST /api/*', 'customer/acme']);
-    expect(rules[2]).toMatchObject({
+    expect(rules.map(({ id }) => id)).toEqual([
+      'per-ip',
+      'default',
+      'default/user',
+      'default/ip',
+      'default/all',
+      'endpoint/POST /api/*',
+      'customer/acme',
+    ]);
+    expect(rules[5]).toMatchObject({
       scope: {
         conditions: [
           { name: 'endpoint', value: '/api/*' },
@@ -210,7 +236,7 @@ customers:
       priority: 3,
       burst: 20,
     });
-    expect(rules[3]).toMatchObject({ unlimited: true, windows: [] });
+    expect(rules[6]).toMatchObject({ unlimited: true, windows: [] });
     expect(applied(text, { customer: 'acme', ip: '::1', endpoint: '/api/x', method: 'POST' })).toEqual([
       'per-ip ip=0:0:0:0:0:0:0:1',
       'endpoint/POST /api/* customer=acme',

@@ -98,8 +98,8 @@ export const DURABILITY: readonly Mutant[] = [
   {
     id: 'X6',
     bug: 'what was written is stable, whatever the log holds now',
-    features: ['slowDisks'],
-    faults: ['pauseLeader', 'pause', 'slowDisk', 'isolateLeader'],
+    features: ['slowDisks', 'smallWrites', 'ids'],
+    faults: ['slowDisk', 'isolateLeader', 'pauseLeader', 'oneWay'],
     edits: [
       {
         in: 'RaftLog.stableTo',
