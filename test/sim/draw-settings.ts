@@ -227,10 +227,11 @@ function drawRaft(
     keepLogBytes: isEager ? 0 : random.pick([0, 500, 4_000]),
     applyBytesMax: random.pick([200, 4 << 20]),
     snapshotWriteBytesMax: random.pick([1, 1 << 20]),
-    // The smallest takes two or three entries of all groups.
-    writeBytesMax: features.has('smallWrites')
-      ? random.pick([Math.max(1_200, 300 * partitions), Math.max(5_000, 600 * partitions)])
-      : 1 << 20,
+    // The smallest takes two or three entries of all groups: on a slow disk that would be less than clients ask for.
+    writeBytesMax:
+      features.has('smallWrites') && !features.has('slowDisks')
+        ? random.pick([Math.max(1_200, 300 * partitions), Math.max(5_000, 600 * partitions)])
+        : 1 << 20,
     streams: { outgoingMax: random.pick([1, 4]), silentTicksMax: 40 },
     balanceTicks: random.pick([10, 25]),
   };

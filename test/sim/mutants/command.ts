@@ -63,6 +63,17 @@ const plan = {
 };
 const fates = new Map<string, Fate>();
 const rows = new Map(remembered);
+
+/** After each mutant: whoever ends a long run keeps what it found. */
+function write(): void {
+  const effort = isFresh ? effortOf(fates) : effortIn(text);
+  const areas = Object.entries(MUTANTS_BY_AREA).map(
+    ([area, list]) =>
+      [area, list.flatMap(({ id, bug }) => (rows.has(id) ? [{ ...rows.get(id)!, bug }] : []))] as const,
+  );
+  writeFileSync(FILE, markdownOf(new Map(areas), effort));
+}
+
 await runMutants(mutants, { plan, jobs: Math.max(1, options.jobs) }, (mutant, fate) => {
   const row = rowOf(mutant, fate);
   fates.set(mutant.id, fate);
@@ -72,16 +83,9 @@ await runMutants(mutants, { plan, jobs: Math.max(1, options.jobs) }, (mutant, fa
   process.stdout.write(
     `${row.id.padEnd(5)} ${seconds.padEnd(8)} ${seed.padEnd(12)} ${row.bug}: ${row.caughtBy}\n`,
   );
+  if (options.write === true) write();
 });
-const effort = isFresh ? effortOf(fates) : effortIn(text);
-if (options.write === true) {
-  const areas = Object.entries(MUTANTS_BY_AREA).map(
-    ([area, list]) =>
-      [area, list.flatMap(({ id, bug }) => (rows.has(id) ? [{ ...rows.get(id)!, bug }] : []))] as const,
-  );
-  writeFileSync(FILE, markdownOf(new Map(areas), effort));
-}
 const survivors = mutants.filter(({ id }) => fates.get(id)?.caughtBy === undefined).map(({ id }) => id);
-if (isFresh) process.stdout.write(`${effort}\n`);
+if (isFresh) process.stdout.write(`${effortOf(fates)}\n`);
 process.stdout.write(`survivors: ${survivors.length === 0 ? 'none' : survivors.join(', ')}\n`);
 process.exitCode = survivors.length > 0 ? 1 : 0;

@@ -98,7 +98,7 @@ export const DURABILITY: readonly Mutant[] = [
   {
     id: 'X6',
     bug: 'what was written is stable, whatever the log holds now',
-    features: ['slowDisks', 'smallWrites', 'ids'],
+    features: ['smallWrites', 'ids'],
     faults: ['slowDisk', 'isolateLeader', 'pauseLeader', 'oneWay'],
     edits: [
       {
