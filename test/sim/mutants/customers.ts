@@ -60,7 +60,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   {
     id: 'CU6',
     bug: 'a slow bucket is forgotten as if it had the limit of its rule',
-    features: ['documents', 'customers', 'ids', 'meters', 'idleness'],
+    features: ['customers', 'meters', 'costs', 'ids'],
     edits: [
       {
         in: 'LimiterState.#forgetIfIdle',
