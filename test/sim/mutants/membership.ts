@@ -287,7 +287,6 @@ export const MEMBERSHIP: readonly Mutant[] = [
     id: 'G14',
     bug: 'who leaves and never was in group 0 hears of nobody who comes',
     law: 'all groups come to where they should be',
-    world: 'far-behind',
     edits: [{ in: 'GroupMover.#wantedOf', find: '|| ready.mayEnter(node)', replace: '' }],
   },
   {

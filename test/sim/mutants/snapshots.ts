@@ -228,9 +228,6 @@ export const SNAPSHOTS: readonly Mutant[] = [
     id: 'S16',
     bug: 'a snapshot on disk has its term for its time',
     law: 'group time does not fall behind real time',
-    world: 'idle',
-    features: ['eagerSnapshots', 'ids'],
-    faults: ['crashAll', 'crash'],
     edits: [
       {
         in: 'decodeSnapshotMeta',
