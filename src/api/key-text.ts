@@ -13,14 +13,15 @@ export const GLOBAL_KEY = '*';
 /** Where these stand in a name or a value, they would be taken for what separates parts, or a name from its value. */
 const SEPARATING = /[%,]/g;
 const SEPARATING_NAMES = /[%,=]/g;
-/** A value of more letters may stand for itself by so many of them and a digest. */
+/** Only values of more letters are shortened. */
 const WHOLE_LETTERS_MAX = 128;
 const SHOWN_LETTERS = 64;
 const DIGEST_AT_END = /#([0-9a-f]{16})$/;
 
 /**
- * As `endpoint=/a,user=ada`. Where that is longer than `KEY_BYTES_MAX` bytes, values of more than 128 letters are their first
- * 64, `#` and a digest of 16 hex digits: whoever sends another value of that digest is counted with it. Undefined if it is too long even so, or would not survive a trip through UTF-8.
+ * As `endpoint=/a,user=ada`. If that has more than `KEY_BYTES_MAX` bytes, each value of more than 128 letters is shortened to its
+ * first 64 letters, `#` and a digest of 16 hex digits. Two values with the same beginning and digest share a key. Undefined if
+ * the key is too long even then, or if a value is no Unicode.
  */
 export function keyText(parts: readonly (readonly [name: string, value: string])[]): string | undefined {
   if (parts.length === 0) return GLOBAL_KEY;
@@ -45,7 +46,7 @@ function joined(
   return isBoundedText(text, KEY_BYTES_MAX) ? text : undefined;
 }
 
-/** A value that ends like one that was shortened is not taken for it. */
+/** The value in full. If it ends like a shortened one, its `#` is escaped: so no value can pretend to be another. */
 function written(value: string): string {
   const text = escaped(value, SEPARATING);
   return value.length > DIGEST_DIGITS && DIGEST_AT_END.test(value)

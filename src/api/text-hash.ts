@@ -10,11 +10,11 @@ export function fnv1a(text: string, basis = FNV_OFFSET_BASIS): number {
   return value;
 }
 
-/** Of `textDigest`. */
+/** How long a `textDigest` is. */
 export const DIGEST_DIGITS = 16;
 const OTHER_BASIS = 0x2545f491;
 
-/** Stands for a long text, in hex. Two texts that are equal in it are as good as impossible by chance, and can be made on purpose. */
+/** A digest of a long text, in hex. By chance two texts practically never have the same; on purpose such a pair is easy to make. */
 export function textDigest(text: string): string {
   return mixed(fnv1a(text, FNV_OFFSET_BASIS)) + mixed(fnv1a(text, OTHER_BASIS));
 }

@@ -179,6 +179,8 @@ export class LimiterStateMachine {
 
   /** May a grant have the id of the request? What was granted, whether it still counts, and for how long, the log says. Changes nothing. */
   isRemembered(request: AllowRequest): boolean {
+    // Most requests have no id: nothing is looked up for them.
+    if (request.requestId === undefined) return false;
     this.#state.lookUp(request);
     return this.#judgement.isRepeated(this.#state, questionOf(request), this.#state.applied.timeMillis);
   }

@@ -40,7 +40,7 @@ interface SetReply {
   readonly items: readonly Reply[];
 }
 
-/** What a subscription is told. A client that speaks RESP2 gets an array. */
+/** A message to a subscriber. In RESP2 it is an array. */
 interface PushReply {
   readonly kind: 'push';
   readonly items: readonly Reply[];

@@ -69,7 +69,7 @@ export function readEnvoyRules(map: MapTree, findings: Findings): readonly Locat
   return rules;
 }
 
-/** A field without a value, or with an empty one, is one that is not there: Envoy Gateway writes all fields. */
+/** The fields that have a value. Envoy Gateway writes all, also the empty ones. */
 function fieldsOf(map: MapTree, known: readonly string[], findings: Findings): Fields {
   const entries = map.entries.filter(({ key, value }) => !known.includes(key) || !isEmpty(value));
   return new Fields({ ...map, entries }, known, findings);
@@ -159,8 +159,8 @@ function readLimit(tree: Tree, findings: Findings): RateLimit | undefined {
   const name = fields.text('name', DEFINITION_ID_BYTES_MAX) ?? '';
   const replaces = readReplaces(fields, findings);
   if (fields.flag('unlimited')) {
-    for (const name of ['unit', 'unit_multiplier'])
-      if (fields.has(name)) findings.mistake(fields.whereIs(name), `what is unlimited has no ${name}`);
+    for (const field of ['unit', 'unit_multiplier'])
+      if (fields.has(field)) findings.mistake(fields.whereIs(field), `what is unlimited has no ${field}`);
     return { name, windows: [], unlimited: true, replaces };
   }
   const limit = fields.integer('requests_per_unit', 0, LIMIT_MAX);

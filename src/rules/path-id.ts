@@ -4,7 +4,7 @@ import { DIGEST_DIGITS, textDigest } from '../api/text-hash.ts';
 import { DEFINITION_ID_BYTES_MAX, type PathStep } from './rule-definition.ts';
 
 const SEPARATING = /[%|=]/g;
-/** A sign that tells it is one, and its digits. */
+/** `#` and a digest. */
 const HASH_LENGTH = 1 + DIGEST_DIGITS;
 
 /** As `domain|key=value|key`. Where that is too long, its beginning and a hash of all of it. */

@@ -196,10 +196,12 @@ class TreeBuilder {
       if (isMergeKey(pair.key)) merged.push(...this.#merged(value));
       else entries.push({ key: name, keyAt: key.at, value });
     }
-    return { kind: 'map', at, entries: [...entries, ...unlessKnown(merged, entries)] };
+    const fields = new Map<string, MapEntry>();
+    for (const entry of [...entries, ...merged]) if (!fields.has(entry.key)) fields.set(entry.key, entry);
+    return { kind: 'map', at, entries: [...fields.values()] };
   }
 
-  /** What `<<` brings along: the fields of a map, or of each in a list of them, of which the first that says a field counts. */
+  /** What `<<` brings along: the fields of a map, or of all maps in a list. The first map that has a field counts. */
   #merged(value: Tree): readonly MapEntry[] {
     const maps = value.kind === 'list' ? value.items : [value];
     return maps.flatMap((map) => {
@@ -213,12 +215,6 @@ class TreeBuilder {
 /** The merge key of YAML 1.1, which programs in Go still read. In quotes it is a name like any other. */
 function isMergeKey(key: Node): boolean {
   return isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
-}
-
-/** Each field once, and none that stands in the map itself. */
-function unlessKnown(merged: readonly MapEntry[], own: readonly MapEntry[]): readonly MapEntry[] {
-  const known = new Set(own.map(({ key }) => key));
-  return merged.filter(({ key }) => !known.has(key) && known.add(key));
 }
 
 function scalar(node: Node | null | undefined, at: Offset): ScalarTree {

@@ -11,7 +11,7 @@ export class LeaderHunt {
   readonly #hand: Hand;
   readonly #network: NetworkFaults;
   #isOn = false;
-  /** Its last entry is on its own disk alone. Nobody has led since. */
+  /** It crashed with an entry that nobody else has. Nobody has led since. */
   #alone: SimNode | undefined;
 
   constructor(hand: Hand, network: NetworkFaults) {
@@ -54,8 +54,8 @@ export class LeaderHunt {
     const end = (triesLeft: number): void => {
       after(2 * settings.timing.heartbeatMillis + roundTripMillis, () => {
         if (!this.#hand.isActive) return;
-        const isHeard = last === undefined || last.isRunning;
-        if (!isHeard && triesLeft > 0 && node.isRunning && node.life === life) {
+        const isAwaited = last !== undefined && !last.isRunning;
+        if (isAwaited && triesLeft > 0 && node.isRunning && node.life === life) {
           end(triesLeft - 1);
           return;
         }
@@ -63,7 +63,7 @@ export class LeaderHunt {
         this.#hand.crash(node);
       });
     };
-    end(last === undefined ? 0 : TRIES_MAX);
+    end(TRIES_MAX);
   }
 
   /** Its first entry reaches its own disk and nobody else. */

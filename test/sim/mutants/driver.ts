@@ -50,7 +50,7 @@ export const DRIVER: readonly Mutant[] = [
     id: 'D11b',
     bug: 'a leader answers a look before it has applied what former leaders decided',
     law: 'a look tells what follows from the log of a leader in office',
-    // Each of the two is enough.
+    // Either check alone keeps the law.
     edits: [
       {
         in: 'Partition.decide',

@@ -85,7 +85,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J7',
-    bug: 'a grant under several limits is told by the first, and not by the one with least remaining',
+    bug: 'the answer to a grant under several limits names the first, not the one with least remaining',
     law: 'an answer is that of the limit that binds',
     edits: [
       {
@@ -97,7 +97,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J8',
-    bug: 'a denial by several limits is told by the first, and not by the one that takes longest',
+    bug: 'the answer to a denial by several limits names the first, not the one that takes longest',
     law: 'an answer is that of the limit that binds',
     edits: [
       {
@@ -133,7 +133,7 @@ export const JOINT: readonly Mutant[] = [
   },
   {
     id: 'J11',
-    bug: 'a refund is told by the first limit, though its grant was told by another',
+    bug: 'the answer to a refund names the first limit, though the grant named another',
     law: 'a refund has the receipt that its caller knows',
     edits: [
       {

@@ -76,7 +76,7 @@ export const LIMITER: readonly Mutant[] = [
   },
   {
     id: 'W5',
-    bug: 'who is held back is told to come again too early',
+    bug: 'a denied caller is told a retry-after that is too short',
     law: '`retryAfter` is the time at which the request fits',
     edits: [
       { in: 'Judgement.denial', find: 'isHeld ? millis + (t - this.asked)', replace: 'isHeld ? millis' },

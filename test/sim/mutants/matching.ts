@@ -168,7 +168,7 @@ export const MATCHING: readonly Mutant[] = [
   },
   {
     id: 'A9',
-    bug: 'rules on trial deny',
+    bug: 'a rule in shadow denies',
     law: 'a rule on trial denies nothing',
     edits: [{ in: 'limitsOf', find: 'limiting.filter(({ rule }) => !rule.shadow)', replace: 'limiting' }],
   },

@@ -210,6 +210,7 @@ export const MEMORY: readonly Mutant[] = [
     id: 'V8',
     bug: 'a key that is known from a far epoch counts as known in the near one',
     law: 'no window over its limit, from whichever epoch timestamps come',
+    features: ['timestamps', 'strangeTimes', 'idleness'],
     edits: [
       {
         in: 'KeyTable.forgottenMillis',
@@ -217,7 +218,6 @@ export const MEMORY: readonly Mutant[] = [
         replace: 'newestMillis !== -Infinity',
       },
     ],
-    features: ['timestamps', 'strangeTimes', 'idleness'],
   },
   {
     id: 'V9',
