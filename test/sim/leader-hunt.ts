@@ -1,5 +1,5 @@
 /** While it lasts, leaders that take office do not live long: their first moments are the most dangerous ones. */
-import { without } from './cuts.ts';
+import { bothWays, without } from './cuts.ts';
 import type { Hand } from './nemesis-world.ts';
 import type { NetworkFaults } from './network-faults.ts';
 import type { SimNode } from './sim-node.ts';
@@ -13,6 +13,8 @@ export class LeaderHunt {
   #isOn = false;
   /** It crashed with an entry that nobody else has. Nobody has led since. */
   #alone: SimNode | undefined;
+  /** Somebody is cut off and writes slowly. Ends the former once another one leads. */
+  #succeeded: (() => void) | undefined;
 
   constructor(hand: Hand, network: NetworkFaults) {
     this.#hand = hand;
@@ -35,6 +37,7 @@ export class LeaderHunt {
     const roundTrip = 2 * (delays.delayMinMillis + delays.delayMeanMillis) + disk.syncMeanMillis;
     const alone = this.#alone;
     this.#alone = undefined;
+    this.#succeeded?.();
     if (alone !== undefined && fate < 0.8) this.#withhold(node, roundTrip, alone);
     else if (fate < 0.2) this.#withhold(node, roundTrip);
     else if (fate < 0.5) this.#silence(node);
@@ -43,7 +46,7 @@ export class LeaderHunt {
         if (random.chance(0.7)) this.#hand.crash(node);
         else this.#hand.pause(node);
       });
-    }
+    } else if (fate > 0.85) this.#detain(node);
   }
 
   /** Nobody gets an entry of it, and everybody hears what time it is there: for a moment, or until `last` has heard it too. */
@@ -76,5 +79,22 @@ export class LeaderHunt {
       node.crash(random.chance(0.8) ? 'kept' : 'lost');
       heal();
     });
+  }
+
+  /** It is cut off until another one leads, whose entries find its own on the way to its disk. */
+  #detain(node: SimNode): void {
+    const { timing, disk } = this.#hand.world.settings;
+    const all = this.#hand.world.nodes.map(({ id }) => id);
+    const quicken = node.slowDisk((4 * timing.electionMillis) / disk.syncMeanMillis);
+    const heal = this.#network.cut(bothWays([node.id], without(all, [node.id])));
+    const end = (): void => {
+      if (this.#succeeded !== end) return;
+      this.#succeeded = undefined;
+      heal();
+    };
+    this.#succeeded = end;
+    const { after } = this.#hand.world;
+    after(4 * timing.electionMillis, end);
+    after(8 * timing.electionMillis, quicken);
   }
 }

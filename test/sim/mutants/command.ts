@@ -77,7 +77,8 @@ function write(): void {
 await runMutants(mutants, { plan, jobs: Math.max(1, options.jobs) }, (mutant, fate) => {
   const row = rowOf(mutant, fate);
   fates.set(mutant.id, fate);
-  rows.set(mutant.id, row);
+  // Fresh seeds say what it takes, and nothing of where it was found before.
+  if (!isFresh) rows.set(mutant.id, row);
   const seed = row.seed === undefined ? '' : `seed ${row.seed}`;
   const seconds = fate.cpuSeconds === undefined ? '' : `${fate.cpuSeconds.toFixed(1)} s`;
   process.stdout.write(

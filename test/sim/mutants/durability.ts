@@ -98,8 +98,7 @@ export const DURABILITY: readonly Mutant[] = [
   {
     id: 'X6',
     bug: 'what was written is stable, whatever the log holds now',
-    features: ['smallWrites', 'ids'],
-    faults: ['slowDisk', 'isolateLeader', 'pauseLeader', 'oneWay'],
+    world: 'short-reigns',
     edits: [
       {
         in: 'RaftLog.stableTo',

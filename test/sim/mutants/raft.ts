@@ -242,6 +242,8 @@ export const RAFT: readonly Mutant[] = [
   {
     id: 'L16',
     bug: 'a leader that lost its office keeps what it had uncommitted on its account',
+    features: ['smallLogs'],
+    faults: ['isolateLeader', 'pauseLeader'],
     law: 'in health every request is decided',
     edits: [
       {

@@ -257,6 +257,7 @@ export const ROUTER: readonly Mutant[] = [
   {
     id: 'T17',
     bug: 'a frame never sent is taken for one whose fate is unknown',
+    features: ['farApart', 'longDeadlines', 'ids'],
     faults: ['stuckRequests', 'oneWay', 'pause'],
     law: 'certainly nothing is said of what never left',
     edits: [

@@ -227,6 +227,8 @@ export const SNAPSHOTS: readonly Mutant[] = [
   {
     id: 'S16',
     bug: 'a snapshot on disk has its term for its time',
+    features: ['ids'],
+    faults: ['crashAll'],
     law: 'group time does not fall behind real time',
     edits: [
       {
