@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Command, InvalidArgumentError } from 'commander';
-import { MUTANTS, MUTANTS_BY_AREA, mutantOf } from './all.ts';
+import { MUTANTS, MUTANTS_BY_AREA, mutantOf, themeOf } from './all.ts';
 import type { Mutant } from './mutant.ts';
 import { type Fate, runMutants } from './run.ts';
 import { effortIn, effortOf, markdownOf, rowOf, rowsOf } from './table.ts';
@@ -75,7 +75,7 @@ function write(): void {
 }
 
 await runMutants(mutants, { plan, jobs: Math.max(1, options.jobs) }, (mutant, fate) => {
-  const row = rowOf(mutant, fate);
+  const row = rowOf(mutant, themeOf(mutant.id).kind, fate);
   fates.set(mutant.id, fate);
   // Fresh seeds say what it takes, and nothing of where it was found before.
   if (!isFresh) rows.set(mutant.id, row);

@@ -115,6 +115,7 @@ export const DURABILITY: readonly Mutant[] = [
   {
     id: 'X11',
     bug: 'what is damaged on disk is not noticed at start',
+    faults: ['flipBits', 'crashAll'],
     edits: [{ in: 'checkRecord', find: 'if (found !== stored) {', replace: 'if (false) {' }],
   },
   {

@@ -1,4 +1,5 @@
 /** The table of test/sim/MUTANTS.md: what caught each mutant, and the seed to try first. */
+import type { Kind } from '../kinds.ts';
 import type { Mutant } from './mutant.ts';
 import type { Fate } from './run.ts';
 
@@ -11,9 +12,11 @@ export interface Row {
   readonly seed: number | undefined;
 }
 
-export function rowOf({ id, bug, world }: Mutant, { caughtBy, failure, runs, seed }: Fate): Row {
+/** @param kind of the worlds it was looked for in */
+export function rowOf({ id, bug }: Mutant, kind: Kind | undefined, fate: Fate): Row {
+  const { caughtBy, failure, runs, seed } = fate;
   const survived = failure === undefined ? `SURVIVED ${runs}` : `DID NOT RUN: ${failure}`;
-  const where = world === undefined ? '' : `${world}: `;
+  const where = seed === undefined || kind === 'usual' ? '' : `${kind}: `;
   const words = `${where}${caughtBy ?? survived}`.replaceAll('|', '/').replaceAll('\n', ' ');
   const isLong = words.length > CAUGHT_BY_MAX;
   return { id, bug, caughtBy: isLong ? `${words.slice(0, CAUGHT_BY_MAX)}…` : words, seed };
@@ -22,7 +25,7 @@ export function rowOf({ id, bug, world }: Mutant, { caughtBy, failure, runs, see
 const HEAD = `# Mutants
 
 Known bugs, what each breaks, and how the simulator finds it. Written by \`npm run mutants -- --write\`; a seed holds for
-the commit it was found on and is the first to be tried on any other. It is of the mix of all worlds, or of the kind
+the commit it was found on and is the first to be tried on any other. It is of a usual world, or of one of the kind
 that is named. Without a seed a script of crash points finds it, or
 a unit test, where no world of the simulator can (the reason stands with the mutant). "SURVIVED n" says that the first n seeds did
 not find it, and more were not tried.
