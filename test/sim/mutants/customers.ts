@@ -49,6 +49,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   {
     id: 'CU5',
     bug: 'a refund of what was granted before a reset gives back what was granted since',
+    world: 'usual',
     edits: [
       {
         in: 'KeyTable.refund',
