@@ -94,6 +94,18 @@ function bytesOf({ tier = '', overrides }: CustomerRecord, nameBytes: number): n
   return bytes;
 }
 
+/** Is its key blocked at this group time? */
+export function isBlockedAt(record: CustomerRecord | undefined, timeMillis: number): boolean {
+  return record?.isBlocked === true && timeMillis < (record.blockedUntilMillis ?? Infinity);
+}
+
+/** The record as it is at this group time: a block that has ended is none. */
+export function recordAt(record: CustomerRecord, timeMillis: number): CustomerRecord {
+  if (!record.isBlocked || isBlockedAt(record, timeMillis)) return record;
+  const { blockedUntilMillis: _, ...others } = record;
+  return { ...others, isBlocked: false };
+}
+
 /** The rule as it is for the key of `record`: itself, unless the record has a limit of its own under it. */
 export function ruleFor(record: CustomerRecord | undefined, rule: Rule): Rule {
   const override = record?.overrides.find(({ ruleId }) => ruleId === rule.id);

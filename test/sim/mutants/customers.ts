@@ -8,8 +8,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'StateReader.#readRecords',
-        find: "...(tier !== '' && { tier }), overrides, isBlocked",
-        replace: "...(tier !== '' && { tier }), overrides: [], isBlocked",
+        find: "...(tier !== '' && { tier }), overrides, ...block",
+        replace: "...(tier !== '' && { tier }), overrides: [], ...block",
       },
     ],
   },
@@ -19,8 +19,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'StateReader.#readRecords',
-        find: "const isBlocked = input.flag('blocked');",
-        replace: "input.flag('blocked'); const isBlocked = false;",
+        find: 'const block = readBlockOf(input);',
+        replace: 'readBlockOf(input); const block = { isBlocked: false };',
       },
     ],
   },
@@ -86,8 +86,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'recordFound',
-        find: "if (!record.isBlocked) return { kind: 'same' };",
-        replace: "if (record.version === version) return { kind: 'same' };",
+        find: "if (!record.isBlocked) return { kind: 'same', record };",
+        replace: "if (record.version === version) return { kind: 'same', record };",
       },
     ],
   },
