@@ -127,4 +127,48 @@ export const CUSTOMERS: readonly Mutant[] = [
       why: 'few requests of customers whose tier a node has wrong are denied by another partition: one in some 300 seeds',
     },
   },
+  {
+    id: 'CU12',
+    bug: 'a snapshot forgets when a block ends',
+    edits: [
+      {
+        in: 'StateReader.#readRecords',
+        find: 'const block = readBlockOf(input);',
+        replace: 'const { isBlocked } = readBlockOf(input); const block = { isBlocked };',
+      },
+    ],
+  },
+  {
+    id: 'CU13',
+    bug: 'the end of a block counts from the last change before its entry',
+    edits: [
+      {
+        in: 'decide',
+        find: 'blockOf(action, timeMillis)',
+        replace: 'blockOf(action, state.changedMillis)',
+      },
+    ],
+  },
+  {
+    id: 'CU14',
+    bug: 'a block ends a second late',
+    edits: [
+      {
+        in: 'isBlockedAt',
+        find: 'timeMillis < (record.blockedUntilMillis ?? Infinity)',
+        replace: 'timeMillis - 1_000 < (record.blockedUntilMillis ?? Infinity)',
+      },
+    ],
+  },
+  {
+    id: 'CU15',
+    bug: 'whoever reads a record is told a block that has ended',
+    edits: [
+      {
+        in: 'recordAt',
+        find: 'return { ...others, isBlocked: false };',
+        replace: 'return record;',
+      },
+    ],
+  },
 ];
