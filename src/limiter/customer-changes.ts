@@ -8,7 +8,7 @@ import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
 import { assert } from './assert.ts';
 import type { Decision } from './decision.ts';
 import { NOT_JUDGED, type DecidedAt, receiptAt } from './decisions-without-limit.ts';
-import { recordAt } from './state/customer-table.ts';
+import { recordAt, saysNothing } from './state/customer-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 
@@ -93,9 +93,8 @@ function isOther({ version }: CustomerRecord, ifVersion: number | undefined): bo
 function change(state: LimiterState, userId: string, wanted: CustomerRecord, place: DecidedAt): Decision {
   const { customers, name, applied } = state;
   const before = customers.find(name);
-  const saysNothing = wanted.tier === undefined && wanted.overrides.length === 0 && !wanted.isBlocked;
   // No index comes twice, so no version does: also of a key whose record was deleted in between.
-  const record = saysNothing ? undefined : { ...wanted, version: applied.index };
+  const record = saysNothing(wanted) ? undefined : { ...wanted, version: applied.index };
   if (record === undefined && before === undefined) return told(state, NO_RECORD, place);
   if (record !== undefined && !hasRoom(state, record)) return noRoom(state, place);
   const hasOwn = [before, record].some((one) => (one?.overrides.length ?? 0) > 0);

@@ -1,6 +1,6 @@
 /** A block with an end: reckoned in group time from its entry on, over without another entry, and the same for whoever applies the log. */
 import { describe, expect, it } from 'vitest';
-import { BLOCK_MILLIS_MAX } from '../../src/api/customer-record.ts';
+import { BLOCK_MILLIS_MAX, NO_RECORD } from '../../src/api/customer-record.ts';
 import { encodeCustomers, readCustomers } from '../../src/limiter/log/customer-entry.ts';
 import { CommandDecodeError } from '../../src/limiter/log/command.ts';
 import { decodeRecord, encodeRecord } from '../../src/limiter/record-form.ts';
@@ -104,6 +104,38 @@ describe('a block with an end', () => {
     harness.nowMillis += 1;
     harness.say('ada', { type: 'put', overrides: [] });
     expect(harness.machine.stateBytes).toBe(empty);
+  });
+
+  it('leaves nothing to keep once it is over: a sweep forgets a record that says nothing else, and no other', () => {
+    const harness = harnessWith(CLUSTER);
+    const block = { type: 'block', isBlocked: true } as const;
+    harness.say('ben', { type: 'put', tier: 'pro', overrides: [], isBlocked: true, durationMillis: 10 });
+    harness.say('cy', { ...block, durationMillis: 11 });
+    harness.say('di', block);
+    const { stateBytes } = harness.machine;
+    for (let i = 0; i < 20; i += 1) harness.say(`u${i}`, { ...block, durationMillis: 10 });
+    const version = harness.index;
+    const sweep = (): void => harness.machine.apply({ type: 'sweep' }, harness.next());
+    sweep();
+    expect(harness.machine.stateBytes).toBeGreaterThan(stateBytes);
+    harness.nowMillis += 10;
+    sweep();
+    expect(harness.machine.stateBytes).toBe(stateBytes);
+    const copy = new Harness();
+    restoreInto(copy.machine, snapshotOf(harness.machine));
+    expect(copy.machine.hash()).toBe(harness.machine.hash());
+    const read = (userId: string): unknown => harness.say(userId, { type: 'read' }).customer?.record;
+    expect(['u0', 'u19'].map(read)).toEqual([NO_RECORD, NO_RECORD]);
+    expect(['ben', 'cy', 'di'].map(read)).toMatchObject([
+      { tier: 'pro', isBlocked: false },
+      { isBlocked: true, blockedUntilMillis: START + 11 },
+      { isBlocked: true },
+    ]);
+    const guard = { userId: 'u19', version };
+    expect(harness.one({ userId: 'ip=1', ruleId: 'r', guard })).toMatchObject({
+      refusal: 'customer_changed',
+      customer: { record: NO_RECORD },
+    });
   });
 
   it('goes with a snapshot, and is part of the hash', () => {

@@ -62,6 +62,13 @@ type OnDecided = (i: number, asked: Asked, decided: Decided) => void;
 /** @param i its place in its entry */
 type OnSaid = (i: number, said: SaidOfKey, decision: Decision) => void;
 
+interface Told {
+  readonly onDecided: OnDecided;
+  readonly onSaid: OnSaid;
+  /** The record of a key says nothing any more, and goes. */
+  readonly onForgotten: (userId: string) => void;
+}
+
 export class NaiveLimiter {
   readonly #tally = new Tally();
   readonly past = new NaivePast(new NaiveRecords(this.#tally));
@@ -91,7 +98,7 @@ export class NaiveLimiter {
   }
 
   /** Tells what every replica decides. */
-  apply(command: Command, entry: Entry, onDecided: OnDecided, onSaid: OnSaid): void {
+  apply(command: Command, entry: Entry, { onDecided, onSaid, onForgotten }: Told): void {
     const { index, term, timeMillis } = entry;
     let position = 0;
     this.past.times.push({ index, value: timeMillis });
@@ -102,6 +109,7 @@ export class NaiveLimiter {
       case 'sweep':
         this.#changedMillis = timeMillis;
         this.#requests.expire(timeMillis, SWEEP_DROPS);
+        for (const userId of this.past.records.sweep(index, timeMillis)) onForgotten(userId);
         this.#kept.sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
         return;
       case 'allow': {

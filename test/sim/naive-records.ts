@@ -37,6 +37,24 @@ export class NaiveRecords {
     return blockWaitAt(this.at(userId, index), nowMillis);
   }
 
+  /**
+   * A sweep, in entry `index`: whose records it forgets, for they say nothing but that a block has ended. In one sweep, as no world has
+   * as many as a sweep looks at.
+   */
+  sweep(index: number, nowMillis: number): readonly string[] {
+    const forgotten = [...this.#records.keys()].filter((userId) => {
+      const { version, tier, overrides, isBlocked } = toldAt(this.at(userId, Infinity), nowMillis);
+      return version > 0 && tier === undefined && overrides.length === 0 && !isBlocked;
+    });
+    for (const userId of forgotten) {
+      const record = this.at(userId, Infinity);
+      this.#tally.bytes -= bytesOf(userId, record);
+      this.#tally.count(recordItem(userId, record), -1);
+      this.#records.get(userId)?.push({ index, value: NO_RECORD });
+    }
+    return forgotten;
+  }
+
   /** Before it that one, from entry `index` of group time `nowMillis` on what is said. @param capBytes of the state */
   change(
     { userId, said }: SaidOfKey,

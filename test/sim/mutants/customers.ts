@@ -171,4 +171,16 @@ export const CUSTOMERS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'CU16',
+    bug: 'a sweep forgets a record whose block has not ended',
+    features: ['customers', 'smallStates'],
+    edits: [
+      {
+        in: 'CustomerTable.sweep',
+        find: 'recordAt(this.#records[slot]!.record, timeMillis)',
+        replace: 'recordAt(this.#records[slot]!.record, Infinity)',
+      },
+    ],
+  },
 ];
