@@ -157,12 +157,8 @@ function formatBlocked(decision: Decision, partition: number): FormattedBody {
   const { ruleId, decided, retryAfterMillis } = decision;
   const rule = ruleId === '' ? {} : { rule: ruleId };
   const isTold = waitHelps(decision);
-  const retryAfter = isTold ? secondsCeil(retryAfterMillis) : undefined;
-  const error = {
-    type: 'blocked',
-    message: blockedMessage(retryAfter),
-    ...(isTold && { retry_after: retryAfter }),
-  };
+  const message = blockedMessage(isTold ? secondsCeil(retryAfterMillis) : undefined);
+  const error = { type: 'blocked', message };
   const wait = isTold ? { retryAfterMillis } : {};
   return {
     status: BLOCKED_STATUS,

@@ -72,13 +72,17 @@ function parsePut(body: unknown, ifMatch: string | undefined): CustomerAction {
 
 /** `{"durationMillis"?: integer}`, or no body. @throws InvalidBodyError */
 function parseBlock(body: unknown): CustomerAction {
-  const { durationMillis } = fieldsOf(body ?? {}, ['durationMillis'], 'durationMillis, or absent');
+  const { durationMillis } = fieldsOf(
+    body === undefined ? {} : body,
+    ['durationMillis'],
+    'durationMillis, or absent',
+  );
   return { type: 'block', isBlocked: true, ...durationOf(durationMillis) };
 }
 
 /** Its bounds are looked at with all others. */
 function durationOf(value: unknown): { readonly durationMillis?: number } {
-  return value === undefined || value === null ? {} : { durationMillis: value as number };
+  return value === undefined ? {} : { durationMillis: value as number };
 }
 
 function parseOverrides(value: unknown = []): readonly LimitOverride[] {

@@ -167,8 +167,7 @@ function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): V
   if (answer.kind === 'blocked') {
     const { retryAfterMillis: untilEnd } = answer;
     const retryAfter = untilEnd === undefined ? undefined : Math.max(1, secondsCeil(untilEnd));
-    const wait = retryAfter === undefined ? {} : { retry_after: retryAfter };
-    const error = { type: 'blocked', message: blockedMessage(retryAfter), ...wait };
+    const error = { type: 'blocked', message: blockedMessage(retryAfter) };
     const told = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
     return refusal(BLOCKED_STATUS, told, body ?? { error });
   }
