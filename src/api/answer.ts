@@ -62,8 +62,8 @@ export interface Decision extends LimitStanding {
    */
   readonly limits?: readonly LimitStanding[];
   /**
-   * A key of it, or its customer, is blocked: denied whatever is free, until an operator takes that back. No wait helps, and all
-   * numbers are 0.
+   * A key of it, or its customer, is blocked: denied whatever is free, until an operator takes that back. All numbers are 0, but for
+   * `retryAfterMillis` where the block has an end: then it is denied no longer.
    */
   readonly isBlocked?: true;
 }

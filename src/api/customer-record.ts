@@ -15,6 +15,9 @@ export interface LimitOverride {
   readonly burst?: number;
 }
 
+/** The longest block that has an end, in milliseconds: 31 days. */
+export const BLOCK_MILLIS_MAX = 2_678_400_000;
+
 /** What is known of a key. */
 export interface CustomerRecord {
   /** Grows with every change of the record; no two records of one key share it. 0: the key has no record. */
@@ -23,8 +26,13 @@ export interface CustomerRecord {
   readonly tier?: string;
   /** At most `OVERRIDES_MAX`, each for another rule. */
   readonly overrides: readonly LimitOverride[];
-  /** Everything is denied, until it is not blocked any more: no request changes that. */
+  /** Everything is denied, until an operator takes that back or the block ends: no request changes that. */
   readonly isBlocked: boolean;
+  /**
+   * Of a block with an end: the group time of the key's partition from which on it denies nothing any more. Whoever is told a record is
+   * told none that has ended by then.
+   */
+  readonly blockedUntilMillis?: number;
 }
 
 export const NO_RECORD: CustomerRecord = { version: 0, overrides: [], isBlocked: false };

@@ -4,7 +4,13 @@
  */
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
-import { type CustomerRecord, type LimitOverride, OVERRIDES_MAX, TIER_BYTES_MAX } from './customer-record.ts';
+import {
+  BLOCK_MILLIS_MAX,
+  type CustomerRecord,
+  type LimitOverride,
+  OVERRIDES_MAX,
+  TIER_BYTES_MAX,
+} from './customer-record.ts';
 import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from './request.ts';
 import { LIMIT_MAX } from './rule.ts';
 
@@ -13,9 +19,10 @@ import { LIMIT_MAX } from './rule.ts';
  * deposed and does not know it: for two election timeouts at most.
  *
  * - `read`: by the log, so that whoever is told has seen all changes that were answered before
- * - `put`: tier and overrides become these; without `isBlocked` that stays as it is
+ * - `put`: tier and overrides become these; without `isBlocked` the block stays as it is, with its end
  * - `delete`: all of it, a block as well
- * - `block`: nothing but that becomes what `isBlocked` says
+ * - `block`: nothing but that becomes what `isBlocked` says. Of `put` and `block`, `durationMillis` is how long it lasts, 1 to
+ *   `BLOCK_MILLIS_MAX`, in group time from the entry that says so; without it until an operator takes it back
  * - `reset`: all that any rule remembers of the key's grants is forgotten; the record stays. To repeat it is harmless, but for
  *   what was granted in between
  */
@@ -26,11 +33,18 @@ export type CustomerAction =
       readonly tier?: string | undefined;
       readonly overrides: readonly LimitOverride[];
       readonly isBlocked?: boolean | undefined;
+      /** Only with `isBlocked`. */
+      readonly durationMillis?: number | undefined;
       /** Only if the record has this version; 0: only if there is none. */
       readonly ifVersion?: number | undefined;
     }
   | { readonly type: 'delete'; readonly ifVersion?: number | undefined }
-  | { readonly type: 'block'; readonly isBlocked: boolean }
+  | {
+      readonly type: 'block';
+      readonly isBlocked: boolean;
+      /** Only with `isBlocked`. */
+      readonly durationMillis?: number | undefined;
+    }
   | { readonly type: 'reset' };
 
 export interface CustomerRequest {
@@ -60,7 +74,16 @@ export type CustomerAnswer =
 export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid | undefined {
   if (!isBoundedText(userId, KEY_BYTES_MAX))
     return wrong('userId', `userId must be text of 1 to ${KEY_BYTES_MAX} bytes`);
-  if (action.type !== 'put') return undefined;
+  if (action.type !== 'put' && action.type !== 'block') return undefined;
+  const { isBlocked, durationMillis } = action;
+  if (durationMillis !== undefined && isBlocked !== true)
+    return wrong(
+      'durationMillis',
+      'durationMillis must be absent: it is how long a block lasts, and there is none',
+    );
+  if (durationMillis !== undefined && !isBoundedInteger(durationMillis, 1, BLOCK_MILLIS_MAX))
+    return wrong('durationMillis', `durationMillis must be an integer from 1 to ${BLOCK_MILLIS_MAX}`);
+  if (action.type === 'block') return undefined;
   const { tier, overrides } = action;
   if (tier !== undefined && !isBoundedText(tier, TIER_BYTES_MAX))
     return wrong('tier', `tier must be text of 1 to ${TIER_BYTES_MAX} bytes`);

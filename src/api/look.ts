@@ -29,6 +29,8 @@ export interface Standing {
   readonly decided: Receipt;
   /** Everything is denied, whatever is left: see `Decision`. */
   readonly isBlocked?: true;
+  /** Of a block with an end: until that group time. `decided.timeMillis` is the group time of the look. */
+  readonly blockedUntilMillis?: number;
   /** Of the rules in force there. */
   readonly rulesVersion: number;
 }

@@ -1,20 +1,29 @@
 /** How long whoever is denied has to wait, and whether that helps at all. Pure. */
 import type { LimitStanding } from './answer.ts';
 
-type Waiting = Pick<LimitStanding, 'limit' | 'retryAfterMillis'>;
+interface Waiting extends Pick<LimitStanding, 'limit' | 'retryAfterMillis'> {
+  readonly isBlocked?: true;
+}
 
-/** False for what is blocked, and under a limit of 0, which grants nothing however long anybody waits. */
+/** False for what is blocked without an end, and under a limit of 0, which grants nothing however long anybody waits. */
 export function waitHelps({
   limit,
   isBlocked,
-}: {
-  readonly limit: number;
-  readonly isBlocked?: true;
-}): boolean {
-  return limit > 0 && isBlocked !== true;
+  retryAfterMillis = 0,
+}: Pick<Waiting, 'limit' | 'isBlocked'> & Partial<Waiting>): boolean {
+  return isBlocked === true ? retryAfterMillis > 0 : limit > 0;
 }
 
 /** Milliseconds until it is granted; `Infinity` where no wait helps. */
 export function waitMillisOf(standing: Waiting): number {
   return waitHelps(standing) ? standing.retryAfterMillis : Number.POSITIVE_INFINITY;
+}
+
+/** The message of a denial for a block. Nodes and the client's middleware send the same. @param retryAfterSeconds undefined: it has no end */
+export function blockedMessage(retryAfterSeconds: number | undefined): string {
+  const wait =
+    retryAfterSeconds === undefined
+      ? 'Waiting does not help.'
+      : `Please retry after ${retryAfterSeconds} seconds.`;
+  return `Blocked by an operator. ${wait}`;
 }

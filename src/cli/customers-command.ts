@@ -19,6 +19,8 @@ export interface CustomerTerms {
   /** In place of all that there are. */
   readonly overrides?: readonly { readonly rule: string; readonly limit: number; readonly burst?: number }[];
   readonly blocked?: boolean;
+  /** With `blocked`: until it ends by itself. */
+  readonly durationMillis?: number;
 }
 
 /** @throws ClusterCommandError also where nothing is known of the customer */
@@ -33,7 +35,7 @@ export async function showCustomer(id: string, options: CustomersOptions): Promi
  */
 export async function changeCustomer(
   id: string,
-  { tier, overrides, blocked }: CustomerTerms,
+  { tier, overrides, blocked, durationMillis }: CustomerTerms,
   options: CustomersOptions,
 ): Promise<void> {
   const url = urlOf(id, options);
@@ -43,6 +45,7 @@ export async function changeCustomer(
     tier: (tier ?? before['tier']) || undefined,
     overrides: overrides ?? before['overrides'],
     blocked,
+    durationMillis,
   };
   const answer = await askNode(url, ANSWER_MILLIS_MAX, {
     method: 'PUT',

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import { CA } from './ca-option.ts';
 import {
+  durationOption,
   JSON_OPTION,
   NODE,
   nodeOption,
@@ -16,6 +17,7 @@ interface CustomerPutOptions {
   readonly override?: readonly OverrideOption[];
   readonly overrides: boolean;
   readonly block?: true;
+  readonly durationMillis?: number;
   readonly unblock?: true;
 }
 
@@ -46,11 +48,13 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
     )
     .option('--no-overrides', 'no limits of its own any more')
     .addOption(new Option('--block', 'deny everything').conflicts('unblock'))
+    .addOption(durationOption().implies({ block: true }).conflicts('unblock'))
     .option('--unblock', 'deny no more than the rules say')
     .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
     .option(...CA)
     .option(...JSON_OPTION)
-    .action(async (id: string, { node, tier, override, overrides, block, unblock }: CustomerPutOptions) => {
+    .action(async (id: string, options: CustomerPutOptions) => {
+      const { node, tier, override, overrides, block, unblock, durationMillis } = options;
       const { changeCustomer } = await import('./customers-command.ts');
       const limits = override ?? (overrides ? undefined : []);
       const blocked = block === undefined && unblock === undefined ? undefined : block === true;
@@ -58,6 +62,7 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
         ...(tier !== undefined && { tier }),
         ...(limits !== undefined && { overrides: limits }),
         ...(blocked !== undefined && { blocked }),
+        ...(durationMillis !== undefined && { durationMillis }),
       };
       await changeCustomer(id, terms, { node, print });
     });

@@ -4,11 +4,12 @@ import { dirname, resolve } from 'node:path';
 import { addressText, type HostPort, readAddress } from '../api/node-address.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { NODES_MAX } from '../config/config.ts';
+import { BLOCK_MILLIS_MAX } from '../api/customer-record.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { InvalidFieldError } from '../api/fields.ts';
 import { labelAt } from '../api/node-labels.ts';
 import { TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 
 /** gRPC has the highest ports: the base port + 3000 + the id of the node. */
 const BASE_PORT_MAX = 65_535 - 3_000 - NODES_MAX;
@@ -113,6 +114,13 @@ export function nameOption(text: string): string {
   if (!isBoundedText(text, TOKEN_NAME_BYTES_MAX))
     throw new InvalidArgumentError(`expected text of 1 to ${TOKEN_NAME_BYTES_MAX} bytes`);
   return text;
+}
+
+/** How long a block lasts; without it until somebody takes it back. */
+export function durationOption(): Option {
+  return new Option('--duration-millis <n>', 'until the block ends by itself, in milliseconds').argParser(
+    integerFrom(1, BLOCK_MILLIS_MAX),
+  );
 }
 
 export const JSON_OPTION = ['--json', 'print JSON'] as const;

@@ -35,7 +35,8 @@ export async function askForGrant(terms: AllowTerms, options: UsersOptions): Pro
 
 function sentenceOf(body: NodeBody): string {
   const { allowed, blocked, unlimited, degraded, limit, remaining, rule, retryAfterMillis, reason } = body;
-  if (blocked === true) return 'denied: blocked by an operator';
+  if (blocked === true)
+    return `denied: blocked by an operator${retryAfterMillis === undefined ? '' : `; again in ${Number(retryAfterMillis)} ms`}`;
   if (unlimited === true) return 'allowed: no rule limits it';
   if (degraded === true)
     return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
@@ -57,7 +58,7 @@ export async function showUser(
   const url = new URL(`${pathOf(userId)}${query}`, options.node);
   const body = answerOf(await askNode(url, ANSWER_MILLIS_MAX), options.node);
   if (options.json === true) return options.print(JSON.stringify(body));
-  if (body['blocked'] === true) options.print('blocked: everything is denied');
+  if (body['blocked'] === true) options.print(`blocked: everything is denied${untilEnd(body)}`);
   const limits = body['limits'] as readonly NodeBody[];
   const rows = limits.map(({ rule: id, remaining, limit, windowMillis, resetMillis }) =>
     [id, remaining, limit, `${String(windowMillis)} ms`, `${String(resetMillis)} ms`].map(String),
@@ -78,12 +79,30 @@ const CHANGES = {
 } as const;
 export type UserChange = keyof typeof CHANGES;
 
+/** What is left of a block that has an end. Both are group time, which is behind the clocks of machines after an outage. */
+function untilEnd({ blockedUntilMillis, decided }: NodeBody): string {
+  if (blockedUntilMillis === undefined) return '';
+  const { timeMillis } = decided as { readonly timeMillis: number };
+  return ` for ${Number(blockedUntilMillis) - timeMillis} ms more`;
+}
+
+export interface WantedChange {
+  readonly change: UserChange;
+  /** Of a block: until it ends by itself. */
+  readonly durationMillis?: number | undefined;
+}
+
 /** @throws ClusterCommandError `unfinished` if it may have been changed */
-export async function changeUser(userId: string, change: UserChange, options: UsersOptions): Promise<void> {
+export async function changeUser(
+  userId: string,
+  { change, durationMillis }: WantedChange,
+  options: UsersOptions,
+): Promise<void> {
   const { method, path, said } = CHANGES[change];
   const url = new URL(`${pathOf(userId)}/${path}`, options.node);
-  const body = answerOfChange(await askNode(url, ANSWER_MILLIS_MAX, { method }), options.node);
-  options.print(options.json === true ? JSON.stringify(body) : `${userId} ${said}`);
+  const sent = durationMillis === undefined ? { method } : { ...posted({ durationMillis }), method };
+  const body = answerOfChange(await askNode(url, ANSWER_MILLIS_MAX, sent), options.node);
+  options.print(options.json === true ? JSON.stringify(body) : `${userId} ${said}${untilEnd(body)}`);
 }
 
 /** @throws ClusterCommandError also if no grant is remembered under the id */

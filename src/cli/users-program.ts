@@ -3,7 +3,15 @@ import type { Command } from 'commander';
 import { COST_MAX } from '../api/request.ts';
 import { CA } from './ca-option.ts';
 import { EXIT_MISTAKES } from './explain-error.ts';
-import { descriptorOption, integerFrom, JSON_OPTION, NODE, nodeOption, VIA_DEFAULT } from './options.ts';
+import {
+  descriptorOption,
+  durationOption,
+  integerFrom,
+  JSON_OPTION,
+  NODE,
+  nodeOption,
+  VIA_DEFAULT,
+} from './options.ts';
 import type { UserChange } from './users-command.ts';
 
 interface AskedOf {
@@ -16,6 +24,11 @@ interface AllowOptions extends AskedOf {
   readonly cost?: number;
   readonly requestId?: string;
   readonly descriptor?: Readonly<Record<string, string>>;
+}
+
+interface ChangeOptions extends AskedOf {
+  /** Of a block. */
+  readonly durationMillis?: number;
 }
 
 const USER = ['<id>', 'a user, or any key that a limit counts by, such as user=ada'] as const;
@@ -70,16 +83,17 @@ export function addUsersCommands(program: Command, print: (line: string) => void
       await refundUser(userId, requestId, { ...options, print });
     });
   for (const [change, description] of Object.entries(CHANGES)) {
-    users
+    const command = users
       .command(change)
       .description(description)
       .argument(...USER)
       .option(NODE, NODE_SAID, nodeOption, VIA_DEFAULT)
       .option(...CA)
       .option(...JSON_OPTION)
-      .action(async (userId: string, options: AskedOf) => {
+      .action(async (userId: string, { durationMillis, ...options }: ChangeOptions) => {
         const { changeUser } = await import('./users-command.ts');
-        await changeUser(userId, change as UserChange, { ...options, print });
+        await changeUser(userId, { change: change as UserChange, durationMillis }, { ...options, print });
       });
+    if (change === 'block') command.addOption(durationOption());
   }
 }

@@ -119,12 +119,17 @@ export class PermitTimeoutError extends QuorateError {
   }
 }
 
-/** Whoever waits for a permit is blocked by an operator: no wait helps. */
+/** Whoever waits for a permit is blocked by an operator. */
 export class BlockedError extends QuorateError {
   override readonly name = 'BlockedError';
+  /** Until the block ends; undefined: it has no end, and no wait helps. */
+  readonly retryAfterMillis: number | undefined;
 
-  constructor(isDefinite: boolean) {
-    super('BLOCKED', 'blocked by an operator; waiting does not help', { isDefinite });
+  constructor(retryAfterMillis: number | undefined, isDefinite: boolean) {
+    const wait =
+      retryAfterMillis === undefined ? 'waiting does not help' : `for ${Math.ceil(retryAfterMillis)} ms more`;
+    super('BLOCKED', `blocked by an operator; ${wait}`, { isDefinite });
+    this.retryAfterMillis = retryAfterMillis;
   }
 }
 

@@ -239,7 +239,7 @@ export class PermitLines {
     }
     if (answer.kind === 'blocked') {
       handOn(line);
-      return this.#settle(line, waiter, new BlockedError(isDefinite(waiter)));
+      return this.#settle(line, waiter, new BlockedError(answer.retryAfterMillis, isDefinite(waiter)));
     }
     // Only a decision ends an id.
     if (answer.kind === 'denied') waiter.doubtfulSinceMillis = undefined;

@@ -76,8 +76,14 @@ export type PermitAnswer =
       readonly isCached: boolean;
       readonly decided: PermitReceipt;
     })
-  /** By an operator. No wait helps. */
-  | { readonly kind: 'blocked'; readonly allowed: false; readonly decided: PermitReceipt }
+  /** By an operator. */
+  | {
+      readonly kind: 'blocked';
+      readonly allowed: false;
+      /** Until the block ends. Absent: it has no end, and no wait helps. */
+      readonly retryAfterMillis?: number;
+      readonly decided: PermitReceipt;
+    }
   /** No rule limits it. */
   | { readonly kind: 'unlimited'; readonly allowed: true; readonly rulesVersion: number }
   /** Nobody could decide, and a fail mode did: that of the rules, at a node, or that of this client. */
@@ -161,9 +167,7 @@ export function readAnswer(value: unknown): Reading | undefined {
     case 429:
       return allowed === false ? readDenied(value) : undefined;
     case 403:
-      return allowed === false && isReceipt(value['decided'])
-        ? { kind: 'answer', answer: { kind: 'blocked', allowed, decided: value['decided'] } }
-        : undefined;
+      return allowed === false ? readBlocked(value) : undefined;
     case 400:
     case 422:
       return readFault(status === 400 ? 'invalid' : 'conflict', value);
@@ -202,6 +206,12 @@ function readDenied(value: Fields): Reading | undefined {
   const isRestored = reason === 'restored' && isCount(restoredMillis);
   const restored = isRestored ? ({ reason: 'restored', restoredMillis } as const) : {};
   return { kind: 'answer', answer: { ...denied, ...limit, retryAfterMillis, ...restored, decided } };
+}
+
+function readBlocked({ retryAfterMillis, decided }: Fields): Reading | undefined {
+  if (!isReceipt(decided)) return undefined;
+  const wait = isCount(retryAfterMillis) ? { retryAfterMillis } : {};
+  return { kind: 'answer', answer: { kind: 'blocked', allowed: false, ...wait, decided } };
 }
 
 /** Nothing fits a limit of 0, whenever it is asked again. */

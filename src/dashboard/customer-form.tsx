@@ -1,6 +1,7 @@
 /** Changes a customer: everything is said anew, and taken only if nobody changed it meanwhile. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { type Block, BlockFields, blockIn } from './block-minutes.tsx';
 
 export interface Override {
   readonly rule: string;
@@ -13,6 +14,9 @@ export interface Customer {
   readonly tier?: string;
   readonly overrides: readonly Override[];
   readonly blocked: boolean;
+  /** Group time, as `decided.timeMillis` is: of a block that ends by itself. */
+  readonly blockedUntilMillis?: number;
+  readonly decided: { readonly timeMillis: number };
 }
 
 /** As text fields have it. */
@@ -81,12 +85,14 @@ export function CustomerForm({
   readonly remove: () => void;
 }): JSX.Element {
   const [tier, setTier] = useState(customer?.tier ?? '');
-  const [blocked, setBlocked] = useState(customer?.blocked ?? false);
+  const wasBlocked = customer?.blocked ?? false;
+  const [block, setBlock] = useState<Block>({ isBlocked: wasBlocked, minutes: '' });
   const [rows, setRows] = useState<readonly Row[]>((customer?.overrides ?? []).map(rowOf));
   const [isSure, setSure] = useState(false);
   const submit = (event: Event): void => {
     event.preventDefault();
-    save({ ...(tier !== '' && { tier }), overrides: rows.map(overrideOf), blocked });
+    const terms = { ...(tier !== '' && { tier }), overrides: rows.map(overrideOf) };
+    save({ ...terms, ...blockIn(block, wasBlocked) });
   };
   return (
     <form onSubmit={submit}>
@@ -107,14 +113,7 @@ export function CustomerForm({
           remove={() => setRows(rows.filter((_, i) => i !== at))}
         />
       ))}
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={blocked}
-          onChange={({ currentTarget }) => setBlocked(currentTarget.checked)}
-        />
-        Blocked: deny everything
-      </label>
+      <BlockFields block={block} wasBlocked={wasBlocked} changed={setBlock} />
       <p class="actions">
         <button type="button" onClick={() => setRows([...rows, NO_ROW])}>
           Add a limit

@@ -1,6 +1,7 @@
 /** What is known of one customer, its tier, limits of its own and block, and how an admin changes that. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { endWords } from './block-minutes.tsx';
 import { type Customer, CustomerForm } from './customer-form.tsx';
 import { Lookup } from './lookup.tsx';
 import { type Answer, ask, messageOf, type Role } from './session.ts';
@@ -21,12 +22,13 @@ function customerIn({ status, body }: Answer): Customer | undefined {
 
 function Told({ customer }: { readonly customer: Customer }): JSX.Element {
   const { version, tier, overrides, blocked } = customer;
+  const end = endWords(customer);
   return (
     <dl class="facts">
       <dt>Tier</dt>
       <dd>{tier ?? 'none'}</dd>
       <dt>Blocked</dt>
-      <dd>{blocked ? 'yes: everything is denied' : 'no'}</dd>
+      <dd>{blocked ? `yes: everything is denied${end}` : 'no'}</dd>
       <dt>Limits of its own</dt>
       <dd>
         {overrides.length === 0

@@ -1,6 +1,7 @@
 /** How one user stands: each limit with its window as a timeline, and what an operator may do to the key. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { BlockMinutes, durationIn, endWords } from './block-minutes.tsx';
 import { Lookup } from './lookup.tsx';
 import { type Answer, ask, type Asked, messageOf, type Role } from './session.ts';
 import { Timeline, type WindowStanding } from './timeline.tsx';
@@ -12,6 +13,8 @@ const HINT = 'Under rules of a document: the key that a limit counts by, as user
 interface Standing {
   readonly userId: string;
   readonly blocked?: boolean;
+  readonly blockedUntilMillis?: number;
+  readonly decided: { readonly timeMillis: number };
   readonly rulesVersion: number;
   readonly limits: readonly WindowStanding[];
 }
@@ -51,6 +54,7 @@ function Operate({
   readonly done: () => void;
 }): JSX.Element {
   const [words, setWords] = useState('');
+  const [minutes, setMinutes] = useState('');
   const [isSure, setSure] = useState(false);
   const path = `/v1/users/${encodeURIComponent(userId)}`;
   const operate = async (what: string, asked: Asked): Promise<void> => {
@@ -65,7 +69,12 @@ function Operate({
         {isBlocked ? (
           <button onClick={() => void operate('block', { method: 'DELETE' })}>Unblock</button>
         ) : (
-          <button onClick={() => void operate('block', { method: 'PUT' })}>Block: deny everything</button>
+          <>
+            <BlockMinutes minutes={minutes} changed={setMinutes} />
+            <button onClick={() => void operate('block', { method: 'PUT', body: durationIn(minutes) })}>
+              Block: deny everything
+            </button>
+          </>
         )}
         {isSure ? (
           <button class="danger" onClick={() => void operate('reset', { method: 'POST' })}>
@@ -100,7 +109,7 @@ export function UsersView({ role }: { readonly role: Role }): JSX.Element {
           <h2 id="standing-title">{standing.userId}</h2>
           {standing.blocked === true && (
             <p class="message bad">
-              <strong>Blocked:</strong> everything is denied, whatever is left.
+              <strong>Blocked:</strong> everything is denied, whatever is left{endWords(standing)}.
             </p>
           )}
           <p class="quiet">

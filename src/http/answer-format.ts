@@ -10,7 +10,7 @@ import {
   type UnavailableReason,
 } from '../api/refusals.ts';
 import { denialMessage, restoredHeaders } from '../api/restored.ts';
-import { waitHelps } from '../api/waiting.ts';
+import { blockedMessage, waitHelps } from '../api/waiting.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';
@@ -152,13 +152,17 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
   };
 }
 
-/** Without a word of limits or waits: none of them is the reason, and none would help. */
-function formatBlocked({ ruleId, decided }: Decision, partition: number): FormattedBody {
+/** Without a word of limits: none of them is the reason. Of a wait only where the block has an end. */
+function formatBlocked(decision: Decision, partition: number): FormattedBody {
+  const { ruleId, decided, retryAfterMillis } = decision;
   const rule = ruleId === '' ? {} : { rule: ruleId };
-  const error = { type: 'blocked', message: 'Blocked by an operator. Waiting does not help.' };
+  const isTold = waitHelps(decision);
+  const message = blockedMessage(isTold ? secondsCeil(retryAfterMillis) : undefined);
+  const error = { type: 'blocked', message };
+  const wait = isTold ? { retryAfterMillis } : {};
   return {
     status: BLOCKED_STATUS,
-    body: { allowed: false, blocked: true, ...rule, decided: { partition, ...decided }, error },
+    body: { allowed: false, blocked: true, ...wait, ...rule, decided: { partition, ...decided }, error },
   };
 }
 

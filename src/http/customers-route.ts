@@ -43,15 +43,15 @@ function ifVersionOf(header: string | undefined): number | undefined {
 }
 
 /**
- * `{"tier"?: string, "overrides"?: [{"rule": string, "limit": integer, "burst"?: integer}], "blocked"?: boolean}`. What is absent of
- * the first two is taken away; without `blocked` that stays as it is.
+ * `{"tier"?: string, "overrides"?: [{"rule": string, "limit": integer, "burst"?: integer}], "blocked"?: boolean, "durationMillis"?:
+ * integer}`. What is absent of the first two is taken away; without `blocked` that stays as it is, with its end.
  *
  * @throws InvalidBodyError
  */
 function parsePut(body: unknown, ifMatch: string | undefined): CustomerAction {
-  const { tier, overrides, blocked } = fieldsOf(
+  const { tier, overrides, blocked, durationMillis } = fieldsOf(
     body,
-    ['tier', 'overrides', 'blocked'],
+    ['tier', 'overrides', 'blocked', 'durationMillis'],
     'tier, overrides, blocked or some of them',
   );
   if (blocked !== undefined && typeof blocked !== 'boolean')
@@ -62,11 +62,27 @@ function parsePut(body: unknown, ifMatch: string | undefined): CustomerAction {
     tier: tier as string | undefined,
     overrides: parseOverrides(overrides),
     isBlocked: blocked,
+    ...durationOf(durationMillis),
     ifVersion: ifVersionOf(ifMatch),
   };
   const invalid = invalidInCustomer({ ask: 'customer', userId: '*', action });
   if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
   return action;
+}
+
+/** `{"durationMillis"?: integer}`, or no body. @throws InvalidBodyError */
+function parseBlock(body: unknown): CustomerAction {
+  const { durationMillis } = fieldsOf(
+    body === undefined ? {} : body,
+    ['durationMillis'],
+    'durationMillis, or absent',
+  );
+  return { type: 'block', isBlocked: true, ...durationOf(durationMillis) };
+}
+
+/** Its bounds are looked at with all others. */
+function durationOf(value: unknown): { readonly durationMillis?: number } {
+  return value === undefined ? {} : { durationMillis: value as number };
 }
 
 function parseOverrides(value: unknown = []): readonly LimitOverride[] {
@@ -80,9 +96,11 @@ function parseOverrides(value: unknown = []): readonly LimitOverride[] {
   });
 }
 
-function formatRecord({ version, tier, overrides, isBlocked }: CustomerRecord): Record<string, unknown> {
+function formatRecord(record: CustomerRecord): Record<string, unknown> {
+  const { version, tier, overrides, isBlocked: blocked, blockedUntilMillis } = record;
   const limits = overrides.map(({ ruleId: rule, ...override }) => ({ rule, ...override }));
-  return { version, ...(tier !== undefined && { tier }), overrides: limits, blocked: isBlocked };
+  const end = blockedUntilMillis === undefined ? {} : { blockedUntilMillis };
+  return { version, ...(tier !== undefined && { tier }), overrides: limits, blocked, ...end };
 }
 
 /** @param named what was asked about */
@@ -142,16 +160,17 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
   };
   const operate = (request: OfKey, reply: FastifyReply, action: CustomerAction): FastifyReply => {
     const { userId, key = keyOfUser(userId ?? '') } = request.params;
-    if (maybeForbidden(request, reply, gate)) return reply;
-    refuseFields(request.body);
     const wanted = { ask: 'customer', userId: key, action } as const;
     const invalid = invalidInCustomer(wanted);
-    if (invalid !== undefined) throw new InvalidBodyError('key', invalid.message.replace('userId', 'key'));
+    if (invalid?.field === 'userId')
+      throw new InvalidBodyError('key', invalid.message.replace('userId', 'key'));
+    if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
     node.operate(wanted, (answer, partition) => {
       const formatted = formatCustomer(answer, partition, userId === undefined ? { key } : { userId, key });
       const user = digestOfKey(key);
       const name = action.type === 'block' && !action.isBlocked ? 'unblock' : action.type;
-      audited(logger, request, { action: `user.${name}`, user, status: formatted.status });
+      const end = 'durationMillis' in action ? { durationMillis: action.durationMillis } : {};
+      audited(logger, request, { action: `user.${name}`, user, ...end, status: formatted.status });
       send(reply, formatted);
     });
     return reply;
@@ -175,10 +194,19 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     refuseFields(request.body);
     return change(request, reply, { type: 'delete', ifVersion: ifVersionOf(request.headers['if-match']) });
   });
+  /** @param wanted reads the body, of whoever may change anything */
+  const changing =
+    (wanted: (body: unknown) => CustomerAction) =>
+    (request: OfKey, reply: FastifyReply): FastifyReply =>
+      maybeForbidden(request, reply, gate) ? reply : operate(request, reply, wanted(request.body));
+  const bare = (action: CustomerAction): ReturnType<typeof changing> =>
+    changing((body) => {
+      refuseFields(body);
+      return action;
+    });
   for (const path of [BLOCK, KEY_BLOCK]) {
-    app.put(path, (request: OfKey, reply) => operate(request, reply, { type: 'block', isBlocked: true }));
-    app.delete(path, (request: OfKey, reply) => operate(request, reply, { type: 'block', isBlocked: false }));
+    app.put(path, changing(parseBlock));
+    app.delete(path, bare({ type: 'block', isBlocked: false }));
   }
-  for (const path of [RESET, KEY_RESET])
-    app.post(path, (request: OfKey, reply) => operate(request, reply, { type: 'reset' }));
+  for (const path of [RESET, KEY_RESET]) app.post(path, bare({ type: 'reset' }));
 }

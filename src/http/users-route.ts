@@ -59,7 +59,9 @@ function formatStanding(
   const limits = standing.limits.map(limitOf);
   const { rulesVersion } = standing;
   const decided = { partition, ...standing.decided };
-  const blocked = standing.isBlocked === true ? { blocked: true } : {};
+  const { isBlocked, blockedUntilMillis } = standing;
+  const end = blockedUntilMillis === undefined ? {} : { blockedUntilMillis };
+  const blocked = isBlocked === true ? { blocked: true, ...end } : {};
   return {
     status: 200,
     headers: { 'content-type': JSON_TYPE },

@@ -8,6 +8,7 @@ import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
 import { assert } from './assert.ts';
 import type { Decision } from './decision.ts';
 import { NOT_JUDGED, type DecidedAt, receiptAt } from './decisions-without-limit.ts';
+import { recordAt, saysNothing } from './state/customer-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 
@@ -28,7 +29,8 @@ export function applyCustomers(
 
 /** Whose record it is has been looked up. */
 function decide(state: LimiterState, { userId, action }: CustomerRequest, place: DecidedAt): Decision {
-  const before = state.customers.find(state.name) ?? NO_RECORD;
+  const { timeMillis } = state.applied;
+  const before = recordAt(state.customers.find(state.name) ?? NO_RECORD, timeMillis);
   switch (action.type) {
     case 'read':
       return told(state, before, place);
@@ -36,12 +38,12 @@ function decide(state: LimiterState, { userId, action }: CustomerRequest, place:
       state.resetKey();
       return told(state, before, place);
     case 'block':
-      return change(state, userId, { ...before, isBlocked: action.isBlocked }, place);
+      return change(state, userId, recordOf(before, blockOf(action, timeMillis)), place);
     case 'put': {
-      const { tier, overrides, isBlocked = before.isBlocked, ifVersion } = action;
+      const { tier, overrides, isBlocked, durationMillis, ifVersion } = action;
       if (isOther(before, ifVersion)) return told(state, before, place, false);
-      const after = { version: 0, ...(tier !== undefined && { tier }), overrides, isBlocked };
-      return change(state, userId, after, place);
+      const block = isBlocked === undefined ? before : blockOf({ isBlocked, durationMillis }, timeMillis);
+      return change(state, userId, recordOf({ tier, overrides }, block), place);
     }
     case 'delete':
       if (isOther(before, action.ifVersion)) return told(state, before, place, false);
@@ -53,6 +55,36 @@ function decide(state: LimiterState, { userId, action }: CustomerRequest, place:
   }
 }
 
+type Block = Pick<CustomerRecord, 'isBlocked' | 'blockedUntilMillis'>;
+
+interface WantedBlock {
+  readonly isBlocked: boolean;
+  readonly durationMillis?: number | undefined;
+}
+
+/** Its end counts from the group time of the entry, so all replicas reckon the same, whenever they apply it. */
+function blockOf({ isBlocked, durationMillis }: WantedBlock, timeMillis: number): Block {
+  return durationMillis === undefined
+    ? { isBlocked }
+    : { isBlocked, blockedUntilMillis: timeMillis + durationMillis };
+}
+
+interface Terms {
+  readonly tier?: string | undefined;
+  readonly overrides: CustomerRecord['overrides'];
+}
+
+/** Its version is that of the entry that changes it. */
+function recordOf({ tier, overrides }: Terms, { isBlocked, blockedUntilMillis }: Block): CustomerRecord {
+  return {
+    version: 0,
+    ...(tier !== undefined && { tier }),
+    overrides,
+    isBlocked,
+    ...(blockedUntilMillis !== undefined && { blockedUntilMillis }),
+  };
+}
+
 function isOther({ version }: CustomerRecord, ifVersion: number | undefined): boolean {
   return ifVersion !== undefined && ifVersion !== version;
 }
@@ -61,9 +93,8 @@ function isOther({ version }: CustomerRecord, ifVersion: number | undefined): bo
 function change(state: LimiterState, userId: string, wanted: CustomerRecord, place: DecidedAt): Decision {
   const { customers, name, applied } = state;
   const before = customers.find(name);
-  const saysNothing = wanted.tier === undefined && wanted.overrides.length === 0 && !wanted.isBlocked;
   // No index comes twice, so no version does: also of a key whose record was deleted in between.
-  const record = saysNothing ? undefined : { ...wanted, version: applied.index };
+  const record = saysNothing(wanted) ? undefined : { ...wanted, version: applied.index };
   if (record === undefined && before === undefined) return told(state, NO_RECORD, place);
   if (record !== undefined && !hasRoom(state, record)) return noRoom(state, place);
   const hasOwn = [before, record].some((one) => (one?.overrides.length ?? 0) > 0);

@@ -51,7 +51,7 @@ export class JointJudgement {
       const keys = keysFor(limit.ruleId);
       if (i === 0) state.lookUp(request);
       else state.lookUpFurther(limit.userId);
-      judgement.findRecord(state);
+      judgement.findRecord(state, now);
       if (judgement.isBlocked) return this.#refuse('blocked', state, asked, place);
       judgement.outcome = 'unknown_rule';
       if (keys === undefined) return this.#refuse('unknown_rule', state, asked, place);
@@ -101,7 +101,7 @@ export class JointJudgement {
       const own = { ...place, position: place.position! + i };
       if (i === 0) state.lookUp(request);
       else state.lookUpFurther(limit.userId);
-      judgement.findRecord(state);
+      judgement.findRecord(state, now);
       judgement.judgeKey(state.name, keys, asked, now, true);
       state.keep(keys);
       const grant = judgement.grant(keys.grant(judgement, state.name, now, place.index), own);

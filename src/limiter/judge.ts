@@ -10,7 +10,7 @@ import type { Decision, Refusal } from './decision.ts';
 import { type Conflict, conflictBetween } from './fingerprint.ts';
 import type { Demand } from './meters/meter.ts';
 import type { Outcome, Question } from './question.ts';
-import { ruleFor } from './state/customer-table.ts';
+import { isBlockedAt, recordAt, ruleFor } from './state/customer-table.ts';
 import { inheritedBy, type Inherited, newestInherited } from './state/inheritance.ts';
 import { AHEAD_MILLIS_MAX, type KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
@@ -93,7 +93,7 @@ export class Judgement implements Demand {
     if (this.isRepeated(state, question, now)) return this.outcome;
     if (question.ifRemembered) return (this.outcome = 'not_remembered');
     if (question.guard !== undefined && this.isGuardedOff(state, question.guard)) return this.outcome;
-    this.findRecord(state);
+    this.findRecord(state, now);
     if (this.isBlocked) return (this.outcome = 'blocked');
     if (keys === undefined) return (this.outcome = 'unknown_rule');
     this.judgeKey(state.name, keys, question, now);
@@ -117,18 +117,25 @@ export class Judgement implements Demand {
     guarded.set(userId);
     this.#record = customers.find(guarded);
     const isSame = (this.#record?.version ?? 0) === version;
-    if (isSame && this.#record?.isBlocked !== true) return false;
+    if (isSame && !this.isBlocked) return false;
     this.outcome = isSame ? 'blocked' : 'customer_changed';
     return true;
   }
 
-  /** What operators said of the key that was looked up just now: to be asked before it is judged. */
-  findRecord({ customers, name }: LimiterState): void {
+  /** What operators said of the key that was looked up just now: to be asked before it is judged. @param now group time */
+  findRecord({ customers, name }: LimiterState, now: number): void {
     this.#record = customers.find(name);
+    this.#now = now;
   }
 
+  /** By group time, also of a request that is judged at a timestamp of its own. */
   get isBlocked(): boolean {
-    return this.#record?.isBlocked === true;
+    return isBlockedAt(this.#record, this.#now);
+  }
+
+  /** Where the key is blocked, and that has an end. */
+  get blockedUntilMillis(): number | undefined {
+    return this.isBlocked ? this.#record?.blockedUntilMillis : undefined;
   }
 
   /**
@@ -234,12 +241,13 @@ export class Judgement implements Demand {
       case 'customer_changed':
         return {
           ...this.#refusal(outcome, state.ruleIdOf(question.ruleId), place),
-          customer: { isDone: false, record: this.#record ?? NO_RECORD },
+          customer: { isDone: false, record: recordAt(this.#record ?? NO_RECORD, this.#now) },
         };
       case 'blocked':
         return {
           ...NOT_JUDGED,
           ruleId: state.ruleIdOf(question.ruleId),
+          retryAfterMillis: Math.max(0, (this.blockedUntilMillis ?? 0) - this.#now),
           decided: receiptAt(place, this.#now),
           rulesVersion: place.rulesVersion,
           isBlocked: true,

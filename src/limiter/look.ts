@@ -35,7 +35,7 @@ export function standingAt(
   }: { readonly judgement: Judgement; readonly now: number; readonly place: DecidedAt },
 ): Standing | undefined {
   state.lookUp({ userId });
-  judgement.findRecord(state);
+  judgement.findRecord(state, now);
   const ruleIds = ruleId === undefined ? (state.table?.rules ?? []).map(({ id }) => id) : [ruleId];
   const limits: LimitStanding[] = [];
   for (const named of ruleIds) {
@@ -46,5 +46,7 @@ export function standingAt(
   }
   const { term, index, rulesVersion } = place;
   const standing = { limits, decided: { term, index, timeMillis: now }, rulesVersion };
-  return judgement.isBlocked ? { ...standing, isBlocked: true } : standing;
+  if (!judgement.isBlocked) return standing;
+  const { blockedUntilMillis } = judgement;
+  return { ...standing, isBlocked: true, ...(blockedUntilMillis !== undefined && { blockedUntilMillis }) };
 }

@@ -16,9 +16,45 @@ import { CommandDecodeError } from './log/command-decode-error.ts';
 import { ByteReader } from '../bytes/byte-reader.ts';
 import { ByteWriter } from '../bytes/byte-writer.ts';
 
+interface RecordedBlock {
+  readonly isBlocked?: boolean | undefined;
+  readonly blockedUntilMillis?: number | undefined;
+}
+
 interface Terms {
   readonly tier?: string | undefined;
   readonly overrides: CustomerRecord['overrides'];
+}
+
+/** Whether a key is blocked, and of a block that ends how long, or until when, in milliseconds: the byte of `ENDS` is followed by that. */
+export interface WrittenBlock {
+  readonly isBlocked: boolean;
+  readonly millis?: number | undefined;
+}
+
+const BLOCKED = 1;
+const ENDS = 2;
+
+export function writeBlock(out: ByteWriter, { isBlocked, millis }: WrittenBlock): void {
+  out.byte(isBlocked ? (millis === undefined ? BLOCKED : ENDS) : 0);
+  if (isBlocked && millis !== undefined) out.integer(millis);
+}
+
+export function readBlock(input: ByteReader): WrittenBlock {
+  const form = input.integer('blocked', 0, ENDS);
+  return form === ENDS
+    ? { isBlocked: true, millis: input.integer('end of a block', 1) }
+    : { isBlocked: form === BLOCKED };
+}
+
+/** That of a record or a look; `millis` is a group time. */
+export function writeBlockOf(out: ByteWriter, { isBlocked, blockedUntilMillis }: RecordedBlock): void {
+  writeBlock(out, { isBlocked: isBlocked === true, millis: blockedUntilMillis });
+}
+
+export function readBlockOf(input: ByteReader): Pick<CustomerRecord, 'isBlocked' | 'blockedUntilMillis'> {
+  const { isBlocked, millis } = readBlock(input);
+  return millis === undefined ? { isBlocked } : { isBlocked, blockedUntilMillis: millis };
 }
 
 /** Then its overrides follow, as many as it has. */
@@ -54,12 +90,12 @@ export function problemOf(userId: string, { tier, overrides }: Terms): string | 
 }
 
 /** As it travels to another node. */
-export function encodeRecord({ version, isBlocked, ...terms }: CustomerRecord): Uint8Array {
+export function encodeRecord(record: CustomerRecord): Uint8Array {
   const out = new ByteWriter();
-  out.integer(version);
-  out.flag(isBlocked);
-  writeTermsHead(out, terms);
-  for (const override of terms.overrides) writeOverride(out, override);
+  out.integer(record.version);
+  writeBlockOf(out, record);
+  writeTermsHead(out, record);
+  for (const override of record.overrides) writeOverride(out, override);
   return out.take();
 }
 
@@ -69,10 +105,10 @@ const reader = new ByteReader((problem) => new CommandDecodeError(problem));
 export function decodeRecord(bytes: Uint8Array): CustomerRecord {
   reader.load(bytes);
   const version = reader.integer('version', 0, Number.MAX_SAFE_INTEGER);
-  const isBlocked = reader.flag('blocked');
+  const block = readBlockOf(reader);
   const { tier, count } = readTermsHead(reader);
   const overrides = Array.from({ length: count }, () => readOverride(reader));
-  const record = { version, ...(tier !== '' && { tier }), overrides, isBlocked };
+  const record = { version, ...(tier !== '' && { tier }), overrides, ...block };
   const problem = reader.isAtEnd ? problemOf('*', record) : 'bytes left over';
   if (problem !== undefined) throw new CommandDecodeError(problem);
   return record;

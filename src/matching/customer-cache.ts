@@ -43,6 +43,11 @@ export class CustomerCache {
     return known;
   }
 
+  /** A block that has ended changes no version: only another look at the record tells. */
+  confirm(key: string, record: CustomerRecord): void {
+    if (this.#known.get(key)?.version === record.version) this.learn(key, record);
+  }
+
   learn(key: string, { version, tier, isBlocked }: CustomerRecord): void {
     this.#known.delete(key);
     if (version === 0) return;

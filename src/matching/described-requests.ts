@@ -183,6 +183,8 @@ export class DescribedRequests {
       readOf(customer),
       (answer, partition) => {
         const found = recordFound(answer, customer, shares, book.version);
+        if (found.kind === 'same' && found.record !== undefined)
+          this.#cache.confirm(customer.key, found.record);
         const refuse = (): void => {
           if (found.kind === 'refused') asking.done(found.answer, partition);
         };

@@ -6,12 +6,13 @@ import type { KnownCustomer } from './customer-cache.ts';
 import { followsFailModes, type Share } from './share-outcome.ts';
 
 /**
- * - `same`: it is the one that the request was matched with; or nobody can say, and the rules of all limits let that pass
+ * - `same`: it is the one that the request was matched with, as it is now; or nobody can say (then without it), and the rules of all
+ *   limits let that pass
  * - `other`: it is this one
  * - `refused`: for a block, or because nobody can say
  */
 export type RecordFound =
-  | { readonly kind: 'same' }
+  | { readonly kind: 'same'; readonly record?: CustomerRecord }
   | { readonly kind: 'other'; readonly record: CustomerRecord }
   | { readonly kind: 'refused'; readonly answer: AllowAnswer };
 
@@ -55,13 +56,21 @@ export function recordFound(
   }
   const { record, decided } = answer.outcome;
   if (record.version !== version) return { kind: 'other', record };
-  if (!record.isBlocked) return { kind: 'same' };
-  return { kind: 'refused', answer: blockedBy(shares[0]?.limits[0].ruleId ?? '', decided, rulesVersion) };
+  if (!record.isBlocked) return { kind: 'same', record };
+  const ruleId = shares[0]?.limits[0].ruleId ?? '';
+  // Both in the group time of the record's partition: this node knows of no other.
+  const retryAfterMillis = Math.max(0, (record.blockedUntilMillis ?? 0) - decided.timeMillis);
+  return { kind: 'refused', answer: blockedFor(retryAfterMillis, ruleId, decided, rulesVersion) };
 }
 
 /** As whatever the limiter denies for a block. */
-function blockedBy(ruleId: string, decided: Receipt, rulesVersion: number): AllowAnswer {
-  const nothing = { limit: 0, windowMillis: 0, remaining: 0, retryAfterMillis: 0, resetMillis: 0 };
+function blockedFor(
+  retryAfterMillis: number,
+  ruleId: string,
+  decided: Receipt,
+  rulesVersion: number,
+): AllowAnswer {
+  const nothing = { limit: 0, windowMillis: 0, remaining: 0, retryAfterMillis, resetMillis: 0 };
   const decision = { allowed: false, ruleId, ...nothing, isBlocked: true, decided, rulesVersion } as const;
   return { kind: 'decision', decision };
 }

@@ -109,7 +109,10 @@ export function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undef
 function badness(answer: AllowAnswer): number {
   switch (answer.kind) {
     case 'decision':
-      return Math.min(waitMillisOf(answer.decision), 2 ** 49);
+      // A block before any limit.
+      return (
+        Math.min(waitMillisOf(answer.decision), 2 ** 48) + (answer.decision.isBlocked === true ? 2 ** 48 : 0)
+      );
     case 'unavailable':
       // It can be asked again at once, under the other rules.
       return wantsOtherRules(answer) ? 2 ** 50 + 1 : 2 ** 50;

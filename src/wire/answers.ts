@@ -14,7 +14,7 @@ import type { CustomerRecord } from '../api/customer-record.ts';
 import type { Standing } from '../api/look.ts';
 import type { Refund } from '../api/refund.ts';
 import { CommandDecodeError } from '../limiter/log/command.ts';
-import { decodeRecord, encodeRecord } from '../limiter/record-form.ts';
+import { decodeRecord, encodeRecord, readBlockOf, writeBlockOf } from '../limiter/record-form.ts';
 import type { Answer } from '../api/user-request.ts';
 import type { ByteReader } from '../bytes/byte-reader.ts';
 import { ByteWriter } from '../bytes/byte-writer.ts';
@@ -99,7 +99,7 @@ function encodeAnswer(answer: Answer, ruleIds: string[]): void {
       out.integer(answer.standing.limits.length);
       for (const limit of answer.standing.limits) encodeLimit(limit, ruleIds);
       encodeReceipt(answer.standing.decided);
-      out.flag(answer.standing.isBlocked === true);
+      writeBlockOf(out, answer.standing);
       out.integer(answer.standing.rulesVersion);
       return;
     case 'refund':
@@ -244,9 +244,9 @@ function decodeDecision(input: ByteReader, ruleIds: string[]): Decision {
 function decodeStanding(input: ByteReader, ruleIds: string[]): Standing {
   const limits = decodeLimits(input, ruleIds);
   const decided = decodeReceipt(input);
-  const isBlocked = input.flag('isBlocked');
+  const { isBlocked, ...end } = readBlockOf(input);
   const standing = { limits, decided, rulesVersion: input.integer('rulesVersion') };
-  return isBlocked ? { ...standing, isBlocked } : standing;
+  return isBlocked ? { ...standing, isBlocked, ...end } : standing;
 }
 
 function decodeLimits(input: ByteReader, ruleIds: string[]): readonly LimitStanding[] {

@@ -67,6 +67,17 @@ it('blocks, unblocks and resets a key', async () => {
     code: 1,
     stdout: 'denied: blocked by an operator\n',
   });
+  expect((await quorate('users', 'block', 'ada', '--duration-millis', '600000')).stdout).toMatch(
+    /^ada is blocked: everything is denied for 600000 ms more\n$/,
+  );
+  expect((await quorate('allow', 'ada')).stdout).toMatch(
+    /^denied: blocked by an operator; again in \d+ ms\n$/,
+  );
+  expect((await quorate('users', 'get', 'ada')).stdout).toMatch(
+    /^blocked: everything is denied for \d+ ms more\n/,
+  );
+  expect((await quorate('users', 'block', 'ada', '--duration-millis', '0')).code).toBe(64);
+  expect((await quorate('users', 'unblock', 'ada', '--duration-millis', '1')).code).toBe(64);
   expect(JSON.parse((await quorate('users', 'unblock', 'ada', '--json')).stdout)).toMatchObject({
     blocked: false,
   });

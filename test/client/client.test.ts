@@ -64,6 +64,12 @@ describe('a grant', () => {
     played.last.answer(grantOf({ status: 403, allowed: false, blocked: true }));
     await played.settle();
     expect(asked.value).toMatchObject({ kind: 'blocked', allowed: false });
+    expect(asked.value).not.toHaveProperty('retryAfterMillis');
+    const until = watched(played.client.allow(ADA));
+    await played.settle();
+    played.last.answer(grantOf({ status: 403, allowed: false, blocked: true, retryAfterMillis: 500 }));
+    await played.settle();
+    expect(until.value).toMatchObject({ kind: 'blocked', allowed: false, retryAfterMillis: 500 });
   });
 });
 

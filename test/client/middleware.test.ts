@@ -116,6 +116,13 @@ describe('an answer', () => {
     expect(verdict.headers).not.toHaveProperty('retry-after');
   });
 
+  it('to a block with an end is 403 with the time to come back', async () => {
+    const blocked = { kind: 'blocked', allowed: false, retryAfterMillis: 1_500, decided: DECIDED } as const;
+    const verdict = await verdictOf(blocked);
+    expect(verdict).toMatchObject({ passes: false, status: 403, headers: { 'retry-after': '2' } });
+    expect(verdict).toMatchObject({ body: expect.stringContaining('Please retry after 2 seconds.') });
+  });
+
   it.each([
     new UnavailableError('no_leader'),
     new IndefiniteError('no_answer'),

@@ -138,6 +138,15 @@ describe('waitForPermit', () => {
     expect([blocked.error?.code, waiting.error?.code]).toEqual(['BLOCKED', 'CLOSED']);
   });
 
+  it('ends for who is blocked until an end, and says how long that is', async () => {
+    const played = new Played();
+    const blocked = watched(played.client.waitForPermit(ADA));
+    await played.settle();
+    played.last.answer(grantOf({ status: 403, allowed: false, blocked: true, retryAfterMillis: 700 }));
+    await played.settle();
+    expect(blocked.error).toMatchObject({ code: 'BLOCKED', retryAfterMillis: 700 });
+  });
+
   it('takes so many who wait, and no more; and no wait that is no time', async () => {
     const played = new Played({ waitersMax: 1 });
     const permits = [1, 2].map(() => watched(played.client.waitForPermit(ADA)));

@@ -20,6 +20,8 @@ interface Answered {
   readonly body: {
     readonly allowed?: boolean;
     readonly blocked?: boolean;
+    readonly blockedUntilMillis?: number;
+    readonly retryAfterMillis?: number;
     readonly version?: number;
     readonly tier?: string;
     readonly rule?: string;
@@ -140,6 +142,23 @@ describe('a block', () => {
     }
     await say(3, 'PUT', '/v1/customers/eve', { blocked: false });
     for (const node of NODES) expect((await allow(node, { customer: 'eve' })).status).toBe(200);
+  });
+
+  it('ends by itself at every node, and tells until when', async () => {
+    await say(2, 'PUT', '/v1/customers/ed', { blocked: true, durationMillis: 60_000 });
+    const blocked = await say(1, 'PUT', '/v1/keys/customer=ed/block', { durationMillis: 8_000 });
+    for (const node of NODES) {
+      const { status, body } = await allow(node, { customer: 'ed', ip: '10.0.0.3' });
+      expect([status, body.blocked]).toEqual([403, true]);
+      expect(body.retryAfterMillis).toBeLessThanOrEqual(8_000);
+    }
+    for (const node of NODES)
+      await eventually(`node ${node} grants`, async () =>
+        (await allow(node, { customer: 'ed', ip: '10.0.0.3' })).status === 200 ? true : undefined,
+      );
+    const { body } = await call(3, 'GET', '/v1/customers/ed');
+    expect(body).toMatchObject({ version: blocked.body.version, blocked: false });
+    expect(body.blockedUntilMillis).toBeUndefined();
   });
 
   it('is for a key that any rule counts by, as well', async () => {

@@ -71,6 +71,13 @@ describe('/v1/customers/{id}', () => {
     ]);
   });
 
+  it('is blocked for a duration beside all else that is said of it', async () => {
+    await ask('PUT', '/v1/customers/ada', { tier: 'pro', blocked: true, durationMillis: 1_000 });
+    expect(door.customers).toMatchObject([
+      { action: { type: 'put', tier: 'pro', isBlocked: true, durationMillis: 1_000 } },
+    ]);
+  });
+
   it('is 412 with the version there is where that is another one', async () => {
     const decided = { term: 2, index: 9, timeMillis: 90 };
     const record = { version: 8, overrides: [], isBlocked: true };
@@ -87,6 +94,8 @@ describe('/v1/customers/{id}', () => {
     ['tier', { tier: 'x'.repeat(65) }],
     ['tier', { tier: 7 }],
     ['blocked', { blocked: 'yes' }],
+    ['durationMillis', { durationMillis: 1 }],
+    ['durationMillis', { blocked: false, durationMillis: 1 }],
     ['overrides', { overrides: {} }],
     ['overrides', { overrides: Array.from({ length: 17 }, (_, i) => ({ rule: `r${i}`, limit: 1 })) }],
     ['overrides[0]', { overrides: [7] }],
@@ -123,8 +132,8 @@ describe('/v1/customers/{id}', () => {
 
 describe('a key', () => {
   it.each([
-    ['PUT', '/v1/users/ada/block', 'durationMillis'],
-    ['PUT', '/v1/keys/user=ada/block', 'durationMillis'],
+    ['PUT', '/v1/users/ada/block', 'rule'],
+    ['PUT', '/v1/keys/user=ada/block', 'untilMillis'],
     ['DELETE', '/v1/users/ada/block', 'rule'],
     ['POST', '/v1/users/ada/reset', 'rule'],
     ['DELETE', '/v1/customers/ada', 'tier'],
@@ -134,6 +143,33 @@ describe('a key', () => {
       body: { error: { field } },
     });
     expect(door.operated).toEqual([]);
+  });
+
+  it('is blocked until an end, which is told with its record', async () => {
+    const decided = { term: 2, index: 7, position: 0, timeMillis: 90 };
+    const record = { version: 7, overrides: [], isBlocked: true, blockedUntilMillis: 60_090 };
+    door.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
+    const asked = { durationMillis: 60_000 };
+    for (const path of ['/v1/users/ada/block', '/v1/keys/user=ada/block'])
+      expect(await ask('PUT', path, asked)).toMatchObject({
+        status: 200,
+        body: { blocked: true, blockedUntilMillis: 60_090, decided: { timeMillis: 90 } },
+      });
+    await ask('PUT', '/v1/users/ada/block', {});
+    const block = { type: 'block', isBlocked: true } as const;
+    const actions = door.operated.map((one) => 'action' in one && one.action);
+    expect(actions).toEqual([{ ...block, ...asked }, { ...block, ...asked }, block]);
+  });
+
+  it.each([0, 1.5, -1, null, '60000', 2_678_400_001])('is not blocked for %j ms', async (durationMillis) => {
+    for (const path of ['/v1/users/ada/block', '/v1/keys/user=ada/block', '/v1/customers/ada'])
+      expect(
+        await ask('PUT', path, { ...(path.includes('customers') && { blocked: true }), durationMillis }),
+      ).toMatchObject({
+        status: 400,
+        body: { error: { field: 'durationMillis', message: expect.stringContaining('2678400000') } },
+      });
+    expect([door.customers, door.operated]).toEqual([[], []]);
   });
 
   it('is blocked, unblocked and reset', async () => {
@@ -196,5 +232,16 @@ describe('a denial for a block', () => {
     expect(Object.keys(headers).filter((name) => /retry|ratelimit/.test(name))).toEqual([]);
     expect(body).toMatchObject({ allowed: false, blocked: true, error: { type: 'blocked' } });
     expect(body).not.toHaveProperty('retryAfterMillis');
+  });
+
+  it('tells the wait until its end, and no limit', async () => {
+    const nothing = { limit: 0, resetMillis: 0, windowMillis: 0 };
+    const { status, headers, body } = await door.decide(
+      denialOf({ ...nothing, retryAfterMillis: 1_001, isBlocked: true }),
+    );
+    expect([status, headers['retry-after']]).toEqual([403, '2']);
+    expect(Object.keys(headers).filter((name) => /ratelimit/.test(name))).toEqual([]);
+    expect(body).toMatchObject({ blocked: true, retryAfterMillis: 1_001 });
+    expect(body['error']).toMatchObject({ message: 'Blocked by an operator. Please retry after 2 seconds.' });
   });
 });

@@ -150,5 +150,10 @@ describe('GET /v1/keys/{key}', () => {
     const standing = { limits: [], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 };
     door.standing = { kind: 'standing', standing: { ...standing, isBlocked: true } };
     expect(await get('/v1/keys/user=ada')).toMatchObject({ status: 200, body: { blocked: true } });
+    const ending = { ...standing, isBlocked: true, blockedUntilMillis: 190 } as const;
+    door.standing = { kind: 'standing', standing: ending };
+    expect(await get('/v1/keys/user=ada')).toMatchObject({
+      body: { blocked: true, blockedUntilMillis: 190 },
+    });
   });
 });

@@ -148,6 +148,23 @@ describe('a request of a customer', () => {
     expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
   });
 
+  it('whose block has ended by the time of its partition is asked again at once, and read first no more', () => {
+    const bench = benchOf();
+    bench.ask(ADA);
+    bench.of('customer').answer(changed({ ...PRO, isBlocked: true, blockedUntilMillis: 9 }));
+    bench.of('customer').answer(told({ ...PRO, isBlocked: true, blockedUntilMillis: 9 }));
+    expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true, retryAfterMillis: 1 } } }]);
+    bench.ask(ADA);
+    expect(bench.of('customer').request).toMatchObject({ action: { type: 'read' } });
+    // At group time 9 or later.
+    bench.of('customer').answer(told(PRO));
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
+    bench.of('customer').answer(decision({ ruleId: 'pro/minute' }));
+    expect(bench.told[1]).toMatchObject({ answer: { decision: { allowed: true } } });
+    bench.ask(ADA);
+    expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
+  });
+
   it('has its id with its own key, and the recall of one who is blocked asks there', () => {
     const bench = benchOf(`${DOCUMENT}
   - { id: early, key: [customer, endpoint], group: early, windows: { limit: 9, per: minute } }`);

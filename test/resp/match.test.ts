@@ -54,6 +54,17 @@ describe('MATCH', () => {
     expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
   });
 
+  it('answers the wait where the block has an end', async () => {
+    const nothing = { limit: 0, remaining: 0, retryAfterMillis: 1_500, resetMillis: 0, windowMillis: 0 };
+    const decision = decisionOf({ ...nothing, allowed: false, isBlocked: true });
+    played.answer = { kind: 'decision', decision };
+    expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 0, 0, 1_500, 0, decision.ruleId]);
+    expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, 1_500, 0]);
+    const ruleId = '30/60000ms+15';
+    played.answer = { kind: 'decision', decision: { ...decision, ruleId } };
+    expect(await client.ask('CL.THROTTLE', 'ada', '15', '30', '60')).toEqual([1, 16, 0, 2, 0]);
+  });
+
   it('answers that no wait helps under a limit of 0', async () => {
     const decision = decisionOf({
       limit: 0,

@@ -22,6 +22,7 @@ import { type Asked, askedBy, identityOf, limitsOf, wordsOf } from './id-ledger.
 import { tellingLimit } from './naive-joint.ts';
 import { sayingOf, wordsOfStanding } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
+import { toldAt } from './naive-record.ts';
 import { check } from './story.ts';
 
 export interface AnswerCheckerInit {
@@ -94,9 +95,10 @@ export class AnswerChecker {
       rulesVersion === inForce,
       () => `a look by rules ${rulesVersion}, in force are ${inForce}, ${where}`,
     );
-    const isBlocked = machine.past.records.at(userId, decided.index).isBlocked;
+    const block = toldAt(machine.past.records.at(userId, decided.index), decided.timeMillis);
     check(
-      (standing.isBlocked ?? false) === isBlocked,
+      (standing.isBlocked ?? false) === block.isBlocked &&
+        standing.blockedUntilMillis === block.blockedUntilMillis,
       () => `${userId} is told of a block, or of none, ${where}`,
     );
     const words = JSON.stringify(limits.map(wordsOfStanding));

@@ -45,10 +45,19 @@ export class CustomerLedger {
   logged(group: number, index: number, i: number, said: Said): void {
     this.#said.set(`${group}/${index}/${i}`, said);
     const { record } = said.decision.customer ?? {};
-    const all = this.#recordsOf(said.userId);
-    const last = all.at(-1)!;
+    const last = this.#recordsOf(said.userId).at(-1)!;
     if (record === undefined || wordsOfRecord(record) === wordsOfRecord(last.record)) return;
-    last.untilMillis = this.#now();
+    this.#place(said.userId, record);
+  }
+
+  /** A committed sweep forgot the record, which said nothing any more. */
+  forgotten(userId: string): void {
+    this.#place(userId, NO_RECORD);
+  }
+
+  #place(userId: string, record: CustomerRecord): void {
+    const all = this.#recordsOf(userId);
+    all.at(-1)!.untilMillis = this.#now();
     all.push({ record, fromMillis: this.#now(), untilMillis: Infinity });
   }
 

@@ -20,6 +20,9 @@ const TIERS = [undefined, 'gold', 'free'];
 const FOR_VERSION = 0.4;
 /** Blocks do not last: they leave little to look at. */
 const ACTIONS = ['read', 'put', 'put', 'delete', 'block', 'unblock', 'unblock', 'reset', 'reset'] as const;
+/** Of a block that ends. Some are over before anybody asks, some outlast a failover. */
+const BLOCK_MILLIS = [1, 40, 300, 1_000, 3_000, 20_000];
+const ENDS = 0.6;
 /** A tick, and the answers a process still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -106,16 +109,22 @@ export class CustomerOperators {
       case 'reset':
         return { type };
       case 'block':
+        return { type, isBlocked: true, ...(random.chance(ENDS) && this.#end()) };
       case 'unblock':
-        return { type: 'block', isBlocked: type === 'block' };
+        return { type: 'block', isBlocked: false };
       case 'delete':
         return { type, ifVersion };
       case 'put': {
-        const isBlocked = random.pick([undefined, undefined, false]);
+        const isBlocked = random.pick([undefined, undefined, false, true]);
         const overrides = rules.filter(() => random.chance(0.5)).map((ruleId) => this.#override(ruleId));
-        return { type, tier: random.pick(TIERS), overrides, isBlocked, ifVersion };
+        const end = isBlocked === true ? this.#end() : {};
+        return { type, tier: random.pick(TIERS), overrides, isBlocked, ...end, ifVersion };
       }
     }
+  }
+
+  #end(): { readonly durationMillis: number } {
+    return { durationMillis: this.#random.pick(BLOCK_MILLIS) };
   }
 
   #override(ruleId: string): LimitOverride {

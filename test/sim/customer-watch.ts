@@ -8,6 +8,7 @@ import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { ClientWorld } from './client-world.ts';
 import { type Asking, recheckedRecord, wordsOfAsking } from './described-rounds.ts';
+import { blockWaitAt } from './naive-record.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
@@ -50,6 +51,7 @@ export class CustomerWatch {
     const known = this.#knownBy(node);
     const before = recheckedRecord(asking) ?? this.known(node, userId);
     asking.confirmed = undefined;
+    asking.blockedMillis = undefined;
     return (answer, partition) => {
       if (node.life !== life || !node.isUp) return;
       story.seen(`customer looked up: ${answer.kind}`);
@@ -59,9 +61,15 @@ export class CustomerWatch {
       if (answer.kind !== 'customer') return;
       const { outcome } = answer;
       limits.customers.told(groupOfPartition(partition), { userId, type: action.type }, outcome, askedAt);
-      if (outcome.record.version !== before.version) known.set(userId, outcome.record);
-      else if (outcome.record.isBlocked) asking.isBlocked = true;
-      else asking.confirmed = before;
+      const { record, decided } = outcome;
+      const wait = blockWaitAt(record, decided.timeMillis);
+      if (record.version !== before.version) known.set(userId, record);
+      else if (wait !== undefined) asking.blockedMillis = wait;
+      else asking.confirmed = record;
+      // A block that has ended changes no version.
+      if (record.version === known.get(userId)?.version) known.set(userId, record);
+      if (before.isBlocked && asking.confirmed === record)
+        story.seen('customer not blocked any more, by time');
     };
   }
 

@@ -185,7 +185,11 @@ export class DescribedChecker {
     const decisions = answers.flatMap((one) => (one?.kind === 'decision' ? [one.decision] : []));
     if (!decision.allowed) {
       // Its node has read that, and asked nobody else.
-      if (asking.isBlocked && decision.isBlocked === true) return undefined;
+      if (asking.blockedMillis !== undefined && decision.isBlocked === true) {
+        const isTold = decision.retryAfterMillis === asking.blockedMillis;
+        check(isTold, () => `${wordsOfAsking(asking)} is blocked for ${asking.blockedMillis} ms`);
+        return undefined;
+      }
       const isTold = decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId);
       if (isTold && round !== undefined) this.#customers.mustBeUnder(asking, round.version, decision.ruleId);
       return isTold ? undefined : this.#unasked(asking, decision);

@@ -47,9 +47,9 @@ export interface Asking {
   readonly rounds: Round[];
   /** Whose request it is, and what its node knows of that now. */
   readonly customer: { readonly key: string; readonly known: () => CustomerRecord } | undefined;
-  /** That its node has just read that this is so; and that this is so, and a block. */
+  /** That its node has just read that this is so; and that its customer is blocked, and how long it is told to wait for that. */
   confirmed: CustomerRecord | undefined;
-  isBlocked: boolean;
+  blockedMillis: number | undefined;
   /** What its node went by when it asked for an earlier grant. */
   recalledBy: CustomerRecord | undefined;
   /** What is remembered under its id, if that was asked for: a round was refused. */

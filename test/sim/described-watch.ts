@@ -52,7 +52,7 @@ export class DescribedWatch {
       rounds: [],
       customer: key === undefined ? undefined : { key, known: () => this.#customers.known(node, key) },
       confirmed: undefined,
-      isBlocked: false,
+      blockedMillis: undefined,
       recalledBy: undefined,
       recalled: undefined,
       isAnswered: false,

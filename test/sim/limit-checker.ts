@@ -139,14 +139,12 @@ export class LimitChecker {
     const { machine } = group;
     const before = machine.bytes;
     group.lastIndex = entry.index;
-    machine.apply(
-      command,
-      entry,
-      (i, asked, { decision, charged }) => {
+    machine.apply(command, entry, {
+      onDecided: (i, asked, { decision, charged }) => {
         tellDecision(i, decision);
         this.#decided(group, { entry, i, asked, decision, charged, stamp });
       },
-      (i, said, decision) => {
+      onSaid: (i, said, decision) => {
         tellDecision(i, decision);
         changedBy(group, said, decision, entry.index);
         this.customers.logged(group.id, entry.index, i, {
@@ -155,7 +153,8 @@ export class LimitChecker {
           stampedMillis: stamp?.atMillis,
         });
       },
-    );
+      onForgotten: (userId) => this.customers.forgotten(userId),
+    });
     if (command.type === 'rules' && command.table.version > (group.table?.version ?? 0)) {
       this.#rulesChanged(
         group,

@@ -3,7 +3,7 @@ import type { LimitOverride } from '../../src/api/customer-record.ts';
 import { EntryBytes } from './entry-bytes.ts';
 
 const CUSTOMERS = 4;
-const BLOCKS = [undefined, false, true];
+const ENDS = 2;
 
 /** What an operator wants of a key. */
 export type Said =
@@ -13,10 +13,11 @@ export type Said =
       readonly tier: string | undefined;
       readonly overrides: readonly LimitOverride[];
       readonly isBlocked: boolean | undefined;
+      readonly durationMillis?: number;
       readonly ifVersion: number | undefined;
     }
   | { readonly type: 'delete'; readonly ifVersion: number | undefined }
-  | { readonly type: 'block'; readonly isBlocked: boolean }
+  | { readonly type: 'block'; readonly isBlocked: boolean; readonly durationMillis?: number }
   | { readonly type: 'reset' };
 
 export interface SaidOfKey {
@@ -36,21 +37,27 @@ export function loggedCustomers(data: Uint8Array): readonly SaidOfKey[] {
     const [ruleId, limit, burst] = [text(), integer(), integer()];
     return { ruleId, limit, ...(burst > 0 && { burst }) };
   };
+  const block = (): { readonly isBlocked: boolean; readonly durationMillis?: number } => {
+    const form = byte();
+    return form === ENDS ? { isBlocked: true, durationMillis: integer() } : { isBlocked: form === 1 };
+  };
   const put = (): Said => {
-    const [ifVersion, block, tier] = [version(), byte(), text()];
+    const ifVersion = version();
+    const said = byte() === 1 ? block() : { isBlocked: undefined };
+    const tier = text();
     const overrides = Array.from({ length: integer() }, override);
     return {
       type: 'put',
       tier: tier === '' ? undefined : tier,
       overrides,
-      isBlocked: BLOCKS[block],
+      ...said,
       ifVersion,
     };
   };
   const action = (type: number): Said => {
     if (type === 1) return put();
     if (type === 2) return { type: 'delete', ifVersion: version() };
-    if (type === 3) return { type: 'block', isBlocked: byte() === 1 };
+    if (type === 3) return { type: 'block', ...block() };
     return { type: type === 0 ? 'read' : 'reset' };
   };
   if (entry.length === 0 || byte() !== CUSTOMERS) return [];

@@ -8,7 +8,7 @@ import type { Decision, Refusal } from '../../src/limiter/decision.ts';
 import type { LimitStanding } from '../../src/api/answer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Asked } from './id-ledger.ts';
-import { wordsOfRecord } from './naive-record.ts';
+import { toldAt, wordsOfRecord } from './naive-record.ts';
 import type { Known, KnownByMeter } from './naive-known.ts';
 import { heardOf, type Inherited, inheritedOf, newestHeard } from './naive-inheritance.ts';
 import { capacityOf, newestOf, reachMillisOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
@@ -148,12 +148,13 @@ export function refused(
   };
 }
 
-/** Whoever is blocked is told nothing of any limit. */
+/** Whoever is blocked is told nothing of any limit. @param retryAfterMillis until the block ends; 0 where it has no end */
 export function blockedBy(
   ruleId: string,
+  retryAfterMillis: number,
   at: { readonly place: Place; readonly nowMillis: number },
 ): Decision {
-  return { ...untold(at), ruleId, isBlocked: true };
+  return { ...untold(at), ruleId, retryAfterMillis, isBlocked: true };
 }
 
 /** It was matched with another record than this one. */
@@ -161,7 +162,10 @@ export function changedTo(
   record: CustomerRecord,
   at: { readonly ruleId: string; readonly place: Place; readonly nowMillis: number },
 ): Decision {
-  return { ...refused('customer_changed', at), customer: { isDone: false, record } };
+  return {
+    ...refused('customer_changed', at),
+    customer: { isDone: false, record: toldAt(record, at.nowMillis) },
+  };
 }
 
 /** What operators are told; undefined: there is no room for what they say. */

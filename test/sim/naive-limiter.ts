@@ -29,6 +29,7 @@ import { denialOfAll, grantOfAll, tellingGrant } from './naive-joint.ts';
 import { NaiveKept } from './naive-kept.ts';
 import { bytesToGrant } from './naive-keys.ts';
 import { NaivePast } from './naive-past.ts';
+import { blockWaitAt } from './naive-record.ts';
 import { NaiveRecords } from './naive-records.ts';
 import { type GrantedLimit, NaiveRequests, requestBytes } from './naive-requests.ts';
 import { type KeysOfRule, resolved, Tally } from './naive-state.ts';
@@ -61,6 +62,13 @@ type OnDecided = (i: number, asked: Asked, decided: Decided) => void;
 /** @param i its place in its entry */
 type OnSaid = (i: number, said: SaidOfKey, decision: Decision) => void;
 
+interface Told {
+  readonly onDecided: OnDecided;
+  readonly onSaid: OnSaid;
+  /** The record of a key says nothing any more, and goes. */
+  readonly onForgotten: (userId: string) => void;
+}
+
 export class NaiveLimiter {
   readonly #tally = new Tally();
   readonly past = new NaivePast(new NaiveRecords(this.#tally));
@@ -90,7 +98,7 @@ export class NaiveLimiter {
   }
 
   /** Tells what every replica decides. */
-  apply(command: Command, entry: Entry, onDecided: OnDecided, onSaid: OnSaid): void {
+  apply(command: Command, entry: Entry, { onDecided, onSaid, onForgotten }: Told): void {
     const { index, term, timeMillis } = entry;
     let position = 0;
     this.past.times.push({ index, value: timeMillis });
@@ -101,6 +109,7 @@ export class NaiveLimiter {
       case 'sweep':
         this.#changedMillis = timeMillis;
         this.#requests.expire(timeMillis, SWEEP_DROPS);
+        for (const userId of this.past.records.sweep(index, timeMillis)) onForgotten(userId);
         this.#kept.sweep(entry, SWEEP_LOOKS, SWEEP_DROPS);
         return;
       case 'allow': {
@@ -134,7 +143,8 @@ export class NaiveLimiter {
   /** What becomes of what an operator says. */
   #say(said: SaidOfKey, place: Place, { index, timeMillis: nowMillis }: Entry): Decision {
     const { userId } = said;
-    const change = this.past.records.change(said, index, this.#table?.partitionBytesMax ?? 0);
+    const capBytes = this.#table?.partitionBytesMax ?? 0;
+    const change = this.past.records.change(said, { index, nowMillis, capBytes });
     if (said.said.type === 'reset') this.#kept.reset(userId, index);
     if (change.kind === 'changed' && change.hasOwn) this.#kept.followOwn(userId, index);
     if (change.kind === 'changed' || said.said.type === 'reset') this.#changedMillis = nowMillis;
@@ -169,8 +179,8 @@ export class NaiveLimiter {
     const guarded = this.#guardedOff(asked, { ruleId: resolved(asked.rule, table), place, nowMillis });
     if (guarded !== undefined) return guarded;
     for (const limit of limitsOf(asked)) {
-      if (this.past.records.at(limit.userId, index).isBlocked)
-        return blockedBy(resolved(limit.rule, table), { place, nowMillis });
+      const wait = this.past.records.blockWaitAt(limit.userId, index, nowMillis);
+      if (wait !== undefined) return blockedBy(resolved(limit.rule, table), wait, { place, nowMillis });
       const known = this.past.knownAt(limit, index);
       if (known === undefined) return undefined;
       const judged = judge(known, limit, nowMillis);
@@ -188,7 +198,8 @@ export class NaiveLimiter {
     if (guard === undefined) return undefined;
     const record = this.past.records.at(guard.userId, at.place.index);
     if (record.version !== guard.version) return changedTo(record, at);
-    return record.isBlocked ? blockedBy(at.ruleId, at) : undefined;
+    const wait = blockWaitAt(record, at.nowMillis);
+    return wait === undefined ? undefined : blockedBy(at.ruleId, wait, at);
   }
 
   #decide(asked: Asked, place: Place, entry: Entry): Decided {
@@ -207,8 +218,8 @@ export class NaiveLimiter {
       const known = this.past.knownAt(one, entry.index);
       const keys = this.past.activeAt(one.rule, entry.index);
       const ruleId = resolved(one.rule, this.#table);
-      if (this.past.records.at(one.userId, entry.index).isBlocked)
-        return uncharged(blockedBy(ruleId, { place, nowMillis }));
+      const wait = this.past.records.blockWaitAt(one.userId, entry.index, nowMillis);
+      if (wait !== undefined) return uncharged(blockedBy(ruleId, wait, { place, nowMillis }));
       if (known === undefined || keys === undefined)
         return uncharged(refused('unknown_rule', { ruleId, place, nowMillis }));
       limits.push({ asked: one, known, keys, judged: judge(known, one, nowMillis) });

@@ -6,9 +6,23 @@ const BUCKET_MAX = 1_000_000;
 
 /** Equal for two records that say the same. */
 export function wordsOfRecord(record: CustomerRecord | undefined): string {
-  const { version, tier = null, overrides, isBlocked } = record ?? NO_RECORD;
+  const { version, tier = null, overrides, isBlocked, blockedUntilMillis = null } = record ?? NO_RECORD;
   const limits = overrides.map(({ ruleId, limit, burst = null }) => [ruleId, limit, burst]);
-  return JSON.stringify([version, tier, limits, isBlocked]);
+  return JSON.stringify([version, tier, limits, isBlocked, blockedUntilMillis]);
+}
+
+/** What is told of it at this group time: nothing of a block whose end has come. */
+export function toldAt(record: CustomerRecord, nowMillis: number): CustomerRecord {
+  const { version, tier, overrides, blockedUntilMillis: end } = record;
+  const isOver = end !== undefined && nowMillis >= end;
+  return isOver ? { version, ...(tier !== undefined && { tier }), overrides, isBlocked: false } : record;
+}
+
+/** How long whoever is blocked is told to wait; 0 where that has no end. Undefined: the key is not blocked. */
+export function blockWaitAt(record: CustomerRecord, nowMillis: number): number | undefined {
+  const { isBlocked, blockedUntilMillis: end } = toldAt(record, nowMillis);
+  if (!isBlocked) return undefined;
+  return end === undefined ? 0 : end - nowMillis;
 }
 
 /** As it is for the key of that record: of a bucket the override says all, of others the limit alone. */

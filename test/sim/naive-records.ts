@@ -5,6 +5,7 @@
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import type { SaidOfKey } from './logged-customers.ts';
+import { blockWaitAt, toldAt } from './naive-record.ts';
 import { type Since, type Tally, valueAt } from './naive-state.ts';
 
 /** The model of sizes: src/limiter/state/state-size.ts. */
@@ -31,11 +32,42 @@ export class NaiveRecords {
     return valueAt(this.#records.get(userId) ?? [], index) ?? NO_RECORD;
   }
 
-  /** Before it that one, from entry `index` on what is said. @param capBytes of the state */
-  change({ userId, said }: SaidOfKey, index: number, capBytes: number): RecordChange {
-    const before = this.at(userId, Infinity);
+  /** See `blockWaitAt`. */
+  blockWaitAt(userId: string, index: number, nowMillis: number): number | undefined {
+    return blockWaitAt(this.at(userId, index), nowMillis);
+  }
+
+  /**
+   * A sweep, in entry `index`: whose records it forgets, for they say nothing but that a block has ended. In one sweep, as no world has
+   * as many as a sweep looks at.
+   */
+  sweep(index: number, nowMillis: number): readonly string[] {
+    const forgotten = [...this.#records.keys()].filter((userId) => {
+      const { version, tier, overrides, isBlocked } = toldAt(this.at(userId, Infinity), nowMillis);
+      return version > 0 && tier === undefined && overrides.length === 0 && !isBlocked;
+    });
+    for (const userId of forgotten) {
+      const record = this.at(userId, Infinity);
+      this.#tally.bytes -= bytesOf(userId, record);
+      this.#tally.count(recordItem(userId, record), -1);
+      this.#records.get(userId)?.push({ index, value: NO_RECORD });
+    }
+    return forgotten;
+  }
+
+  /** Before it that one, from entry `index` of group time `nowMillis` on what is said. @param capBytes of the state */
+  change(
+    { userId, said }: SaidOfKey,
+    {
+      index,
+      nowMillis,
+      capBytes,
+    }: { readonly index: number; readonly nowMillis: number; readonly capBytes: number },
+  ): RecordChange {
+    const stored = this.at(userId, Infinity);
+    const before = toldAt(stored, nowMillis);
     const isOther = 'ifVersion' in said && said.ifVersion !== undefined && said.ifVersion !== before.version;
-    const wanted = isOther ? undefined : wantedBy(before, said);
+    const wanted = isOther ? undefined : wantedBy(before, said, nowMillis);
     if (wanted === undefined) return { kind: 'same', isDone: !isOther, record: before };
     const isNone = wanted.tier === undefined && wanted.overrides.length === 0 && !wanted.isBlocked;
     if (isNone && before.version === 0) return { kind: 'same', isDone: true, record: NO_RECORD };
@@ -44,7 +76,7 @@ export class NaiveRecords {
     const capped = capBytes + 2 * Math.floor(capBytes / 8);
     if (!isNone && bytes > 0 && this.#tally.bytes + bytes > capped) return { kind: 'full' };
     this.#tally.bytes += bytes;
-    if (before.version > 0) this.#tally.count(recordItem(userId, before), -1);
+    if (before.version > 0) this.#tally.count(recordItem(userId, stored), -1);
     if (!isNone) this.#tally.count(recordItem(userId, record), 1);
     const all = this.#records.get(userId) ?? [];
     this.#records.set(userId, [...all, { index, value: record }]);
@@ -52,19 +84,33 @@ export class NaiveRecords {
   }
 }
 
-function wantedBy(before: CustomerRecord, said: SaidOfKey['said']): CustomerRecord | undefined {
+function wantedBy(
+  before: CustomerRecord,
+  said: SaidOfKey['said'],
+  nowMillis: number,
+): CustomerRecord | undefined {
+  const { blockedUntilMillis: end, ...unsaid } = before;
   switch (said.type) {
     case 'put': {
-      const { tier, overrides, isBlocked = before.isBlocked } = said;
-      return { version: 0, ...(tier !== undefined && { tier }), overrides, isBlocked };
+      const { tier, overrides } = said;
+      const terms = { version: 0, ...(tier !== undefined && { tier }), overrides };
+      if (said.isBlocked !== undefined)
+        return { ...terms, ...blockOf(said.isBlocked, said.durationMillis, nowMillis) };
+      return { ...terms, isBlocked: before.isBlocked, ...(end !== undefined && { blockedUntilMillis: end }) };
     }
     case 'delete':
       return NO_RECORD;
     case 'block':
-      return { ...before, isBlocked: said.isBlocked };
+      return { ...unsaid, ...blockOf(said.isBlocked, said.durationMillis, nowMillis) };
     default:
       return undefined;
   }
+}
+
+function blockOf(isBlocked: boolean, durationMillis: number | undefined, nowMillis: number) {
+  return durationMillis === undefined
+    ? { isBlocked }
+    : { isBlocked, blockedUntilMillis: nowMillis + durationMillis };
 }
 
 function bytesOf(userId: string, { version, tier = '', overrides }: CustomerRecord): number {

@@ -92,14 +92,17 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
     }),
   }),
 );
-const record = fc.record(
-  {
-    version: natural,
-    isBlocked: fc.boolean(),
-    tier: fc.constantFrom('pro', 'é'),
-    overrides: fc.constantFrom([], [{ ruleId: 'r', limit: 0, burst: 3 }]),
-  },
-  { requiredKeys: ['version', 'isBlocked', 'overrides'] },
+const recorded = {
+  version: natural,
+  tier: fc.constantFrom('pro', 'é'),
+  overrides: fc.constantFrom([], [{ ruleId: 'r', limit: 0, burst: 3 }]),
+};
+const record = fc.oneof(
+  fc.record(
+    { ...recorded, isBlocked: fc.boolean() },
+    { requiredKeys: ['version', 'isBlocked', 'overrides'] },
+  ),
+  fc.record({ ...recorded, isBlocked: fc.constant(true), blockedUntilMillis: fc.integer({ min: 1 }) }),
 );
 const told: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({
@@ -139,6 +142,11 @@ const operator: fc.Arbitrary<CustomerRequest> = fc.record({
   action: fc.oneof(
     fc.constantFrom({ type: 'read' } as const, { type: 'reset' } as const),
     fc.record({ type: fc.constant('block'), isBlocked: fc.boolean() }),
+    fc.record({
+      type: fc.constant('block'),
+      isBlocked: fc.constant(true),
+      durationMillis: fc.integer({ min: 1, max: 9_000 }),
+    }),
     fc.record({ type: fc.constant('put'), ...terms, isBlocked: fc.boolean(), ifVersion: fc.nat(300) }),
   ),
 });

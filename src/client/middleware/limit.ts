@@ -6,6 +6,7 @@ import {
   secondsCeil,
 } from '../../api/rate-limit-headers.ts';
 import { denialMessage, restoredHeaders } from '../../api/restored.ts';
+import { blockedMessage } from '../../api/waiting.ts';
 import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
 import { InvalidOptionError, QuorateError } from '../errors.ts';
 import { guarded } from '../guarded.ts';
@@ -164,8 +165,11 @@ function headersOf(answer: PermitAnswer, forms: readonly RateLimitHeaders[], wal
 
 function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): Verdict {
   if (answer.kind === 'blocked') {
-    const error = { type: 'blocked', message: 'Blocked by an operator. Waiting does not help.' };
-    return refusal(BLOCKED_STATUS, {}, body ?? { error });
+    const { retryAfterMillis: untilEnd } = answer;
+    const retryAfter = untilEnd === undefined ? undefined : Math.max(1, secondsCeil(untilEnd));
+    const error = { type: 'blocked', message: blockedMessage(retryAfter) };
+    const told = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
+    return refusal(BLOCKED_STATUS, told, body ?? { error });
   }
   const { retryAfterMillis } = answer as { retryAfterMillis?: number };
   const isHopeless = answer.kind === 'denied' && retryAfterMillis === undefined;

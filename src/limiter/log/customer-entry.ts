@@ -8,7 +8,14 @@ import { type CustomerAction, type CustomerRequest, invalidInCustomer } from '..
 import type { LimitOverride } from '../../api/customer-record.ts';
 import { KEY_BYTES_MAX } from '../../api/request.ts';
 import { assert } from '../assert.ts';
-import { readOverride, readTermsHead, writeOverride, writeTermsHead } from '../record-form.ts';
+import {
+  readBlock,
+  readOverride,
+  readTermsHead,
+  writeBlock,
+  writeOverride,
+  writeTermsHead,
+} from '../record-form.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import { ByteWriter } from '../../bytes/byte-writer.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
@@ -25,8 +32,6 @@ const ACTIONS = [
   'block',
   'reset',
 ] as const satisfies readonly CustomerAction['type'][];
-/** The same of what a `put` says of a block. */
-const BLOCKS = [undefined, false, true] as const;
 
 const VERSION_MAX = Number.MAX_SAFE_INTEGER;
 
@@ -56,14 +61,16 @@ function writeAction(out: ByteWriter, action: CustomerAction): void {
     case 'reset':
       return;
     case 'block':
-      out.flag(action.isBlocked);
+      writeBlock(out, { isBlocked: action.isBlocked, millis: action.durationMillis });
       return;
     case 'delete':
       out.integer(versionNumber(action.ifVersion));
       return;
     case 'put':
       out.integer(versionNumber(action.ifVersion));
-      out.byte(BLOCKS.indexOf(action.isBlocked));
+      out.flag(action.isBlocked !== undefined);
+      if (action.isBlocked !== undefined)
+        writeBlock(out, { isBlocked: action.isBlocked, millis: action.durationMillis });
       writeTermsHead(out, action);
       for (const override of action.overrides) writeOverride(out, override);
   }
@@ -100,18 +107,26 @@ function readAction(input: ByteReader, type: CustomerAction['type']): CustomerAc
     case 'reset':
       return { type };
     case 'block':
-      return { type, isBlocked: input.flag('blocked') };
+      return { type, ...readWantedBlock(input) };
     case 'delete':
       return { type, ...readVersion(input) };
     case 'put': {
       const version = readVersion(input);
-      const isBlocked = BLOCKS[input.integer('blocked', 0, BLOCKS.length - 1)];
+      const block = input.flag('says of a block') ? readWantedBlock(input) : { isBlocked: undefined };
       const { tier, count } = readTermsHead(input);
       const overrides: LimitOverride[] = [];
       while (overrides.length < count) overrides.push(readOverride(input));
-      return { type, ...version, isBlocked, ...(tier !== '' && { tier }), overrides };
+      return { type, ...version, ...block, ...(tier !== '' && { tier }), overrides };
     }
   }
+}
+
+function readWantedBlock(input: ByteReader): {
+  readonly isBlocked: boolean;
+  readonly durationMillis?: number;
+} {
+  const { isBlocked, millis } = readBlock(input);
+  return millis === undefined ? { isBlocked } : { isBlocked, durationMillis: millis };
 }
 
 function readVersion(input: ByteReader): { readonly ifVersion?: number } {

@@ -1,6 +1,6 @@
 /**
  * The records of keys: what operators said of them, found by the key's bytes. It decides nothing, and knows no grants. Records
- * stay until they are deleted: no sweep comes by.
+ * stay until they are deleted, but for those that say nothing but that a block has ended: a sweep forgets them.
  *
  * A record is an object, other than a key: there are as many as operators made, and `CUSTOMER_BYTES` counts it. It is never
  * changed but replaced, so a snapshot holds on to those that were there when it began.
@@ -8,6 +8,7 @@
 
 import type { CustomerRecord, LimitOverride } from '../../api/customer-record.ts';
 import { LIMIT_MAX, type Rule } from '../../api/rule.ts';
+import type { AppliedPosition } from '../decision.ts';
 import { Keys } from './keys.ts';
 import type { KeyTable } from './key-table.ts';
 import { NONE } from './rows.ts';
@@ -72,12 +73,29 @@ export class CustomerTable {
 
   /** There must be one. */
   remove(name: TextBytes): void {
-    const slot = this.#keys.find(name);
+    this.#removeAt(this.#keys.find(name), name.length);
+  }
+
+  #removeAt(slot: number, nameBytes: number): void {
     this.#size.customers -= 1;
-    this.#size.customerBytes -= bytesOf(this.#records[slot]!.record, name.length);
+    this.#size.customerBytes -= bytesOf(this.#records[slot]!.record, nameBytes);
     this.#keys.remove(slot);
     const last = this.#records.pop()!;
     if (slot < this.#records.length) this.#records[slot] = last;
+  }
+
+  /**
+   * Looks at up to `looks` records, and forgets those that say nothing at group time `timeMillis`. Where there are more, the index of the
+   * sweeping entry says where it begins, so that each sweep looks elsewhere and none keeps where the one before stood.
+   */
+  sweep(looks: number, { index, timeMillis }: AppliedPosition): void {
+    const { size } = this;
+    const from = size <= looks ? 0 : (index * looks) % size;
+    // Downwards: the last one, which takes the place of one that goes, was looked at before, or is none of these.
+    for (let slot = Math.min(size, from + looks) - 1; slot >= from; slot -= 1) {
+      if (!saysNothing(recordAt(this.#records[slot]!.record, timeMillis))) continue;
+      this.#removeAt(slot, this.#keys.readName(slot, this.#view).nameBytes);
+    }
   }
 
   /** The bytes that `put` would add, by the model of `StateSize`; fewer than 0 where the record gets smaller. */
@@ -92,6 +110,23 @@ function bytesOf({ tier = '', overrides }: CustomerRecord, nameBytes: number): n
   let bytes = CUSTOMER_BYTES + 2 * nameBytes + 3 * tier.length;
   for (const { ruleId } of overrides) bytes += OVERRIDE_BYTES + 3 * ruleId.length;
   return bytes;
+}
+
+/** It is as if there were none. */
+export function saysNothing({ tier, overrides, isBlocked }: CustomerRecord): boolean {
+  return tier === undefined && overrides.length === 0 && !isBlocked;
+}
+
+/** Is its key blocked at this group time? */
+export function isBlockedAt(record: CustomerRecord | undefined, timeMillis: number): boolean {
+  return record?.isBlocked === true && timeMillis < (record.blockedUntilMillis ?? Infinity);
+}
+
+/** The record as it is at this group time: a block that has ended is none. */
+export function recordAt(record: CustomerRecord, timeMillis: number): CustomerRecord {
+  if (!record.isBlocked || isBlockedAt(record, timeMillis)) return record;
+  const { blockedUntilMillis: _, ...others } = record;
+  return { ...others, isBlocked: false };
 }
 
 /** The rule as it is for the key of `record`: itself, unless the record has a limit of its own under it. */

@@ -292,7 +292,8 @@ export class LimiterState {
   }
 
   get sweepsPerRound(): number {
-    return 1 + Math.ceil((this.size.keys + this.keyTables.length) / SWEEP_LOOKS);
+    const { keys, customers } = this.size;
+    return 1 + Math.ceil((keys + customers + this.keyTables.length) / SWEEP_LOOKS);
   }
 
   /** Forgets some of what is idle. */
@@ -300,6 +301,7 @@ export class LimiterState {
     const { timeMillis } = this.applied;
     this.changedMillis = timeMillis;
     this.memory.expire(timeMillis, SWEEP_REQUEST_IDS);
+    this.customers.sweep(SWEEP_LOOKS, this.applied);
     this.sweepKeys(SWEEP_LOOKS, SWEEP_EVICTIONS);
   }
 

@@ -7,7 +7,7 @@ import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../ap
 import type { LimitOverride } from '../../api/customer-record.ts';
 import { DRAIN_MILLIS_MAX } from '../meters/buckets.ts';
 import { LOG_WINDOW_MILLIS_MAX } from '../meters/log-runs.ts';
-import { problemOf, readOverride, readTermsHead } from '../record-form.ts';
+import { problemOf, readBlockOf, readOverride, readTermsHead } from '../record-form.ts';
 import { areSameRule, RULE_INTEGERS, ruleOf, ruleTableOf, TABLE_INTEGERS } from '../rule-form.ts';
 import { statedRule } from '../stated-rules.ts';
 import { effectiveWindowMillis, InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
@@ -184,7 +184,7 @@ export class StateReader {
       if (input.isAtEnd) yield;
       const userId = input.text('user id', 1, KEY_BYTES_MAX);
       const version = input.integer('version', 1, INTEGER_MAX);
-      const isBlocked = input.flag('blocked');
+      const block = readBlockOf(input);
       const { tier, count } = readTermsHead(input);
       const overrides: LimitOverride[] = [];
       while (overrides.length < count) {
@@ -193,7 +193,7 @@ export class StateReader {
       }
       name.set(userId);
       if (customers.find(name) !== undefined) throw new InvalidSnapshotError('the record of a key twice');
-      const record = { version, ...(tier !== '' && { tier }), overrides, isBlocked };
+      const record = { version, ...(tier !== '' && { tier }), overrides, ...block };
       const problem = problemOf(userId, record);
       if (problem !== undefined) throw new InvalidSnapshotError(problem);
       customers.put(name, userId, record);

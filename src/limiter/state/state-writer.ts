@@ -5,7 +5,7 @@
  */
 
 import type { AppliedPosition } from '../decision.ts';
-import { writeOverride, writeTermsHead } from '../record-form.ts';
+import { writeBlockOf, writeOverride, writeTermsHead } from '../record-form.ts';
 import { ruleValues, tableValues } from '../rule-form.ts';
 import type { RuleTable } from '../rules.ts';
 import { snapshotWriter, takeChunk } from './snapshot-bytes.ts';
@@ -19,7 +19,7 @@ import type { GrantView } from './remembered-grant.ts';
 import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
-export const SNAPSHOT_FORMAT = 0x51_4c_0a;
+export const SNAPSHOT_FORMAT = 0x51_4c_0b;
 
 export class StateWriter {
   readonly #out = snapshotWriter();
@@ -141,7 +141,7 @@ export class StateWriter {
     if (out.isFull) yield;
     out.text(userId);
     out.integer(record.version);
-    out.byte(record.isBlocked ? 1 : 0);
+    writeBlockOf(out, record);
     writeTermsHead(out, record);
     for (const override of record.overrides) {
       if (out.isFull) yield;

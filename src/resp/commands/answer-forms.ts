@@ -14,8 +14,8 @@ import type { ReplyWriter } from '../reply-writer.ts';
 /** Stands for the limit, and for what remains, where no limit applies. */
 const NO_LIMIT = -1;
 
-/** -1 where no wait helps: the key is blocked, or the limit is 0. */
-function waitOf(standing: LimitStanding): number {
+/** -1 where no wait helps: the key is blocked without an end, or the limit is 0. */
+function waitOf(standing: LimitStanding & { readonly isBlocked?: true }): number {
   return waitHelps(standing) ? standing.retryAfterMillis : -1;
 }
 
@@ -23,7 +23,8 @@ function waitOf(standing: LimitStanding): number {
 const RESTORED = 'RESTORED';
 
 /**
- * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`, of what no rule limits
+ * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`, with the wait where
+ * the block has an end, of what no rule limits
  * `[1, -1, -1, 0, 0]`. Always five integers, so that what reads them never fails: `MATCH` and `LOOK` say what else decided.
  */
 export function writeAllow(writer: ReplyWriter, answer: AskAnswer): void {

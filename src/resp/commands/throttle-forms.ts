@@ -1,7 +1,9 @@
 /** Answers of `CL.THROTTLE`: the five integers of redis-cell. */
 import type { AskAnswer } from '../../api/question.ts';
 import type { LookAnswer } from '../../api/look.ts';
+import { secondsCeil } from '../../api/rate-limit-headers.ts';
 import { parseStatedThrottle, type StatedThrottle } from '../../api/stated-rule.ts';
+import { waitHelps } from '../../api/waiting.ts';
 import { failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
 import { refusal, writeRefusal } from './answer-forms.ts';
@@ -16,12 +18,16 @@ const WIDENED_MILLIS = 2;
 /** `[limited 0/1, limit, remaining, retry after, reset after]`, in whole seconds; -1: it need not, or will never fit. */
 export function writeThrottle(writer: ReplyWriter, answer: AskAnswer, quantity: number): void {
   if (answer.kind !== 'decision') return writeRefusal(writer, answer);
-  const { allowed, ruleId, remaining, retryAfterMillis, resetMillis, isBlocked } = answer.decision;
+  const { decision } = answer;
+  const { allowed, ruleId, remaining, retryAfterMillis, resetMillis } = decision;
   const throttle = parseStatedThrottle(ruleId);
   if (throttle === undefined) return writer.error(failed('there is no such limit').text);
   const limit = throttle.maxBurst + 1;
-  const helpsNot = allowed || quantity > limit || isBlocked === true;
-  const retryAfter = helpsNot ? -1 : Math.max(1, secondsOf(retryAfterMillis, throttle));
+  const isBlocked = decision.isBlocked === true;
+  const helpsNot = allowed || quantity > limit || (isBlocked && !waitHelps(decision));
+  // The end of a block belongs to no period.
+  const seconds = isBlocked ? secondsCeil(retryAfterMillis) : secondsOf(retryAfterMillis, throttle);
+  const retryAfter = helpsNot ? -1 : Math.max(1, seconds);
   writer.fiveIntegers(allowed ? 0 : 1, limit, remaining, retryAfter, secondsOf(resetMillis, throttle));
 }
 

@@ -88,6 +88,11 @@ export const customerRequest: fc.Arbitrary<CustomerRequest> = fc.record({
   action: fc.oneof(
     fc.constantFrom({ type: 'read' as const }, { type: 'reset' as const }, { type: 'delete' as const }),
     fc.record({ type: fc.constant('block' as const), isBlocked: fc.boolean() }),
+    fc.record({
+      type: fc.constant('block' as const),
+      isBlocked: fc.constant(true),
+      durationMillis: fc.integer({ min: 1, max: 2 ** 31 }),
+    }),
     fc.record(
       {
         type: fc.constant('put' as const),
@@ -101,9 +106,13 @@ export const customerRequest: fc.Arbitrary<CustomerRequest> = fc.record({
   ),
 });
 
-export const customerRecord: fc.Arbitrary<CustomerRecord> = fc.record(
-  { version: natural, tier: shortText(9), overrides, isBlocked: fc.boolean() },
-  { requiredKeys: ['version', 'overrides', 'isBlocked'] },
+const recorded = { version: natural, tier: shortText(9), overrides };
+export const customerRecord: fc.Arbitrary<CustomerRecord> = fc.oneof(
+  fc.record(
+    { ...recorded, isBlocked: fc.boolean() },
+    { requiredKeys: ['version', 'overrides', 'isBlocked'] },
+  ),
+  fc.record({ ...recorded, isBlocked: fc.constant(true), blockedUntilMillis: fc.integer({ min: 1 }) }),
 );
 
 /** Of `POST /v1/allow`. */

@@ -38,6 +38,12 @@ function namesRuleTwice(body: unknown): boolean {
   return new Set(rules).size < rules.length;
 }
 
+/** Nothing lasts where nothing is blocked. */
+function lastsWithoutBlock(body: unknown): boolean {
+  const { blocked, durationMillis } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  return durationMillis !== undefined && blocked !== true;
+}
+
 const ROWS: Readonly<Record<string, Row>> = {
   'POST /v1/allow': { url: '/v1/allow' },
   'POST /v1/allow/batch': { url: '/v1/allow/batch', isWhole: hasNoMalformed },
@@ -45,7 +51,12 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /v1/refunds': { url: '/v1/refunds' },
   'PUT /v1/rules': { url: '/v1/rules', depthMax: 0 },
   'PUT /v1/rules/*': { url: '/v1/rules/default', depthMax: 0 },
-  'PUT /v1/customers/:customerId': { url: '/v1/customers/acme', unless: namesRuleTwice },
+  'PUT /v1/customers/:customerId': {
+    url: '/v1/customers/acme',
+    unless: (body) => namesRuleTwice(body) || lastsWithoutBlock(body),
+  },
+  'PUT /v1/keys/:key/block': { url: '/v1/keys/ip=10.0.0.1/block' },
+  'PUT /v1/users/:userId/block': { url: '/v1/users/ada/block' },
   'POST /v1/cluster/nodes': { url: '/v1/cluster/nodes' },
   'PUT /v1/cluster/nodes/:nodeId/labels': { url: '/v1/cluster/nodes/2/labels' },
   'PUT /v1/cluster/version': { url: '/v1/cluster/version' },

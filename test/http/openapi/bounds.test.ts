@@ -1,7 +1,7 @@
 /** The bounds that the document states are those by which requests are checked: every one, and no other. */
 import { describe, expect, it } from 'vitest';
 import { CLOCK_STATES } from '../../../src/api/cluster-report.ts';
-import { OVERRIDES_MAX, TIER_BYTES_MAX } from '../../../src/api/customer-record.ts';
+import { BLOCK_MILLIS_MAX, OVERRIDES_MAX, TIER_BYTES_MAX } from '../../../src/api/customer-record.ts';
 import {
   DESCRIPTOR_NAME_BYTES_MAX,
   DESCRIPTOR_VALUE_BYTES_MAX,
@@ -60,6 +60,8 @@ const BOUNDS: Readonly<Record<string, unknown>> = {
   'Key maxLength': KEY_BYTES_MAX,
   'RequestId maxLength': REQUEST_ID_BYTES_MAX,
   'RuleId maxLength': RULE_ID_BYTES_MAX,
+  'BlockRequest.durationMillis maximum': BLOCK_MILLIS_MAX,
+  'CustomerRequest.durationMillis maximum': BLOCK_MILLIS_MAX,
   'CustomerRequest.tier maxLength': TIER_BYTES_MAX,
   'CustomerRequest.overrides maxItems': OVERRIDES_MAX,
   'CustomerRequest.overrides.limit maximum': LIMIT_MAX,

@@ -8,8 +8,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'StateReader.#readRecords',
-        find: "...(tier !== '' && { tier }), overrides, isBlocked",
-        replace: "...(tier !== '' && { tier }), overrides: [], isBlocked",
+        find: "...(tier !== '' && { tier }), overrides, ...block",
+        replace: "...(tier !== '' && { tier }), overrides: [], ...block",
       },
     ],
   },
@@ -19,8 +19,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'StateReader.#readRecords',
-        find: "const isBlocked = input.flag('blocked');",
-        replace: "input.flag('blocked'); const isBlocked = false;",
+        find: 'const block = readBlockOf(input);',
+        replace: 'readBlockOf(input); const block = { isBlocked: false };',
       },
     ],
   },
@@ -87,8 +87,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'recordFound',
-        find: "if (!record.isBlocked) return { kind: 'same' };",
-        replace: "if (record.version === version) return { kind: 'same' };",
+        find: "if (!record.isBlocked) return { kind: 'same', record };",
+        replace: "if (record.version === version) return { kind: 'same', record };",
       },
     ],
   },
@@ -127,5 +127,61 @@ export const CUSTOMERS: readonly Mutant[] = [
       file: 'matching/customers.test.ts',
       why: 'few requests of customers whose tier a node has wrong are denied by another partition: one in some 300 seeds',
     },
+  },
+  {
+    id: 'CU12',
+    bug: 'a snapshot forgets when a block ends',
+    edits: [
+      {
+        in: 'StateReader.#readRecords',
+        find: 'const block = readBlockOf(input);',
+        replace: 'const { isBlocked } = readBlockOf(input); const block = { isBlocked };',
+      },
+    ],
+  },
+  {
+    id: 'CU13',
+    bug: 'the end of a block counts from the last change before its entry',
+    edits: [
+      {
+        in: 'decide',
+        find: 'blockOf(action, timeMillis)',
+        replace: 'blockOf(action, state.changedMillis)',
+      },
+    ],
+  },
+  {
+    id: 'CU14',
+    bug: 'a block ends a second late',
+    edits: [
+      {
+        in: 'isBlockedAt',
+        find: 'timeMillis < (record.blockedUntilMillis ?? Infinity)',
+        replace: 'timeMillis - 1_000 < (record.blockedUntilMillis ?? Infinity)',
+      },
+    ],
+  },
+  {
+    id: 'CU15',
+    bug: 'whoever reads a record is told a block that has ended',
+    edits: [
+      {
+        in: 'recordAt',
+        find: 'return { ...others, isBlocked: false };',
+        replace: 'return record;',
+      },
+    ],
+  },
+  {
+    id: 'CU16',
+    bug: 'a sweep forgets a record whose block has not ended',
+    features: ['customers', 'smallStates'],
+    edits: [
+      {
+        in: 'CustomerTable.sweep',
+        find: 'recordAt(this.#records[slot]!.record, timeMillis)',
+        replace: 'recordAt(this.#records[slot]!.record, Infinity)',
+      },
+    ],
   },
 ];

@@ -1,0 +1,186 @@
+/** A block with an end: reckoned in group time from its entry on, over without another entry, and the same for whoever applies the log. */
+import { describe, expect, it } from 'vitest';
+import { BLOCK_MILLIS_MAX, NO_RECORD } from '../../src/api/customer-record.ts';
+import { encodeCustomers, readCustomers } from '../../src/limiter/log/customer-entry.ts';
+import { CommandDecodeError } from '../../src/limiter/log/command.ts';
+import { decodeRecord, encodeRecord } from '../../src/limiter/record-form.ts';
+import type { Rule } from '../../src/api/rule.ts';
+import { ByteReader } from '../../src/bytes/byte-reader.ts';
+import { Harness, harnessWith, restoreInto, snapshotOf, START } from './harness.ts';
+
+const CLUSTER: Partial<Rule> = { id: 'r', limit: 5, windowMillis: 1_000, clock: 'cluster' };
+const ASKED = { userId: 'ada', ruleId: 'r' };
+
+function blockedFor(durationMillis: number, rule = CLUSTER): Harness {
+  const harness = harnessWith(rule);
+  harness.say('ada', { type: 'block', isBlocked: true, durationMillis });
+  return harness;
+}
+
+describe('a block with an end', () => {
+  it('denies until its end to the millisecond, and tells how long that is', () => {
+    const harness = blockedFor(60_000);
+    harness.nowMillis = START + 59_999;
+    const denial = { allowed: false, isBlocked: true, retryAfterMillis: 1, remaining: 0, resetMillis: 0 };
+    expect(harness.one(ASKED)).toMatchObject(denial);
+    expect(harness.machine.quickDenial(ASKED, harness.nowMillis)).toMatchObject(denial);
+    expect(harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis)).toMatchObject({
+      isBlocked: true,
+      blockedUntilMillis: START + 60_000,
+    });
+    harness.nowMillis = START + 60_000;
+    expect(harness.machine.quickDenial(ASKED, harness.nowMillis)).toBeUndefined();
+    const standing = harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis);
+    expect([standing?.isBlocked, standing?.blockedUntilMillis]).toEqual([undefined, undefined]);
+    expect(harness.one(ASKED).allowed).toBe(true);
+  });
+
+  it('counts from the group time of its entry, whatever timestamps requests bear', () => {
+    const harness = blockedFor(1_000, { ...CLUSTER, clock: 'request' });
+    expect(harness.one({ ...ASKED, timestampMillis: START + 5_000 })).toMatchObject({
+      isBlocked: true,
+      retryAfterMillis: 1_000,
+    });
+    harness.nowMillis = START + 1_000;
+    expect(harness.one({ ...ASKED, timestampMillis: START + 5 }).allowed).toBe(true);
+  });
+
+  it('is told as the record has it, and as none once it is over', () => {
+    const harness = blockedFor(1_000);
+    const version = harness.index;
+    const record = { version, overrides: [], isBlocked: true, blockedUntilMillis: START + 1_000 };
+    expect(harness.say('ada', { type: 'read' }).customer?.record).toEqual(record);
+    harness.nowMillis = START + 1_000;
+    const over = { version, overrides: [], isBlocked: false };
+    expect(harness.say('ada', { type: 'read' }).customer?.record).toEqual(over);
+    const guard = { userId: 'ada', version: 0 };
+    expect(harness.one({ userId: 'ip=1', ruleId: 'r', guard }).customer?.record).toEqual(over);
+    expect(harness.one({ userId: 'ip=1', ruleId: 'r', guard: { ...guard, version } }).allowed).toBe(true);
+  });
+
+  it('binds requests of the customer under other keys, too', () => {
+    const harness = blockedFor(1_000);
+    const guard = { userId: 'ada', version: harness.index };
+    const further = [{ userId: 'ada', ruleId: 'r' }];
+    harness.nowMillis = START + 400;
+    const denial = { isBlocked: true, retryAfterMillis: 600 };
+    expect(harness.one({ userId: 'ip=1', ruleId: 'r', guard })).toMatchObject(denial);
+    expect(harness.one({ userId: 'ip=1', ruleId: 'r', askedDigest: 1, further })).toMatchObject(denial);
+  });
+
+  it('is replaced by another block, and without a duration by one that has no end', () => {
+    const harness = blockedFor(1_000);
+    harness.say('ada', { type: 'block', isBlocked: true, durationMillis: 5_000 });
+    harness.nowMillis = START + 4_999;
+    expect(harness.one(ASKED)).toMatchObject({ isBlocked: true, retryAfterMillis: 1 });
+    harness.say('ada', { type: 'block', isBlocked: true });
+    harness.nowMillis = START + 10_000_000;
+    expect(harness.one(ASKED)).toMatchObject({ isBlocked: true, retryAfterMillis: 0 });
+    harness.say('ada', { type: 'block', isBlocked: true, durationMillis: 1 });
+    harness.nowMillis += 1;
+    expect(harness.one(ASKED).allowed).toBe(true);
+  });
+
+  it('stays with its end through a change that says nothing of it, is said with terms, and leaves the rest', () => {
+    const harness = blockedFor(1_000);
+    harness.say('ada', { type: 'put', tier: 'pro', overrides: [] });
+    const read = (): unknown => harness.say('ada', { type: 'read' }).customer?.record;
+    expect(read()).toMatchObject({ tier: 'pro', isBlocked: true, blockedUntilMillis: START + 1_000 });
+    harness.say('ada', { type: 'put', overrides: [], isBlocked: true, durationMillis: 2_000 });
+    harness.say('ada', { type: 'put', tier: 'free', overrides: [{ ruleId: 'r', limit: 2 }] });
+    harness.nowMillis = START + 2_000;
+    const version = harness.index;
+    const rest = { tier: 'free', overrides: [{ ruleId: 'r', limit: 2 }], isBlocked: false };
+    expect(read()).toEqual({ version, ...rest });
+    harness.say('ada', { type: 'put', tier: 'free', overrides: [] });
+    expect(read()).toEqual({ version: harness.index - 1, tier: 'free', overrides: [], isBlocked: false });
+  });
+
+  it('leaves nothing behind where an operator touches a record that says nothing else', () => {
+    const harness = harnessWith(CLUSTER);
+    const empty = harness.machine.stateBytes;
+    harness.say('ada', { type: 'block', isBlocked: true, durationMillis: 1 });
+    expect(harness.machine.stateBytes).toBeGreaterThan(empty);
+    harness.nowMillis += 1;
+    harness.say('ada', { type: 'put', overrides: [] });
+    expect(harness.machine.stateBytes).toBe(empty);
+  });
+
+  it('leaves nothing to keep once it is over: a sweep forgets a record that says nothing else, and no other', () => {
+    const harness = harnessWith(CLUSTER);
+    const block = { type: 'block', isBlocked: true } as const;
+    harness.say('ben', { type: 'put', tier: 'pro', overrides: [], isBlocked: true, durationMillis: 10 });
+    harness.say('cy', { ...block, durationMillis: 11 });
+    harness.say('di', block);
+    const { stateBytes } = harness.machine;
+    for (let i = 0; i < 20; i += 1) harness.say(`u${i}`, { ...block, durationMillis: 10 });
+    const version = harness.index;
+    const sweep = (): void => harness.machine.apply({ type: 'sweep' }, harness.next());
+    sweep();
+    expect(harness.machine.stateBytes).toBeGreaterThan(stateBytes);
+    harness.nowMillis += 10;
+    sweep();
+    expect(harness.machine.stateBytes).toBe(stateBytes);
+    const copy = new Harness();
+    restoreInto(copy.machine, snapshotOf(harness.machine));
+    expect(copy.machine.hash()).toBe(harness.machine.hash());
+    const read = (userId: string): unknown => harness.say(userId, { type: 'read' }).customer?.record;
+    expect(['u0', 'u19'].map(read)).toEqual([NO_RECORD, NO_RECORD]);
+    expect(['ben', 'cy', 'di'].map(read)).toMatchObject([
+      { tier: 'pro', isBlocked: false },
+      { isBlocked: true, blockedUntilMillis: START + 11 },
+      { isBlocked: true },
+    ]);
+    const guard = { userId: 'u19', version };
+    expect(harness.one({ userId: 'ip=1', ruleId: 'r', guard })).toMatchObject({
+      refusal: 'customer_changed',
+      customer: { record: NO_RECORD },
+    });
+  });
+
+  it('goes with a snapshot, and is part of the hash', () => {
+    const harness = blockedFor(60_000);
+    const copy = new Harness();
+    restoreInto(copy.machine, snapshotOf(harness.machine));
+    expect(copy.machine.hash()).toBe(harness.machine.hash());
+    expect(blockedFor(60_001).machine.hash()).not.toBe(harness.machine.hash());
+    const at = START + 59_999;
+    expect(copy.machine.quickDenial(ASKED, at)).toEqual(harness.machine.quickDenial(ASKED, at));
+    expect(copy.machine.quickDenial(ASKED, at)).toMatchObject({ isBlocked: true, retryAfterMillis: 1 });
+    expect(copy.machine.quickDenial(ASKED, START + 60_000)).toBeUndefined();
+  });
+});
+
+/** Of an entry, behind its kind. */
+function readerOf(bytes: Uint8Array): ByteReader {
+  return new ByteReader((problem) => new CommandDecodeError(problem), bytes.subarray(1));
+}
+
+describe('what is written of a block', () => {
+  it.each([
+    [{ type: 'block', isBlocked: false }],
+    [{ type: 'block', isBlocked: true }],
+    [{ type: 'block', isBlocked: true, durationMillis: BLOCK_MILLIS_MAX }],
+    [{ type: 'put', overrides: [], isBlocked: undefined }],
+    [{ type: 'put', overrides: [], isBlocked: false }],
+    [{ type: 'put', overrides: [], isBlocked: true, durationMillis: 1 }],
+  ] as const)('in an entry is read again: %j', (action) => {
+    const bytes = encodeCustomers([{ ask: 'customer', userId: 'ada', action }]);
+    expect(readCustomers(readerOf(bytes))).toEqual([{ ask: 'customer', userId: 'ada', action }]);
+  });
+
+  it.each([0, BLOCK_MILLIS_MAX + 1])('is refused with a duration of %d ms', (durationMillis) => {
+    const action = { type: 'block', isBlocked: true, durationMillis } as const;
+    const encode = (): unknown =>
+      readCustomers(readerOf(encodeCustomers([{ ask: 'customer', userId: 'ada', action }])));
+    expect(encode).toThrow('not a limiter command');
+  });
+
+  it.each([
+    { version: 1, overrides: [], isBlocked: true },
+    { version: 1, tier: 'pro', overrides: [], isBlocked: true, blockedUntilMillis: START },
+    { version: 1, overrides: [], isBlocked: false },
+  ])('in a record is read again by another node: %j', (record) => {
+    expect(decodeRecord(encodeRecord(record))).toEqual(record);
+  });
+});
