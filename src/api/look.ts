@@ -29,6 +29,8 @@ export interface Standing {
   readonly decided: Receipt;
   /** Everything is denied, whatever is left: see `Decision`. */
   readonly isBlocked?: true;
+  /** A request that says no more than this key is denied: no rule is for it. */
+  readonly isUnmatched?: true;
   /** Of the rules in force there. */
   readonly rulesVersion: number;
 }

@@ -1,6 +1,7 @@
 /** What is asked for a grant and what is answered, as users of the client see it; and one as the JSON of the cluster has the other. */
 import { createHash } from 'node:crypto';
 import { invalidInQuestion, invalidInUser, USER } from '../api/question.ts';
+import { UNMATCHED } from '../api/unmatched.ts';
 import { InvalidRequestError } from './errors.ts';
 import type { FailMode } from './options.ts';
 
@@ -78,6 +79,8 @@ export type PermitAnswer =
     })
   /** By an operator. No wait helps. */
   | { readonly kind: 'blocked'; readonly allowed: false; readonly decided: PermitReceipt }
+  /** No rule is for it, and the rules of the cluster deny such requests. No wait helps. */
+  | { readonly kind: 'unmatched'; readonly allowed: false; readonly rulesVersion: number }
   /** No rule limits it. */
   | { readonly kind: 'unlimited'; readonly allowed: true; readonly rulesVersion: number }
   /** Nobody could decide, and a fail mode did: that of the rules, at a node, or that of this client. */
@@ -161,9 +164,7 @@ export function readAnswer(value: unknown): Reading | undefined {
     case 429:
       return allowed === false ? readDenied(value) : undefined;
     case 403:
-      return allowed === false && isReceipt(value['decided'])
-        ? { kind: 'answer', answer: { kind: 'blocked', allowed, decided: value['decided'] } }
-        : undefined;
+      return allowed === false ? readHeldBack(value) : undefined;
     case 400:
     case 422:
       return readFault(status === 400 ? 'invalid' : 'conflict', value);
@@ -202,6 +203,15 @@ function readDenied(value: Fields): Reading | undefined {
   const isRestored = reason === 'restored' && isCount(restoredMillis);
   const restored = isRestored ? ({ reason: 'restored', restoredMillis } as const) : {};
   return { kind: 'answer', answer: { ...denied, ...limit, retryAfterMillis, ...restored, decided } };
+}
+
+/** For what no wait helps. */
+function readHeldBack({ reason, rulesVersion, decided }: Fields): Reading | undefined {
+  if (reason === UNMATCHED && isCount(rulesVersion))
+    return { kind: 'answer', answer: { kind: 'unmatched', allowed: false, rulesVersion } };
+  return isReceipt(decided)
+    ? { kind: 'answer', answer: { kind: 'blocked', allowed: false, decided } }
+    : undefined;
 }
 
 /** Nothing fits a limit of 0, whenever it is asked again. */

@@ -12,6 +12,7 @@ const HINT = 'Under rules of a document: the key that a limit counts by, as user
 interface Standing {
   readonly userId: string;
   readonly blocked?: boolean;
+  readonly unmatched?: boolean;
   readonly rulesVersion: number;
   readonly limits: readonly WindowStanding[];
 }
@@ -101,6 +102,11 @@ export function UsersView({ role }: { readonly role: Role }): JSX.Element {
           {standing.blocked === true && (
             <p class="message bad">
               <strong>Blocked:</strong> everything is denied, whatever is left.
+            </p>
+          )}
+          {standing.unmatched === true && (
+            <p class="message bad">
+              <strong>Denied:</strong> no rule is for it, and the rules deny such requests.
             </p>
           )}
           <p class="quiet">

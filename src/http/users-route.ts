@@ -60,10 +60,11 @@ function formatStanding(
   const { rulesVersion } = standing;
   const decided = { partition, ...standing.decided };
   const blocked = standing.isBlocked === true ? { blocked: true } : {};
+  const unmatched = standing.isUnmatched === true ? { unmatched: true } : {};
   return {
     status: 200,
     headers: { 'content-type': JSON_TYPE },
-    body: { ...about, ...blocked, rulesVersion, limits, decided },
+    body: { ...about, ...blocked, ...unmatched, rulesVersion, limits, decided },
   };
 }
 

@@ -2,12 +2,14 @@
  * rules.yaml: the list `rules`, and the short form by tiers, endpoints and customers, in one document. What a rule says is
  * read elsewhere.
  */
+import { UNMATCHED } from '../api/unmatched.ts';
 import { Fields, itemsOf, mapOf, shown } from './fields.ts';
 import type { Findings } from './mistakes.ts';
 import { readNativeRule } from './native-rule.ts';
 import { DEFINITIONS_MAX } from './rule-definition.ts';
 import { readTierTable, TABLE_FIELDS } from './tier-table.ts';
 import { inShadow, type Located } from './together.ts';
+import { readUnmatched } from './unmatched.ts';
 import type { MapTree, Tree } from './yaml-tree.ts';
 
 /** What the short form may lie in. */
@@ -18,7 +20,7 @@ export const NATIVE_FIELDS = ['rules', TABLE, ...TABLE_FIELDS];
 const SHADOW = 'shadow';
 
 export function readNativeRules(map: MapTree, findings: Findings): readonly Located[] {
-  const fields = new Fields(map, [...NATIVE_FIELDS, SHADOW], findings);
+  const fields = new Fields(map, [...NATIVE_FIELDS, UNMATCHED, SHADOW], findings);
   const isInShadow = fields.flag(SHADOW);
   const rules: Located[] = [];
   const list = fields.tree('rules');
@@ -34,7 +36,7 @@ export function readNativeRules(map: MapTree, findings: Findings): readonly Loca
   const tree = fields.tree(TABLE);
   const table = tree && mapOf(tree, TABLE, findings);
   if (table !== undefined) rules.push(...readTierTable(new Fields(table, TABLE_FIELDS, findings), findings));
-  rules.push(...readTierTable(fields, findings));
+  rules.push(...readTierTable(fields, findings), ...readUnmatched(fields));
   return isInShadow ? rules.map(inShadow) : rules;
 }
 

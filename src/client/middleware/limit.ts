@@ -7,6 +7,7 @@ import {
 } from '../../api/rate-limit-headers.ts';
 import { denialMessage, restoredHeaders } from '../../api/restored.ts';
 import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
+import { UNMATCHED, UNMATCHED_MESSAGE, UNMATCHED_STATUS } from '../../api/unmatched.ts';
 import { InvalidOptionError, QuorateError } from '../errors.ts';
 import { guarded } from '../guarded.ts';
 import type { FailMode } from '../options.ts';
@@ -167,6 +168,8 @@ function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): V
     const error = { type: 'blocked', message: 'Blocked by an operator. Waiting does not help.' };
     return refusal(BLOCKED_STATUS, {}, body ?? { error });
   }
+  if (answer.kind === 'unmatched')
+    return refusal(UNMATCHED_STATUS, {}, body ?? { error: { type: UNMATCHED, message: UNMATCHED_MESSAGE } });
   const { retryAfterMillis } = answer as { retryAfterMillis?: number };
   const isHopeless = answer.kind === 'denied' && retryAfterMillis === undefined;
   const retryAfter = isHopeless ? undefined : Math.max(1, secondsCeil(retryAfterMillis ?? 0));
