@@ -75,6 +75,17 @@ export function partNamesIn(key: string): readonly string[] {
   return key.split(',').map((part) => decoded(part.slice(0, part.indexOf('='))));
 }
 
+/** What the parts of a key say, as a request would; of a shortened value its short form. @param key of some parts */
+export function descriptorsIn(key: string): ReadonlyMap<string, string> {
+  return new Map(
+    key.split(',').map((part) => {
+      const end = part.indexOf('=');
+      const [name = ''] = decoded(part.slice(0, end)).split('/');
+      return [name, decoded(part.slice(end + 1))] as const;
+    }),
+  );
+}
+
 function decoded(text: string): string {
   return text.replace(/%(25|2c|3d)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }

@@ -46,11 +46,12 @@ export interface ListedRequest {
 }
 
 /**
- * What a list is told. `free`: no rule is for it, or one without a word of a limit, or only one in shadow. `unlimited`: a rule says that it has no limit. Of a list
+ * What a list is told. `free`: no rule is for it, or one without a word of a limit, or only one in shadow. `unlimited`: a rule says that it has no limit.
+ * `unmatched`: no rule is for it, which is why the request is denied. Of a list
  * that has one, `standing` is absent where nobody had to be asked, as another list denied the request.
  */
 export type ListOutcome =
-  | { readonly kind: 'free' | 'unlimited' }
+  | { readonly kind: 'free' | 'unlimited' | 'unmatched' }
   | {
       readonly kind: 'limited';
       /** This list is a reason why the request is denied. */

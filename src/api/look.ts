@@ -31,6 +31,8 @@ export interface Standing {
   readonly isBlocked?: true;
   /** Of a block with an end: until that group time. `decided.timeMillis` is the group time of the look. */
   readonly blockedUntilMillis?: number;
+  /** A request that says no more than this key is denied: no rule is for it. */
+  readonly isUnmatched?: true;
   /** Of the rules in force there. */
   readonly rulesVersion: number;
 }

@@ -42,6 +42,8 @@ type Answered =
     })
   /** No rule of this version limits it. Nothing was counted. */
   | { readonly kind: 'unlimited'; readonly rulesVersion: number }
+  /** No rule of this version is for it, and the document denies such requests. Nothing was counted, and no wait helps. */
+  | { readonly kind: 'unmatched'; readonly rulesVersion: number }
   | DegradedAnswer;
 
 /** Nobody could decide, and the fail modes of the rules did, at the node that was asked. There is no receipt of it. */

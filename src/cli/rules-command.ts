@@ -8,6 +8,7 @@ import { diffRules, type RuleChange } from '../rules/diff.ts';
 import { printable } from '../rules/mistakes.ts';
 import { readRules } from '../rules/read-rules.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { isForUnmatched } from '../rules/unmatched.ts';
 import { number, ruleInWords } from '../rules/words.ts';
 import { bytesOf, counted, printFindings, STDIN } from './rules-file.ts';
 
@@ -28,7 +29,9 @@ export async function checkRules(file: string, { json, print }: RulesCommandOpti
   if (!isRight) return false;
   const { definitions } = read;
   const windows = windowsOf(definitions);
-  print(`${file}: ${counted(definitions.length, 'rule')}, ${counted(windows, 'window')}`);
+  print(
+    `${file}: ${counted(definitions.filter((rule) => !isForUnmatched(rule)).length, 'rule')}, ${counted(windows, 'window')}`,
+  );
   for (const rule of definitions) print(printable(`  ${rule.id}: ${ruleInWords(rule)}`));
   if (windows > RULES_MAX) {
     print(`${file}: note: a cluster keeps at most ${number(RULES_MAX)} windows, and will refuse these`);

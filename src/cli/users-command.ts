@@ -1,9 +1,11 @@
 /** Asks a node of a running cluster about one user, over HTTP: for a grant, how the user stands, and what operators do to a key. */
+import { UNMATCHED } from '../api/unmatched.ts';
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, type NodeBody, type Sent } from './ask-node.ts';
 import { textTable } from './text-table.ts';
 
 const ANSWER_MILLIS_MAX = 10_000;
+const NO_RULE = 'no rule is for it, and the rules deny such requests';
 const DENIED: readonly number[] = [403, 429];
 
 export interface UsersOptions {
@@ -27,7 +29,8 @@ export async function askForGrant(terms: AllowTerms, options: UsersOptions): Pro
   const answer = await askNode(new URL('/v1/allow', options.node), ANSWER_MILLIS_MAX, posted(terms));
   const { status, body } = answer;
   // A token of too low a role is 403, too.
-  const isDenied = DENIED.includes(status) && (status === 429 || body['blocked'] === true);
+  const isDenied =
+    DENIED.includes(status) && (status === 429 || body['blocked'] === true || body['reason'] === UNMATCHED);
   const said = isDenied ? body : answerOfChange(answer, options.node);
   options.print(options.json === true ? JSON.stringify(said) : sentenceOf(said));
   return isDenied ? 'denied' : 'granted';
@@ -37,6 +40,7 @@ function sentenceOf(body: NodeBody): string {
   const { allowed, blocked, unlimited, degraded, limit, remaining, rule, retryAfterMillis, reason } = body;
   if (blocked === true)
     return `denied: blocked by an operator${retryAfterMillis === undefined ? '' : `; again in ${Number(retryAfterMillis)} ms`}`;
+  if (reason === UNMATCHED) return `denied: ${NO_RULE}`;
   if (unlimited === true) return 'allowed: no rule limits it';
   if (degraded === true)
     return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
@@ -59,6 +63,7 @@ export async function showUser(
   const body = answerOf(await askNode(url, ANSWER_MILLIS_MAX), options.node);
   if (options.json === true) return options.print(JSON.stringify(body));
   if (body['blocked'] === true) options.print(`blocked: everything is denied${untilEnd(body)}`);
+  if (body['unmatched'] === true) options.print(`unmatched: ${NO_RULE}`);
   const limits = body['limits'] as readonly NodeBody[];
   const rows = limits.map(({ rule: id, remaining, limit, windowMillis, resetMillis }) =>
     [id, remaining, limit, `${String(windowMillis)} ms`, `${String(resetMillis)} ms`].map(String),

@@ -78,7 +78,7 @@ export class QuorateClient {
   /**
    * Asks for a grant until there is one: who is denied waits for `retryAfterMillis`, in line with all who wait for the same here.
    *
-   * @throws PermitTimeoutError, CostAboveLimitError, BlockedError, AbortedError, OverloadedError, and what `allow` throws
+   * @throws PermitTimeoutError, CostAboveLimitError, BlockedError, UnmatchedError, AbortedError, OverloadedError, and what `allow` throws
    * @example
    * await client.waitForPermit({ userId: 'nightly-export' }, { maxWaitMillis: 10_000 });
    */

@@ -133,6 +133,17 @@ export class BlockedError extends QuorateError {
   }
 }
 
+/** Whoever waits for a permit waits under no rule, and the rules of the cluster deny such requests: no wait helps. */
+export class UnmatchedError extends QuorateError {
+  override readonly name = 'UnmatchedError';
+
+  constructor(isDefinite: boolean) {
+    super('UNMATCHED', 'no rule is for this request; waiting does not help: check its descriptors', {
+      isDefinite,
+    });
+  }
+}
+
 /** More was asked for at once than a limit, or what fits into its bucket, ever lets through: no wait helps. */
 export class CostAboveLimitError extends QuorateError {
   override readonly name = 'CostAboveLimitError';

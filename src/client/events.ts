@@ -17,7 +17,7 @@ export type ClientEvent =
   /** A call of `allow` ended. `partition`: that of the decision, where the cluster made one. */
   | {
       readonly type: 'answered';
-      readonly outcome: 'granted' | 'denied' | 'blocked' | 'unlimited' | 'degraded' | 'error';
+      readonly outcome: 'granted' | 'denied' | 'blocked' | 'unmatched' | 'unlimited' | 'degraded' | 'error';
       /** A denial that was remembered: nothing was sent. */
       readonly isCached: boolean;
       readonly attempts: number;

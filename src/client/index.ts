@@ -10,6 +10,7 @@ export { QuorateClient, type WaitOptions } from './client.ts';
 export {
   AbortedError,
   BlockedError,
+  UnmatchedError,
   ClosedError,
   CostAboveLimitError,
   IndefiniteError,

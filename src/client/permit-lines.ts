@@ -8,6 +8,7 @@ import type { Cancel, Environment } from './environment.ts';
 import {
   AbortedError,
   BlockedError,
+  UnmatchedError,
   ClosedError,
   IndefiniteError,
   OverloadedError,
@@ -95,7 +96,7 @@ export class PermitLines {
     this.#repeatMillisMax = requestIdHorizonMillis / 2 - deadlineMillis;
   }
 
-  /** @throws OverloadedError, AbortedError, ClosedError, PermitTimeoutError, BlockedError, and what asking throws */
+  /** @throws OverloadedError, AbortedError, ClosedError, PermitTimeoutError, BlockedError, UnmatchedError, and what asking throws */
   async wait(init: WaitInit): Promise<PermitGranted> {
     if (this.#isClosed) throw new ClosedError(true);
     if (this.#count >= this.#waitersMax) throw new OverloadedError('waitersMax', this.#waitersMax);
@@ -237,9 +238,14 @@ export class PermitLines {
       handOn(line);
       return this.#settle(line, waiter, answer as PermitGranted);
     }
-    if (answer.kind === 'blocked') {
+    if (answer.kind === 'blocked' || answer.kind === 'unmatched') {
       handOn(line);
-      return this.#settle(line, waiter, new BlockedError(answer.retryAfterMillis, isDefinite(waiter)));
+      const isSure = isDefinite(waiter);
+      const heldBack =
+        answer.kind === 'blocked'
+          ? new BlockedError(answer.retryAfterMillis, isSure)
+          : new UnmatchedError(isSure);
+      return this.#settle(line, waiter, heldBack);
     }
     // Only a decision ends an id.
     if (answer.kind === 'denied') waiter.doubtfulSinceMillis = undefined;

@@ -1,6 +1,7 @@
 /** What is asked for a grant and what is answered, as users of the client see it; and one as the JSON of the cluster has the other. */
 import { createHash } from 'node:crypto';
 import { invalidInQuestion, invalidInUser, USER } from '../api/question.ts';
+import { UNMATCHED } from '../api/unmatched.ts';
 import { InvalidRequestError } from './errors.ts';
 import type { FailMode } from './options.ts';
 
@@ -84,6 +85,8 @@ export type PermitAnswer =
       readonly retryAfterMillis?: number;
       readonly decided: PermitReceipt;
     }
+  /** No rule is for it, and the rules of the cluster deny such requests. No wait helps. */
+  | { readonly kind: 'unmatched'; readonly allowed: false; readonly rulesVersion: number }
   /** No rule limits it. */
   | { readonly kind: 'unlimited'; readonly allowed: true; readonly rulesVersion: number }
   /** Nobody could decide, and a fail mode did: that of the rules, at a node, or that of this client. */
@@ -167,7 +170,7 @@ export function readAnswer(value: unknown): Reading | undefined {
     case 429:
       return allowed === false ? readDenied(value) : undefined;
     case 403:
-      return allowed === false ? readBlocked(value) : undefined;
+      return allowed === false ? readHeldBack(value) : undefined;
     case 400:
     case 422:
       return readFault(status === 400 ? 'invalid' : 'conflict', value);
@@ -208,7 +211,9 @@ function readDenied(value: Fields): Reading | undefined {
   return { kind: 'answer', answer: { ...denied, ...limit, retryAfterMillis, ...restored, decided } };
 }
 
-function readBlocked({ retryAfterMillis, decided }: Fields): Reading | undefined {
+function readHeldBack({ reason, rulesVersion, retryAfterMillis, decided }: Fields): Reading | undefined {
+  if (reason === UNMATCHED && isCount(rulesVersion))
+    return { kind: 'answer', answer: { kind: 'unmatched', allowed: false, rulesVersion } };
   if (!isReceipt(decided)) return undefined;
   const wait = isCount(retryAfterMillis) ? { retryAfterMillis } : {};
   return { kind: 'answer', answer: { kind: 'blocked', allowed: false, ...wait, decided } };

@@ -9,6 +9,7 @@ import { diffRules, type RuleChange } from '../rules/diff.ts';
 import type { Mistake } from '../rules/mistakes.ts';
 import { nativeForm } from '../rules/native-form.ts';
 import { readRules } from '../rules/read-rules.ts';
+import { isForUnmatched, unmatchedIn } from '../rules/unmatched.ts';
 import { type LimitWindow, type RuleDefinition, UNIT_MILLIS } from '../rules/rule-definition.ts';
 
 const WIDTH = 100;
@@ -38,13 +39,16 @@ function windowForm({ limit, windowMillis }: LimitWindow): object {
  */
 export function textOfRules(definitions: readonly RuleDefinition[] | undefined): string | undefined {
   if (definitions === undefined) return EXAMPLE;
-  const rules = definitions.map((definition) => {
-    const form = nativeForm(definition);
-    const { windows } = definition;
-    return form && windows.length > 0 ? { ...form, windows: windows.map(windowForm) } : form;
-  });
+  const unmatched = unmatchedIn(definitions);
+  const rules = definitions
+    .filter((rule) => !isForUnmatched(rule))
+    .map((definition) => {
+      const form = nativeForm(definition);
+      const { windows } = definition;
+      return form && windows.length > 0 ? { ...form, windows: windows.map(windowForm) } : form;
+    });
   if (rules.includes(undefined)) return undefined;
-  const document = new Document({ rules });
+  const document = new Document({ ...(unmatched !== undefined && { unmatched }), rules });
   visit(document, {
     Pair(_, { key, value }) {
       if (String(key) !== 'rules' && (isMap(value) || isSeq(value))) value.flow = true;

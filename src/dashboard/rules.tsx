@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { USAGE_MINUTES_MAX, type UsageReport } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { isForUnmatched } from '../rules/unmatched.ts';
 import { windowRuleId } from '../rules/window-id.ts';
 import { ruleInWords, windowInWords } from '../rules/words.ts';
 import { ScrollTable } from './cluster-tables.tsx';
@@ -17,7 +18,8 @@ const ROWS_MAX = 500;
 /** What a rule in shadow would have done in the last day, of all its windows; empty for one that binds, or was not tried. */
 function trialOf(rule: RuleDefinition, usage: UsageReport | undefined): string {
   if (!rule.shadow) return '';
-  const ids = rule.windows.map((window) => windowRuleId(rule, window));
+  const windows = rule.windows.map((window) => windowRuleId(rule, window));
+  const ids = isForUnmatched(rule) ? [rule.id] : windows;
   const counts = (usage?.rules ?? []).filter((each) => ids.includes(each.rule));
   const denied = counts.reduce((sum, { wouldDeny }) => sum + wouldDeny, 0);
   const all = counts.reduce((sum, { wouldAllow }) => sum + wouldAllow, denied);
@@ -43,7 +45,7 @@ function RuleTable({
       : definitions.map((rule) => ({
           id: rule.id,
           words: ruleInWords(rule),
-          meter: rule.meter,
+          meter: isForUnmatched(rule) ? '' : rule.meter,
           trial: trialOf(rule, usage),
         }));
   const rest = all.length - ROWS_MAX;

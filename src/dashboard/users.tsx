@@ -15,6 +15,7 @@ interface Standing {
   readonly blocked?: boolean;
   readonly blockedUntilMillis?: number;
   readonly decided: { readonly timeMillis: number };
+  readonly unmatched?: boolean;
   readonly rulesVersion: number;
   readonly limits: readonly WindowStanding[];
 }
@@ -110,6 +111,11 @@ export function UsersView({ role }: { readonly role: Role }): JSX.Element {
           {standing.blocked === true && (
             <p class="message bad">
               <strong>Blocked:</strong> everything is denied, whatever is left{endWords(standing)}.
+            </p>
+          )}
+          {standing.unmatched === true && (
+            <p class="message bad">
+              <strong>Denied:</strong> no rule is for it, and the rules deny such requests.
             </p>
           )}
           <p class="quiet">

@@ -10,6 +10,7 @@ import {
   type UnavailableReason,
 } from '../api/refusals.ts';
 import { denialMessage, restoredHeaders } from '../api/restored.ts';
+import { UNMATCHED, UNMATCHED_MESSAGE, UNMATCHED_STATUS } from '../api/unmatched.ts';
 import { blockedMessage, waitHelps } from '../api/waiting.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
@@ -59,6 +60,8 @@ function formatAnswered(answer: AskAnswer, partition: number): FormattedBody {
         status: ALLOW_STATUS.granted,
         body: { allowed: true, unlimited: true, rulesVersion: answer.rulesVersion },
       };
+    case 'unmatched':
+      return formatUnmatched(answer.rulesVersion);
     case 'degraded':
       return formatDegraded(answer);
   }
@@ -80,6 +83,7 @@ function headersOf(answer: AskAnswer): Record<string, string> {
     case 'invalid':
     case 'conflict':
     case 'unlimited':
+    case 'unmatched':
       return { 'content-type': JSON_TYPE };
     case 'unavailable':
       return { 'content-type': PROBLEM_JSON_TYPE, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) };
@@ -164,6 +168,11 @@ function formatBlocked(decision: Decision, partition: number): FormattedBody {
     status: BLOCKED_STATUS,
     body: { allowed: false, blocked: true, ...wait, ...rule, decided: { partition, ...decided }, error },
   };
+}
+
+function formatUnmatched(rulesVersion: number): FormattedBody {
+  const error = { type: UNMATCHED, message: UNMATCHED_MESSAGE };
+  return { status: UNMATCHED_STATUS, body: { allowed: false, reason: UNMATCHED, rulesVersion, error } };
 }
 
 /** By the fail modes of rules: it never has a receipt. */

@@ -62,10 +62,11 @@ function formatStanding(
   const { isBlocked, blockedUntilMillis } = standing;
   const end = blockedUntilMillis === undefined ? {} : { blockedUntilMillis };
   const blocked = isBlocked === true ? { blocked: true, ...end } : {};
+  const unmatched = standing.isUnmatched === true ? { unmatched: true } : {};
   return {
     status: 200,
     headers: { 'content-type': JSON_TYPE },
-    body: { ...about, ...blocked, rulesVersion, limits, decided },
+    body: { ...about, ...blocked, ...unmatched, rulesVersion, limits, decided },
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * Whether the rules of this node are those in force, where they find no limit. Where they find some, partitions say so with their answers; where
- * they find none nobody would be asked, and a node that has just started, has slept or is cut off would let through what other rules limit.
- * So some partition is asked: a quorum confirms what its leader says, and a change of the rules is answered when all partitions have it.
+ * they find none nobody would be asked, and a node that has just started, has slept or is cut off would let through what other rules limit, or
+ * deny what other rules are for. So some partition is asked: a quorum confirms what its leader says, and a change of the rules is answered when all partitions have it.
  * It decides nothing else.
  */
 import type { Unavailable } from '../api/answer.ts';
@@ -10,13 +10,14 @@ import type { LookAnswer } from '../api/look.ts';
 import { statedRuleId } from '../api/stated-rule.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
+import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
 import { isLeftToFailModes } from './share-outcome.ts';
 
 /** Every partition knows it, whatever its rules. */
 const ANY_RULE = statedRuleId(0, 1);
 
-type Unlimited = Extract<AskAnswer, { kind: 'unlimited' }>;
+type Uncounted = Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>;
 type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;
 
 export class ConfirmedRules {
@@ -29,15 +30,16 @@ export class ConfirmedRules {
   }
 
   /** @param book which has no limit for a request @param done told once */
-  tellUnlimited(
+  tellUncounted(
     book: RuleBook,
-    deadlineMillis: number,
-    done: (answer: Unlimited | Unavailable, partition: number) => void,
+    { unmatched, deadlineMillis }: Pick<Asking, 'unmatched' | 'deadlineMillis'>,
+    done: (answer: Uncounted | Unavailable, partition: number) => void,
   ): void {
+    const isDenied = unmatched === 'deny';
     this.areInForce(book, deadlineMillis, (refusal, partition) => {
-      const mayPass = refusal === undefined || (!book.isClosed && isLeftToFailModes(refusal));
-      if (mayPass) done({ kind: 'unlimited', rulesVersion: book.version }, 0);
-      else done(refusal, partition);
+      const mayPass = !isDenied && !book.isClosed && refusal !== undefined && isLeftToFailModes(refusal);
+      if (refusal !== undefined && !mayPass) done(refusal, partition);
+      else done({ kind: isDenied ? 'unmatched' : 'unlimited', rulesVersion: book.version }, 0);
     });
   }
 

@@ -116,7 +116,9 @@ export class DescribedRequests {
     const lists = request.listed && book.chargeableListsFor(request.listed);
     const matched = lists ?? book.limitsFor(asOf(request, customer));
     asking.lists = lists?.kind === 'limits' ? lists : undefined;
+    asking.unmatched = matched.kind === 'limits' ? matched.unmatched : undefined;
     asking.answered = [];
+    if (book.unmatched === 'shadow' && !asking.isAgain) this.#trials.listenForUnmatched(asking);
     if (matched.kind !== 'limits') {
       const refuse = (): void => this.#refuseMatched(matched, asking, book);
       // It may be wrong by the tier of before.
@@ -143,7 +145,7 @@ export class DescribedRequests {
 
   #askShares(shares: readonly Share[], asking: Asking, book: RuleBook): void {
     const [first, ...others] = shares;
-    if (first === undefined) return this.#tellUnlimited(asking, book);
+    if (first === undefined) return this.#tellUncounted(asking, book);
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
     const denied = deniedHere(this.#init, shares, asking, book);
     if (denied === undefined) return this.#reserve(first, others, asking, book);
@@ -162,9 +164,8 @@ export class DescribedRequests {
     });
   }
 
-  #tellUnlimited(asking: Asking, book: RuleBook): void {
-    const { deadlineMillis } = asking;
-    this.#confirmed.tellUnlimited(book, deadlineMillis, (...told) => this.#tell(told[0], asking, told[1]));
+  #tellUncounted(asking: Asking, book: RuleBook): void {
+    this.#confirmed.tellUncounted(book, asking, (...told) => this.#tell(told[0], asking, told[1]));
   }
 
   #tell(answer: AskAnswer, asking: Asking, partition: number): void {

@@ -4,13 +4,14 @@ import type { ListedRequest, ListEntry } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
 import { type StatedRule, statedRuleId } from '../api/stated-rule.ts';
 import { keyText } from '../api/key-text.ts';
+import type { Unmatched } from '../api/unmatched.ts';
 import type { AppliedRule, RuleMatcher } from '../rules/match.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
 import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';
 
 /** What the rules say of one list. `limits`: one for each window; lists that are counted together share them. */
 export type MatchedList =
-  | { readonly kind: 'free' | 'unlimited' }
+  | { readonly kind: 'free' | 'unlimited' | 'unmatched' }
   | { readonly kind: 'limited'; readonly limits: readonly MatchedLimit[] };
 
 export interface MatchedLists extends MatchedLimits {
@@ -27,7 +28,12 @@ export function limitId({ ruleId, userId }: Pick<MatchedLimit, 'ruleId' | 'userI
   return `${ruleId}\n${userId}`;
 }
 
-export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequest): MatchedLists | Invalid {
+/** @param unmatched what becomes of lists that no rule is for; of one that is denied, all of its request is */
+export function listedLimits(
+  matcher: RuleMatcher,
+  { domain, lists }: ListedRequest,
+  unmatched: Unmatched | undefined,
+): MatchedLists | Invalid {
   // What states its limit itself is under no other, and replaces none.
   const asked = lists.map(({ entries, limit }) => (limit === undefined ? entries : []));
   const matching = matcher.matchLists(domain, asked);
@@ -36,6 +42,7 @@ export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequ
   const checks = new Map<string, MatchedLimit>();
   const onTrial: (readonly MatchedLimit[])[] = [];
   const matched: MatchedList[] = [];
+  let isAnyUnmatched = false;
   for (const [i, list] of lists.entries()) {
     const applied =
       list.limit === undefined ? (matching.applied[i] ?? []) : statedBy(domain, list.entries, list.limit);
@@ -43,22 +50,33 @@ export function listedLimits(matcher: RuleMatcher, { domain, lists }: ListedRequ
     const limiting = applied.filter(({ rule }) => !rule.unlimited);
     const isTried = list.cost > 0 && list.cost <= COST_MAX;
     if (isTried) for (const one of limiting) if (one.rule.shadow) onTrial.push(windowsOf(one, list.cost));
+    const isUnmatched = list.limit === undefined && matching.areMatched[i] === false;
+    isAnyUnmatched ||= isUnmatched;
     const enforced = limiting.filter(({ rule }) => !rule.shadow);
     if (enforced.length === 0) {
       const isUnlimited = applied.some(({ rule }) => rule.unlimited && rule.whitelisted !== true);
-      matched.push({ kind: isUnlimited ? 'unlimited' : 'free' });
+      const kind = isUnmatched && unmatched === 'deny' ? 'unmatched' : 'free';
+      matched.push({ kind: isUnlimited ? 'unlimited' : kind });
       continue;
     }
     const known = list.cost === 0 ? checks : charged;
     const limits = enforced.flatMap((one) => windowsOf(one, list.cost).map((limit) => addTo(known, limit)));
     matched.push({ kind: 'limited', limits });
   }
+  if (isAnyUnmatched && unmatched === 'deny')
+    return { kind: 'limits', enforced: [], onTrial: [], unmatched, lists: matched, checks: [], tooDear: [] };
   const enforced = [...charged.values()];
   const count = enforced.length + checks.size;
   if (count > LIMITS_PER_REQUEST_MAX)
     return invalid('descriptors', `${count} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
   const tooDear = enforced.filter(({ cost }) => cost > COST_MAX);
-  return { kind: 'limits', enforced, onTrial, lists: matched, checks: [...checks.values()], tooDear };
+  const limits = {
+    kind: 'limits',
+    enforced,
+    onTrial,
+    unmatched: isAnyUnmatched ? unmatched : undefined,
+  } as const;
+  return { ...limits, lists: matched, checks: [...checks.values()], tooDear };
 }
 
 /** What is counted under one key by one rule is one limit, at the sum of the costs. */

@@ -106,6 +106,7 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
       return answer;
     case 'decision':
     case 'unlimited':
+    case 'unmatched':
     case 'degraded': {
       // A rule may have come that nobody looked at.
       if (lists === undefined || !lists.checks.every((check) => looked.has(limitId(check))))
@@ -117,8 +118,10 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
   }
 }
 
-function isAllowed(answer: Extract<AskAnswer, { kind: 'decision' | 'unlimited' | 'degraded' }>): boolean {
-  if (answer.kind === 'unlimited') return true;
+type Decided = Extract<AskAnswer, { kind: 'decision' | 'unlimited' | 'unmatched' | 'degraded' }>;
+
+function isAllowed(answer: Decided): boolean {
+  if (answer.kind === 'unlimited' || answer.kind === 'unmatched') return answer.kind === 'unlimited';
   return answer.kind === 'degraded' ? answer.allowed : answer.decision.allowed;
 }
 
@@ -149,9 +152,13 @@ function toldOf({ share, answer }: AnsweredShare, wasGranted: boolean): [string,
 
 function outcomesOf({ lists }: MatchedLists, told: AllTold, allowed: boolean): readonly ListOutcome[] {
   const outcomes = lists.map((list) => outcomeOf(list, told));
-  if (allowed || outcomes.some((one) => one.kind === 'limited' && one.isOver)) return outcomes;
+  if (allowed || outcomes.some(isReason)) return outcomes;
   // Nobody knows which: then all of them are.
   return outcomes.map((one) => (one.kind === 'limited' ? { ...one, isOver: true } : one));
+}
+
+function isReason(outcome: ListOutcome): boolean {
+  return outcome.kind === 'unmatched' || (outcome.kind === 'limited' && outcome.isOver);
 }
 
 /** Of several windows the one that is over, or has least remaining. */

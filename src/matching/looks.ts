@@ -1,9 +1,9 @@
 /** How a key stands: under all rules that count by such keys, or under one. It finds which those are; partitions say how it stands. */
 import type { Invalid } from '../api/answer.ts';
-import type { LookQuestion, LookRequest } from '../api/look.ts';
+import type { LookAnswer, LookQuestion, LookRequest } from '../api/look.ts';
 import { isStatedId } from '../api/stated-rule.ts';
 import type { DoneWith } from '../api/user-request.ts';
-import { STARTING } from './node-refusals.ts';
+import { RULES_CHANGED, STARTING } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
 
 export interface LooksInit {
@@ -31,10 +31,20 @@ export class Looks {
     const ruleId = others.length === 0 ? only : undefined;
     ask({ ask: 'look', userId: key, ruleId }, (answer, partition) => {
       if (answer.kind !== 'standing' || ruleId !== undefined) return done(answer, partition);
+      if (ids.length === 0 && book.deniesKey(key)) return done(unmatchedBy(book, answer), partition);
       const limits = answer.standing.limits.filter((limit) => ids.includes(limit.ruleId));
       done({ ...answer, standing: { ...answer.standing, limits } }, partition);
     });
   }
+}
+
+/** By rules that are in force still, or nobody knows. */
+function unmatchedBy(
+  { version }: RuleBook,
+  { standing }: Extract<LookAnswer, { kind: 'standing' }>,
+): LookAnswer {
+  if (standing.rulesVersion > version) return RULES_CHANGED;
+  return { kind: 'standing', standing: { ...standing, limits: [], isUnmatched: true } };
 }
 
 function noSuchRule(rule: string, key: string): Invalid {

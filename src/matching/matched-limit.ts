@@ -1,5 +1,6 @@
 /** A limit that rules find for a request: one window of a rule that applies, with the key and the cost that it counts. Pure. */
 import type { FurtherLimit } from '../api/request.ts';
+import type { Unmatched } from '../api/unmatched.ts';
 import { windowRuleId } from '../rules/window-id.ts';
 import type { AppliedRule } from '../rules/match.ts';
 import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';
@@ -16,6 +17,8 @@ export interface MatchedLimits {
   readonly enforced: readonly MatchedLimit[];
   /** Of each rule on trial that applies: its windows. They are decided and counted, and deny nothing. */
   readonly onTrial: readonly (readonly MatchedLimit[])[];
+  /** No rule is for the request, and so the document says. Then nothing is asked for a grant. */
+  readonly unmatched?: Unmatched | undefined;
 }
 
 /** Every request asks for them. */

@@ -1,6 +1,7 @@
 /** What is known of a request that is under the limits of rules, while it is on its way. Data only. */
 import type { AskDone, Question } from '../api/question.ts';
 import type { ListedRequest } from '../api/listed.ts';
+import type { Unmatched } from '../api/unmatched.ts';
 import type { KnownCustomer } from './customer-cache.ts';
 import type { MatchedLists } from './listed-limits.ts';
 import type { MatchedLimit } from './matched-limit.ts';
@@ -28,6 +29,8 @@ export interface Asking {
   customer: KnownCustomer | undefined;
   /** How often that was of before. */
   recordsLearned: number;
+  /** No rule is for it. */
+  unmatched: Unmatched | undefined;
   /** Of lists: what the rules say of each. */
   lists: MatchedLists | undefined;
   /** Who was asked last for a grant, and what each of them answered. */
@@ -44,6 +47,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     undecided: [],
     customer: undefined,
     recordsLearned: 0,
+    unmatched: undefined,
     lists: undefined,
     answered: [],
   };

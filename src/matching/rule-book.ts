@@ -4,11 +4,13 @@ import { type Question, USER } from '../api/question.ts';
 import { isStatedId } from '../api/stated-rule.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX, USER_ID_BYTES_MAX } from '../api/request.ts';
+import type { Unmatched } from '../api/unmatched.ts';
 import { CUSTOMER } from './customer-cache.ts';
 import { type Descriptors, type Matching, RuleMatcher } from '../rules/match.ts';
-import { GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
+import { descriptorsIn, GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
 import { partName, type RuleDefinition } from '../rules/rule-definition.ts';
+import { unmatchedIn } from '../rules/unmatched.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
 import { type MatchedLimit, type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
@@ -22,6 +24,8 @@ export class RuleBook {
   readonly version: number;
   /** A rule refuses what nobody can decide. */
   readonly isClosed: boolean;
+  /** What becomes of requests that no rule is for. Undefined: they are let through. */
+  readonly unmatched: Unmatched | undefined;
   readonly #matcher: RuleMatcher;
   readonly #definitions: readonly RuleDefinition[];
   /** The limits of a request of cost 1 that names only its user, `user=user`. Undefined: they depend on who the user is. */
@@ -35,13 +39,15 @@ export class RuleBook {
   /** @param version of the rule table that was made of the definitions */
   constructor(version: number, definitions: readonly RuleDefinition[]) {
     this.version = version;
+    this.unmatched = unmatchedIn(definitions);
     this.isClosed = definitions.some(
-      ({ enabled, unlimited, failMode }) => enabled && !unlimited && failMode === 'closed',
+      ({ enabled, unlimited, unmatched, failMode }) =>
+        enabled && !unlimited && unmatched !== true && failMode === 'closed',
     );
     this.#matcher = new RuleMatcher(definitions);
     this.#definitions = definitions;
     const dependsOnUser = definitions.some(asksWhoUserIs);
-    const ofUser = dependsOnUser ? undefined : limitsOf(this.#matcher.match(new Map([[USER, USER]])), 1);
+    const ofUser = dependsOnUser ? undefined : this.#judged(this.#matcher.match(new Map([[USER, USER]])), 1);
     this.#ofAnyUser = ofUser?.kind === 'limits' ? ofUser : undefined;
     const { enforced = [], onTrial = [] } = this.#ofAnyUser ?? {};
     this.#costOfAnyUserMax = COST_MAX / Math.max(1, ...[enforced, ...onTrial].flat().map(({ cost }) => cost));
@@ -60,12 +66,18 @@ export class RuleBook {
   /** @param question with its `rule`, that one alone */
   limitsFor({ descriptors, rule, cost = 1 }: Question): MatchedLimits | Invalid {
     if (rule === undefined)
-      return this.#limitsOfUser(descriptors, cost) ?? limitsOf(this.#matcher.match(descriptors), cost);
+      return this.#limitsOfUser(descriptors, cost) ?? this.#judged(this.#matcher.match(descriptors), cost);
     const stated = this.#statedRule(rule);
     if (stated !== undefined) return statedLimits(stated, descriptors, cost);
     const matching = this.#matcher.matchNamed(rule, descriptors);
     if (matching.kind === 'unnamed') return invalid(matching.field, matching.message);
     return limitsOf(matching, cost);
+  }
+
+  #judged(matching: Matching, cost: number): MatchedLimits | Invalid {
+    if (matching.kind === 'unkeyed' || matching.isMatched || this.unmatched === undefined)
+      return limitsOf(matching, cost);
+    return { kind: 'limits', enforced: [], onTrial: [], unmatched: this.unmatched };
   }
 
   /** Most requests name only their user: their limits were found once. Undefined: they have to be matched. */
@@ -74,6 +86,7 @@ export class RuleBook {
     const user = descriptors.size === 1 ? (descriptors.get(USER) ?? '') : '';
     const isPlain = user !== '' && user.length <= USER_ID_BYTES_MAX && !ESCAPED.test(user);
     if (known === undefined || !isPlain || asked > this.#costOfAnyUserMax) return undefined;
+    if (known.unmatched !== undefined) return known;
     const ofUser = `${USER}=${user}`;
     const ofThis = ({ userId, ruleId, cost, rule, window }: MatchedLimit): MatchedLimit => {
       return { userId: userId === GLOBAL_KEY ? userId : ofUser, ruleId, cost: cost * asked, rule, window };
@@ -113,8 +126,15 @@ export class RuleBook {
     return ruleId !== undefined && ids.length === 0 ? undefined : ids;
   }
 
+  /** A request that says no more than this key is denied, as no rule is for it. */
+  deniesKey(key: string): boolean {
+    if (this.unmatched !== 'deny' || key === GLOBAL_KEY) return false;
+    const matching = this.#matcher.match(descriptorsIn(key));
+    return matching.kind === 'rules' && !matching.isMatched;
+  }
+
   listsFor(request: ListedRequest): MatchedLists | Invalid {
-    return listedLimits(this.#matcher, request);
+    return listedLimits(this.#matcher, request, this.unmatched);
   }
 
   /** What is too dear is denied before anybody is asked for a grant: only other rules can have found that by now. */

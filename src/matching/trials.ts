@@ -4,6 +4,8 @@
  * charged nowhere. Each rule is judged alone. It keeps nothing.
  */
 import type { AskAnswer, WouldDeny } from '../api/question.ts';
+import { GLOBAL_KEY } from '../api/key-text.ts';
+import { UNMATCHED } from '../api/unmatched.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
@@ -11,6 +13,9 @@ import type { Reservations, Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
 import { isGrant, sharesOf } from './share-outcome.ts';
 import { requestFor } from './share-request.ts';
+
+/** It counts by nothing, and no wait helps. */
+const UNMATCHED_DENIAL: WouldDeny = { ruleId: UNMATCHED, key: GLOBAL_KEY, limit: 0, retryAfterMillis: 0 };
 
 type Init = Pick<DescribedRequestsInit, 'ask' | 'newId' | 'partitionOf' | 'tried'>;
 
@@ -56,6 +61,16 @@ export class Trials {
     };
   }
 
+  /** Where the document would deny what no rule is for. Whether one is, is known when the request is answered. */
+  listenForUnmatched(asking: Asking): void {
+    const { done } = asking;
+    asking.done = (answer, partition) => {
+      if (asking.unmatched === undefined || !letsThrough(answer)) return done(answer, partition);
+      this.#init.tried(UNMATCHED, false);
+      done({ ...answer, wouldDeny: [...(answer.wouldDeny ?? []), UNMATCHED_DENIAL] }, partition);
+    };
+  }
+
   /** Both the request and this rule of it are answered, or the rule is still to answer. */
   #end(one: Reserved, isLetThrough: boolean): void {
     const { answer } = one;
@@ -72,6 +87,8 @@ function letsThrough(answer: AskAnswer): boolean {
       return answer.decision.allowed && answer.isRepeat !== true;
     case 'unlimited':
       return true;
+    case 'unmatched':
+      return false;
     case 'degraded':
       return answer.allowed;
     case 'invalid':

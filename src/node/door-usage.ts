@@ -1,5 +1,6 @@
 /** Counts what the doors of this node answer, by its clocks. What the figures are is said in src/usage; no user is named in a log. */
 import type { AskAnswer, Question } from '../api/question.ts';
+import { UNMATCHED } from '../api/unmatched.ts';
 import type { UsageColumn, UsageQuery } from '../api/usage.ts';
 import { RULES_MAX, type RuleTable } from '../limiter/rules.ts';
 import type { NodeUsage } from '../usage/node-usage.ts';
@@ -50,6 +51,10 @@ export class DoorUsage {
       case 'degraded':
         this.#table.degraded(answer.ruleIds[0]);
         this.#recent.degraded(answer.allowed);
+        break;
+      case 'unmatched':
+        this.#table.decided(UNMATCHED, false, undefined);
+        this.#recent.decided(false);
         break;
       case 'invalid':
       case 'conflict':

@@ -7,6 +7,9 @@ export function count({ answers }: DoorCounts, answer: AskAnswer): void {
     case 'unlimited':
       answers.granted += 1;
       return;
+    case 'unmatched':
+      answers.denied += 1;
+      return;
     case 'degraded':
       answers[answer.allowed ? 'granted' : 'denied'] += 1;
       return;

@@ -47,6 +47,8 @@ function statusOf(outcome: ListOutcome): DescriptorStatus {
   switch (outcome.kind) {
     case 'free':
       return { code: 'OK', limitRemaining: 0 };
+    case 'unmatched':
+      return { code: 'OVER_LIMIT', limitRemaining: 0 };
     case 'unlimited':
       return { code: 'OK', limitRemaining: UNLIMITED_REMAINING };
     case 'limited': {

@@ -4,6 +4,7 @@
  */
 import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/question.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
+import { UNMATCHED } from '../api/unmatched.ts';
 import { Fields, itemsOf, mapOf, type TextAt } from './fields.ts';
 import { type Findings, knownInstead, quoted } from './mistakes.ts';
 import { shortId } from './path-id.ts';
@@ -18,14 +19,15 @@ import {
   REPLACES_MAX,
   UNIT_MILLIS,
 } from './rule-definition.ts';
-import type { Located } from './together.ts';
+import { inShadow, type Located } from './together.ts';
+import { readUnmatched } from './unmatched.ts';
 import { isPattern } from './value-pattern.ts';
 import type { MapTree, Tree } from './yaml-tree.ts';
 
 /** A document that has one of them is of this form. */
 export const ENVOY_FIELDS = ['domain', 'descriptors'];
 /** `name` is what Envoy Gateway calls a document; it says nothing that `domain` does not. */
-const DOCUMENT_FIELDS = ['name', ...ENVOY_FIELDS];
+const DOCUMENT_FIELDS = ['name', ...ENVOY_FIELDS, 'shadow_mode', UNMATCHED];
 /** What is left out of each, and what that means. */
 const IGNORED: ReadonlyMap<string, string> = new Map([
   ['detailed_metric', 'metrics have no names of requests here'],
@@ -66,7 +68,9 @@ export function readEnvoyRules(map: MapTree, findings: Findings): readonly Locat
   const domain = fields.text('domain', DOMAIN_BYTES_MAX) ?? '';
   const rules: Located[] = [];
   readLevel(fields, { domain, steps: [] }, rules, findings);
-  return rules;
+  rules.push(...readUnmatched(fields));
+  // The word that each descriptor has for itself: the service loads it at the top, too, and reads nothing in it.
+  return fields.flag('shadow_mode') ? rules.map(inShadow) : rules;
 }
 
 /** The fields that have a value. Envoy Gateway writes all, also the empty ones. */

@@ -7,6 +7,7 @@ import { GLOBAL_KEY, keyText } from '../api/key-text.ts';
 import { type DescriptorEntry, PathIndex } from './path-index.ts';
 import { type KeyPart, partName, type RuleDefinition } from './rule-definition.ts';
 import { compareNumbers, standing } from './specificity.ts';
+import { isForUnmatched } from './unmatched.ts';
 import { fits, PatternIndex, type Pieces, piecesOf } from './value-pattern.ts';
 
 /** What is known of a request, by name. A value of no letters is as good as none. */
@@ -35,14 +36,26 @@ export interface Unnamed {
 }
 
 /** None that apply: nothing limits this request. In the order of the document. */
-export type Matching = { readonly kind: 'rules'; readonly applied: readonly AppliedRule[] } | Unkeyed;
+export type Matching =
+  | {
+      readonly kind: 'rules';
+      readonly applied: readonly AppliedRule[];
+      /** Some rule is for the request, also where none of them has a limit for it, or one in shadow has no key. */
+      readonly isMatched: boolean;
+    }
+  | Unkeyed;
 
 /** For each list of descriptors, in their order, the rules that apply to it: of those by path one at most. */
 export type ListMatching =
-  | { readonly kind: 'rules'; readonly applied: readonly (readonly AppliedRule[])[] }
+  | {
+      readonly kind: 'rules';
+      readonly applied: readonly (readonly AppliedRule[])[];
+      /** Of each list: some rule is for it, also one that is replaced. */
+      readonly areMatched: readonly boolean[];
+    }
   | Unkeyed;
 
-const NONE_APPLY = { kind: 'rules', applied: [] } as const satisfies Matching;
+const NONE_APPLY = { kind: 'rules', applied: [], isMatched: false } as const satisfies Matching;
 
 /** A rule made ready. */
 interface Ready {
@@ -66,7 +79,7 @@ export class RuleMatcher {
 
   /** @param definitions with distinct ids, as `readRules` gives them */
   constructor(definitions: readonly RuleDefinition[]) {
-    const enabled = definitions.filter((rule) => rule.enabled);
+    const enabled = definitions.filter((rule) => rule.enabled && !isForUnmatched(rule));
     const all = madeReady(enabled);
     const ready = all.filter(({ rule }) => rule.named !== true);
     for (const one of all) if (one.rule.named === true) this.#named.set(one.rule.id, one);
@@ -101,7 +114,7 @@ export class RuleMatcher {
       if (found !== undefined) applied.push(found);
       else if (!one.rule.shadow) return { kind: 'unkeyed', rule: one.rule };
     }
-    return { kind: 'rules', applied };
+    return { kind: 'rules', applied, isMatched: matching.length > 0 };
   }
 
   /** The one rule that a request asks for by its id. */
@@ -123,7 +136,7 @@ export class RuleMatcher {
     const applied = appliedRule(one, descriptors);
     return applied === undefined
       ? { kind: 'unkeyed', rule: one.rule }
-      : { kind: 'rules', applied: [applied] };
+      : { kind: 'rules', applied: [applied], isMatched: true };
   }
 
   /**
@@ -134,6 +147,7 @@ export class RuleMatcher {
     const found = lists.map((entries) => this.#paths.find(domain, entries));
     const isHeld = notReplaced(found.flatMap((match) => match?.rule ?? []));
     const applied: (readonly AppliedRule[])[] = [];
+    const areMatched: boolean[] = [];
     const hasNames = this.#unconditional.length > 0 || this.#byName.size > 0;
     for (const [i, entries] of lists.entries()) {
       const byNames = hasNames
@@ -141,6 +155,7 @@ export class RuleMatcher {
         : NONE_APPLY;
       if (byNames.kind === 'unkeyed') return byNames;
       const match = found[i];
+      areMatched.push(match !== undefined || byNames.isMatched);
       if (match === undefined || !isHeld(match.rule)) {
         applied.push(byNames.applied);
         continue;
@@ -151,7 +166,7 @@ export class RuleMatcher {
       const byPath = key === undefined ? [] : [{ rule, key, cost: rule.cost.otherwise }];
       applied.push([...byPath, ...byNames.applied]);
     }
-    return { kind: 'rules', applied };
+    return { kind: 'rules', applied, areMatched };
   }
 
   #add(one: Ready, sharers: ReadonlyMap<string, number>): void {

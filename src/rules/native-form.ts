@@ -1,10 +1,14 @@
 /** A rule as rules.yaml has it, from what was read of it: whoever was told it can change a field, and give it back. */
 import { keyKind, partName, type RuleCost, type RuleDefinition } from './rule-definition.ts';
+import { isForUnmatched } from './unmatched.ts';
 
-/** What is as it is without being stated is left out. Undefined of a rule for descriptors in an order: this form has none such. */
+/**
+ * What is as it is without being stated is left out. Undefined of what a list of rules has no words for: a rule for descriptors in an
+ * order, and what the document says of requests that no rule is for.
+ */
 export function nativeForm(definition: RuleDefinition): Readonly<Record<string, unknown>> | undefined {
   const { id, scope, group, priority, windows, meter, burst, cost, clock, failMode } = definition;
-  if (scope.kind === 'path') return undefined;
+  if (scope.kind === 'path' || isForUnmatched(definition)) return undefined;
   const { enabled, shadow, named, unlimited, replaces, comment } = definition;
   return {
     id,

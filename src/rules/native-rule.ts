@@ -1,6 +1,7 @@
 /** One rule of the list `rules` in rules.yaml. What several rules are to each other is not looked at here. */
 import { LIMIT_MAX, RULE_CLOCKS, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { isStatedId } from '../api/stated-rule.ts';
+import { UNMATCHED } from '../api/unmatched.ts';
 import { Fields, mapOf, type TextAt, textOf } from './fields.ts';
 import { type Findings, type Offset, quoted } from './mistakes.ts';
 import { compareText, readConditions, readCost, readKey } from './native-scope.ts';
@@ -82,6 +83,10 @@ export function readNativeRule(tree: Tree, findings: Findings): Located | undefi
 }
 
 export function checkId({ text, at }: TextAt, findings: Findings): void {
+  if (text === UNMATCHED) {
+    const instead = `say ${UNMATCHED}: deny at the top of the document, or choose another id`;
+    findings.mistake(at, `${quoted(text)} is what requests are called that no rule is for; ${instead}`);
+  }
   if (!isStatedId(text)) return;
   findings.mistake(
     at,

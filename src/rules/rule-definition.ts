@@ -149,6 +149,8 @@ export interface RuleDefinition {
   readonly unlimited: boolean;
   /** It is there to have none, and says so nowhere: who asks is told the same as where no rule is. Beside `unlimited`. */
   readonly whitelisted?: true;
+  /** It is no rule, but what the document says of requests that no rule is for: they are denied. */
+  readonly unmatched?: true;
   /** The names of rules that do not apply where this one does. */
   readonly replaces: readonly string[];
   readonly comment?: string;

@@ -13,6 +13,10 @@ export interface Located {
   readonly replacesAt: readonly Offset[];
 }
 
+export function inShadow(rule: Located): Located {
+  return { ...rule, definition: { ...rule.definition, shadow: true } };
+}
+
 /** @param isWhole what is not in this document is nowhere: to replace it is a mistake, and not only worth a note */
 export function checkTogether(rules: readonly Located[], isWhole: boolean, findings: Findings): void {
   const first = new Map<string, Located>();

@@ -6,6 +6,7 @@ import {
   type Scope,
   UNIT_MILLIS,
 } from './rule-definition.ts';
+import { isForUnmatched } from './unmatched.ts';
 
 /** As `100 per minute and 10,000 per day by customer, where tier is free`. */
 export function ruleInWords(rule: RuleDefinition): string {
@@ -17,6 +18,7 @@ export function ruleInWords(rule: RuleDefinition): string {
     ...(named === true ? ['asked by name'] : []),
   ];
   const state = states.length === 0 ? '' : ` (${states.join(', ')})`;
+  if (isForUnmatched(rule)) return `requests that no rule is for are denied${state}`;
   return `${limitsInWords(rule)} ${keyInWords(rule.scope)}${where === '' ? '' : `, ${where}`}${state}`;
 }
 

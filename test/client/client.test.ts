@@ -73,6 +73,20 @@ describe('a grant', () => {
   });
 });
 
+describe('a request that no rule is for', () => {
+  it('is denied where the rules say so, and asked anew each time', async () => {
+    const played = new Played();
+    for (let i = 0; i < 2; i += 1) {
+      const asked = watched(played.client.allow({ descriptors: { usr: 'ada' } }));
+      await played.settle();
+      played.last.answer({ status: 403, allowed: false, reason: 'unmatched', rulesVersion: 7 });
+      await played.settle();
+      expect(asked.value).toEqual({ kind: 'unmatched', allowed: false, rulesVersion: 7 });
+    }
+    expect(played.sent).toHaveLength(2);
+  });
+});
+
 describe('a denial for a restore', () => {
   it('says so, and until when, also when it is remembered', async () => {
     const played = new Played();

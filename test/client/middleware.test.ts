@@ -123,6 +123,13 @@ describe('an answer', () => {
     expect(verdict).toMatchObject({ body: expect.stringContaining('Please retry after 2 seconds.') });
   });
 
+  it('to what no rule is for is 403, says why, and tells no time to come back', async () => {
+    const verdict = await verdictOf({ kind: 'unmatched', allowed: false, rulesVersion: 7 });
+    expect(verdict).toMatchObject({ passes: false, status: 403 });
+    expect('body' in verdict && JSON.parse(verdict.body)).toMatchObject({ error: { type: 'unmatched' } });
+    expect(verdict.headers).not.toHaveProperty('retry-after');
+  });
+
   it.each([
     new UnavailableError('no_leader'),
     new IndefiniteError('no_answer'),

@@ -147,6 +147,15 @@ describe('waitForPermit', () => {
     expect(blocked.error).toMatchObject({ code: 'BLOCKED', retryAfterMillis: 700 });
   });
 
+  it('ends for what no rule is for, where the rules deny that', async () => {
+    const played = new Played();
+    const unmatched = watched(played.client.waitForPermit(ADA));
+    await played.settle();
+    played.last.answer({ status: 403, allowed: false, reason: 'unmatched', rulesVersion: 7 });
+    await played.settle();
+    expect(unmatched.error).toMatchObject({ name: 'UnmatchedError', code: 'UNMATCHED', isDefinite: true });
+  });
+
   it('takes so many who wait, and no more; and no wait that is no time', async () => {
     const played = new Played({ waitersMax: 1 });
     const permits = [1, 2].map(() => watched(played.client.waitForPermit(ADA)));

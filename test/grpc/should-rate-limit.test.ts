@@ -122,6 +122,24 @@ describe('a request that is denied', () => {
   });
 });
 
+describe('a request with a descriptor that no rule is for', () => {
+  it('is OVER_LIMIT by that one, without a limit or a time to wait', async () => {
+    await open();
+    const [list] = GRANTED.kind === 'listed' ? GRANTED.lists : [];
+    const decided = { kind: 'unmatched', rulesVersion: 7 } as const;
+    played.answer = { kind: 'listed', allowed: false, lists: [list!, { kind: 'unmatched' }], decided };
+    expect(await client.ask(ASKED)).toMatchObject({
+      overallCode: 'OVER_LIMIT',
+      statuses: [
+        { code: 'OK' },
+        { code: 'OVER_LIMIT', currentLimit: null, limitRemaining: 0, durationUntilReset: null },
+      ],
+    });
+    expect(played.door.answers.denied).toBe(1);
+    expect(played.told).toEqual([decided]);
+  });
+});
+
 describe('a request that nobody can decide', () => {
   it.each(UNAVAILABLE_REASONS)(
     'is an error, so that the gateway does not take it for OK: %s',

@@ -65,6 +65,14 @@ describe('MATCH', () => {
     expect(await client.ask('CL.THROTTLE', 'ada', '15', '30', '60')).toEqual([1, 16, 0, 2, 0]);
   });
 
+  it.each([2, 3])('says that no rule is for it, and that no wait helps, in RESP%i', async (version) => {
+    await client.ask('HELLO', String(version));
+    played.answer = { kind: 'unmatched', rulesVersion: 7 };
+    expect(await client.ask('MATCH', '1', 'usr', 'ada')).toEqual([0, 0, 0, -1, 0, null, 'UNMATCHED']);
+    expect(await client.ask('ALLOW', 'ada')).toEqual([0, 0, 0, -1, 0]);
+    expect(played.door.counts.answers).toMatchObject({ granted: 0, denied: 2 });
+  });
+
   it('answers that no wait helps under a limit of 0', async () => {
     const decision = decisionOf({
       limit: 0,

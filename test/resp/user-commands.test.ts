@@ -47,6 +47,12 @@ describe('LOOK', () => {
     ]);
   });
 
+  it('says of a key that no rule is for that it is denied', async () => {
+    const standing = { limits: [], decided: DECIDED, rulesVersion: 7, isUnmatched: true } as const;
+    played.standing = { kind: 'standing', standing };
+    expect(await client.ask('LOOK', 'ada')).toEqual([['unmatched', 0, 0, -1, 0, 0]]);
+  });
+
   it('of one rule answers one row', async () => {
     client.send('LOOK', 'ada', 'RULE', 'default');
     await client.next(1);

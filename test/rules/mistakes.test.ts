@@ -82,7 +82,7 @@ describe('mistakes in rules', () => {
   it('are told with fields that are known, and those of the document', () => {
     expect(told(`rule: [${RULE}]`)).toEqual(["1:1 unknown field 'rule'; did you mean rules?"]);
     expect(told(`zones: [${RULE}]`)).toEqual([
-      "1:1 unknown field 'zones'; known here are rules, rate_limits, default, tiers, endpoints, customers",
+      "1:1 unknown field 'zones'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
     ]);
     expect(told('rules: {a: 1}')).toEqual(['1:8 rules must be a list of rules, but is a map of fields']);
     expect(told('- a')).toEqual(['1:1 the document must have fields, but is a list of 1']);
@@ -97,7 +97,7 @@ describe('mistakes in rules', () => {
 
   it('are told in one line that moves no cursor, whatever the document holds', () => {
     expect(told('"a\\nb\\e[2J\\u202e": 1')).toEqual([
-      "1:1 unknown field 'a?b?[2J?'; known here are rules, rate_limits, default, tiers, endpoints, customers",
+      "1:1 unknown field 'a?b?[2J?'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
     ]);
   });
 });

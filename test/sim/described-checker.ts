@@ -164,12 +164,9 @@ export class DescribedChecker {
     const round = asking.rounds.at(-1);
     for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
     if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);
-    if (answer.kind === 'unlimited') {
-      const isOld = answer.rulesVersion < asking.rulesAtLeast;
-      check(!isOld, () => `${wordsOfAsking(asking)} is free by rules ${answer.rulesVersion}, of before it`);
+    if (answer.kind === 'unlimited' || answer.kind === 'unmatched') {
       this.#customers.mustBeInPlace([{ asking, record: asking.confirmed }]);
-      const isFree = this.#limits.of(asking, answer.rulesVersion, { record: asking.confirmed }).length === 0;
-      check(isFree, () => `${wordsOfAsking(asking)} has no limit by rules ${answer.rulesVersion}`);
+      this.#limits.mustHaveNone(asking, answer);
       return undefined;
     }
     if (answer.kind !== 'decision') return undefined;

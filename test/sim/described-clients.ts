@@ -171,6 +171,7 @@ export class DescribedClients {
         check(false, () => `every rule is closed: ${words()}`);
         return;
       case 'unlimited':
+      case 'unmatched':
         this.unlimited += 1;
     }
   }

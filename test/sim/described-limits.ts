@@ -1,6 +1,7 @@
 /** Which limits a described request is under, by partition: by a document, and by what is known of its customer. */
+import type { AskAnswer } from '../../src/api/question.ts';
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
-import type { Asking } from './described-rounds.ts';
+import { type Asking, wordsOfAsking } from './described-rounds.ts';
 import { type ExpectedLimit, expectedLimits, type RulesDocument } from './documents.ts';
 import { check } from './story.ts';
 
@@ -33,6 +34,20 @@ export class DescribedLimits {
     const { tier } = record;
     const known = tier === undefined ? descriptors : new Map([...descriptors, ['tier', tier]]);
     return expectedLimits(document, known, cost, isTrial);
+  }
+
+  /** It is told that no rule limits it, by rules that are no older than what was answered before it came. */
+  mustHaveNone(
+    asking: Asking,
+    { kind, rulesVersion }: Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>,
+  ): void {
+    const words = (): string => `${wordsOfAsking(asking)} is ${kind} by rules ${rulesVersion}`;
+    check(rulesVersion >= asking.rulesAtLeast, () => `${words()}, of before it`);
+    const record = asking.confirmed;
+    check(this.of(asking, rulesVersion, { record }).length === 0, () => `${words()}, which have a limit`);
+    const isTried = this.of(asking, rulesVersion, { record, isTrial: true }).length > 0;
+    const denies = this.documents.some((one) => one.version === rulesVersion && one.deniesUnmatched);
+    check((kind === 'unmatched') === (denies && !isTried), words);
   }
 
   /** By partition: that of the customer in front, and in it what counts by that; the first one is asked last. */

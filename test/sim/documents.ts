@@ -28,6 +28,8 @@ export interface RulesDocument {
   readonly version: number;
   readonly text: string;
   readonly rules: readonly DocumentRule[];
+  /** Requests that no rule is for, in shadow or not. */
+  readonly deniesUnmatched: boolean;
 }
 
 export interface DocumentSettings {

@@ -41,7 +41,9 @@ export function withDocuments(random: Random, drawn: Settings): Settings {
     const known = drawn.tables[i % drawn.tables.length] ?? base;
     const options = { ...known, version, rules: named };
     const rules = kinds.filter(({ isIn }) => isIn).map(({ kind, windows }) => ({ ...kind, windows }));
-    const document = { version, rules, text: textOf(options.rules, rules) };
+    // Not drawn: what was drawn before stays the same for each seed.
+    const deniesUnmatched = version % 2 === 0;
+    const document = { version, rules, deniesUnmatched, text: textOf(options.rules, rules, deniesUnmatched) };
     documents.push(document);
     tables.push({ ...options, rules: [...options.rules, ...rules.flatMap(limiterRules)] });
     kinds = kinds.map((one) => ({
@@ -78,7 +80,7 @@ function created(table: RuleTable | undefined): RulesDocument {
     isShadow: false,
     windows: [{ name: '', limit, windowMillis }],
   };
-  return { version: 1, rules: [first], text: '' };
+  return { version: 1, rules: [first], deniesUnmatched: false, text: '' };
 }
 
 /** Both rules that the other users ask for by the ids of their windows. They count by every log, and are the same in all documents. */
@@ -139,7 +141,7 @@ function limiterRules({ id, windows }: DocumentRule): readonly Rule[] {
   }));
 }
 
-function textOf(named: readonly Rule[], rules: readonly DocumentRule[]): string {
+function textOf(named: readonly Rule[], rules: readonly DocumentRule[], deniesUnmatched: boolean): string {
   // No request has this descriptor.
   const before = named.map(({ of: id, limit, windowMillis, clock }) =>
     lineOf({ id, clock, key: 'nobody', group: id, windows: [{ limit, windowMillis }] }),
@@ -157,7 +159,7 @@ function textOf(named: readonly Rule[], rules: readonly DocumentRule[]): string 
       windows,
     }),
   );
-  return ['rules:', ...before, ...behind, ''].join('\n');
+  return [...(deniesUnmatched ? ['unmatched: deny'] : []), 'rules:', ...before, ...behind, ''].join('\n');
 }
 
 /** JSON is YAML. */

@@ -8,6 +8,7 @@ import {
 import { denialMessage, restoredHeaders } from '../../api/restored.ts';
 import { blockedMessage } from '../../api/waiting.ts';
 import { ALLOW_STATUS, BLOCKED_STATUS, UNAVAILABLE_RETRY_SECONDS } from '../../api/refusals.ts';
+import { UNMATCHED, UNMATCHED_MESSAGE, UNMATCHED_STATUS } from '../../api/unmatched.ts';
 import { InvalidOptionError, QuorateError } from '../errors.ts';
 import { guarded } from '../guarded.ts';
 import type { FailMode } from '../options.ts';
@@ -171,6 +172,8 @@ function deniedBy(answer: PermitAnswer, limitHeaders: Headers, body: unknown): V
     const told = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
     return refusal(BLOCKED_STATUS, told, body ?? { error });
   }
+  if (answer.kind === 'unmatched')
+    return refusal(UNMATCHED_STATUS, {}, body ?? { error: { type: UNMATCHED, message: UNMATCHED_MESSAGE } });
   const { retryAfterMillis } = answer as { retryAfterMillis?: number };
   const isHopeless = answer.kind === 'denied' && retryAfterMillis === undefined;
   const retryAfter = isHopeless ? undefined : Math.max(1, secondsCeil(retryAfterMillis ?? 0));

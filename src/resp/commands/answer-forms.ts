@@ -7,6 +7,7 @@ import type { AskAnswer } from '../../api/question.ts';
 import type { LookAnswer } from '../../api/look.ts';
 import type { RefundQuestionAnswer } from '../../api/refund.ts';
 import { UNAVAILABLE } from '../../api/refusals.ts';
+import { UNMATCHED } from '../../api/unmatched.ts';
 import { waitHelps } from '../../api/waiting.ts';
 import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
@@ -14,21 +15,27 @@ import type { ReplyWriter } from '../reply-writer.ts';
 /** Stands for the limit, and for what remains, where no limit applies. */
 const NO_LIMIT = -1;
 
-/** -1 where no wait helps: the key is blocked without an end, or the limit is 0. */
+/** Stands for the wait where none helps: the key is blocked without an end, the limit is 0, or no rule is for the request. */
+const NO_WAIT = -1;
+
 function waitOf(standing: LimitStanding & { readonly isBlocked?: true }): number {
-  return waitHelps(standing) ? standing.retryAfterMillis : -1;
+  return waitHelps(standing) ? standing.retryAfterMillis : NO_WAIT;
 }
+
+/** The last element of a denial of what no rule is for. */
+const UNMATCHED_WORD = 'UNMATCHED';
 
 /** The last element of a denial that a restore causes: the wait is until nothing is missing any more. */
 const RESTORED = 'RESTORED';
 
 /**
- * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked `[0, 0, 0, -1, 0]`, with the wait where
- * the block has an end, of what no rule limits
+ * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked, or what no rule is for and is denied, `[0, 0, 0, -1, 0]`, with the
+ * wait where the block has an end, of what no rule limits
  * `[1, -1, -1, 0, 0]`. Always five integers, so that what reads them never fails: `MATCH` and `LOOK` say what else decided.
  */
 export function writeAllow(writer: ReplyWriter, answer: AskAnswer): void {
   if (answer.kind === 'unlimited') return writer.fiveIntegers(1, NO_LIMIT, NO_LIMIT, 0, 0);
+  if (answer.kind === 'unmatched') return writer.fiveIntegers(0, 0, 0, NO_WAIT, 0);
   if (answer.kind === 'degraded')
     return writer.fiveIntegers(answer.allowed ? 1 : 0, NO_LIMIT, NO_LIMIT, answer.retryAfterMillis, 0);
   if (answer.kind !== 'decision') return writeRefusal(writer, answer);
@@ -38,10 +45,12 @@ export function writeAllow(writer: ReplyWriter, answer: AskAnswer): void {
 
 /**
  * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis, rule]` of the limit that binds; where no rule limits
- * `[1, -1, -1, 0, 0, null]`. A seventh says what else decided: `DEGRADED`, fail modes; `RESTORED`, that history is missing.
+ * `[1, -1, -1, 0, 0, null]`. A seventh says what else decided: `DEGRADED`, fail modes; `RESTORED`, that history is missing;
+ * `UNMATCHED`, that no rule is for it.
  */
 export function matchReply(answer: AskAnswer): Reply {
   if (answer.kind === 'unlimited') return [1, NO_LIMIT, NO_LIMIT, 0, 0, null];
+  if (answer.kind === 'unmatched') return [0, 0, 0, NO_WAIT, 0, null, UNMATCHED_WORD];
   if (answer.kind === 'degraded') {
     const { allowed, retryAfterMillis, ruleIds } = answer;
     return [allowed ? 1 : 0, NO_LIMIT, NO_LIMIT, retryAfterMillis, 0, ruleIds[0] ?? null, 'DEGRADED'];
@@ -52,10 +61,14 @@ export function matchReply(answer: AskAnswer): Reply {
   return restoredMillis === undefined ? reply : [...reply, RESTORED];
 }
 
-/** For each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`, and perhaps `RESTORED`: never five integers. */
+/**
+ * For each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`, and perhaps `RESTORED`: never five integers. Of a key that no rule is
+ * for, and that is denied, one row of the name `unmatched`.
+ */
 export function standingReply(answer: LookAnswer): Reply {
   switch (answer.kind) {
     case 'standing':
+      if (answer.standing.isUnmatched === true) return [[UNMATCHED, 0, 0, NO_WAIT, 0, 0]];
       return answer.standing.limits.map((standing) => {
         const { ruleId, limit, remaining, resetMillis, windowMillis } = standing;
         const row = [ruleId, limit, remaining, waitOf(standing), resetMillis, windowMillis];
@@ -89,7 +102,7 @@ export function refundReply(answer: RefundQuestionAnswer): Reply {
 
 /** A limit that the request states is always decided, or refused. */
 export function writeRefusal(writer: ReplyWriter, answer: Exclude<AskAnswer, { kind: 'decision' }>): void {
-  const isRefused = answer.kind !== 'unlimited' && answer.kind !== 'degraded';
+  const isRefused = answer.kind === 'invalid' || answer.kind === 'conflict' || answer.kind === 'unavailable';
   writer.error((isRefused ? refusal(answer) : failed('there is no such limit')).text);
 }
 

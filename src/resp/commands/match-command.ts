@@ -20,7 +20,7 @@ export const MATCH: Command = {
   flags: ['write', 'fast'],
   key: FIRST_VALUE,
   summary:
-    'Asks for a grant under all limits that the rules find for descriptors. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free, and the rule, all of the limit that binds; a limit of -1 and no rule where nothing limits',
+    'Asks for a grant under all limits that the rules find for descriptors. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free, and the rule, all of the limit that binds; a limit of -1 and no rule where nothing limits; UNMATCHED at the end of a denial because no rule is for the request',
   run: runMatch,
 };
 

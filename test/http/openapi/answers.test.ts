@@ -184,6 +184,7 @@ describe('what is done', () => {
     ['a denial', { kind: 'decision', decision: denialOf({ limits }) }, 'Denial', 429],
     ['a denial of a key', { kind: 'decision', decision: denialOf(), key: 'user=ada' }, 'Denial', 429],
     ['a block', { kind: 'decision', decision: denialOf({ isBlocked: true }) }, 'Blocked', 403],
+    ['what no rule is for', { kind: 'unmatched', rulesVersion: 7 }, 'Blocked', 403],
     ['a conflict', { kind: 'conflict', field: 'cost', message: 'why' }, 'Fault', 422],
     ['bad input', { kind: 'invalid', field: 'rule', message: 'why' }, 'Fault', 400],
   ])('is a decision as the document says: %s', async (_what, answer, name, status) => {

@@ -1,0 +1,220 @@
+/** Requests that no rule is for, where the document denies them: by rules that are in force, whole, and with nothing charged. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
+import type { LookAnswer } from '../../src/api/look.ts';
+import { Looks } from '../../src/matching/looks.ts';
+import { Bench, bookOf, decision, GONE, standingBy } from './bench.ts';
+
+const RULES = `
+rules:
+  - { id: user, key: user, windows: { limit: 2, per: minute } }
+  - { id: net, key: ip/24, windows: { limit: 2, per: minute } }
+  - { id: trial, key: apiKey, windows: { limit: 1, per: minute }, shadow: true }
+`;
+const DENY = `unmatched: deny${RULES}`;
+const SHADOW = `unmatched: shadow${RULES}`;
+const MISSPELT = { usr: 'ada' };
+const UNMATCHED = { kind: 'unmatched', rulesVersion: 7 };
+const WOULD_DENY = { ruleId: 'unmatched', key: '*', limit: 0, retryAfterMillis: 0 };
+
+let bench: Bench;
+beforeEach(() => {
+  bench = new Bench();
+  bench.book = bookOf(7, DENY);
+});
+
+function told(): unknown[] {
+  return bench.told.map(({ answer }) => answer);
+}
+
+describe('a request that no rule is for', () => {
+  it('is denied, and nobody is asked for a grant; with unmatched: allow, or without a word, it is not', () => {
+    bench.ask(MISSPELT);
+    bench.book = bookOf(7, `unmatched: allow${RULES}`);
+    bench.ask(MISSPELT);
+    bench.book = bookOf(7, RULES);
+    bench.ask(MISSPELT);
+    const free = { kind: 'unlimited', rulesVersion: 7 };
+    expect(told()).toEqual([UNMATCHED, free, free]);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('is denied also if it names only a user', () => {
+    bench.book = bookOf(
+      7,
+      'unmatched: deny\nrules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]',
+    );
+    bench.ask({ user: 'ada' });
+    expect(told()).toEqual([UNMATCHED]);
+  });
+
+  it('is decided by its rule where one is for it, which may be stated, without a limit, or in shadow', () => {
+    bench.book = bookOf(7, `${DENY}  - { id: boss, match: { tier: boss }, unlimited: true }\n`);
+    bench.ask({ user: 'ada' });
+    bench.ask({ user: 'ada', usr: 'ada' }, { rule: '5/1000ms' });
+    expect(bench.asked.map(({ request }) => 'ruleId' in request && request.ruleId)).toEqual([
+      'user/minute',
+      '5/1000ms',
+    ]);
+    bench.ask({ tier: 'boss' });
+    bench.ask({ apiKey: 'k' });
+    expect(bench.told.map(({ answer }) => answer.kind)).toEqual(['unlimited', 'unlimited']);
+  });
+
+  it('is denied by rules that are in force: a node that is behind waits for those that are for it', () => {
+    bench.inForce = standingBy(8);
+    bench.ask(MISSPELT);
+    bench.requests.tick();
+    expect(told()).toEqual([]);
+    bench.book = bookOf(8, RULES);
+    bench.inForce = standingBy(8);
+    bench.requests.tick();
+    expect(told()).toEqual([{ kind: 'unlimited', rulesVersion: 8 }]);
+  });
+
+  it('is unavailable where nobody can say whether they are, whatever the fail modes', () => {
+    bench.book = bookOf(
+      7,
+      'unmatched: deny\nrules: [{ id: u, key: user, windows: { limit: 2, per: day }, failMode: open }]',
+    );
+    bench.inForce = GONE;
+    bench.ask(MISSPELT);
+    expect(told()).toEqual([GONE]);
+  });
+
+  it('leaves the fail modes of all other rules as they are', () => {
+    bench.book = bookOf(7, 'unmatched: deny\nrules: [{ id: u, key: user, unlimited: true, failMode: open }]');
+    bench.inForce = GONE;
+    bench.ask({ user: 'ada' });
+    expect(told()).toEqual([{ kind: 'unlimited', rulesVersion: 7 }]);
+  });
+
+  it('of a customer is matched by the tier that operators gave it', () => {
+    bench.book = bookOf(
+      7,
+      'unmatched: deny\nrules: [{ id: gold, match: { tier: gold }, key: ip, windows: { limit: 2, per: day } }]',
+    );
+    const decided = { term: 1, index: 5, timeMillis: 8 };
+    bench.ask({ customer: 'acme', ip: '10.0.0.1' });
+    const record = { version: 3, tier: 'gold', overrides: [], isBlocked: false };
+    bench.asked[0]!.answer({ kind: 'customer', outcome: { isDone: true, record, decided } } as never);
+    expect(told()).toEqual([]);
+    expect(bench.asked.at(-1)?.request).toMatchObject({ userId: 'customer=acme' });
+    bench.ask({ customer: 'nobody', ip: '10.0.0.1' });
+    const none = { version: 0, overrides: [], isBlocked: false };
+    bench.asked
+      .at(-1)!
+      .answer({ kind: 'customer', outcome: { isDone: true, record: none, decided } } as never);
+    expect(told()).toEqual([UNMATCHED]);
+  });
+
+  it('in shadow is let through, counted, and told what it would have been', () => {
+    bench.book = bookOf(7, SHADOW);
+    bench.ask(MISSPELT);
+    bench.ask({ user: 'ada' });
+    bench.of('user').answer(decision());
+    expect(told()).toMatchObject([
+      { kind: 'unlimited', rulesVersion: 7, wouldDeny: [WOULD_DENY] },
+      { kind: 'decision' },
+    ]);
+    expect(bench.told[1]?.answer).not.toHaveProperty('wouldDeny');
+    expect(bench.tried).toEqual([{ ruleId: 'unmatched', wouldAllow: false }]);
+  });
+});
+
+type List = ListedRequest['lists'][number];
+
+function listOf(entries: Readonly<Record<string, string>>, more: Partial<List> = {}): List {
+  return { entries: Object.entries(entries).map(([key, value]) => ({ key, value })), cost: 1, ...more };
+}
+
+function askLists(lists: readonly List[], domain = 'edge'): ListedAnswer[] {
+  const answers: ListedAnswer[] = [];
+  bench.requests.askListed(
+    { domain, lists },
+    () => expect.fail('nothing is looked at'),
+    (answer) => answers.push(answer),
+  );
+  return answers;
+}
+
+describe('a request of lists', () => {
+  it('is denied by each list that no rule is for, and charged nowhere', () => {
+    const lists = [listOf({ user: 'ada' }), listOf(MISSPELT), listOf({ user: 'ada' }, { cost: 0 })];
+    expect(askLists(lists)).toEqual([
+      {
+        kind: 'listed',
+        allowed: false,
+        lists: [
+          { kind: 'limited', isOver: false, name: 'user' },
+          { kind: 'unmatched' },
+          { kind: 'limited', isOver: false, name: 'user' },
+        ],
+        decided: UNMATCHED,
+      },
+    ]);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('is denied in another domain than that of the document, unless it states its limit', () => {
+    bench.book = bookOf(
+      7,
+      'domain: edge\nunmatched: deny\ndescriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 1 } }]',
+    );
+    expect(askLists([listOf({ user: 'ada' })], 'egde')).toMatchObject([{ allowed: false }]);
+    askLists([listOf({ user: 'ada' }, { limit: { limit: 3, windowMillis: 1_000 } })], 'egde');
+    askLists([listOf({ user: 'ada' })]);
+    expect(bench.asked).toHaveLength(2);
+  });
+
+  it('is denied for no list whose rule another one replaces, or that ends without a limit', () => {
+    bench.book = bookOf(
+      7,
+      `domain: edge
+unmatched: deny
+descriptors:
+  - { key: user, rate_limit: { name: per_user, unit: day, requests_per_unit: 1 } }
+  - { key: vip, rate_limit: { unlimited: true, replaces: [{ name: per_user }] } }
+  - { key: path, value: /health }
+`,
+    );
+    expect(askLists([listOf({ user: 'ada' }), listOf({ vip: 'x' })])).toMatchObject([
+      { allowed: true, lists: [{ kind: 'free' }, { kind: 'unlimited' }] },
+    ]);
+    expect(askLists([listOf({ path: '/health' })])).toMatchObject([
+      { allowed: true, lists: [{ kind: 'free' }] },
+    ]);
+  });
+
+  it('in shadow is charged for what has a rule, and counted', () => {
+    bench.book = bookOf(7, SHADOW);
+    const answers = askLists([listOf({ user: 'ada' }), listOf(MISSPELT)]);
+    bench.of('user').answer(decision());
+    expect(answers).toMatchObject([{ allowed: true, lists: [{ kind: 'limited' }, { kind: 'free' }] }]);
+    expect(bench.tried).toEqual([{ ruleId: 'unmatched', wouldAllow: false }]);
+  });
+});
+
+function look(key: string): LookAnswer[] {
+  const answers: LookAnswer[] = [];
+  const looks = new Looks({ book: () => bench.book, ask: (_, done) => done(bench.inForce, 0) });
+  looks.ask({ key }, (answer) => answers.push(answer));
+  return answers;
+}
+
+describe('a look at a key', () => {
+  it('says that a request of this key alone is denied', () => {
+    const { standing } = standingBy(7) as Extract<LookAnswer, { kind: 'standing' }>;
+    const unmatched = [{ kind: 'standing', standing: { ...standing, isUnmatched: true } }];
+    for (const key of ['usr=ada', 'tenant=a%2cb', 'tier=free,usr=ada']) expect(look(key)).toEqual(unmatched);
+    for (const key of ['user=ada', 'ip/24=10.1.2.0', 'apiKey=k', 'user=ada,usr=ada', '*'])
+      expect(look(key)).toEqual([{ kind: 'standing', standing }]);
+    bench.book = bookOf(7, SHADOW);
+    expect(look('usr=ada')).toEqual([{ kind: 'standing', standing }]);
+  });
+
+  it('says so by rules in force alone', () => {
+    bench.inForce = standingBy(8);
+    expect(look('usr=ada')).toMatchObject([{ kind: 'unavailable', reason: 'rules_changed' }]);
+  });
+});

@@ -1,0 +1,63 @@
+/** One word at the top of a document puts all its rules in shadow: a document is judged as a whole before it binds. */
+import { describe, expect, it } from 'vitest';
+import { textOfRules } from '../../src/dashboard/rules-text.ts';
+import { diffRules } from '../../src/rules/diff.ts';
+import { ruleInWords } from '../../src/rules/words.ts';
+import { Bench, bookOf, decision } from '../matching/bench.ts';
+import { rulesOf, told } from './read.ts';
+
+const RULES = `rules:
+  - { id: user, key: user, windows: { limit: 2, per: minute } }
+  - { id: trial, key: ip, windows: { limit: 1, per: minute }, shadow: true }
+`;
+const TIERS = 'rate_limits: { default: { per_day: 9 }, tiers: { free: { per_minute: 5 } } }\n';
+const ENVOY = `domain: edge
+descriptors:
+  - key: user
+    rate_limit: { unit: minute, requests_per_unit: 10 }
+    descriptors: [{ key: path, rate_limit: { unit: hour, requests_per_unit: 2 } }]
+`;
+
+describe('a document in shadow', () => {
+  it.each([
+    ['a list of rules', RULES, 'shadow: true\n'],
+    ['limits by tier', TIERS, 'shadow: true\n'],
+    ['descriptors of Envoy', ENVOY, 'shadow_mode: true\n'],
+  ])('has all its rules in shadow, and nothing else about them is other: %s', (_, document, word) => {
+    const plain = rulesOf(document);
+    expect(rulesOf(word + document)).toEqual(plain.map((rule) => ({ ...rule, shadow: true })));
+    expect(rulesOf(word.replace('true', 'false') + document)).toEqual(plain);
+  });
+
+  it('holds no rule that says of itself that it is not: that would deny nothing all the same', () => {
+    const text = RULES.replace('shadow: true', 'shadow: false');
+    expect(told(`shadow: true\n${text}`)).toEqual([
+      '4:63 shadow: true at the top of the document is for all its rules',
+    ]);
+    expect(told(`shadow: false\n${text}`)).toEqual([]);
+    expect(told(`shadow: yes\n${RULES}`)).toEqual(["1:9 shadow must be true or false, but is 'yes'"]);
+  });
+
+  it('says so rule by rule wherever rules are shown, compared or edited', () => {
+    const before = rulesOf(RULES);
+    const after = rulesOf(`shadow: true\n${RULES}`);
+    expect(after.map(ruleInWords)).toEqual([
+      '2 per minute by user (in shadow)',
+      '1 per minute by ip (in shadow)',
+    ]);
+    const fields = [{ field: 'shadow', before: 'no', after: 'yes', binds: 'looser' }];
+    expect(diffRules(before, after)).toEqual([
+      { kind: 'changed', id: 'user', words: 'user binds looser', binds: 'looser', fields },
+    ]);
+    expect(rulesOf(textOfRules(after) ?? '')).toEqual(after);
+  });
+
+  it('lets through what its rules would deny, and counts that', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, `shadow: true\n${RULES}`);
+    bench.ask({ user: 'ada' });
+    bench.asked[0]?.answer(decision({ allowed: false, ruleId: 'user/minute' }));
+    expect(bench.told).toMatchObject([{ answer: { kind: 'unlimited' } }]);
+    expect(bench.tried).toEqual([{ ruleId: 'user/minute', wouldAllow: false }]);
+  });
+});
