@@ -1,0 +1,103 @@
+/** Runs the program of one client, after it has installed and built what that needs. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Program } from './programs.ts';
+
+const run = promisify(execFile);
+const RUN_MILLIS_MAX = 60_000;
+const BUILD_MILLIS_MAX = 300_000;
+const INSTALL_MILLIS_MAX = 900_000;
+
+/** What one client saw. Either it was skipped, or there is a word for each check: `ok`, or what it saw instead. */
+export interface Findings {
+  readonly name: string;
+  readonly version: string;
+  readonly skipped?: string;
+  readonly checks: ReadonlyMap<string, string>;
+}
+
+/** @param port of a node @param mayInstall what is missing */
+export async function checked(program: Program, port: number, mayInstall: boolean): Promise<Findings> {
+  const { name, packages } = program;
+  const missing = await missingOf(packages);
+  const skipped = missing.length === 0 ? undefined : await installed(missing, mayInstall);
+  if (skipped !== undefined) return { name, version: '', skipped, checks: new Map() };
+  const version = await versionOf(packages.at(-1) ?? name);
+  const directory = await mkdtemp(join(tmpdir(), 'quorate-client-'));
+  try {
+    return { name, version, checks: await findings(program, port, join(directory, 'program')) };
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+async function findings(
+  { name, build, run: command, env }: Program,
+  port: number,
+  output: string,
+): Promise<ReadonlyMap<string, string>> {
+  try {
+    if (build !== undefined) {
+      const [compiler, ...values] = build(output);
+      await run(compiler, values, { timeout: BUILD_MILLIS_MAX, env: { ...process.env, ...env } });
+    }
+    const [file, ...values] = command(output);
+    const { stdout } = await run(file, [...values, String(port), `${name}-`], { timeout: RUN_MILLIS_MAX });
+    return checksIn(stdout);
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { readonly stdout?: string; readonly stderr?: string };
+    return new Map([...checksIn(stdout), ['run', lastLineOf(stderr) ?? String(error)]]);
+  }
+}
+
+/** Lines of a check, a tab, and a word. */
+export function checksIn(stdout: string): ReadonlyMap<string, string> {
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  return new Map(
+    lines.map((line) => {
+      const [check = '', ...words] = line.split('\t');
+      return [check, words.join(' ')];
+    }),
+  );
+}
+
+function lastLineOf(text: string): string | undefined {
+  return text.trim().split('\n').at(-1) || undefined;
+}
+
+async function missingOf(packages: readonly string[]): Promise<readonly string[]> {
+  const versions = await Promise.all(packages.map(versionOf));
+  return packages.filter((_, i) => versions[i] === '');
+}
+
+/** Empty: it is not installed, or nobody knows here what is. */
+async function versionOf(name: string): Promise<string> {
+  try {
+    const { stdout } = await run('dpkg-query', ['-W', '-f', '${db:Status-Abbrev}${Version}', name]);
+    return stdout.startsWith('ii ') ? stdout.slice('ii '.length) : '';
+  } catch {
+    return '';
+  }
+}
+
+/** Undefined: they are installed now; else why not. */
+async function installed(packages: readonly string[], mayInstall: boolean): Promise<string | undefined> {
+  const names = packages.join(' ');
+  if (!mayInstall) return `${names} not installed`;
+  if (process.getuid?.() !== 0) return `${names} not installed, and only root may install them`;
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  try {
+    await run('apt-get', ['update', '-q'], { timeout: INSTALL_MILLIS_MAX, env });
+    await run('apt-get', ['install', '-q', '-y', '--no-install-recommends', ...packages], {
+      timeout: INSTALL_MILLIS_MAX,
+      env,
+    });
+    return undefined;
+  } catch (error) {
+    const { stderr = '' } = error as { readonly stderr?: string };
+    return `apt-get cannot install ${names}: ${lastLineOf(stderr) ?? String(error)}`;
+  }
+}
