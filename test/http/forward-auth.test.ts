@@ -239,11 +239,14 @@ describe('what it is told', () => {
     expect(door.observed.map(({ status: counted }) => counted)).toEqual([429]);
   });
 
-  it('is a block without a time to come back, as 403', async () => {
+  it.each([
+    ['a block without a time to come back', 0, undefined],
+    ['a block with an end and the time to come back', 12_300, '13'],
+  ])('is %s, as 403', async (_, retryAfterMillis, retryAfter) => {
     opened();
-    door.answer = { kind: 'decision', decision: denialOf({ isBlocked: true }) };
+    door.answer = { kind: 'decision', decision: denialOf({ isBlocked: true, retryAfterMillis }) };
     const { statusCode, headers } = await ask(ADA);
-    expect([statusCode, headers['retry-after']]).toEqual([403, undefined]);
+    expect([statusCode, headers['retry-after']]).toEqual([403, retryAfter]);
   });
 
   it('is 503 where nobody can decide, whatever denials are told as', async () => {
