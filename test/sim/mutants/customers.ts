@@ -49,7 +49,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   {
     id: 'CU5',
     bug: 'a refund of what was granted before a reset gives back what was granted since',
-    world: 'usual',
+    features: ['customers', 'ids', 'refunds', 'meters', 'costs'],
     edits: [
       {
         in: 'KeyTable.refund',
