@@ -29,8 +29,8 @@ export interface CustomerRecord {
   /** Everything is denied, until an operator takes that back or the block ends: no request changes that. */
   readonly isBlocked: boolean;
   /**
-   * Of a block with an end: the group time of the key's partition from which on it denies nothing any more. Whoever is told a record is
-   * told none that has ended by then.
+   * When the block ends, in the group time of the key's partition; absent if it has no end. The partition leaves out a block that has
+   * ended whenever it answers with a record, so whoever reads one needs no clock.
    */
   readonly blockedUntilMillis?: number;
 }

@@ -46,9 +46,12 @@ export interface ListedRequest {
 }
 
 /**
- * What a list is told. `free`: no rule is for it, or one without a word of a limit, or only one in shadow. `unlimited`: a rule says that it has no limit.
- * `unmatched`: no rule is for it, which is why the request is denied. Of a list
- * that has one, `standing` is absent where nobody had to be asked, as another list denied the request.
+ * The answer to one list of descriptors.
+ *
+ * - `free`: nothing limits it, because no rule matches, or the rule that matches states no limit or is in shadow
+ * - `unlimited`: a rule says that it has no limit
+ * - `unmatched`: no rule matches it, and the document denies such requests
+ * - `limited`: it has a limit. `standing` is absent if no partition was asked about it, because another list denied the request
  */
 export type ListOutcome =
   | { readonly kind: 'free' | 'unlimited' | 'unmatched' }

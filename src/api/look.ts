@@ -29,7 +29,7 @@ export interface Standing {
   readonly decided: Receipt;
   /** Everything is denied, whatever is left: see `Decision`. */
   readonly isBlocked?: true;
-  /** Of a block with an end: until that group time. `decided.timeMillis` is the group time of the look. */
+  /** When the block ends, in group time; absent if it has no end. `decided.timeMillis` is the group time of the look. */
   readonly blockedUntilMillis?: number;
   /** A request that says no more than this key is denied: no rule is for it. */
   readonly isUnmatched?: true;

@@ -12,7 +12,7 @@ export const ALLOW_STATUS = {
   unavailable: 503,
 } as const;
 
-/** Of a denial for a block: not 429, with which clients would come back, for most blocks have no end. */
+/** The status of a denial for a block. Clients retry after 429, and most blocks have no end. */
 export const BLOCKED_STATUS = 403;
 
 /** Whoever was told that nobody can decide may ask again after so many seconds. */

@@ -9,7 +9,7 @@ export const UNMATCHED = 'unmatched';
 /** What is done with such requests, if it is anything but to let them through. `shadow`: that is counted, and nobody is denied. */
 export type Unmatched = 'deny' | 'shadow';
 
-/** No wait helps, so it is not 429, with which clients would come back. */
+/** Clients retry after 429, and no retry helps here. */
 export const UNMATCHED_STATUS = 403;
 export const UNMATCHED_MESSAGE =
   'No rule is for this request, and the rules deny such requests. Waiting does not help: check its descriptors.';

@@ -19,7 +19,7 @@ export interface CustomerTerms {
   /** In place of all that there are. */
   readonly overrides?: readonly { readonly rule: string; readonly limit: number; readonly burst?: number }[];
   readonly blocked?: boolean;
-  /** With `blocked`: until it ends by itself. */
+  /** How long the block lasts, in milliseconds. Absent: until an operator takes it back. */
   readonly durationMillis?: number;
 }
 

@@ -6,7 +6,6 @@ import { textTable } from './text-table.ts';
 
 const ANSWER_MILLIS_MAX = 10_000;
 const NO_RULE = 'no rule is for it, and the rules deny such requests';
-const DENIED: readonly number[] = [403, 429];
 
 export interface UsersOptions {
   /** A URL. */
@@ -29,8 +28,8 @@ export async function askForGrant(terms: AllowTerms, options: UsersOptions): Pro
   const answer = await askNode(new URL('/v1/allow', options.node), ANSWER_MILLIS_MAX, posted(terms));
   const { status, body } = answer;
   // A token of too low a role is 403, too.
-  const isDenied =
-    DENIED.includes(status) && (status === 429 || body['blocked'] === true || body['reason'] === UNMATCHED);
+  const isHeldBack = body['blocked'] === true || body['reason'] === UNMATCHED;
+  const isDenied = status === 429 || (status === 403 && isHeldBack);
   const said = isDenied ? body : answerOfChange(answer, options.node);
   options.print(options.json === true ? JSON.stringify(said) : sentenceOf(said));
   return isDenied ? 'denied' : 'granted';
@@ -38,8 +37,10 @@ export async function askForGrant(terms: AllowTerms, options: UsersOptions): Pro
 
 function sentenceOf(body: NodeBody): string {
   const { allowed, blocked, unlimited, degraded, limit, remaining, rule, retryAfterMillis, reason } = body;
-  if (blocked === true)
-    return `denied: blocked by an operator${retryAfterMillis === undefined ? '' : `; again in ${Number(retryAfterMillis)} ms`}`;
+  if (blocked === true) {
+    const wait = retryAfterMillis === undefined ? '' : `; again in ${Number(retryAfterMillis)} ms`;
+    return `denied: blocked by an operator${wait}`;
+  }
   if (reason === UNMATCHED) return `denied: ${NO_RULE}`;
   if (unlimited === true) return 'allowed: no rule limits it';
   if (degraded === true)
@@ -93,7 +94,7 @@ function untilEnd({ blockedUntilMillis, decided }: NodeBody): string {
 
 export interface WantedChange {
   readonly change: UserChange;
-  /** Of a block: until it ends by itself. */
+  /** How long a block lasts, in milliseconds. Absent: until an operator takes it back. */
   readonly durationMillis?: number | undefined;
 }
 

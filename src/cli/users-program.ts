@@ -27,7 +27,7 @@ interface AllowOptions extends AskedOf {
 }
 
 interface ChangeOptions extends AskedOf {
-  /** Of a block. */
+  /** Only of the command that blocks. */
   readonly durationMillis?: number;
 }
 

@@ -133,7 +133,7 @@ export class BlockedError extends QuorateError {
   }
 }
 
-/** Whoever waits for a permit waits under no rule, and the rules of the cluster deny such requests: no wait helps. */
+/** No rule matches the request that waits for a permit, and the rules of the cluster deny such requests: no wait helps. */
 export class UnmatchedError extends QuorateError {
   override readonly name = 'UnmatchedError';
 

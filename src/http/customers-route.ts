@@ -194,7 +194,7 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     refuseFields(request.body);
     return change(request, reply, { type: 'delete', ifVersion: ifVersionOf(request.headers['if-match']) });
   });
-  /** @param wanted reads the body, of whoever may change anything */
+  /** Refuses callers whose role may not change anything, before their body is read. @param wanted reads the body */
   const changing =
     (wanted: (body: unknown) => CustomerAction) =>
     (request: OfKey, reply: FastifyReply): FastifyReply =>

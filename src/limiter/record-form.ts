@@ -26,7 +26,7 @@ interface Terms {
   readonly overrides: CustomerRecord['overrides'];
 }
 
-/** Whether a key is blocked, and of a block that ends how long, or until when, in milliseconds: the byte of `ENDS` is followed by that. */
+/** `millis`: how long the block lasts in an entry, when it ends in a record. It follows the byte `ENDS`; a block without an end has none. */
 export interface WrittenBlock {
   readonly isBlocked: boolean;
   readonly millis?: number | undefined;

@@ -35,11 +35,12 @@ export class ConfirmedRules {
     { unmatched, deadlineMillis }: Pick<Asking, 'unmatched' | 'deadlineMillis'>,
     done: (answer: Uncounted | Unavailable, partition: number) => void,
   ): void {
-    const isDenied = unmatched === 'deny';
+    const kind = unmatched === 'deny' ? 'unmatched' : 'unlimited';
+    const hasFailModes = kind === 'unlimited' && !book.isClosed;
     this.areInForce(book, deadlineMillis, (refusal, partition) => {
-      const mayPass = !isDenied && !book.isClosed && refusal !== undefined && isLeftToFailModes(refusal);
-      if (refusal !== undefined && !mayPass) done(refusal, partition);
-      else done({ kind: isDenied ? 'unmatched' : 'unlimited', rulesVersion: book.version }, 0);
+      const isTold = refusal === undefined || (hasFailModes && isLeftToFailModes(refusal));
+      if (isTold) done({ kind, rulesVersion: book.version }, 0);
+      else done(refusal, partition);
     });
   }
 

@@ -121,8 +121,16 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
 type Decided = Extract<AskAnswer, { kind: 'decision' | 'unlimited' | 'unmatched' | 'degraded' }>;
 
 function isAllowed(answer: Decided): boolean {
-  if (answer.kind === 'unlimited' || answer.kind === 'unmatched') return answer.kind === 'unlimited';
-  return answer.kind === 'degraded' ? answer.allowed : answer.decision.allowed;
+  switch (answer.kind) {
+    case 'unlimited':
+      return true;
+    case 'unmatched':
+      return false;
+    case 'degraded':
+      return answer.allowed;
+    case 'decision':
+      return answer.decision.allowed;
+  }
 }
 
 /** @param wasGranted the whole request: else what a share granted was given back */

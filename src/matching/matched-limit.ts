@@ -17,7 +17,7 @@ export interface MatchedLimits {
   readonly enforced: readonly MatchedLimit[];
   /** Of each rule on trial that applies: its windows. They are decided and counted, and deny nothing. */
   readonly onTrial: readonly (readonly MatchedLimit[])[];
-  /** No rule is for the request, and so the document says. Then nothing is asked for a grant. */
+  /** If no rule matches the request: what the document does with such requests. No partition is asked for a grant then. */
   readonly unmatched?: Unmatched | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface Asking {
   customer: KnownCustomer | undefined;
   /** How often that was of before. */
   recordsLearned: number;
-  /** No rule is for it. */
+  /** If no rule matches it: what the document does with such requests. */
   unmatched: Unmatched | undefined;
   /** Of lists: what the rules say of each. */
   lists: MatchedLists | undefined;

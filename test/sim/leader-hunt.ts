@@ -13,7 +13,7 @@ export class LeaderHunt {
   #isOn = false;
   /** It crashed with an entry that nobody else has. Nobody has led since. */
   #alone: SimNode | undefined;
-  /** Somebody is cut off and writes slowly. Ends the former once another one leads. */
+  /** A leader is cut off and writes slowly: this connects it again, once another one leads. */
   #succeeded: (() => void) | undefined;
 
   constructor(hand: Hand, network: NetworkFaults) {
@@ -81,7 +81,7 @@ export class LeaderHunt {
     });
   }
 
-  /** It is cut off until another one leads, whose entries find its own on the way to its disk. */
+  /** Cuts it off until another one leads, and slows its disk: then entries of the other replace its own while those are being written. */
   #detain(node: SimNode): void {
     const { timing, disk } = this.#hand.world.settings;
     const all = this.#hand.world.nodes.map(({ id }) => id);
