@@ -33,6 +33,9 @@ export interface DiskWorld {
  */
 export type DiskBoundary = 'load' | 'write' | 'durable' | 'delivered' | 'read';
 
+/** No disk takes that long but one that a fault slows down. */
+const SLOW_MILLIS = 400;
+
 /** For whoever waits for a process that is gone. */
 const NEVER = new Promise<never>(() => {});
 
@@ -48,6 +51,8 @@ export class SimDisk implements LogStore {
   #failing: Fate | undefined;
   /** Its process died, perhaps in the middle of a turn that goes on here: nothing of that reaches the disk. */
   #isOver = false;
+  /** Operations that take long, by what is called when they end. */
+  readonly #slow = new Set<() => void>();
   /** Its chunks cannot be read any more. */
   #spoiled: SpoiledSnapshot | undefined;
 
@@ -56,9 +61,24 @@ export class SimDisk implements LogStore {
     this.#world = world;
     this.#database = new SimDatabase(
       content,
-      (complete) => world.after(world.diskMillis(node), complete),
+      (complete) => this.#operate(world.diskMillis(node), complete),
       () => world.settling(),
     );
+  }
+
+  #operate(millis: number, complete: () => void): void {
+    if (millis <= SLOW_MILLIS) return this.#world.after(millis, complete);
+    this.#slow.add(complete);
+    this.#world.after(millis, () => this.#end(complete));
+  }
+
+  #end(complete: () => void): void {
+    if (this.#slow.delete(complete)) complete();
+  }
+
+  /** What a slow disk is about is over in a moment. */
+  hasten(): void {
+    for (const complete of this.#slow) this.#world.after(1, () => this.#end(complete));
   }
 
   get hasGarbage(): boolean {

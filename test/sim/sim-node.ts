@@ -280,9 +280,10 @@ export class SimNode implements Endpoint, Machine {
     return () => this.#slowness.delete(slowness);
   }
 
-  /** Nobody slows the disk down any more. */
+  /** Nobody slows the disk down any more, and what it is doing ends. */
   healDisk(): void {
     this.#slowness.clear();
+    this.#process?.disk.hasten();
   }
 
   /** The next write fails, and the process with it. */
