@@ -1,7 +1,9 @@
 /** A rule as everybody sees it, and its bounds. Its check, and the tables of rules, are the limiter's. */
 
-/** The largest `Rule.limit`. */
+/** The largest `Rule.limit`, but for a `fixedWindow`. */
 export const LIMIT_MAX = 1_000_000;
+/** That of a `fixedWindow`: a key has one number, however much it is granted. Envoy's field holds no more. */
+export const FIXED_LIMIT_MAX = 4_294_967_295;
 /** The longest `Rule.windowMillis`: 31 days. */
 export const WINDOW_MILLIS_MAX = 2_678_400_000;
 
@@ -47,7 +49,7 @@ export interface Rule {
    * its rule know of a key. Absent: the rule has one window, and both have the same id.
    */
   readonly of?: string;
-  /** Cost granted per key and window, as the meter counts it: 0 (deny all) to `LIMIT_MAX`. */
+  /** Cost granted per key and window, as the meter counts it: 0 (deny all) to `limitMaxOf(meter)`. */
   readonly limit: number;
   /** Length of the window: 1 to `WINDOW_MILLIS_MAX`. Of a bucket: how long `limit` takes to flow. */
   readonly windowMillis: number;
@@ -65,6 +67,10 @@ export interface Rule {
   readonly burst?: number;
   /** Of a `leakyBucket`: cost beyond `burst` that is granted and told to wait. With `burst` up to `LIMIT_MAX`; absent: 0. */
   readonly queue?: number;
+}
+
+export function limitMaxOf(meter: RuleMeter | undefined): number {
+  return meter === 'fixedWindow' ? FIXED_LIMIT_MAX : LIMIT_MAX;
 }
 
 /** The most that a key to which nothing counts may be granted at once. */

@@ -8,6 +8,7 @@ import { isStatedId } from '../api/stated-rule.ts';
 import {
   GRANULARITY_MILLIS_MAX,
   LIMIT_MAX,
+  limitMaxOf,
   RULE_CLOCKS,
   RULE_METERS,
   type Rule,
@@ -168,9 +169,10 @@ export function validateAnyRule(value: unknown, path: string): Rule {
   const named = rule['clock'] ?? 'request';
   const clock = RULE_CLOCKS.find((one) => one === named);
   if (clock === undefined) throw new InvalidRuleError(`${path}.clock`, `'request' or 'cluster'`, named);
-  const limit = integer(rule['limit'], `${path}.limit`, 0, LIMIT_MAX);
+  const meter = meterOf(rule, path);
+  const limit = integer(rule['limit'], `${path}.limit`, 0, limitMaxOf(meter));
   const windowMillis = integer(rule['windowMillis'], `${path}.windowMillis`, 1, WINDOW_MILLIS_MAX);
-  const fields = meterFields(rule, { path, limit, windowMillis });
+  const fields = meterFields(rule, { path, meter, limit, windowMillis });
   return { id, ...(of !== undefined && { of }), limit, windowMillis, clock, ...fields };
 }
 
@@ -199,18 +201,24 @@ const RULE_FIELDS: readonly string[] = [
 
 interface Limits {
   readonly path: string;
+  readonly meter: RuleMeter;
   readonly limit: number;
   readonly windowMillis: number;
 }
 
 type MeterFields = Pick<Rule, 'meter' | (typeof METER_FIELDS)[number]>;
 
-function meterFields(rule: Record<string, unknown>, { path, limit, windowMillis }: Limits): MeterFields {
+function meterOf(rule: Record<string, unknown>, path: string): RuleMeter {
   const named = rule['meter'] ?? RULE_METERS[0];
   const meter = RULE_METERS.find((one) => one === named);
-  if (meter === undefined) {
-    throw new InvalidRuleError(`${path}.meter`, `one of ${RULE_METERS.join(', ')}`, named);
-  }
+  if (meter !== undefined) return meter;
+  throw new InvalidRuleError(`${path}.meter`, `one of ${RULE_METERS.join(', ')}`, named);
+}
+
+function meterFields(
+  rule: Record<string, unknown>,
+  { path, meter, limit, windowMillis }: Limits,
+): MeterFields {
   for (const field of METER_FIELDS) {
     if (rule[field] === undefined || FIELDS_OF_METER[meter].includes(field)) continue;
     throw new InvalidRuleError(`${path}.${field}`, `absent from a rule with the meter ${meter}`, rule[field]);

@@ -3,7 +3,7 @@
  * which has none. What its service keeps apart from limits, such as metrics, is noted and left out.
  */
 import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/question.ts';
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
+import { FIXED_LIMIT_MAX, LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { UNMATCHED } from '../api/unmatched.ts';
 import { Fields, itemsOf, mapOf, type TextAt } from './fields.ts';
 import { type Findings, knownInstead, quoted } from './mistakes.ts';
@@ -167,7 +167,7 @@ function readLimit(tree: Tree, findings: Findings): RateLimit | undefined {
       if (fields.has(field)) findings.mistake(fields.whereIs(field), `what is unlimited has no ${field}`);
     return { name, windows: [], unlimited: true, replaces };
   }
-  const limit = fields.integer('requests_per_unit', 0, LIMIT_MAX);
+  const limit = fields.integer('requests_per_unit', 0, FIXED_LIMIT_MAX);
   if (!fields.has('requests_per_unit')) {
     findings.note(map.at, 'without requests_per_unit the limit is 0: all requests are denied');
   }
@@ -230,7 +230,8 @@ function ruleOf(
     group: id,
     priority: 0,
     windows,
-    meter: 'slidingLog',
+    // A log of so many grants would be too long; this is how Envoy counts.
+    meter: windows.some(({ limit }) => limit > LIMIT_MAX) ? 'fixedWindow' : 'slidingLog',
     cost: { otherwise: 1, endpoints: [] },
     // Such requests bring no time along.
     clock: 'cluster',

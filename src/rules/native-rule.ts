@@ -1,5 +1,5 @@
 /** One rule of the list `rules` in rules.yaml. What several rules are to each other is not looked at here. */
-import { LIMIT_MAX, RULE_CLOCKS, WINDOW_MILLIS_MAX } from '../api/rule.ts';
+import { LIMIT_MAX, limitMaxOf, RULE_CLOCKS, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { isStatedId } from '../api/stated-rule.ts';
 import { UNMATCHED } from '../api/unmatched.ts';
 import { Fields, mapOf, type TextAt, textOf } from './fields.ts';
@@ -66,7 +66,7 @@ export function readNativeRule(tree: Tree, findings: Findings): Located | undefi
     scope: { kind: 'descriptors', conditions: readConditions(fields, findings), key },
     group: fields.text('group', DEFINITION_ID_BYTES_MAX) ?? keyKind(key),
     priority: fields.integer('priority', -PRIORITY_MAX, PRIORITY_MAX) ?? 0,
-    windows: readWindows(fields, unlimited, id?.text ?? '', findings),
+    windows: readWindows(fields, { unlimited, ruleId: id?.text ?? '', meter }, findings),
     meter,
     ...readBurst(fields, meter, unlimited, findings),
     cost: readCost(fields, findings),
@@ -97,8 +97,11 @@ export function checkId({ text, at }: TextAt, findings: Findings): void {
 /** `windows`, shortest first, in whatever order they are written: none only if there is no limit. */
 function readWindows(
   fields: Fields,
-  unlimited: boolean,
-  ruleId: string,
+  {
+    unlimited,
+    ruleId,
+    meter,
+  }: { readonly unlimited: boolean; readonly ruleId: string; readonly meter: MeterName },
   findings: Findings,
 ): readonly LimitWindow[] {
   const trees = fields.oneOrMore('windows', WINDOWS_MAX);
@@ -116,7 +119,7 @@ function readWindows(
   }
   const windows: LimitWindow[] = [];
   for (const tree of trees ?? []) {
-    const window = readWindow(tree, findings);
+    const window = readWindow(tree, meter, findings);
     if (window !== undefined) addWindow(windows, window, { ruleId, at: tree.at }, findings);
   }
   return windows.toSorted(
@@ -146,12 +149,13 @@ function addWindow(
   checkId({ text: windowRuleId({ id: ruleId }, added), at }, findings);
 }
 
-function readWindow(tree: Tree, findings: Findings): LimitWindow | undefined {
+function readWindow(tree: Tree, meter: MeterName, findings: Findings): LimitWindow | undefined {
   const map = mapOf(tree, 'a window', findings);
   if (map === undefined) return undefined;
   const fields = new Fields(map, ['limit', 'per', 'windowMillis', 'name'], findings);
-  const limit = fields.integer('limit', 0, LIMIT_MAX);
-  if (!fields.has('limit')) findings.mistake(map.at, `a window needs a limit from 0 to ${LIMIT_MAX}`);
+  const limitMax = limitMaxOf(meter);
+  const limit = fields.integer('limit', 0, limitMax);
+  if (!fields.has('limit')) findings.mistake(map.at, `a window needs a limit from 0 to ${limitMax}`);
   const unit = fields.choice('per', UNITS);
   const stated = fields.integer('windowMillis', 1, WINDOW_MILLIS_MAX);
   if (fields.has('per') && fields.has('windowMillis')) {

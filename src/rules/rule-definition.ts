@@ -105,7 +105,7 @@ export type Scope =
 export interface LimitWindow {
   /** 1 to `WINDOW_NAME_BYTES_MAX` bytes without a `/`; absent: it is known by its period; empty: see `LIKE_ITS_RULE`. */
   readonly name?: string;
-  /** 0 (deny all) to `LIMIT_MAX`. */
+  /** 0 (deny all) to `limitMaxOf` the meter. */
   readonly limit: number;
   /** 1 to `WINDOW_MILLIS_MAX`. */
   readonly windowMillis: number;

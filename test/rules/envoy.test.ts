@@ -137,6 +137,17 @@ descriptors:
     ]);
   });
 
+  it('may have as much as its field holds; beyond what a log holds it counts by fixed windows', () => {
+    const ruleOf = (limit: string): unknown =>
+      rulesOf(limited(`requests_per_unit: ${limit}, unit: second`))[0];
+    expect(ruleOf('4294967295')).toMatchObject({ windows: [{ limit: 4_294_967_295 }], meter: 'fixedWindow' });
+    expect(ruleOf('1000001')).toMatchObject({ windows: [{ limit: 1_000_001 }], meter: 'fixedWindow' });
+    expect(ruleOf('1000000')).toMatchObject({ meter: 'slidingLog' });
+    expect(told(limited('requests_per_unit: 4294967296, unit: second'))).toEqual([
+      expect.stringContaining('requests_per_unit must be an integer from 0 to 4294967295, but is 4294967296'),
+    ]);
+  });
+
   it('has windows of several units, up to the longest', () => {
     const windowOf = (limit: string): number | undefined =>
       rulesOf(limited(`requests_per_unit: 1, ${limit}`))[0]?.windows[0]?.windowMillis;
@@ -250,7 +261,7 @@ descriptors:
   share_threshold: true
   rate_limit: {unit: fortnight, requests_per_unit: 1}
 - key: b
-  rate_limit: {unit: year, requests_per_unit: 4000000000}
+  rate_limit: {unit: year, requests_per_unit: 5000000000}
 - key: b
   shadow_mode: maybe
   ratelimit: {}
@@ -264,7 +275,7 @@ descriptors:
     '5:3 share_threshold goes with a value that has a *',
     "6:22 unknown unit 'fortnight'; known here are second, minute, hour, day, week, month, year",
     '8:22 unit year is longer than any window, which has at most 31 days',
-    '8:47 requests_per_unit must be an integer from 0 to 1000000, but is 4000000000',
+    '8:47 requests_per_unit must be an integer from 0 to 4294967295, but is 5000000000',
     "9:3 key 'b' with no value stands here twice; first in line 7",
     "10:16 shadow_mode must be true or false, but is 'maybe'",
     "11:3 unknown field 'ratelimit'; did you mean rate_limit?",

@@ -10,6 +10,27 @@ function applied(text: string, descriptors: Record<string, string>): string[] {
   return matching.applied.map(({ rule, key }) => `${rule.id} ${key}`);
 }
 
+function dayOf(limit: number, meter: string): string {
+  return `rules: [{id: r, key: user, meter: ${meter}, windows: {limit: ${limit}, per: day}}]`;
+}
+
+describe('a limit', () => {
+  it('of a fixed window may be in the billions', () => {
+    const [rule] = rulesOf(dayOf(4_294_967_295, 'fixedWindow'));
+    expect(rule?.windows).toMatchObject([{ limit: 4_294_967_295 }]);
+    expect(told(dayOf(4_294_967_296, 'fixedWindow'))).toEqual([
+      expect.stringContaining('limit must be an integer from 0 to 4294967295, but is 4294967296'),
+    ]);
+  });
+
+  it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket'])('of a %s may not', (meter) => {
+    expect(rulesOf(dayOf(1_000_000, meter))).toHaveLength(1);
+    expect(told(dayOf(1_000_001, meter))).toEqual([
+      expect.stringContaining('limit must be an integer from 0 to 1000000, but is 1000001'),
+    ]);
+  });
+});
+
 describe('a rule', () => {
   it('says all there is to say', () => {
     const [rule] = rulesOf(`

@@ -1,6 +1,6 @@
 /** A counter per key and aligned window: a quota that begins anew with each minute, day or month. */
 
-import { LIMIT_MAX, type Rule } from '../../api/rule.ts';
+import { FIXED_LIMIT_MAX, type Rule } from '../../api/rule.ts';
 import { windowEnd, windowStart } from './aligned-window.ts';
 import type { Demand, KeyRun } from './meter.ts';
 import { NumberMeter } from './number-meter.ts';
@@ -26,7 +26,7 @@ const COUNT = 0;
  */
 export class FixedWindows extends NumberMeter {
   constructor() {
-    super([{ name: 'count', min: 0, max: LIMIT_MAX }]);
+    super([{ name: 'count', min: 0, max: FIXED_LIMIT_MAX }]);
   }
 
   liveCost(slot: number, { rule, t }: Demand): number {

@@ -8,7 +8,7 @@ import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
 import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
 import { METER_KINDS, type MeterKind } from '../meters/meter-of.ts';
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
+import { FIXED_LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { ByteWriter } from '../../bytes/byte-writer.ts';
@@ -55,9 +55,9 @@ const COLUMNS: readonly Column[] = [
   float('index', INDEX),
   word('position', POSITION, 0, BATCH_REQUESTS_MAX - 1),
   float('time', TIME),
-  word('limit', LIMIT, 0, LIMIT_MAX),
+  word('limit', LIMIT, 0, FIXED_LIMIT_MAX),
   word('window', WINDOW, 1, WINDOW_MILLIS_MAX),
-  word('remaining', REMAINING, 0, LIMIT_MAX),
+  word('remaining', REMAINING, 0, FIXED_LIMIT_MAX),
   float('retry after', RETRY_AFTER),
   float('reset', RESET),
   float('wait', WAIT),

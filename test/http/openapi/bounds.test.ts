@@ -19,6 +19,7 @@ import {
   USER_ID_BYTES_MAX,
 } from '../../../src/api/request.ts';
 import {
+  FIXED_LIMIT_MAX,
   GRANULARITY_MILLIS_MAX,
   LIMIT_MAX,
   RULE_CLOCKS,
@@ -66,7 +67,7 @@ const BOUNDS: Readonly<Record<string, unknown>> = {
   'CustomerRequest.overrides maxItems': OVERRIDES_MAX,
   'CustomerRequest.overrides.limit maximum': LIMIT_MAX,
   'CustomerRequest.overrides.burst maximum': LIMIT_MAX,
-  'Rule.limit maximum': LIMIT_MAX,
+  'Rule.limit maximum': FIXED_LIMIT_MAX,
   'Rule.windowMillis maximum': WINDOW_MILLIS_MAX,
   'Rule.clock enum': RULE_CLOCKS,
   'Rule.meter enum': RULE_METERS,

@@ -1,0 +1,78 @@
+/** Limits in the billions, which fixed windows have: counted to the last grant, kept in snapshots, and no danger to other meters. */
+import { describe, expect, it } from 'vitest';
+import { COST_MAX } from '../../src/api/request.ts';
+import { FIXED_LIMIT_MAX, LIMIT_MAX, type Rule, type RuleMeter } from '../../src/api/rule.ts';
+import { InvalidRuleError, validateRule } from '../../src/limiter/rules.ts';
+import { Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
+
+const DAY_MILLIS = 86_400_000;
+const LARGE: Rule = {
+  id: 'r',
+  limit: FIXED_LIMIT_MAX,
+  windowMillis: DAY_MILLIS,
+  clock: 'cluster',
+  meter: 'fixedWindow',
+};
+
+/** A key that was granted `limit - left`. */
+function spent(rule: Rule, left: number): Harness {
+  const harness = new Harness();
+  harness.rules(tableOf(1, [rule]));
+  for (let wanted = rule.limit - left; wanted > 0; wanted -= COST_MAX)
+    harness.one({ userId: 'ada', cost: Math.min(wanted, COST_MAX) });
+  return harness;
+}
+
+describe('a limit in the billions', () => {
+  it('is granted to the last, and told', () => {
+    const harness = spent(LARGE, 2);
+    const told = [1, 2, 3].map((i) => harness.one({ userId: 'ada', requestId: `q${i}` }));
+    expect(told.map(({ allowed, limit, remaining }) => [allowed, limit, remaining])).toEqual([
+      [true, FIXED_LIMIT_MAX, 1],
+      [true, FIXED_LIMIT_MAX, 0],
+      [false, FIXED_LIMIT_MAX, 0],
+    ]);
+  });
+
+  it('is in a snapshot, and so are the answers under it', () => {
+    const harness = spent(LARGE, 10);
+    const granted = harness.one({ userId: 'ada', requestId: 'q' });
+    const hash = harness.machine.hash();
+    restoreInto(harness.machine, snapshotOf(harness.machine));
+    expect(harness.machine.hash()).toBe(hash);
+    expect(harness.one({ userId: 'ada', requestId: 'q' }).remaining).toBe(granted.remaining);
+    expect(harness.one({ userId: 'ada', cost: 10 }).allowed).toBe(false);
+  });
+
+  it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket'] as const)(
+    'is refused for a %s, and what a key was granted under it counts there until the window is over',
+    (meter: RuleMeter) => {
+      expect(() => validateRule({ ...LARGE, meter, limit: LIMIT_MAX + 1 }, 'rule')).toThrow(InvalidRuleError);
+      const harness = spent(LARGE, 0);
+      harness.rules(tableOf(2, [{ ...LARGE, limit: LIMIT_MAX, meter }]));
+      expect(harness.allows('ada')).toBe(false);
+      restoreInto(harness.machine, snapshotOf(harness.machine));
+      expect(harness.allows('ada')).toBe(false);
+      harness.nowMillis += 2 * DAY_MILLIS;
+      expect(harness.allows('ada')).toBe(true);
+    },
+  );
+
+  it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket', 'fixedWindow'] as const)(
+    'fills a new window of a %s, and a snapshot holds that',
+    (meter: RuleMeter) => {
+      const harness = new Harness();
+      const hour = { windowMillis: 3_600_000, clock: 'cluster', of: 'r' } as const;
+      const day: Rule = { ...LARGE, id: 'r/day', of: 'r' };
+      harness.rules(tableOf(1, [day]));
+      for (let i = 0; i < 2; i += 1) harness.one({ userId: 'ada', cost: COST_MAX, ruleId: 'r/day' });
+      harness.rules(tableOf(2, [{ ...hour, id: 'r/hour', limit: LIMIT_MAX, meter }, day]));
+      expect(harness.one({ userId: 'ada', ruleId: 'r/hour' }).allowed).toBe(false);
+      harness.nowMillis += DAY_MILLIS;
+      expect(harness.one({ userId: 'ada', ruleId: 'r/hour' }).allowed).toBe(true);
+      const hash = harness.machine.hash();
+      restoreInto(harness.machine, snapshotOf(harness.machine));
+      expect(harness.machine.hash()).toBe(hash);
+    },
+  );
+});
