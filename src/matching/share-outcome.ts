@@ -6,6 +6,7 @@ import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { LookAnswer } from '../api/look.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import { waitMillisOf } from '../api/waiting.ts';
+import { compareText } from '../rules/native-scope.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 
 /** The limits of a request in one partition; its first key is that of the request which asks for them. */
@@ -14,7 +15,11 @@ export interface Share {
   readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
 }
 
-/** By partition, in the order of the limits. */
+/**
+ * By partition. First comes the share that keeps the request's id, in it the key that does: that of the user, else one that names the
+ * user, else any; of several the first in the order of their texts. So the order of the rules has no say, and rules that come and go
+ * seldom have: a retry finds its grant where it was. The others follow in the order of the limits.
+ */
 export function sharesOf(
   limits: readonly MatchedLimit[],
   partitionOf: (userId: string) => number,
@@ -24,13 +29,24 @@ export function sharesOf(
   // Most requests have one limit.
   if (limits.length === 1) return [{ partition: partitionOf(first.userId), limits: [first] }];
   const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
-  for (const limit of limits) {
+  const keeper = limits.reduce((a, b) => (byKey(b, a) < 0 ? b : a), first);
+  for (const limit of [keeper, ...limits.filter((one) => one !== keeper)]) {
     const partition = partitionOf(limit.userId);
     const known = shares.get(partition);
     if (known === undefined) shares.set(partition, [limit]);
     else known.push(limit);
   }
   return [...shares].map(([partition, ofPartition]) => ({ partition, limits: ofPartition }));
+}
+
+function byKey(a: MatchedLimit, b: MatchedLimit): number {
+  return rankOf(a.userId) - rankOf(b.userId) || compareText(a.userId, b.userId);
+}
+
+/** That of the user alone, one that names the user as well, any other. */
+function rankOf(key: string): number {
+  if (key.startsWith('user=') && !key.includes(',')) return 0;
+  return key.startsWith('user=') || key.includes(',user=') ? 1 : 2;
 }
 
 /** Undefined: there is no answer yet. */

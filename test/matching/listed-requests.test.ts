@@ -71,10 +71,10 @@ describe('a request of lists', () => {
   it('is charged under the rule of each list, and each is told how it stands', () => {
     const bench = new ListedBench();
     bench.askLists([listOf({ ip: '10.0.0.1' }, { cost: 3 }), USER, listOf({ other: 'x' })]);
-    expect(bench.of('user').request).toMatchObject({ ruleId: USER_RULE, cost: 1, matchedBy: 7 });
-    bench.of('user').answer(decision({ ruleId: USER_RULE, remaining: 4 }));
     expect(bench.of('ip').request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: IP_RULE, cost: 3 });
     bench.of('ip').answer(decision({ ruleId: IP_RULE, remaining: 2 }));
+    expect(bench.of('user').request).toMatchObject({ ruleId: USER_RULE, cost: 1, matchedBy: 7 });
+    bench.of('user').answer(decision({ ruleId: USER_RULE, remaining: 4 }));
     expect(bench.listed).toMatchObject([
       {
         kind: 'listed',

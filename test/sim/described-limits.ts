@@ -50,14 +50,22 @@ export class DescribedLimits {
     check((kind === 'unmatched') === (denies && !isTried), words);
   }
 
-  /** By partition: that of the customer in front, and in it what counts by that; the first one is asked last. */
+  /**
+   * By partition: that of the customer in front, and in it what counts by that; the first one is asked last. Otherwise
+   * that of the user comes first, else one that names it, else any: the first in the order of letters.
+   */
   sharesOf(
     asking: Asking,
     version: number,
     record: CustomerRecord | undefined,
   ): readonly (readonly ExpectedLimit[])[] {
     const shares = new Map<number, ExpectedLimit[]>();
-    for (const limit of this.of(asking, version, { record })) {
+    const limits = this.of(asking, version, { record });
+    const [keeper] = limits.toSorted((a, b) =>
+      placeOf(a) < placeOf(b) ? -1 : Number(placeOf(a) > placeOf(b)),
+    );
+    const others = limits.filter((limit) => limit !== keeper);
+    for (const limit of keeper === undefined ? others : [keeper, ...others]) {
       const partition = this.#partitionOf(limit.userId);
       shares.set(partition, [...(shares.get(partition) ?? []), limit]);
     }
@@ -78,4 +86,11 @@ export class DescribedLimits {
       this.#partitionOf(first.userId) === this.#partitionOf(customer.key)
     );
   }
+}
+
+/** In the order of these texts, the first keeps the id of a request. */
+function placeOf({ userId }: ExpectedLimit): string {
+  const parts = userId.split(',');
+  const namesUser = parts.some((part) => part.startsWith('user='));
+  return `${namesUser ? Math.min(parts.length, 2) : 3} ${userId}`;
 }

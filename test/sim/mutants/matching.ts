@@ -282,4 +282,16 @@ export const MATCHING: readonly Mutant[] = [
       why: 'a question for a reservation must overtake the one that gives it back: not in 60 worlds that break leaders',
     },
   },
+  {
+    id: 'A28',
+    bug: 'the id of a request is kept by the key of the first rule',
+    law: 'a retry is charged once, in whatever order the rules are',
+    edits: [
+      {
+        in: 'byKey',
+        find: 'return rankOf(a.userId) - rankOf(b.userId) || compareText(a.userId, b.userId);',
+        replace: 'return 0;',
+      },
+    ],
+  },
 ];
