@@ -12,7 +12,7 @@ import { type Asking, newAsking } from './open-request.ts';
 import { limitId, type MatchedList, type MatchedLists } from './listed-limits.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { RuleBook } from './rule-book.ts';
-import type { AnsweredShare } from './share-outcome.ts';
+import { type AnsweredShare, isAllowed } from './share-outcome.ts';
 
 /** Asks whoever leads; `done` is told once. */
 export type Look = (request: LookRequest, done: DoneWith<LookRequest>) => void;
@@ -115,21 +115,6 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
       const told = toldOfAll(answered, looked, allowed);
       return { kind: 'listed', allowed, lists: outcomesOf(lists, told, allowed), decided: answer };
     }
-  }
-}
-
-type Decided = Extract<AskAnswer, { kind: 'decision' | 'unlimited' | 'unmatched' | 'degraded' }>;
-
-function isAllowed(answer: Decided): boolean {
-  switch (answer.kind) {
-    case 'unlimited':
-      return true;
-    case 'unmatched':
-      return false;
-    case 'degraded':
-      return answer.allowed;
-    case 'decision':
-      return answer.decision.allowed;
   }
 }
 

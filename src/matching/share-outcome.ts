@@ -16,9 +16,9 @@ export interface Share {
 }
 
 /**
- * By partition. First comes the share that keeps the request's id, in it the key that does: that of the user, else one that names the
- * user, else any; of several the first in the order of their texts. So the order of the rules has no say, and rules that come and go
- * seldom have: a retry finds its grant where it was. The others follow in the order of the limits.
+ * By partition, in the order of the limits, but for who keeps the request's id: the first key of the first share. The user's key goes
+ * before one that names the user among others, and that before any other; of several the first by its text. It is the first in every
+ * share, as any of them may become the first (`ownFirst`). So a retry finds its grant whatever order the rules are in.
  */
 export function sharesOf(
   limits: readonly MatchedLimit[],
@@ -29,18 +29,30 @@ export function sharesOf(
   // Most requests have one limit.
   if (limits.length === 1) return [{ partition: partitionOf(first.userId), limits: [first] }];
   const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
-  const keeper = limits.reduce((a, b) => (byKey(b, a) < 0 ? b : a), first);
-  for (const limit of [keeper, ...limits.filter((one) => one !== keeper)]) {
+  for (const limit of limits) {
     const partition = partitionOf(limit.userId);
     const known = shares.get(partition);
     if (known === undefined) shares.set(partition, [limit]);
     else known.push(limit);
   }
-  return [...shares].map(([partition, ofPartition]) => ({ partition, limits: ofPartition }));
+  const [one, ...others] = [...shares].map(([partition, ofPartition]): Share => ({
+    partition,
+    limits: keeperFirst(ofPartition, keyOf),
+  }));
+  return one === undefined ? [] : keeperFirst([one, ...others], ({ limits: [keeper] }) => keeper.userId);
 }
 
-function byKey(a: MatchedLimit, b: MatchedLimit): number {
-  return rankOf(a.userId) - rankOf(b.userId) || compareText(a.userId, b.userId);
+function keyOf({ userId }: MatchedLimit): string {
+  return userId;
+}
+
+function keeperFirst<T>(all: readonly [T, ...T[]], key: (one: T) => string): readonly [T, ...T[]] {
+  const keeper = all.reduce((a, b) => (byKey(key(b), key(a)) < 0 ? b : a));
+  return keeper === all[0] ? all : [keeper, ...all.filter((one) => one !== keeper)];
+}
+
+function byKey(a: string, b: string): number {
+  return a === b ? 0 : rankOf(a) - rankOf(b) || compareText(a, b);
 }
 
 /** That of the user alone, one that names the user as well, any other. */
@@ -142,6 +154,23 @@ type Grant = Extract<AllowAnswer, { kind: 'decision' }> & { readonly decision: {
 
 export function isGrant(answer: AllowAnswer): answer is Grant {
   return answer.kind === 'decision' && answer.decision.allowed;
+}
+
+/** Does this answer let the request through? */
+export function isAllowed(answer: AskAnswer): boolean {
+  switch (answer.kind) {
+    case 'decision':
+      return answer.decision.allowed;
+    case 'degraded':
+      return answer.allowed;
+    case 'unlimited':
+      return true;
+    case 'unmatched':
+    case 'invalid':
+    case 'conflict':
+    case 'unavailable':
+      return false;
+  }
 }
 
 /** Whoever got this was certainly not charged, unless it is a grant. */

@@ -11,7 +11,7 @@ import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
 import type { Reservations, Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
-import { isGrant, sharesOf } from './share-outcome.ts';
+import { isAllowed, isGrant, sharesOf } from './share-outcome.ts';
 import { requestFor } from './share-request.ts';
 
 /** It counts by nothing, and no wait helps. */
@@ -82,20 +82,7 @@ export class Trials {
 
 /** A grant to an earlier attempt was tried with that. */
 function letsThrough(answer: AskAnswer): boolean {
-  switch (answer.kind) {
-    case 'decision':
-      return answer.decision.allowed && answer.isRepeat !== true;
-    case 'unlimited':
-      return true;
-    case 'unmatched':
-      return false;
-    case 'degraded':
-      return answer.allowed;
-    case 'invalid':
-    case 'conflict':
-    case 'unavailable':
-      return false;
-  }
+  return isAllowed(answer) && !(answer.kind === 'decision' && answer.isRepeat === true);
 }
 
 function denialIn({ answer, share }: Reserved): WouldDeny[] {

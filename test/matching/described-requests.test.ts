@@ -56,45 +56,6 @@ describe('a request whose limits are in one partition', () => {
   });
 });
 
-/** Which key is asked under the id, if the rules are in this order. */
-function keeperOf(rules: readonly string[], from: Readonly<Record<string, string>>): string {
-  const bench = new Bench();
-  bench.book = bookOf(7, `rules: [${rules.join(', ')}]`);
-  bench.ask(from, { requestId: 'r1' });
-  for (let asked = 0; asked < bench.asked.length; asked += 1) bench.asked[asked]?.answer(decision());
-  const [keeper, ...others] = bench.asked.filter(({ request }) => request.requestId === 'r1');
-  expect(others).toEqual([]);
-  return keeper?.request.userId ?? 'nobody';
-}
-
-describe('the id of a request', () => {
-  const RULES = [
-    '{ id: net, key: ip, windows: { limit: 9, per: minute } }',
-    '{ id: user, key: user, windows: { limit: 9, per: minute } }',
-    '{ id: both, key: [ip, user], windows: { limit: 9, per: minute } }',
-    '{ id: all, key: [], windows: { limit: 9, per: minute } }',
-  ];
-
-  const user = RULES[1] ?? '';
-
-  it('is kept by the same key, whatever order the rules are in', () => {
-    for (let i = 0; i < RULES.length; i += 1) {
-      const rules = [...RULES.slice(i), ...RULES.slice(0, i)];
-      for (const ordered of [rules, rules.toReversed()]) {
-        expect(keeperOf(ordered, FROM)).toBe('user=ada');
-        const withoutUser = ordered.filter((rule) => rule !== user);
-        expect(keeperOf(withoutUser, FROM)).toBe('ip=10.0.0.1,user=ada');
-        expect(keeperOf(ordered, { ip: '10.0.0.1' })).toBe('*');
-      }
-    }
-  });
-
-  it('is kept by the key of the user, whichever other rules come and go', () => {
-    for (let i = 0; i < RULES.length; i += 1)
-      expect(keeperOf([...new Set([...RULES.slice(i), user])], FROM)).toBe('user=ada');
-  });
-});
-
 describe('a request whose limits are in several partitions', () => {
   it('reserves all but the first under ids of their own, and then asks the first under its own', () => {
     const bench = new Bench();

@@ -51,8 +51,8 @@ export class DescribedLimits {
   }
 
   /**
-   * By partition: that of the customer in front, and in it what counts by that; the first one is asked last. Otherwise
-   * that of the user comes first, else one that names it, else any: the first in the order of letters.
+   * By partition: in front the one that is asked last, that of the customer, else of the key whose place (`placeOf`) is first. In each
+   * that key is in front, but for the customer's own.
    */
   sharesOf(
     asking: Asking,
@@ -61,13 +61,23 @@ export class DescribedLimits {
   ): readonly (readonly ExpectedLimit[])[] {
     const shares = new Map<number, ExpectedLimit[]>();
     const limits = this.of(asking, version, { record });
-    const [keeper] = limits.toSorted((a, b) =>
-      placeOf(a) < placeOf(b) ? -1 : Number(placeOf(a) > placeOf(b)),
+    const places = limits.map(placeOf).toSorted();
+    const inFront = limits.find((limit) => placeOf(limit) === places[0]);
+    const first = inFront === undefined ? -1 : this.#partitionOf(inFront.userId);
+    const inOrder = limits.toSorted(
+      (a, b) => Number(this.#partitionOf(b.userId) === first) - Number(this.#partitionOf(a.userId) === first),
     );
-    const others = limits.filter((limit) => limit !== keeper);
-    for (const limit of keeper === undefined ? others : [keeper, ...others]) {
+    for (const limit of inOrder) {
       const partition = this.#partitionOf(limit.userId);
       shares.set(partition, [...(shares.get(partition) ?? []), limit]);
+    }
+    for (const [partition, some] of shares) {
+      const [place] = some.map(placeOf).toSorted();
+      const front = some.find((limit) => placeOf(limit) === place);
+      shares.set(
+        partition,
+        some.toSorted((a, b) => Number(b === front) - Number(a === front)),
+      );
     }
     const { customer } = asking;
     const own = customer === undefined ? undefined : this.#partitionOf(customer.key);

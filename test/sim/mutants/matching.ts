@@ -289,8 +289,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'byKey',
-        find: 'return rankOf(a.userId) - rankOf(b.userId) || compareText(a.userId, b.userId);',
-        replace: 'return 0;',
+        find: 'a === b ? 0 : rankOf(a) - rankOf(b) || compareText(a, b)',
+        replace: '0',
       },
     ],
   },
