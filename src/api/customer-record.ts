@@ -29,8 +29,8 @@ export interface CustomerRecord {
   /** Everything is denied, until an operator takes that back or the block ends: no request changes that. */
   readonly isBlocked: boolean;
   /**
-   * When the block ends, in the group time of the key's partition; absent if it has no end. The partition leaves out a block that has
-   * ended whenever it answers with a record, so whoever reads one needs no clock.
+   * When the block ends, in the group time of the key's partition; absent if it has no end. No partition answers with a
+   * block that has ended, so readers of a record need no clock.
    */
   readonly blockedUntilMillis?: number;
 }

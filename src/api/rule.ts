@@ -69,6 +69,7 @@ export interface Rule {
   readonly queue?: number;
 }
 
+/** The largest `Rule.limit` that a meter counts. */
 export function limitMaxOf(meter: RuleMeter | undefined): number {
   return meter === 'fixedWindow' ? FIXED_LIMIT_MAX : LIMIT_MAX;
 }

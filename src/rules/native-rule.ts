@@ -66,7 +66,7 @@ export function readNativeRule(tree: Tree, findings: Findings): Located | undefi
     scope: { kind: 'descriptors', conditions: readConditions(fields, findings), key },
     group: fields.text('group', DEFINITION_ID_BYTES_MAX) ?? keyKind(key),
     priority: fields.integer('priority', -PRIORITY_MAX, PRIORITY_MAX) ?? 0,
-    windows: readWindows(fields, { unlimited, ruleId: id?.text ?? '', meter }, findings),
+    windows: readWindows(fields, { id: id?.text ?? '', meter, unlimited }, findings),
     meter,
     ...readBurst(fields, meter, unlimited, findings),
     cost: readCost(fields, findings),
@@ -97,11 +97,7 @@ export function checkId({ text, at }: TextAt, findings: Findings): void {
 /** `windows`, shortest first, in whatever order they are written: none only if there is no limit. */
 function readWindows(
   fields: Fields,
-  {
-    unlimited,
-    ruleId,
-    meter,
-  }: { readonly unlimited: boolean; readonly ruleId: string; readonly meter: MeterName },
+  { id, meter, unlimited }: Pick<RuleDefinition, 'id' | 'meter' | 'unlimited'>,
   findings: Findings,
 ): readonly LimitWindow[] {
   const trees = fields.oneOrMore('windows', WINDOWS_MAX);
@@ -120,7 +116,7 @@ function readWindows(
   const windows: LimitWindow[] = [];
   for (const tree of trees ?? []) {
     const window = readWindow(tree, meter, findings);
-    if (window !== undefined) addWindow(windows, window, { ruleId, at: tree.at }, findings);
+    if (window !== undefined) addWindow(windows, window, { ruleId: id, at: tree.at }, findings);
   }
   return windows.toSorted(
     (a, b) => a.windowMillis - b.windowMillis || compareText(windowName(a), windowName(b)),

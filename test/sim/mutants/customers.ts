@@ -163,7 +163,7 @@ export const CUSTOMERS: readonly Mutant[] = [
   },
   {
     id: 'CU15',
-    bug: 'whoever reads a record is told a block that has ended',
+    bug: 'a record that is read still has a block that has ended',
     edits: [
       {
         in: 'recordAt',
