@@ -76,3 +76,43 @@ describe('a limit in the billions', () => {
     },
   );
 });
+
+describe('a caller whose timestamps run ahead, under a large limit and a short window', () => {
+  const SHORT: Rule = { id: 'r', limit: LIMIT_MAX, windowMillis: 1, clock: 'request' };
+  /** As many grants as a log can add up: it keeps them all, for refunds, until group time has come by. */
+  const GRANTS = 4_294;
+
+  function ahead(): Harness {
+    const harness = new Harness();
+    harness.rules(tableOf(1, [SHORT]));
+    for (let i = 1; i <= GRANTS; i += 1)
+      harness.one({ userId: 'ada', cost: COST_MAX, timestampMillis: harness.nowMillis + i });
+    return harness;
+  }
+
+  it('is refused what its log cannot add up, instead of ending every node', () => {
+    const harness = ahead();
+    const timestampMillis = harness.nowMillis + GRANTS + 1;
+    const request = { userId: 'ada', cost: COST_MAX, timestampMillis };
+    expect(harness.one(request)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+    expect(harness.machine.quickDenial(request, harness.nowMillis)).toMatchObject({ refusal: 'at_capacity' });
+    expect(harness.one({ ...request, cost: 1 }).allowed).toBe(true);
+  });
+
+  it('is granted again when group time has come by', () => {
+    const harness = ahead();
+    harness.nowMillis += GRANTS + 100;
+    const timestampMillis = harness.nowMillis + 1;
+    expect(harness.one({ userId: 'ada', cost: COST_MAX, timestampMillis }).allowed).toBe(true);
+  });
+
+  it('is refused the same in a window that is new and brings all of it along', () => {
+    const harness = ahead();
+    const rest = 2 ** 32 - 1 - GRANTS * COST_MAX;
+    harness.one({ userId: 'ada', cost: rest, timestampMillis: harness.nowMillis + GRANTS + 1 });
+    harness.rules(tableOf(2, [SHORT, { ...SHORT, id: 'r/new', of: 'r', windowMillis: 2 }]));
+    const timestampMillis = harness.nowMillis + GRANTS + 2;
+    const request = { userId: 'ada', ruleId: 'r/new', timestampMillis };
+    expect(harness.one(request)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
+  });
+});

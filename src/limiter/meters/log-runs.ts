@@ -13,6 +13,12 @@ const U32_MAX = 0xffff_ffff;
 export const LOG_WINDOW_MILLIS_MAX = U32_MAX;
 
 /**
+ * The most that the runs of one log cost together. A window never reaches it, but a log keeps more than one window of a caller whose
+ * timestamps run ahead: 60,000 windows of a millisecond.
+ */
+export const COST_SUM_MAX = U32_MAX;
+
+/**
  * The forms of a log; a run takes `1 << form` words. In a narrow one all runs cost 1, and cumulative costs are implied.
  * In a wide one they are stored.
  */

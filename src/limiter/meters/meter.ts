@@ -71,7 +71,10 @@ export interface Meter {
   /** Milliseconds after `t` until nothing is spent any more; 0 when nothing is at `t`. */
   millisUntilEmpty(slot: number, demand: Demand): number;
 
-  /** What `grant` would add to the size of the state; with the slot `NONE`: to a key that is new. */
+  /**
+   * What `grant` would add to the size of the state; with the slot `NONE`: to a key that is new. `Infinity`: the meter has no room
+   * for so much, and must not be told to grant it.
+   */
   bytesToGrant(slot: number, demand: Demand): number;
 
   /** Records a grant of what fits. Amortised O(1). */

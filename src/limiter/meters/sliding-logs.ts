@@ -9,7 +9,7 @@ import type { Rule } from '../../api/rule.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import { NONE, Rows } from '../state/rows.ts';
 import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
-import { LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from './log-runs.ts';
+import { COST_SUM_MAX, LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from './log-runs.ts';
 import { LogReader, LogView } from './log-snapshot.ts';
 import type { Demand, KeyRun, Meter } from './meter.ts';
 
@@ -122,9 +122,12 @@ export class SlidingLogs implements Meter {
   }
 
   /** A grant that joins the newest run, or makes the log forget an older one, takes nothing. */
-  bytesToGrant(slot: number, { t, keptMillis }: Demand): number {
+  bytesToGrant(slot: number, { t, cost, keptMillis }: Demand): number {
     if (slot === NONE) return RUN_BYTES;
     const log = this.open(slot, this.#log);
+    // All of it counts but for what the grant forgets, which is looked for only where it matters.
+    const isTooMuch = log.recordedCost + cost > COST_SUM_MAX;
+    if (isTooMuch && log.liveCost(t, keptMillis) + cost > COST_SUM_MAX) return Infinity;
     const isJoined = log.count > 0 && (log.newestMillis === t || log.isNewestTakenBack);
     const isLonger = !isJoined && log.firstLive(t - keptMillis) === 0;
     return isLonger ? RUN_BYTES : 0;
@@ -174,6 +177,11 @@ export class SlidingLogs implements Meter {
   countAfter(slot: number, horizonMillis: number): number {
     const log = this.open(slot, this.#log);
     return Math.max(0, log.spentCount - log.firstLive(horizonMillis));
+  }
+
+  /** What all runs of the key cost, live or not. */
+  recordedCost(slot: number): number {
+    return this.open(slot, this.#log).recordedCost;
   }
 
   /** How many runs the key takes. */
@@ -232,7 +240,7 @@ export class SlidingLogs implements Meter {
     this.#prune(log, t - keptMillis);
     if (log.isNewestTakenBack && newest !== t) log.count -= 1;
     const recorded = log.recordedCost;
-    if (recorded + cost > 0xffff_ffff) assert(false, `recorded cost ${recorded} + ${cost} does not fit`);
+    if (recorded + cost > COST_SUM_MAX) assert(false, `recorded cost ${recorded} + ${cost} does not fit`);
     const spent = log.spentBeforeHead + recorded + cost;
     const joins = log.count > 0 && newest === t;
     const runs = joins ? log.count : log.count + 1;

@@ -1,5 +1,6 @@
 /** What a key that is new to a window brings along, as it is recorded there: before its first grant, and once. */
 import { assert } from '../assert.ts';
+import { COST_SUM_MAX } from '../meters/log-runs.ts';
 import { SlidingLogs } from '../meters/sliding-logs.ts';
 import type { Demand, KeyRun } from '../meters/meter.ts';
 import type { Inherited } from './inheritance.ts';
@@ -26,13 +27,17 @@ export function bytesToInherit(inherited: Inherited, slot: number, demand: Deman
   let after = slot === NONE ? 0 : logOf(keys).countAfter(slot, horizonMillis);
   let newestMillis = -Infinity;
   let isEmptyBefore = slot !== NONE && logOf(keys).isNewestTakenBack(slot);
+  // More than is recorded: a part of it is out by then.
+  let costMax = demand.cost + (slot === NONE ? 0 : logOf(keys).recordedCost(slot));
   for (const { keys: others, slot: at, afterMillis, costAtOnce } of runs) {
     const log = logOf(others);
     if (costAtOnce > 0 && isEmptyBefore && afterMillis > horizonMillis) after += 1;
     after += log.countAfter(at, Math.max(afterMillis, horizonMillis));
+    costMax += costAtOnce + log.recordedCost(at);
     newestMillis = log.newestSpentMillis(at);
     isEmptyBefore = log.isNewestTakenBack(at);
   }
+  if (costMax > COST_SUM_MAX) return Infinity;
   return Math.max(0, after - before + (newestMillis === demand.t ? 0 : 1)) * RUN_BYTES;
 }
 

@@ -278,4 +278,20 @@ export const LIMITER: readonly Mutant[] = [
       why: 'rule tables of the simulator all have one clock drift',
     },
   },
+  {
+    id: 'W22',
+    bug: 'a log is told to grant more than it can add up',
+    law: 'no request ends a node',
+    edits: [
+      {
+        in: 'SlidingLogs.bytesToGrant',
+        find: 'if (isTooMuch && log.liveCost(t, keptMillis) + cost > COST_SUM_MAX) return Infinity;',
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/large-limits.test.ts',
+      why: 'it takes thousands of grants of the largest cost to one key',
+    },
+  },
 ];
