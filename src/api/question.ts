@@ -15,7 +15,7 @@ export const DESCRIPTOR_VALUE_BYTES_MAX = 4_096;
 /** What `userId` is short for. */
 export const USER = 'user';
 
-export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' | 'requestId'> {
+export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' | 'requestId' | 'settle'> {
   /** 1 to `DESCRIPTORS_MAX`, by name: `user`, `ip`, `endpoint`, or whatever the rules ask for. */
   readonly descriptors: ReadonlyMap<string, string>;
   /**
@@ -62,7 +62,10 @@ export interface DegradedAnswer {
 export type AskDone = (answer: AskAnswer, partition: number) => void;
 
 /** What a caller says of a user, by the names that callers know. */
-export interface UserQuestion extends Pick<Question, 'rule' | 'cost' | 'timestampMillis' | 'requestId'> {
+export interface UserQuestion extends Pick<
+  Question,
+  'rule' | 'cost' | 'timestampMillis' | 'requestId' | 'settle'
+> {
   /** 1 to `USER_ID_BYTES_MAX` bytes. */
   readonly userId: string;
 }

@@ -67,6 +67,11 @@ export interface AllowRequest {
    * another one refuses, and whoever asks finds them again. It does not enter the log.
    */
   readonly matchedBy?: number | undefined;
+  /**
+   * It happened already: its cost is recorded whatever the limits say, also for who is blocked. What is over a limit is debt, and
+   * denies others until it has slid out.
+   */
+  readonly settle?: true | undefined;
   /** It was matched with what is known of a customer: if that is another by now, it counts nowhere. */
   readonly guard?: CustomerGuard | undefined;
 }

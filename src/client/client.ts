@@ -76,6 +76,19 @@ export class QuorateClient {
   }
 
   /**
+   * Tells of a cost that was used already, such as the tokens of an answer that has ended. It is charged in any case: what is over a limit is
+   * debt, and nothing more is granted until it has slid out. With the same `requestId` it is charged once.
+   *
+   * @throws what `allow` throws but for CostAboveLimitError, whatever the fail mode: nobody else can charge it
+   * @example
+   * const { remaining } = await client.settle({ userId: 'ada', cost: answer.tokens, requestId: answer.id });
+   */
+  async settle(request: PermitRequest): Promise<PermitAnswer> {
+    const drawn = this.#settings.requestIds ? this.#environment.drawRequestId() : undefined;
+    return this.#allow(request, request?.requestId ?? drawn, { settle: true });
+  }
+
+  /**
    * Asks for a grant until there is one: who is denied waits for `retryAfterMillis`, in line with all who wait for the same here.
    *
    * @throws PermitTimeoutError, CostAboveLimitError, BlockedError, UnmatchedError, AbortedError, OverloadedError, and what `allow` throws
@@ -121,15 +134,17 @@ export class QuorateClient {
   async #allow(
     request: PermitRequest,
     requestId: string | undefined,
-    { isRepeat = false, doubt }: Partial<Question> = {},
+    { isRepeat = false, doubt, settle }: Partial<Question> & { readonly settle?: true } = {},
   ): Promise<PermitAnswer> {
-    const body = encodeRequest(request, requestId);
+    const body = encodeRequest(request, requestId, settle);
     const { cost = 1, timestampMillis, failMode = this.#settings.failMode } = request;
     checkFailMode(failMode);
+    const failModeHere = settle === true ? 'closed' : failMode;
     const subject = subjectOf(request);
     const startedMillis = this.#environment.nowMillis();
     // An id that is repeated or the caller's may have a grant already, and a time of the caller is another question each time.
-    const mayBeCached = !isRepeat && request.requestId === undefined && timestampMillis === undefined;
+    const isNew = !isRepeat && request.requestId === undefined && settle === undefined;
+    const mayBeCached = isNew && timestampMillis === undefined;
     const cached = mayBeCached ? this.#denials.find(subject, cost, startedMillis) : undefined;
     if (cached !== undefined) {
       this.#tell({ type: 'answered', outcome: 'denied', isCached: true, attempts: 0, tookMillis: 0 });
@@ -140,7 +155,7 @@ export class QuorateClient {
     this.#tellAnswered(outcome, startedMillis);
     const { answer, error, sentMillis } = outcome;
     if (outcome.mayHaveCounted || error?.isDefinite === false) doubt?.();
-    if (answer === undefined) return this.#undecided(error, { subject, cost, failMode });
+    if (answer === undefined) return this.#undecided(error, { subject, cost, failMode: failModeHere });
     this.#denials.note(
       answer,
       mayBeCached ? { subject, cost, isDescribed: key === undefined, sentMillis } : undefined,

@@ -119,7 +119,7 @@ export function copyOf(request: PermitRequest): PermitRequest {
  *
  * @throws InvalidRequestError for the first field that is out of its bounds: a node would say so only after a round trip
  */
-export function encodeRequest(request: PermitRequest, requestId: string | undefined): string {
+export function encodeRequest(request: PermitRequest, requestId: string | undefined, settle?: true): string {
   if (typeof request !== 'object' || request === null)
     throw new InvalidRequestError('request', 'the request must be an object');
   const { userId, rule, descriptors, cost, timestampMillis } = request;
@@ -135,7 +135,7 @@ export function encodeRequest(request: PermitRequest, requestId: string | undefi
     (isUser ? invalidInUser({ userId: userId ?? '', rule, ...rest }) : undefined) ??
     invalidInQuestion({ descriptors: named, rule, ...rest });
   if (invalid !== undefined) throw new InvalidRequestError(invalid.field, invalid.message);
-  return JSON.stringify({ userId, rule, descriptors, ...rest });
+  return JSON.stringify({ userId, rule, descriptors, ...rest, settle });
 }
 
 /** The same text for whatever is decided alike, but for its cost, and another for all else. Of a long one the digest: many are remembered. */

@@ -21,12 +21,12 @@ export interface TimestampBound {
 
 /** Why a request cannot be decided by `rule`, whatever was granted; undefined if it can. */
 export function inadmissible(
-  { cost = 1, timestampMillis }: AllowRequest,
+  { cost = 1, timestampMillis, settle }: AllowRequest,
   rule: Rule,
   { maxAheadMillis, nowMillis }: TimestampBound,
 ): Inadmissible | undefined {
   const capacity = capacityOf(rule);
-  if (capacity > 0 && cost > capacity) {
+  if (capacity > 0 && cost > capacity && settle !== true) {
     const what = capacity === rule.limit ? 'the limit' : 'what fits into the bucket';
     const message = `cost must be at most ${what} of rule '${rule.id}', which is ${capacity}`;
     return { field: 'cost', message };

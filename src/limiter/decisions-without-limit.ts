@@ -2,7 +2,8 @@
 
 import type { Receipt } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
-import type { Decision } from './decision.ts';
+import type { Decision, Refusal } from './decision.ts';
+import type { Conflict } from './fingerprint.ts';
 import type { GrantView } from './state/remembered-grant.ts';
 
 /** Where a decision is made. Without a position it is read from the state after the whole entry. */
@@ -33,6 +34,24 @@ export function refundOf(grant: GrantView | undefined, place: DecidedAt, nowMill
     decided: grant?.decision.decided ?? receiptAt(place, nowMillis),
     rulesVersion: grant?.decision.rulesVersion ?? place.rulesVersion,
     refund: { refunded: grant !== undefined, cost: grant?.fingerprint.cost ?? 0 },
+  };
+}
+
+/** @param nowMillis group time */
+export function refusalOf(
+  refusal: Refusal,
+  ruleId: string,
+  place: DecidedAt,
+  nowMillis: number,
+  conflict?: Conflict,
+): Decision {
+  return {
+    ...NOT_JUDGED,
+    ruleId,
+    decided: receiptAt(place, nowMillis),
+    rulesVersion: place.rulesVersion,
+    refusal,
+    ...(conflict !== undefined && { conflict }),
   };
 }
 

@@ -39,7 +39,7 @@ export class JointJudgement {
     const question = questionOf(request);
     state.lookUp(request);
     if (judgement.isRepeated(state, question, now)) return this.#refuse('repeated', state, question, place);
-    if (question.guard !== undefined && judgement.isGuardedOff(state, question.guard))
+    if (judgement.isGuardedOff(state, question))
       return this.#refuse(judgement.outcome, state, question, place);
     const denials: Decision[] = [];
     const standings: LimitStanding[] = [];
@@ -52,14 +52,14 @@ export class JointJudgement {
       if (i === 0) state.lookUp(request);
       else state.lookUpFurther(limit.userId);
       judgement.findRecord(state, now);
-      if (judgement.isBlocked) return this.#refuse('blocked', state, asked, place);
+      if (judgement.isBlocked && !question.isSettled) return this.#refuse('blocked', state, asked, place);
       judgement.outcome = 'unknown_rule';
       if (keys === undefined) return this.#refuse('unknown_rule', state, asked, place);
       judgement.judgeKey(state.name, keys, asked, now);
       const { inherited } = judgement;
       if (inherited !== undefined) this.#heirs.push({ userId: limit.userId, inherited });
       const denial = judgement.denial(place);
-      if (judgement.isHeld || !judgement.isWithinLimit) denials.push(denial);
+      if (judgement.isDenied(question)) denials.push(denial);
       standings.push(standingOf(denial));
       hasRoom &&= state.hasRoomFor(judgement, question.hasRequestId, room, bytes);
       bytes += state.bytesFor(judgement, question.hasRequestId);
@@ -104,7 +104,7 @@ export class JointJudgement {
       judgement.findRecord(state, now);
       judgement.judgeKey(state.name, keys, asked, now, true);
       state.keep(keys);
-      const grant = judgement.grant(keys.grant(judgement, state.name, now, place.index), own);
+      const grant = judgement.grant(keys.grant(judgement, state.name, now, place.index), own, asked);
       if (question.hasRequestId) {
         state.ruleId.set(keys.rule.id);
         state.remember(grant, asked, keys.meterKind);

@@ -3,11 +3,11 @@
  * library ask it, and nobody judges besides. It changes nothing, and reads no clock: the time is part of the question.
  */
 
-import { type CustomerGuard, type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
+import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
 import { standingOf } from '../api/joint-answer.ts';
 import { assert } from './assert.ts';
-import type { Decision, Refusal } from './decision.ts';
-import { type Conflict, conflictBetween } from './fingerprint.ts';
+import type { Decision } from './decision.ts';
+import { conflictBetween } from './fingerprint.ts';
 import type { Demand } from './meters/meter.ts';
 import type { Outcome, Question } from './question.ts';
 import { isBlockedAt, recordAt, ruleFor } from './state/customer-table.ts';
@@ -17,7 +17,7 @@ import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 import type { Room } from './state/state-size.ts';
 import type { TextBytes } from './state/text-bytes.ts';
-import { NOT_JUDGED, type DecidedAt, receiptAt } from './decisions-without-limit.ts';
+import { NOT_JUDGED, type DecidedAt, receiptAt, refusalOf } from './decisions-without-limit.ts';
 import type { LimitStanding } from '../api/answer.ts';
 import { capacityOf, type Rule } from '../api/rule.ts';
 
@@ -92,12 +92,12 @@ export class Judgement implements Demand {
   ): Outcome {
     if (this.isRepeated(state, question, now)) return this.outcome;
     if (question.ifRemembered) return (this.outcome = 'not_remembered');
-    if (question.guard !== undefined && this.isGuardedOff(state, question.guard)) return this.outcome;
+    if (this.isGuardedOff(state, question)) return this.outcome;
     this.findRecord(state, now);
-    if (this.isBlocked) return (this.outcome = 'blocked');
+    if (this.isBlocked && !question.isSettled) return (this.outcome = 'blocked');
     if (keys === undefined) return (this.outcome = 'unknown_rule');
     this.judgeKey(state.name, keys, question, now);
-    if (this.isHeld || !this.isWithinLimit) return (this.outcome = 'denied');
+    if (this.isDenied(question)) return (this.outcome = 'denied');
     const hasRoom = state.hasRoomFor(this, question.hasRequestId, room);
     return (this.outcome = hasRoom ? 'fits' : 'at_capacity');
   }
@@ -113,11 +113,12 @@ export class Judgement implements Demand {
   }
 
   /** Has the guard's customer another record, or is it blocked? Then that is the outcome. The request's own key is looked up after. */
-  isGuardedOff({ customers, guarded }: LimiterState, { userId, version }: CustomerGuard): boolean {
-    guarded.set(userId);
+  isGuardedOff({ customers, guarded }: LimiterState, { guard, isSettled }: Question): boolean {
+    if (guard === undefined) return false;
+    guarded.set(guard.userId);
     this.#record = customers.find(guarded);
-    const isSame = (this.#record?.version ?? 0) === version;
-    if (isSame && !this.isBlocked) return false;
+    const isSame = (this.#record?.version ?? 0) === guard.version;
+    if (isSame && (isSettled || !this.isBlocked)) return false;
     this.outcome = isSame ? 'blocked' : 'customer_changed';
     return true;
   }
@@ -148,6 +149,7 @@ export class Judgement implements Demand {
     this.judgeLimit(keys, keys.find(name), question, now, rule);
     const isNew = !isJudged && keys.isNewTo(this.slot);
     if (keys.retired.length > 0 || isNew) this.#countOthers(keys, name, isNew, now);
+    if (question.isSettled) this.cost = Math.min(this.cost, keys.meter.chargeableCost(this.slot, this));
   }
 
   /**
@@ -223,6 +225,11 @@ export class Judgement implements Demand {
     return this.live + this.cost <= this.#capacity;
   }
 
+  /** By the limit. Nothing denies what happened already. */
+  isDenied({ isSettled }: Question): boolean {
+    return !isSettled && (this.isHeld || !this.isWithinLimit);
+  }
+
   /** The answer to a question that is not granted, for any outcome but `fits`. */
   answer(state: LimiterState, question: Question, place: DecidedAt): Decision {
     const { outcome } = this;
@@ -231,16 +238,16 @@ export class Judgement implements Demand {
         const grant = state.memory.view(this.#repeated);
         const conflict = conflictBetween(grant.fingerprint, question);
         if (conflict === undefined && !grant.isRefunded) return state.memory.answerOf(this.#repeated);
-        if (conflict === undefined) return this.#refusal('refunded', grant.ruleId, place);
-        return this.#refusal('request_id_reused', state.ruleIdOf(question.ruleId), place, conflict);
+        if (conflict === undefined) return refusalOf('refunded', grant.ruleId, place, this.#now);
+        return refusalOf('request_id_reused', state.ruleIdOf(question.ruleId), place, this.#now, conflict);
       }
       case 'not_remembered':
       case 'unknown_rule':
       case 'at_capacity':
-        return this.#refusal(outcome, state.ruleIdOf(question.ruleId), place);
+        return refusalOf(outcome, state.ruleIdOf(question.ruleId), place, this.#now);
       case 'customer_changed':
         return {
-          ...this.#refusal(outcome, state.ruleIdOf(question.ruleId), place),
+          ...refusalOf(outcome, state.ruleIdOf(question.ruleId), place, this.#now),
           customer: { isDone: false, record: recordAt(this.#record ?? NO_RECORD, this.#now) },
         };
       case 'blocked':
@@ -290,19 +297,20 @@ export class Judgement implements Demand {
     return standingOf(this.denial(place));
   }
 
-  /** Of what fits, once it was granted to the key in `slot`. */
-  grant(slot: number, place: DecidedAt): Decision {
+  /** Of what fits, or happened already, once it was granted to the key in `slot`. */
+  grant(slot: number, place: DecidedAt, { isSettled }: Question): Decision {
     const { rule } = this;
     const { meter } = this.keys;
     const capacity = this.#capacity;
-    this.#remaining = capacity - this.live - this.cost;
+    // Over the limit is only what happened already.
+    this.#remaining = Math.max(0, capacity - this.live - this.cost);
     const ownWait = this.#remaining > 0 ? 0 : meter.millisUntilAvailable(slot, this, 1);
     const wait = this.#remaining > 0 ? 0 : Math.max(ownWait, this.#othersMillis);
     const empty = Math.max(meter.millisUntilEmpty(slot, this), this.#othersMillis);
-    this.#retryAfterMillis = this.#sinceAsked(wait);
+    this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : this.#sinceAsked(wait);
     this.#resetMillis = this.#sinceAsked(empty);
     const decision = this.#decision(true, place);
-    if (rule.queue === undefined) return decision;
+    if (rule.queue === undefined || isSettled) return decision;
     // What is beyond `burst` waits until that much has flowed out: until there is room for the whole queue.
     const waitMillis = this.#sinceAsked(meter.millisUntilAvailable(slot, this, rule.queue));
     return waitMillis === 0 ? decision : { ...decision, waitMillis };
@@ -321,18 +329,6 @@ export class Judgement implements Demand {
       resetMillis: this.#resetMillis,
       decided: receiptAt(place, this.t),
       rulesVersion: place.rulesVersion,
-    };
-  }
-
-  /** Of what no limit judged. */
-  #refusal(refusal: Refusal, ruleId: string, place: DecidedAt, conflict?: Conflict): Decision {
-    return {
-      ...NOT_JUDGED,
-      ruleId,
-      decided: receiptAt(place, this.#now),
-      rulesVersion: place.rulesVersion,
-      refusal,
-      ...(conflict !== undefined && { conflict }),
     };
   }
 

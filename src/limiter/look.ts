@@ -16,6 +16,7 @@ const ONE_MORE: Question = {
   hasRequestId: false,
   askedDigest: undefined,
   ifRemembered: false,
+  isSettled: false,
   guard: undefined,
 };
 

@@ -10,6 +10,8 @@ export interface Question extends Fingerprint {
   readonly hasRequestId: boolean;
   /** Only what was granted before, under its request id, is granted. */
   readonly ifRemembered: boolean;
+  /** It happened already: neither a limit nor a block refuses it. */
+  readonly isSettled: boolean;
   /** The record that it was matched with. */
   readonly guard: CustomerGuard | undefined;
 }
@@ -23,6 +25,7 @@ export function questionOf(request: AllowRequest): Question {
     hasRequestId: request.requestId !== undefined,
     askedDigest: request.askedDigest,
     ifRemembered: request.ifRemembered === true,
+    isSettled: request.settle === true,
     guard: request.guard,
   };
 }

@@ -66,6 +66,7 @@ export class LimiterStateMachine {
     hasRequestId: false,
     askedDigest: undefined as number | undefined,
     ifRemembered: false,
+    isSettled: false,
     guard: undefined as CustomerGuard | undefined,
   };
   readonly #cursor = new BatchCursor();
@@ -273,6 +274,7 @@ export class LimiterStateMachine {
       asked.hasRequestId = cursor.hasRequestId;
       asked.askedDigest = cursor.askedDigest;
       asked.ifRemembered = cursor.ifRemembered;
+      asked.isSettled = cursor.isSettled;
       asked.guard = cursor.hasGuard ? guardAt(cursor) : undefined;
       place.position = i;
       state.lookUpAt(cursor);
@@ -330,7 +332,7 @@ export class LimiterStateMachine {
     const slot = judgement.keys.grant(judgement, state.name, now, state.applied.index);
     state.changedMillis = now;
     if (onDecision !== undefined || question.hasRequestId) {
-      const decision = judgement.grant(slot, place);
+      const decision = judgement.grant(slot, place, question);
       if (question.hasRequestId) state.remember(decision, question, judgement.keys.meterKind);
       onDecision?.(i, decision);
     }

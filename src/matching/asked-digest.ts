@@ -8,11 +8,12 @@ const HIGH_BEGIN = 0x2f0b_7a35;
 const HIGH_BITS = 0xffff;
 
 /** 1 to `ASKED_DIGEST_MAX`, equal for equal requests, in whatever order their descriptors came. The same on every node. */
-export function askedDigest({ descriptors, rule, cost = 1, timestampMillis }: Question): number {
+export function askedDigest({ descriptors, rule, cost = 1, timestampMillis, settle }: Question): number {
   const said = [...descriptors].filter(([, value]) => value !== '');
   if (said.length > 1) said.sort(([a], [b]) => (a < b ? -1 : 1));
   // Texts in JSON have their ends: no other request says the same.
-  const text = JSON.stringify([said, rule ?? null, cost, timestampMillis ?? null]);
+  const asked = [said, rule ?? null, cost, timestampMillis ?? null];
+  const text = JSON.stringify(settle === true ? [...asked, 'settle'] : asked);
   let low = LOW_BEGIN;
   let high = HIGH_BEGIN;
   for (let i = 0; i < text.length; i += 1) {

@@ -4,16 +4,16 @@
  * under ids of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer. If
  * any denies, the reservations are given back. What this node leads is looked at before: if it denies, nothing is reserved.
  *
- * So nothing is ever over its limit anywhere. Where nobody can decide, and no rule that is meant is `closed`, their fail modes do
- * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. Whoever asks may be lost in between: then the reservations stay charged until their
- * window is over, and the request counts nowhere else. It keeps no grants and judges nothing.
+ * So nothing is ever over its limit. Where nobody can decide, and no rule that is meant is `closed`, their fail modes do
+ * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. So does what was reserved by a node
+ * that is lost in between, until its window is over. It keeps no grants and judges nothing.
  */
 import type { AllowAnswer, Invalid, Unavailable } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
-import { type Asking, newAsking, type Once } from './open-request.ts';
+import { type Asking, beginAgain, newAsking, type Once } from './open-request.ts';
 import { ConfirmedRules } from './confirmed-rules.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
@@ -25,9 +25,10 @@ import { Looks } from './looks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
 import { outdated, OVERLOADED, TOO_LATE, STARTING } from './node-refusals.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
-import { Reservations, type Reserved } from './reservations.ts';
+import { Reservations, reservationsUntil, type Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
 import {
+  type AnsweredShare,
   isCertain,
   isGrant,
   outcomeOf,
@@ -40,6 +41,7 @@ import {
   withKey,
 } from './share-outcome.ts';
 import { guardOf, ownRequestFor, requestFor } from './share-request.ts';
+import { settle } from './settlements.ts';
 import { Trials } from './trials.ts';
 
 /** It is asked again at once where a record was another one; so often, and then with the next tick. */
@@ -100,8 +102,7 @@ export class DescribedRequests {
     if (monotonicMillis() >= asking.deadlineMillis) asking.done(outdated(asking), partition);
     else if (this.#waiting.length >= waitingMax) asking.done(OVERLOADED, partition);
     else {
-      asking.isAgain = true;
-      asking.undecided = [];
+      beginAgain(asking);
       this.#waiting.push(asking);
     }
   }
@@ -145,7 +146,12 @@ export class DescribedRequests {
 
   #askShares(shares: readonly Share[], asking: Asking, book: RuleBook): void {
     const [first, ...others] = shares;
-    if (first === undefined) return this.#tellUncounted(asking, book);
+    if (first === undefined)
+      return this.#confirmed.tellUncounted(book, asking, (...told) => this.#tell(told[0], asking, told[1]));
+    if (asking.request.settle === true)
+      return settle(this.#init, [first, ...others], { asking, book }, (answer, partition, reserved) =>
+        this.#conclude(answer, partition, asking, reserved),
+      );
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
     const denied = deniedHere(this.#init, shares, asking, book);
     if (denied === undefined) return this.#reserve(first, others, asking, book);
@@ -164,10 +170,6 @@ export class DescribedRequests {
     });
   }
 
-  #tellUncounted(asking: Asking, book: RuleBook): void {
-    this.#confirmed.tellUncounted(book, asking, (...told) => this.#tell(told[0], asking, told[1]));
-  }
-
   #tell(answer: AskAnswer, asking: Asking, partition: number): void {
     if (wantsOtherRules(answer)) this.#again(asking, partition);
     else asking.done(answer, partition);
@@ -179,11 +181,11 @@ export class DescribedRequests {
    */
   #askRecord(customer: KnownCustomer, shares: readonly Share[], { asking, book, goOn }: Once): void {
     const [first] = shares;
-    const untilMillis = this.#reservationsUntil(shares, asking.deadlineMillis);
+    const untilMillis = reservationsUntil(shares, this.#init.monotonicMillis(), asking.deadlineMillis);
     this.#init.ask(
       readOf(customer),
       (answer, partition) => {
-        const found = recordFound(answer, customer, shares, book.version);
+        const found = recordFound(answer, customer, shares, book.version, asking.request.settle);
         if (found.kind === 'same' && found.record !== undefined)
           this.#cache.confirm(customer.key, found.record);
         const refuse = (): void => {
@@ -205,8 +207,7 @@ export class DescribedRequests {
     if (asking.customer !== undefined) this.#cache.learn(asking.customer.key, record);
     asking.recordsLearned += 1;
     if (asking.recordsLearned % RECORDS_PER_TICK_MAX === 0) return this.#again(asking, partition);
-    asking.isAgain = true;
-    asking.undecided = [];
+    beginAgain(asking);
     this.#ask(asking);
   }
 
@@ -217,7 +218,7 @@ export class DescribedRequests {
       return { share, requestId: this.#init.newId(), answer: undefined };
     });
     asking.answered = reserved;
-    const untilMillis = this.#reservationsUntil(others, deadlineMillis);
+    const untilMillis = reservationsUntil(others, this.#init.monotonicMillis(), deadlineMillis);
     let open = reserved.length;
     for (const one of reserved) {
       const wanted = requestFor(one.share, request, one.requestId, book);
@@ -231,12 +232,6 @@ export class DescribedRequests {
         untilMillis,
       );
     }
-  }
-
-  /** Where nobody may decide these and the request is let through all the same, there must be time left to ask the first. */
-  #reservationsUntil(others: readonly Share[], deadlineMillis: number): number {
-    const areClosed = others.every(({ limits }) => limits.every(({ rule }) => rule.failMode === 'closed'));
-    return areClosed ? deadlineMillis : (this.#init.monotonicMillis() + deadlineMillis) / 2;
   }
 
   #reservedAll(first: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
@@ -340,7 +335,12 @@ export class DescribedRequests {
     else asking.done(degraded.answer(asking.undecided, asking.rulesVersion, retryAfterMillis), partition);
   }
 
-  #conclude(answer: AllowAnswer, partition: number, asking: Asking, reserved: readonly Reserved[]): void {
+  #conclude(
+    answer: AllowAnswer,
+    partition: number,
+    asking: Asking,
+    reserved: readonly AnsweredShare[],
+  ): void {
     const record = recordIn(answer);
     if (record !== undefined) this.#askWith(record, asking, partition);
     else if (wantsOtherRules(answer)) this.#again(asking, partition);

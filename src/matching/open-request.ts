@@ -33,6 +33,8 @@ export interface Asking {
   unmatched: Unmatched | undefined;
   /** Of lists: what the rules say of each. */
   lists: MatchedLists | undefined;
+  /** Of a settlement in several partitions: what each knows it by, the request's own id if it has one. */
+  settlementId: string | undefined;
   /** Who was asked last for a grant, and what each of them answered. */
   answered: readonly AnsweredShare[];
 }
@@ -49,8 +51,15 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     recordsLearned: 0,
     unmatched: undefined,
     lists: undefined,
+    settlementId: undefined,
     answered: [],
   };
+}
+
+/** It is to be matched once more. */
+export function beginAgain(asking: Asking): void {
+  asking.isAgain = true;
+  asking.undecided = [];
 }
 
 /** What follows once the record of its customer was read. */

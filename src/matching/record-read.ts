@@ -41,12 +41,14 @@ export function readOf({ key: userId }: KnownCustomer): CustomerRequest {
 /**
  * @param shares that are asked next; none: no rule limits the request
  * @param rulesVersion of the rules that it was matched by
+ * @param settle it happened already, block or not
  */
 export function recordFound(
   answer: CustomerAnswer,
   { version, isBlocked }: KnownCustomer,
   shares: readonly Share[],
   rulesVersion: number,
+  settle?: true,
 ): RecordFound {
   if (answer.kind !== 'customer') {
     // Who was blocked when this node heard of it last is not let through for want of an answer.
@@ -56,7 +58,7 @@ export function recordFound(
   }
   const { record, decided } = answer.outcome;
   if (record.version !== version) return { kind: 'other', record };
-  if (!record.isBlocked) return { kind: 'same', record };
+  if (!record.isBlocked || settle === true) return { kind: 'same', record };
   const ruleId = shares[0]?.limits[0].ruleId ?? '';
   // Both in the group time of the record's partition: this node knows of no other.
   const retryAfterMillis = Math.max(0, (record.blockedUntilMillis ?? 0) - decided.timeMillis);

@@ -163,3 +163,16 @@ function isToBeAskedAgain(
 function countedMillisMax({ limits }: Share): number {
   return 2 * Math.max(...limits.map(({ window }) => window.windowMillis));
 }
+
+/**
+ * Until when the shares of a request, but for the first, may take to reserve. Where nobody may decide these and the request is let
+ * through all the same, there must be time left to ask the first.
+ */
+export function reservationsUntil(
+  others: readonly Share[],
+  nowMillis: number,
+  deadlineMillis: number,
+): number {
+  const areClosed = others.every(({ limits }) => limits.every(({ rule }) => rule.failMode === 'closed'));
+  return areClosed ? deadlineMillis : (nowMillis + deadlineMillis) / 2;
+}

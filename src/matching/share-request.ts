@@ -15,8 +15,8 @@ export function requestFor(
   { version }: RuleBook,
 ): AllowRequest {
   const [{ userId, ruleId, cost }, ...further] = limits;
-  const { timestampMillis } = request;
-  const one = { userId, ruleId, cost, timestampMillis, requestId, matchedBy: version };
+  const { timestampMillis, settle } = request;
+  const one = { userId, ruleId, cost, timestampMillis, requestId, matchedBy: version, settle };
   const isSimple = requestId === undefined && further.length === 0;
   if (isSimple) return one;
   const digest = requestId === undefined ? 1 : askedDigest(request);
@@ -33,8 +33,8 @@ export function ownRequestFor(
   book: RuleBook,
   partitionOf: PartitionOf,
 ): AllowRequest {
-  const { request } = asking;
-  const wanted = requestFor(share, request, request.requestId, book);
+  const { request, settlementId } = asking;
+  const wanted = requestFor(share, request, settlementId ?? request.requestId, book);
   const guard = guardOf(share, asking, partitionOf);
   return guard === undefined ? wanted : { ...wanted, guard };
 }

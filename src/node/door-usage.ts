@@ -34,6 +34,8 @@ export class DoorUsage {
 
   /** Returns how long it took, if that was timed. @param startedMillis when the door had read the request, on the monotonic clock */
   answered(question: Question, answer: AskAnswer, startedMillis: number): number | undefined {
+    // Nobody decided anything.
+    if (question.settle === true && answer.kind === 'decision') return undefined;
     switch (answer.kind) {
       case 'decision': {
         const { ruleId, allowed } = answer.decision;

@@ -138,8 +138,8 @@ function decodeOperators(input: ByteReader, count: number): ReadonlyMap<number, 
 
 function lookOf(row: UserRequest): LookRequest {
   if (row.ask !== undefined) throw new FrameError('a look that is a refund');
-  const { userId, ruleId, cost, timestampMillis, requestId, guard } = row;
-  const isMore = (cost ?? timestampMillis ?? requestId ?? guard) !== undefined;
+  const { userId, ruleId, cost, timestampMillis, requestId, guard, settle } = row;
+  const isMore = (cost ?? timestampMillis ?? requestId ?? guard ?? settle) !== undefined;
   if (isMore) throw new FrameError('a look that asks for a grant');
   return { ask: 'look', userId, ruleId };
 }

@@ -124,6 +124,23 @@ describe('one user', () => {
     }
   });
 
+  // A cost that does not fit was charged nowhere, so whoever looked was told for ever that there is room.
+  it('owes what is settled by any door, and is denied by all of them', async () => {
+    const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
+    const ways: readonly (() => Promise<unknown>)[] = [
+      async () => (await http({ userId: 'bob', cost: 2, settle: true })).body.remaining,
+      async () => ((await redis('MATCH', '1', 'user', 'bob', 'COST', '3', 'SETTLE')) as number[])[2],
+      async () => ((await redis('ALLOW', 'bob', 'COST', '50', 'SETTLE')) as number[])[2],
+      async () => told(await client.settle({ userId: 'bob', cost: 200 })),
+    ];
+    const left: unknown[] = [];
+    for (const settle of ways) left.push(await settle());
+    expect(left).toEqual([LIMIT - 2, LIMIT - 5, 0, 0]);
+    expect(await http({ userId: 'bob' })).toMatchObject({ status: 429, body: { key: 'user=bob' } });
+    expect(((await redis('ALLOW', 'bob')) as number[])[0]).toBe(0);
+    client.close();
+  });
+
   it('is under a named rule alone if that is asked for, and no other rule may be', async () => {
     expect(await http({ userId: 'ada', rule: 'login' })).toMatchObject({
       status: 200,

@@ -99,6 +99,8 @@ export class Coverage {
     if (isBlocked === true) this.#seen('customer blocked');
     if (limits !== undefined) this.#seen(`joint ${allowed ? 'granted' : 'denied'}`);
     if (!allowed) return;
+    if (request.settle === true)
+      this.#seen((request.cost ?? 1) > limit ? 'settled over the limit' : 'settled');
     if ((request.cost ?? 1) === limit && limit > 2) this.#seen('wholeLimitAtOnce');
     const words = JSON.stringify(request);
     const use = this.#uses.get(request.requestId ?? '')?.find((known) => known.words === words);

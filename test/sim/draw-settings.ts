@@ -163,6 +163,8 @@ function drawClients({ random, kind, features, spread, partitions }: Draft, timi
     costsUpToLimit: features.has('costs') && random.chance(0.7),
     strangeTimes: features.has('strangeTimes'),
     joint: pick('severalLimits', [0.2, 0.6]),
+    // Without a draw of its own: other worlds stay what they were.
+    settled: features.has('refunds') && features.has('costs') ? 0.15 : 0,
     bursts: kind === 'idle' ? drawBursts(random, timing) : undefined,
     isPatient: !features.has('impatience'),
   };

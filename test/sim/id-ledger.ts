@@ -29,6 +29,8 @@ export interface Asked extends AskedLimit {
   readonly isRefund?: boolean;
   /** It asks for what was granted under its id, and for nothing more. */
   readonly isRecall?: boolean;
+  /** It happened already: no limit and no block denies it. */
+  readonly isSettled?: boolean;
 }
 
 export function askedBy({
@@ -37,9 +39,16 @@ export function askedBy({
   askedDigest,
   further,
   guard,
+  settle,
   ...first
 }: AllowRequest): Asked {
-  const asked = { ...limitOf(first), timestampMillis, requestId, ...(guard !== undefined && { guard }) };
+  const asked = {
+    ...limitOf(first),
+    timestampMillis,
+    requestId,
+    ...(guard !== undefined && { guard }),
+    ...(settle === true && { isSettled: true }),
+  };
   if (askedDigest === undefined) return asked;
   return { ...asked, askedDigest, ...(further !== undefined && { further: further.map(limitOf) }) };
 }

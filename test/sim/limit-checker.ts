@@ -290,7 +290,8 @@ export class LimitChecker {
       const all = grantsOf(group, own.ruleId, userId).filter((one) => countsAt(one, Infinity));
       const where = `user ${userId}, rule ${own.ruleId}, entry ${index} of group ${group.id}`;
       const isEvent = isTimed && rule.clock === 'request';
-      checkWindow(group, rule, { grants: all, grant, userId, isEvent, where });
+      // What happened already may be over the limit. It counts for all that comes after it.
+      if (asked.isSettled !== true) checkWindow(group, rule, { grants: all, grant, userId, isEvent, where });
     }
     this.#init.charged?.(asked, {
       stampedMillis: stamp?.atMillis ?? Infinity,

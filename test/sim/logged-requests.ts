@@ -35,6 +35,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     const userId = text();
     return userId === '' ? undefined : { userId, version: integer() };
   });
+  const settles = column(integer);
   const limitAt = (row: number) => ({
     userId: keys[row] ?? '',
     rule: rules[ruleAt[row] ?? 0] ?? '',
@@ -58,6 +59,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
       ...(guard !== undefined && { guard }),
       ...(askedDigest !== undefined && { askedDigest }),
       ...(recalls[row] === 1 && { isRecall: true }),
+      ...(settles[row] === 1 && { isSettled: true }),
       ...(further.length > 0 && { further }),
     });
   }

@@ -105,22 +105,28 @@ export function denialOf({ rule, ...known }: Known, judged: Judged, cost: number
 export function grantOf(
   rule: Rule,
   judged: Judged,
-  granted: { readonly runs: readonly Run[]; readonly cost: number; readonly place: Place },
+  granted: {
+    readonly runs: readonly Run[];
+    readonly cost: number;
+    readonly isSettled: boolean;
+    readonly place: Place;
+  },
 ): Decision {
   const { askedMillis, timeMillis, live, retiredMillis } = judged;
-  const { runs, cost, place } = granted;
+  const { runs, cost, isSettled, place } = granted;
   const capacity = capacityOf(rule);
-  const remaining = capacity - live - cost;
+  const remaining = isSettled ? Math.max(0, capacity - live - cost) : capacity - live - cost;
   const since = (millis: number): number => (millis === 0 ? 0 : millis + timeMillis - askedMillis);
   const wait = remaining > 0 ? 0 : Math.max(waitUntil(rule, runs, judged, capacity - 1), retiredMillis);
-  const queued = since(waitUntil(rule, runs, judged, capacity - (rule.queue ?? 0)));
+  // What happened already waits for nothing.
+  const queued = isSettled ? 0 : since(waitUntil(rule, runs, judged, capacity - (rule.queue ?? 0)));
   return {
     allowed: true,
     ruleId: rule.id,
     limit: rule.limit,
     windowMillis: rule.windowMillis,
     remaining,
-    retryAfterMillis: since(wait),
+    retryAfterMillis: wait === Infinity ? rule.windowMillis : since(wait),
     resetMillis: since(Math.max(waitUntil(rule, runs, judged, 0), retiredMillis)),
     decided: receiptOf(place, timeMillis),
     rulesVersion: place.rulesVersion,

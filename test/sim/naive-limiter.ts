@@ -178,6 +178,7 @@ export class NaiveLimiter {
     const place = { index, term, position: undefined, rulesVersion: table?.version ?? 0 };
     const guarded = this.#guardedOff(asked, { ruleId: resolved(asked.rule, table), place, nowMillis });
     if (guarded !== undefined) return guarded;
+    if (asked.isSettled === true) return undefined;
     for (const limit of limitsOf(asked)) {
       const wait = this.past.records.blockWaitAt(limit.userId, index, nowMillis);
       if (wait !== undefined) return blockedBy(resolved(limit.rule, table), wait, { place, nowMillis });
@@ -192,14 +193,14 @@ export class NaiveLimiter {
 
   /** Who was matched with another record than there is, or is blocked, is told that before anything else is looked at. */
   #guardedOff(
-    { guard }: Asked,
+    { guard, isSettled = false }: Asked,
     at: { readonly ruleId: string; readonly place: Place; readonly nowMillis: number },
   ): Decision | undefined {
     if (guard === undefined) return undefined;
     const record = this.past.records.at(guard.userId, at.place.index);
     if (record.version !== guard.version) return changedTo(record, at);
     const wait = blockWaitAt(record, at.nowMillis);
-    return wait === undefined ? undefined : blockedBy(at.ruleId, wait, at);
+    return wait === undefined || isSettled ? undefined : blockedBy(at.ruleId, wait, at);
   }
 
   #decide(asked: Asked, place: Place, entry: Entry): Decided {
@@ -213,18 +214,19 @@ export class NaiveLimiter {
     }
     const guarded = this.#guardedOff(asked, { ruleId: resolved(asked.rule, this.#table), place, nowMillis });
     if (guarded !== undefined) return uncharged(guarded);
+    const { isSettled = false } = asked;
     const limits: Limit[] = [];
     for (const one of limitsOf(asked)) {
       const known = this.past.knownAt(one, entry.index);
       const keys = this.past.activeAt(one.rule, entry.index);
       const ruleId = resolved(one.rule, this.#table);
       const wait = this.past.records.blockWaitAt(one.userId, entry.index, nowMillis);
-      if (wait !== undefined) return uncharged(blockedBy(ruleId, wait, { place, nowMillis }));
+      if (wait !== undefined && !isSettled) return uncharged(blockedBy(ruleId, wait, { place, nowMillis }));
       if (known === undefined || keys === undefined)
         return uncharged(refused('unknown_rule', { ruleId, place, nowMillis }));
       limits.push({ asked: one, known, keys, judged: judge(known, one, nowMillis) });
     }
-    if (limits.some(({ judged }) => !judged.fits)) {
+    if (!isSettled && limits.some(({ judged }) => !judged.fits)) {
       const said = limits.map(({ asked: { cost }, known, judged }) => {
         return { denial: denialOf(known, judged, cost, place), fits: judged.fits };
       });
@@ -257,7 +259,8 @@ export class NaiveLimiter {
       const { keys, known, judged } = limit;
       const runs = this.#kept.grant(keys, limit, entry);
       const own = { ...place, position: (place.position ?? 0) + i };
-      const decision = grantOf(known.rule, judged, { runs, cost: limit.asked.cost, place: own });
+      const { cost, isSettled = false } = limit.asked;
+      const decision = grantOf(known.rule, judged, { runs, cost, isSettled, place: own });
       return { asked: limit.asked, decision };
     });
     const decision = grantOfAll(charged.map((one) => one.decision));

@@ -29,7 +29,7 @@ export class ObservedGrants {
 
   /** Under each of its limits. */
   granted({ request, charge }: Attempt, { ruleId, limits = [{ ruleId }] }: ToldGrant): void {
-    if (request.timestampMillis !== undefined) return;
+    if (request.timestampMillis !== undefined || request.settle === true) return;
     const completeMillis = this.#world.now();
     // Whoever asked the same under this id before, and was not rejected, may be whom it was granted to.
     const { begunMillis } =

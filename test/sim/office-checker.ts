@@ -83,7 +83,7 @@ export class OfficeChecker {
 
   /** Whoever has an id may wait for the answer of an earlier attempt. */
   #isTooMuch(group: GroupId, index: number, request: UserRequest): boolean {
-    if (request.ask !== undefined || request.requestId !== undefined) return false;
+    if (request.ask !== undefined || request.settle === true || request.requestId !== undefined) return false;
     const rules = this.#init.tableAt(group, index)?.rules;
     const ruleOf = (named: string): Rule | undefined =>
       named === '' ? rules?.[0] : rules?.find(({ id }) => id === named);

@@ -101,9 +101,16 @@ export class Requests {
   }
 
   next(): AllowRequest {
-    const { joint } = this.#init.settings.clients;
-    const request = this.alone();
+    const { joint, settled } = this.#init.settings.clients;
+    const request = settled > 0 && this.#random.chance(settled) ? this.#settled() : this.alone();
     return joint > 0 && this.#random.chance(joint) ? this.#joint.of(request) : request;
+  }
+
+  /** Now and then above any limit. */
+  #settled(): AllowRequest {
+    const request = this.alone();
+    const cost = this.#random.pick([request.cost ?? 1, 1, this.#cost(request.ruleId ?? this.#default) * 3]);
+    return { ...request, cost, settle: true };
   }
 
   /** Under one limit. */

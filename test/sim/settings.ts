@@ -54,6 +54,8 @@ export interface ClientSettings {
   readonly strangeTimes: boolean;
   /** Share of the requests that are under several limits. */
   readonly joint: number;
+  /** Share of those that happened already. */
+  readonly settled: number;
   /** Nobody asks but in bursts, until the faults end; undefined: there are no bursts. */
   readonly bursts: { readonly burstMillis: number; readonly sleepMillis: number } | undefined;
   /** Who gets no decision waits before it asks that partition again, and longer each time (patience.ts). */

@@ -29,6 +29,7 @@ export class LocalLimiter {
     hasRequestId: false,
     askedDigest: undefined,
     ifRemembered: false,
+    isSettled: false,
     guard: undefined,
   };
   // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else
@@ -73,7 +74,8 @@ export class LocalLimiter {
   ): { readonly allowed: boolean; readonly waitMillis?: number } {
     this.#judge(userId, timestampMillis, cost);
     if (!this.#judgement.isWithinLimit) return this.#judgement.denial(NOWHERE);
-    return this.#judgement.grant(this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS), NOWHERE);
+    const slot = this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS);
+    return this.#judgement.grant(slot, NOWHERE, this.#question);
   }
 
   #judge(userId: string, timestampMillis: number, cost: number): void {

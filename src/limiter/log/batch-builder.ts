@@ -78,7 +78,7 @@ export class AllowBatchBuilder {
   }
 
   #addAllow(request: AllowRequest): void {
-    const { requestId, timestampMillis, askedDigest, guard } = request;
+    const { requestId, timestampMillis, askedDigest, guard, settle } = request;
     const row = this.#addLimit(request);
     if (timestampMillis !== undefined) {
       const isSound = isBoundedInteger(timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
@@ -87,6 +87,7 @@ export class AllowBatchBuilder {
     }
     if (requestId !== undefined) this.#addRequestId(row, requestId);
     if (guard !== undefined) this.#addGuard(row, guard);
+    if (settle === true) this.#at(COLUMN.settle, row).flag(true);
     if (askedDigest !== undefined) this.#addMatched(row, request, askedDigest);
   }
 

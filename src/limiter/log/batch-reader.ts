@@ -31,7 +31,7 @@ export function readBatch(input: ByteReader): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
   const ruleIds = readRuleIds(input, size);
   if ((columns & KEYS_ALONE) === 0) throw new CommandDecodeError('requests without keys');
-  const starts: number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  const starts: number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
   for (let column = 0; columns >> column !== 0; column += 1) {
     if ((columns & (1 << column)) === 0) continue;
     starts[column] = input.position;
@@ -110,11 +110,14 @@ function checkRows(batch: AllowBatch): void {
 }
 
 function isSound(row: BatchCursor, isFurther: boolean): boolean {
-  const { isRefund, hasRequestId, askedDigest, further, ifRemembered } = row;
+  const { isRefund, hasRequestId, askedDigest, further, ifRemembered, isSettled } = row;
   const isMatched = askedDigest !== undefined;
   if (!isFurther && !isRefund)
-    return (isMatched || further === 0) && (!ifRemembered || (isMatched && hasRequestId && further === 0));
-  const hasMore = isMatched || ifRemembered || row.hasGuard || row.timestampMillis !== undefined;
+    return (
+      (isMatched || further === 0) &&
+      (!ifRemembered || (isMatched && hasRequestId && further === 0 && !isSettled))
+    );
+  const hasMore = isMatched || ifRemembered || isSettled || row.hasGuard || row.timestampMillis !== undefined;
   if (hasMore || (isFurther && isRefund)) return false;
   return isFurther ? !hasRequestId : hasRequestId && further === 0 && row.ruleIndex === 0 && row.cost === 1;
 }

@@ -37,8 +37,10 @@ export const COLUMN = {
   ifRemembered: 8,
   /** The key of a record, and behind it the version that the record must have, or the request counts nowhere. */
   guard: 9,
+  /** 1: it happened already, and is charged whatever the limits say. */
+  settle: 10,
 } as const;
-export const COLUMNS = 10;
+export const COLUMNS = 11;
 export const KEYS_ALONE = 1 << COLUMN.key;
 /** What a row may have that is a request of one limit, and bound to no record. */
 export const COLUMNS_OF_ONE =
@@ -78,6 +80,7 @@ export class BatchCursor {
   /** How many more limits of the request of this row follow. */
   further = 0;
   ifRemembered = false;
+  isSettled = false;
   /** Where the key of a guard begins and ends, and its version. Both places are 0 if there is none. */
   guardFrom = 0;
   guardTo = 0;
@@ -100,6 +103,7 @@ export class BatchCursor {
     this.askedDigest = undefined;
     this.further = 0;
     this.ifRemembered = false;
+    this.isSettled = false;
     this.guardFrom = 0;
     this.guardTo = 0;
   }
@@ -143,6 +147,7 @@ export class BatchCursor {
     if ((columns & (1 << COLUMN.ifRemembered)) !== 0)
       this.ifRemembered = this.#integer(COLUMN.ifRemembered) === 1;
     if ((columns & (1 << COLUMN.guard)) !== 0) this.#nextGuard();
+    if ((columns & (1 << COLUMN.settle)) !== 0) this.isSettled = this.#integer(COLUMN.settle) === 1;
   }
 
   #nextGuard(): void {
@@ -208,8 +213,13 @@ export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): 
   const userId = textOf(bytes, cursor.userIdFrom, cursor.userIdTo);
   if (cursor.isRefund) return { ask: 'refund', userId, requestId: textOf(bytes, requestIdFrom, requestIdTo) };
   const guard = cursor.hasGuard ? guardAt(cursor) : undefined;
+  const { isSettled } = cursor;
   const request = requestAtRow(ruleIds, cursor, userId);
-  return guard === undefined ? request : { ...request, guard };
+  return {
+    ...request,
+    ...(guard !== undefined && { guard }),
+    ...(isSettled && { settle: true }),
+  };
 }
 
 function requestAtRow(ruleIds: readonly string[], cursor: BatchCursor, userId: string): AllowRequest {

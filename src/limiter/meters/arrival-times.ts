@@ -7,6 +7,7 @@ import { capacityOf, type Rule } from '../../api/rule.ts';
 import { ceilDiv, floorDiv } from './integers.ts';
 import type { Demand, KeyRun } from './meter.ts';
 import { NumberMeter } from './number-meter.ts';
+import { NONE } from '../state/rows.ts';
 
 /** Nanoseconds from the newest grant to the arrival time. */
 const DEBT = 0;
@@ -38,6 +39,8 @@ const LATENESS_NANOS = NANOS_PER_MILLI - 1;
  * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`.
  */
 export class ArrivalTimes extends NumberMeter {
+  protected override readonly costMax = Infinity;
+
   constructor() {
     super([{ name: 'debt', min: 0, max: Number.MAX_SAFE_INTEGER }]);
   }
@@ -48,6 +51,11 @@ export class ArrivalTimes extends NumberMeter {
     const late = Math.max(0, this.#debtAt(slot, demand.t) - LATENESS_NANOS);
     const beyond = Math.max(0, capacityOf(demand.rule) - floorDiv(DEBT_NANOS_MAX, interval));
     return ceilDiv(late, interval) + beyond;
+  }
+
+  override chargeableCost(slot: number, demand: Demand): number {
+    const debt = slot === NONE ? 0 : this.#debtAt(slot, demand.t);
+    return floorDiv(DEBT_NANOS_MAX - debt, intervalNanos(demand));
   }
 
   millisUntilAvailable(slot: number, demand: Demand, cost: number): number {

@@ -13,15 +13,17 @@ import { NumberMeter } from './number-meter.ts';
 const LEVEL = 0;
 const PARTS = 1;
 
-const LEVEL_MAX = LIMIT_MAX * LOG_WINDOW_MILLIS_MAX;
+/** The largest capacity, and as much debt. */
+const LEVEL_COST_MAX = 2 * LIMIT_MAX;
+const LEVEL_MAX = LEVEL_COST_MAX * LOG_WINDOW_MILLIS_MAX;
 /** No wait is said to be longer, so that no time is beyond 2^53: some 8,900 years. */
 export const DRAIN_MILLIS_MAX = 2 ** 48;
 
 /**
  * A cost has as many parts as its window has milliseconds, so each millisecond lets exactly `limit` parts flow out, and
- * nothing is rounded. A bucket is never above `LIMIT_MAX` costs full, and no window is longer than 2^32 ms: a level is
- * at most 1,000,000 * 2^32 parts, which is 4.3 * 10^15, and one more cost on top of it is still below 2^53. How much flowed
- * out is multiplied only where it is less than the level.
+ * nothing is rounded. A bucket is never above `LEVEL_COST_MAX` costs full, and no window is longer than 2^32 ms: a level is
+ * at most 2,000,000 * 2^32 parts, which is 8.6 * 10^15, below 2^53. How much flowed out is multiplied only where it is less
+ * than the level.
  *
  * **Guarantee.** In any interval of `e` milliseconds, in the time that requests are judged at, at most
  * `burst + limit * e / windowMillis` is granted, rounded down; `queue` comes on top of `burst` for a leaky bucket, and
@@ -41,6 +43,8 @@ export const DRAIN_MILLIS_MAX = 2 ** 48;
  * without, the level is carried over, rounded up to a part of a cost.
  */
 export class Buckets extends NumberMeter {
+  protected override readonly costMax = LEVEL_COST_MAX;
+
   constructor() {
     super([
       { name: 'level', min: 0, max: LEVEL_MAX },

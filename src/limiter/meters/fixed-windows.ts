@@ -7,6 +7,8 @@ import { NumberMeter } from './number-meter.ts';
 
 /** What was granted in the window of the newest grant. */
 const COUNT = 0;
+/** The largest limit, and as much debt. */
+const COUNT_MAX = 2 * FIXED_LIMIT_MAX;
 
 /**
  * **Guarantee.** In each window that begins at a multiple of `windowMillis` since 1970, or with a month, in UTC and in the
@@ -25,8 +27,10 @@ const COUNT = 0;
  * hold up to what the old rule granted in it on top of the new limit, and every later one keeps to the limit.
  */
 export class FixedWindows extends NumberMeter {
+  protected override readonly costMax = COUNT_MAX;
+
   constructor() {
-    super([{ name: 'count', min: 0, max: FIXED_LIMIT_MAX }]);
+    super([{ name: 'count', min: 0, max: COUNT_MAX }]);
   }
 
   liveCost(slot: number, { rule, t }: Demand): number {

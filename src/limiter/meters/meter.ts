@@ -77,7 +77,13 @@ export interface Meter {
    */
   bytesToGrant(slot: number, demand: Demand): number;
 
-  /** Records a grant of what fits. Amortised O(1). */
+  /**
+   * The most that may be charged on top at `t`, whatever the limit says: a settled cost is cut to that. With the slot `NONE`: of a key that
+   * is new.
+   */
+  chargeableCost(slot: number, demand: Demand): number;
+
+  /** Records a grant of what fits, or happened already. Amortised O(1). */
   grant(slot: number, demand: Demand): void;
 
   /**

@@ -12,10 +12,12 @@ import { NumberMeter } from './number-meter.ts';
 const WINDOW = 0;
 const CURRENT = 1;
 const PREVIOUS = 2;
+/** The largest limit, and as much debt. */
+const COUNT_MAX = 2 * LIMIT_MAX;
 
 /**
  * At `e` milliseconds into its window a request finds spent: `current + previous * (windowMillis - e) / windowMillis`,
- * rounded down. That is below 2^52: no cost is above a million, and no window above 2^32 milliseconds.
+ * rounded down. That is below 2^53: no count is above two million, and no window above 2^32 milliseconds.
  *
  * **Guarantee.** Approximate, as if the window before had been granted evenly. At most the limit in every aligned window,
  * in the time that requests are judged at; in any rolling window at most the limit and the share `e / windowMillis`
@@ -32,6 +34,7 @@ const PREVIOUS = 2;
  * left the windows of before is forgotten.
  */
 export class SlidingCounters extends NumberMeter {
+  protected override readonly costMax = COUNT_MAX;
   /** Of the key and the time that is worked on; between two calls they mean nothing. */
   #current = 0;
   #previous = 0;
@@ -39,8 +42,8 @@ export class SlidingCounters extends NumberMeter {
   constructor() {
     super([
       { name: 'window', min: 1, max: WINDOW_MILLIS_MAX },
-      { name: 'current count', min: 0, max: LIMIT_MAX },
-      { name: 'previous count', min: 0, max: LIMIT_MAX },
+      { name: 'current count', min: 0, max: COUNT_MAX },
+      { name: 'previous count', min: 0, max: COUNT_MAX },
     ]);
   }
 

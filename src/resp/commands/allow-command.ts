@@ -1,4 +1,4 @@
-/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId]`: all that a request for a grant can say. */
+/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId] [SETTLE]`: all that a request for a grant can say. */
 import { invalidInUser, questionOf } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
 import { type ErrorReply, failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
@@ -11,7 +11,7 @@ export const ALLOW: Command = {
   flags: ['write', 'fast'],
   key: 1,
   summary:
-    'Asks for a grant by a rule of the cluster. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free',
+    'Asks for a grant by a rule of the cluster; with SETTLE for what happened already, which is charged in any case. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free',
   run: runAllow,
 };
 
@@ -23,10 +23,14 @@ function runAllow(call: Call): Reply | undefined {
   let rule: string | undefined;
   let timestampMillis: number | undefined;
   let requestId: string | undefined;
+  let settle: true | undefined;
   for (let i = 2; i < args.count; i += 2) {
     const value = i + 1;
-    if (value === args.count) return SYNTAX_ERROR;
-    if (args.is(i, 'COST') && cost === undefined) cost = args.integer(value);
+    if (args.is(i, 'SETTLE') && settle === undefined) {
+      settle = true;
+      i -= 1;
+    } else if (value === args.count) return SYNTAX_ERROR;
+    else if (args.is(i, 'COST') && cost === undefined) cost = args.integer(value);
     else if (args.is(i, 'AT') && timestampMillis === undefined) timestampMillis = args.integer(value);
     else if (args.is(i, 'RULE') && rule === undefined) {
       rule = args.text(value);
@@ -36,7 +40,7 @@ function runAllow(call: Call): Reply | undefined {
       if (requestId === undefined) return notUtf8('requestId');
     } else return SYNTAX_ERROR;
   }
-  const request = { userId, rule, cost, timestampMillis, requestId };
+  const request = { userId, rule, cost, timestampMillis, requestId, settle };
   const invalid = invalidInUser(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.ask(questionOf(request), writeAllow, cost ?? 1);

@@ -1,6 +1,6 @@
 /**
- * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId]`: a request for a grant that says what it
- * is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name. Rules make
+ * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId] [SETTLE]`: a request for a grant that says
+ * what it is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name. Rules make
  * the keys; for clients of Redis Cluster the value of the first descriptor is one: the slot of a user is that of its id.
  */
 import { DESCRIPTORS_MAX, type Question, invalidInQuestion } from '../../api/question.ts';
@@ -36,17 +36,21 @@ function runMatch(call: Call): Reply | undefined {
   let cost: number | undefined;
   let timestampMillis: number | undefined;
   let requestId: string | undefined;
+  let settle: true | undefined;
   for (let i = end; i < args.count; i += 2) {
     const value = i + 1;
-    if (value === args.count) return SYNTAX_ERROR;
-    if (args.is(i, 'COST') && cost === undefined) cost = args.integer(value);
+    if (args.is(i, 'SETTLE') && settle === undefined) {
+      settle = true;
+      i -= 1;
+    } else if (value === args.count) return SYNTAX_ERROR;
+    else if (args.is(i, 'COST') && cost === undefined) cost = args.integer(value);
     else if (args.is(i, 'AT') && timestampMillis === undefined) timestampMillis = args.integer(value);
     else if (args.is(i, 'ID') && requestId === undefined) {
       requestId = args.text(value);
       if (requestId === undefined) return notUtf8('requestId');
     } else return SYNTAX_ERROR;
   }
-  const request: Question = { descriptors, cost, timestampMillis, requestId };
+  const request: Question = { descriptors, cost, timestampMillis, requestId, settle };
   const invalid = invalidInQuestion(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.askAtLength(request, matchReply);

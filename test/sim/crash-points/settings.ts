@@ -47,6 +47,7 @@ const CLIENTS: ClientSettings = {
   costsUpToLimit: false,
   strangeTimes: false,
   joint: 0,
+  settled: 0,
   bursts: undefined,
   isPatient: false,
 };

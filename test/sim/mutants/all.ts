@@ -25,6 +25,7 @@ import { RAFT } from './raft.ts';
 import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
 import { RULES_VERSION } from './rules-version.ts';
+import { SETTLEMENTS } from './settlements.ts';
 import { SHEDDING } from './shedding.ts';
 import { SNAPSHOTS } from './snapshots.ts';
 import { STATED } from './stated.ts';
@@ -39,6 +40,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   limiter: LIMITER,
   customers: CUSTOMERS,
   joint: JOINT,
+  settlements: SETTLEMENTS,
   'fail-modes': FAIL_MODES,
   batches: BATCHES,
   matching: MATCHING,
@@ -90,6 +92,7 @@ const THEME_OF: Readonly<Record<string, Theme>> = {
   limiter: { kind: 'small', features: [...REQUESTS, 'looks'], faults: ['newRules', 'handOver'] },
   customers: { kind: 'small', features: ['documents', 'customers', 'ids', 'meters'] },
   joint: { kind: 'small', features: REQUESTS },
+  settlements: { kind: 'small', features: [...REQUESTS, 'meters', 'customers'] },
   batches: { kind: 'small', features: ['batches', 'ids', 'repeats'] },
   matching: {
     kind: 'small',

@@ -30,8 +30,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'Judgement.isGuardedOff',
-        find: 'const isSame = (this.#record?.version ?? 0) === version;',
-        replace: 'const isSame = version >= 0;',
+        find: 'const isSame = (this.#record?.version ?? 0) === guard.version;',
+        replace: 'const isSame = guard.version >= 0;',
       },
     ],
   },
@@ -87,7 +87,7 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'recordFound',
-        find: "if (!record.isBlocked) return { kind: 'same', record };",
+        find: "if (!record.isBlocked || settle === true) return { kind: 'same', record };",
         replace: "if (record.version === version) return { kind: 'same', record };",
       },
     ],

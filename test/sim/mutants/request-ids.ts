@@ -275,8 +275,8 @@ export const REQUEST_IDS: readonly Mutant[] = [
     edits: [
       {
         in: 'askedDigest',
-        find: 'JSON.stringify([said, rule ?? null, cost, timestampMillis ?? null])',
-        replace: 'JSON.stringify([said, rule ?? null, timestampMillis ?? null])',
+        find: '[said, rule ?? null, cost, timestampMillis ?? null]',
+        replace: '[said, rule ?? null, timestampMillis ?? null]',
       },
     ],
     unitTest: {

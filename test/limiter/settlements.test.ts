@@ -1,0 +1,155 @@
+/** Costs that are told after the fact: recorded whatever the limit says, as debt where they exceed it, which denies until it has slid out. */
+import { describe, expect, it } from 'vitest';
+import { COST_MAX } from '../../src/api/request.ts';
+import { LIMIT_MAX, type Rule } from '../../src/api/rule.ts';
+import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
+
+const HOUR_MILLIS = 3_600_000;
+const HOUR: Partial<Rule> = { id: 'tokens', limit: 1_000, windowMillis: HOUR_MILLIS, clock: 'cluster' };
+
+function settle(harness: Harness, cost: number, more: object = {}) {
+  return harness.one({ userId: 'ada', cost, settle: true, ...more });
+}
+
+/** When one more is granted again, in milliseconds from now. */
+function millisUntilAllowed(harness: Harness): number {
+  return harness.one({ userId: 'ada' }).retryAfterMillis;
+}
+
+describe('a settled cost', () => {
+  it('counts like a grant where it fits', () => {
+    const harness = harnessWith(HOUR);
+    expect(settle(harness, 400)).toMatchObject({ allowed: true, remaining: 600, retryAfterMillis: 0 });
+    expect(harness.one({ userId: 'ada', cost: 601 }).allowed).toBe(false);
+    expect(harness.one({ userId: 'ada', cost: 600 }).allowed).toBe(true);
+  });
+
+  // What AI gateways do: they learn how many tokens an answer took when it has ended.
+  it('of 1,500 in an hour of 1,000 is recorded, and denies until it has slid out', () => {
+    const harness = harnessWith(HOUR);
+    const told = settle(harness, 1_500);
+    expect(told).toMatchObject({ allowed: true, limit: 1_000, remaining: 0 });
+    expect(told.retryAfterMillis).toBe(HOUR_MILLIS + 1);
+    expect(millisUntilAllowed(harness)).toBe(HOUR_MILLIS + 1);
+    harness.nowMillis += HOUR_MILLIS;
+    expect(harness.allows('ada')).toBe(false);
+    harness.nowMillis += 1;
+    expect(harness.allows('ada')).toBe(true);
+  });
+
+  it('is recorded for a key that has spent all, and for one that owes already', () => {
+    const harness = harnessWith(HOUR);
+    harness.one({ userId: 'ada', cost: 1_000 });
+    harness.nowMillis += 10;
+    expect(settle(harness, 500).allowed).toBe(true);
+    harness.nowMillis += 10;
+    expect(settle(harness, 700)).toMatchObject({ allowed: true, remaining: 0 });
+    // 1,000 and 500 have left by then; 700 count, and 300 fit.
+    harness.nowMillis += HOUR_MILLIS - 8;
+    expect(harness.one({ userId: 'ada', cost: 301 }).allowed).toBe(false);
+    expect(harness.one({ userId: 'ada', cost: 300 }).allowed).toBe(true);
+  });
+
+  it('is recorded under a limit of 0, and for who is blocked', () => {
+    const harness = harnessWith({ ...HOUR, limit: 0 });
+    expect(settle(harness, 5)).toMatchObject({ allowed: true, remaining: 0, retryAfterMillis: HOUR_MILLIS });
+    const other = harnessWith(HOUR);
+    other.say('ada', { type: 'block', isBlocked: true });
+    expect(settle(other, 1_000).allowed).toBe(true);
+    other.say('ada', { type: 'block', isBlocked: false });
+    expect(other.allows('ada')).toBe(false);
+  });
+
+  it('is not recorded for a rule that is not there', () => {
+    expect(settle(harnessWith(HOUR), 5, { ruleId: 'other' })).toMatchObject({ refusal: 'unknown_rule' });
+  });
+
+  it('is recorded once under its id, and the retry is told the same', () => {
+    const harness = new Harness();
+    harness.rules(tableOf(1, [HOUR], { requestIdHorizonMillis: 10_000 }));
+    const first = settle(harness, 1_200, { requestId: 'answer-7' });
+    harness.nowMillis += 5;
+    expect(settle(harness, 1_200, { requestId: 'answer-7' })).toEqual(first);
+    expect(settle(harness, 1_201, { requestId: 'answer-7' })).toMatchObject({ refusal: 'request_id_reused' });
+    harness.one({ ask: 'refund', userId: 'ada', requestId: 'answer-7' });
+    expect(harness.one({ userId: 'ada', cost: 1_000 }).allowed).toBe(true);
+  });
+
+  it('is recorded under all limits of its request, also where only one has no room', () => {
+    const harness = harnessWith({ ...HOUR, id: 'a', limit: 2 }, { ...HOUR, id: 'b', limit: 10 });
+    const further = [{ userId: 'acme', ruleId: 'b', cost: 4 }];
+    const told = settle(harness, 4, { ruleId: 'a', askedDigest: 1, further });
+    expect(told).toMatchObject({ allowed: true, ruleId: 'a', remaining: 0 });
+    expect(told.limits?.map(({ remaining }) => remaining)).toEqual([0, 6]);
+    expect(harness.one({ userId: 'acme', ruleId: 'b', cost: 7 }).allowed).toBe(false);
+    expect(harness.one({ userId: 'acme', ruleId: 'b', cost: 6 }).allowed).toBe(true);
+  });
+
+  it('is never denied at once by a leader, nor refused for a cost above the limit', () => {
+    const harness = harnessWith(HOUR);
+    harness.one({ userId: 'ada', cost: 1_000 });
+    const request = { userId: 'ada', cost: 5_000, settle: true } as const;
+    expect(harness.machine.quickDenial(request, harness.nowMillis)).toBeUndefined();
+    const bound = { maxAheadMillis: 0, nowMillis: () => harness.nowMillis };
+    expect(harness.machine.inadmissible(request, bound)).toBeUndefined();
+    expect(harness.machine.inadmissible({ ...request, settle: undefined }, bound)?.field).toBe('cost');
+  });
+
+  it('at a timestamp before the newest grant counts at that', () => {
+    const harness = harnessWith({ ...HOUR, clock: 'request' });
+    harness.one({ userId: 'ada', timestampMillis: 5_000 });
+    expect(settle(harness, 1_000, { timestampMillis: 1_000 })).toMatchObject({
+      allowed: true,
+      decided: { timeMillis: 5_000 },
+    });
+  });
+});
+
+describe('debt, by each meter', () => {
+  it.each([
+    ['slidingLog', HOUR_MILLIS + 1],
+    ['slidingCounter', 1],
+    ['fixedWindow', 1],
+    // 1,500 of 1,000 an hour: 501 have to flow out before one fits.
+    ['tokenBucket', Math.ceil((501 * (HOUR_MILLIS + 1)) / 1_000)],
+    ['leakyBucket', Math.ceil((501 * (HOUR_MILLIS + 1)) / 1_000)],
+  ] as const)('of a %s denies until it is gone, and is in snapshots', (meter, waitMillis) => {
+    const harness = harnessWith({ ...HOUR, meter });
+    const { retryAfterMillis } = settle(harness, 1_500);
+    expect(retryAfterMillis).toBeGreaterThanOrEqual(waitMillis);
+    const { machine } = harness;
+    const hash = machine.hash();
+    restoreInto(machine, snapshotOf(machine));
+    expect(machine.hash()).toBe(hash);
+    harness.nowMillis += retryAfterMillis - 1;
+    expect(harness.allows('ada')).toBe(false);
+    harness.nowMillis += 1;
+    expect(harness.allows('ada')).toBe(true);
+  });
+
+  it.each(['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const)(
+    'of a %s is kept, and answered, however much it is',
+    (meter) => {
+      const harness = harnessWith({ ...HOUR, limit: LIMIT_MAX, windowMillis: 31 * 86_400_000, meter });
+      for (let i = 0; i < 5_000; i += 1) {
+        harness.nowMillis += 1;
+        const { allowed, refusal } = settle(harness, COST_MAX);
+        // A log keeps each of them, up to what it can add up.
+        expect(allowed ? 'charged' : refusal).toBe(
+          meter === 'slidingLog' && i > 4_293 ? 'at_capacity' : 'charged',
+        );
+      }
+      const { machine } = harness;
+      restoreInto(machine, snapshotOf(machine));
+      expect(harness.allows('ada')).toBe(false);
+    },
+  );
+
+  it('of a throttle carries over to whatever numbers ask next, and is kept however much it is', () => {
+    const harness = harnessWith(HOUR);
+    const ruleId = '1/2678400000ms+3';
+    for (let i = 0; i < 50; i += 1) settle(harness, COST_MAX, { ruleId });
+    restoreInto(harness.machine, snapshotOf(harness.machine));
+    expect(harness.one({ userId: 'ada', ruleId }).allowed).toBe(false);
+  });
+});

@@ -1,0 +1,124 @@
+/** Costs that are told after the fact, under limits in several partitions: all are asked at once, and none is asked to give back. */
+import { describe, expect, it } from 'vitest';
+import { Bench, bookOf, decision, FROM, GONE, LOST } from './bench.ts';
+
+const RULES = `
+rules:
+  - { id: user, key: user, windows: { limit: 2, per: minute } }
+  - { id: net, key: ip, windows: { limit: 10, per: minute } }
+`;
+
+function bench(): Bench {
+  const made = new Bench();
+  made.book = bookOf(7, RULES);
+  return made;
+}
+
+function settled(more: object = {}): Bench {
+  const made = bench();
+  made.ask(FROM, { cost: 5, settle: true, ...more });
+  return made;
+}
+
+const OVER = decision({ ruleId: 'user/minute', remaining: 0, retryAfterMillis: 60_000 });
+const RULES_CHANGED = { kind: 'unavailable', reason: 'rules_changed', proposed: false } as const;
+
+describe('a settlement', () => {
+  it('is asked of all partitions at once, under one id, and reserves nothing', () => {
+    const { asked } = settled({ requestId: 'a7' });
+    expect(asked.map(({ request }) => request)).toMatchObject([
+      { userId: 'user=ada', cost: 5, settle: true, requestId: 'a7' },
+      { userId: 'ip=10.0.0.1', cost: 5, settle: true, requestId: 'a7' },
+    ]);
+  });
+
+  it('is told by the limit with least left, with all that were charged', () => {
+    const made = settled();
+    made.of('ip').answer(decision());
+    expect(made.told).toEqual([]);
+    made.of('user').answer(OVER);
+    expect(made.told).toMatchObject([
+      {
+        answer: {
+          kind: 'decision',
+          key: 'user=ada',
+          decision: {
+            allowed: true,
+            ruleId: 'user/minute',
+            remaining: 0,
+            limits: [{ ruleId: 'user/minute' }, { ruleId: 'net/minute' }],
+          },
+        },
+      },
+    ]);
+  });
+
+  it('has an id in several partitions in any case, and none in one', () => {
+    const ids = settled().asked.map(({ request }) => 'requestId' in request && request.requestId);
+    expect(ids[0]).toEqual(expect.any(String));
+    expect(new Set(ids).size).toBe(1);
+    const alone = bench();
+    alone.ask({ user: 'ada' }, { settle: true });
+    expect(alone.asked.map(({ request }) => request)).toMatchObject([{ requestId: undefined }]);
+  });
+
+  it('is asked again under the same id where rules were changing, so nobody charges it twice', () => {
+    const made = settled();
+    made.of('user').answer(OVER);
+    made.of('ip').answer(RULES_CHANGED);
+    expect(made.told).toEqual([]);
+    made.requests.tick();
+    const ids = made.asked.map(({ request }) => 'requestId' in request && request.requestId);
+    expect(ids).toHaveLength(4);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it.each([
+    ['is in doubt where one says nothing and another charged it', decision(), GONE, true],
+    ['is in doubt where one does not know', GONE, LOST, true],
+    ['is certainly charged nowhere where nobody was there', GONE, GONE, false],
+  ])('%s', (_, one, other, proposed) => {
+    const made = settled();
+    made.of('user').answer(one);
+    made.of('ip').answer(other);
+    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);
+    expect(made.refunds()).toEqual([]);
+  });
+
+  it('is another request than one that asks first, under an id', () => {
+    const digests = [{ settle: true } as const, {}].map((more) => {
+      const made = bench();
+      made.ask({ user: 'ada' }, { requestId: 'a7', ...more });
+      return made.asked.map(({ request }) => 'askedDigest' in request && request.askedDigest);
+    });
+    expect(digests[0]).not.toEqual(digests[1]);
+  });
+
+  it('is charged under rules in shadow as well', () => {
+    const made = new Bench();
+    made.ask(FROM, { cost: 5, settle: true });
+    expect(made.trial.request).toMatchObject({ settle: true });
+  });
+
+  it('of a blocked customer is charged', () => {
+    const made = bench();
+    made.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    const record = { version: 4, overrides: [], isBlocked: true };
+    const outcome = { isDone: true, record, decided: { term: 1, index: 4, timeMillis: 8 }, rulesVersion: 7 };
+    const from = { user: 'ada', customer: 'acme' };
+    for (const settle of [true, undefined] as const) {
+      made.ask(from, settle && { settle });
+      // It learns of the record first.
+      for (let i = 0; i < made.asked.length; i += 1) {
+        const { request, answer } = made.asked[i]!;
+        if (request.ask === 'customer') answer({ kind: 'customer', outcome } as never);
+        else answer(decision());
+      }
+      made.asked.length = 0;
+    }
+    expect(made.told.map(({ answer }) => answer)).toMatchObject([
+      { kind: 'decision', decision: { allowed: true } },
+      { kind: 'decision', decision: { allowed: false, isBlocked: true } },
+    ]);
+  });
+});

@@ -1,0 +1,107 @@
+/** Bugs of costs that are told after the fact. */
+import type { Mutant } from './mutant.ts';
+
+export const SETTLEMENTS: readonly Mutant[] = [
+  {
+    id: 'SE1',
+    bug: 'a settled cost that is over the limit is denied',
+    law: 'what happened already is charged',
+    edits: [{ in: 'Judgement.isDenied', find: '!isSettled && ', replace: '' }],
+  },
+  {
+    id: 'SE2',
+    bug: 'a settled cost of several limits is charged where all have room alone',
+    law: 'what happened already is charged',
+    edits: [
+      {
+        in: 'JointJudgement.judge',
+        find: 'if (judgement.isDenied(question))',
+        replace: 'if (judgement.isHeld || !judgement.isWithinLimit)',
+      },
+    ],
+  },
+  {
+    id: 'SE3',
+    bug: 'who is blocked is not charged for what happened already',
+    law: 'what happened already is charged',
+    edits: [
+      {
+        in: 'Judgement.judge',
+        find: 'if (this.isBlocked && !question.isSettled)',
+        replace: 'if (this.isBlocked)',
+      },
+    ],
+  },
+  {
+    id: 'SE4',
+    bug: 'debt is told as less than nothing',
+    law: 'numbers are integers >= 0',
+    edits: [
+      {
+        in: 'Judgement.grant',
+        find: 'Math.max(0, capacity - this.live - this.cost)',
+        replace: 'capacity - this.live - this.cost',
+      },
+    ],
+  },
+  {
+    id: 'SE5',
+    bug: 'a settled cost counts up to the limit alone',
+    law: 'debt denies until it has slid out',
+    edits: [
+      {
+        in: 'Judgement.judgeKey',
+        find: 'keys.meter.chargeableCost(this.slot, this)',
+        replace: 'Math.max(0, this.#capacity - this.live)',
+      },
+    ],
+  },
+  {
+    id: 'SE6',
+    bug: 'requests behind a settled one are taken for settled',
+    law: 'no window over its limit',
+    edits: [
+      {
+        in: 'BatchCursor.#nextRare',
+        find: 'this.isSettled = this.#integer(COLUMN.settle) === 1;',
+        replace: 'this.isSettled = this.#integer(COLUMN.settle) === 1 || this.isSettled;',
+      },
+    ],
+  },
+  {
+    id: 'SE7',
+    bug: 'a bucket takes debt that its numbers are not exact for',
+    law: 'every state can be written down and read',
+    edits: [{ in: 'NumberMeter.chargeableCost', find: 'this.costMax - ', replace: 'Infinity - ' }],
+    unitTest: {
+      file: 'limiter/settlements.test.ts',
+      why: 'it takes thousands of settlements of the largest cost to one key',
+    },
+  },
+  {
+    id: 'SE8',
+    bug: 'a settlement that is asked again as rules changed is another one to who charged it',
+    law: 'one charge under one id',
+    edits: [
+      {
+        in: 'settle',
+        find: 'asking.settlementId ??= asking.request.requestId ?? newId();',
+        replace: 'asking.settlementId = asking.request.requestId ?? newId();',
+      },
+    ],
+    unitTest: {
+      file: 'matching/settlements.test.ts',
+      why: 'users of the simulator settle by keys and rules that they name',
+    },
+  },
+  {
+    id: 'SE9',
+    bug: 'a settlement that some have charged is told to count nowhere',
+    law: 'what may count is told so',
+    edits: [{ in: 'tellingOf', find: 'return mayCount ?', replace: 'return !mayCount ?' }],
+    unitTest: {
+      file: 'matching/settlements.test.ts',
+      why: 'users of the simulator settle by keys and rules that they name',
+    },
+  },
+];
