@@ -32,6 +32,8 @@ export interface FurtherLimit {
   readonly ruleId: string;
   /** 1 to `COST_MAX`; absent means 1. */
   readonly cost?: number | undefined;
+  /** See `AllowRequest.settle`. */
+  readonly settle?: true | undefined;
 }
 
 export interface AllowRequest {
@@ -68,8 +70,8 @@ export interface AllowRequest {
    */
   readonly matchedBy?: number | undefined;
   /**
-   * It happened already: its cost is recorded whatever the limits say, also for who is blocked. What is over a limit is debt, and
-   * denies others until it has slid out.
+   * It happened already: its cost is recorded whatever the limit of `ruleId` says, also where the key is blocked. What is over the limit is
+   * debt, and denies others until it has slid out. Each of `further` says so for itself.
    */
   readonly settle?: true | undefined;
   /** It was matched with what is known of a customer: if that is another by now, it counts nowhere. */

@@ -12,11 +12,11 @@ export function inadmissibleHere(
   request: AllowRequest,
   bound: TimestampBound,
 ): Inadmissible | undefined {
-  const { timestampMillis, further, settle } = request;
+  const { timestampMillis, further } = request;
   const wrong = inadmissibleUnder(state, request, bound);
   if (wrong !== undefined || further === undefined) return wrong;
   for (const limit of further) {
-    const other = inadmissibleUnder(state, { ...limit, timestampMillis, settle }, bound);
+    const other = inadmissibleUnder(state, { ...limit, timestampMillis }, bound);
     if (other !== undefined) return other;
   }
   return undefined;

@@ -52,14 +52,14 @@ export class JointJudgement {
       if (i === 0) state.lookUp(request);
       else state.lookUpFurther(limit.userId);
       judgement.findRecord(state, now);
-      if (judgement.isBlocked && !question.isSettled) return this.#refuse('blocked', state, asked, place);
+      if (judgement.isBlocked && !asked.isSettled) return this.#refuse('blocked', state, asked, place);
       judgement.outcome = 'unknown_rule';
       if (keys === undefined) return this.#refuse('unknown_rule', state, asked, place);
       judgement.judgeKey(state.name, keys, asked, now);
       const { inherited } = judgement;
       if (inherited !== undefined) this.#heirs.push({ userId: limit.userId, inherited });
       const denial = judgement.denial(place);
-      if (judgement.isDenied(question)) denials.push(denial);
+      if (judgement.isDenied(asked)) denials.push(denial);
       standings.push(standingOf(denial));
       hasRoom &&= state.hasRoomFor(judgement, question.hasRequestId, room, bytes);
       bytes += state.bytesFor(judgement, question.hasRequestId);
@@ -117,10 +117,16 @@ export class JointJudgement {
 }
 
 /** The limits that a request is under, as it named them. */
-function limitsOf({ userId, ruleId = '', cost, further = [] }: AllowRequest): readonly FurtherLimit[] {
-  return [{ userId, ruleId, cost }, ...further];
+function limitsOf({
+  userId,
+  ruleId = '',
+  cost,
+  settle,
+  further = [],
+}: AllowRequest): readonly FurtherLimit[] {
+  return [{ userId, ruleId, cost, settle }, ...further];
 }
 
-function ofLimit(question: Question, { ruleId, cost = 1 }: FurtherLimit): Question {
-  return { ...question, ruleId, cost };
+function ofLimit(question: Question, { ruleId, cost = 1, settle }: FurtherLimit): Question {
+  return { ...question, ruleId, cost, isSettled: settle === true };
 }

@@ -49,7 +49,7 @@ export function listedLimits(
     if (applied === 'unkeyed') return unkeyed('the limit of a descriptor');
     const limiting = applied.filter(({ rule }) => !rule.unlimited);
     const isTried = list.cost > 0 && list.cost <= COST_MAX;
-    if (isTried) for (const one of limiting) if (one.rule.shadow) onTrial.push(windowsOf(one, list.cost));
+    if (isTried) for (const one of limiting) if (one.rule.shadow) onTrial.push(chargesOf(one, list.cost));
     const isUnmatched = list.limit === undefined && matching.areMatched[i] === false;
     isAnyUnmatched ||= isUnmatched;
     const enforced = limiting.filter(({ rule }) => !rule.shadow);
@@ -60,7 +60,7 @@ export function listedLimits(
       continue;
     }
     const known = list.cost === 0 ? checks : charged;
-    const limits = enforced.flatMap((one) => windowsOf(one, list.cost).map((limit) => addTo(known, limit)));
+    const limits = enforced.flatMap((one) => chargesOf(one, list.cost).map((limit) => addTo(known, limit)));
     matched.push({ kind: 'limited', limits });
   }
   if (isAnyUnmatched && unmatched === 'deny')
@@ -69,7 +69,7 @@ export function listedLimits(
   const count = enforced.length + checks.size;
   if (count > LIMITS_PER_REQUEST_MAX)
     return invalid('descriptors', `${count} limits apply; at most ${LIMITS_PER_REQUEST_MAX} may`);
-  const tooDear = enforced.filter(({ cost }) => cost > COST_MAX);
+  const tooDear = enforced.filter(({ cost, settle }) => cost > COST_MAX && settle !== true);
   const limits = {
     kind: 'limits',
     enforced,
@@ -79,13 +79,22 @@ export function listedLimits(
   return { ...limits, lists: matched, checks: [...checks.values()], tooDear };
 }
 
+/** What a rule counts of a list. Of a rule that is post-paid it happened already. */
+function chargesOf(applied: AppliedRule, cost: number): readonly MatchedLimit[] {
+  const limits = windowsOf(applied, cost);
+  return applied.rule.postPaid === true ? limits.map((limit) => ({ ...limit, settle: true })) : limits;
+}
+
 /** What is counted under one key by one rule is one limit, at the sum of the costs. */
 function addTo(known: Map<string, MatchedLimit>, limit: MatchedLimit): MatchedLimit {
   const id = limitId(limit);
   const before: { cost: number } | undefined = known.get(id);
   if (before === undefined) known.set(id, limit);
   else before.cost += limit.cost;
-  return known.get(id) ?? limit;
+  const sum: { cost: number } & MatchedLimit = known.get(id) ?? limit;
+  // Nothing denies it, so no more is charged than a request may cost.
+  if (limit.settle === true) sum.cost = Math.min(sum.cost, COST_MAX);
+  return sum;
 }
 
 /** The limit that a list states itself, in shadow or not: counted by its domain and all its descriptors. */

@@ -44,7 +44,15 @@ const DESCRIPTOR_FIELDS = [
   'share_threshold',
   ...IGNORED.keys(),
 ];
-const LIMIT_FIELDS = ['name', 'replaces', 'unit', 'unit_multiplier', 'requests_per_unit', 'unlimited'];
+const LIMIT_FIELDS = [
+  'name',
+  'replaces',
+  'unit',
+  'unit_multiplier',
+  'requests_per_unit',
+  'unlimited',
+  'post_paid',
+];
 const UNITS = [...Object.keys(UNIT_MILLIS), 'year'];
 
 /** What a level inherits: where it is. */
@@ -58,6 +66,7 @@ interface RateLimit {
   readonly windows: readonly LimitWindow[];
   readonly unlimited: boolean;
   readonly whitelisted?: true;
+  readonly postPaid?: true;
   readonly replaces: readonly TextAt[];
 }
 const NO_LIMIT: RateLimit = { name: '', windows: [], unlimited: true, whitelisted: true, replaces: [] };
@@ -163,7 +172,7 @@ function readLimit(tree: Tree, findings: Findings): RateLimit | undefined {
   const name = fields.text('name', DEFINITION_ID_BYTES_MAX) ?? '';
   const replaces = readReplaces(fields, findings);
   if (fields.flag('unlimited')) {
-    for (const field of ['unit', 'unit_multiplier'])
+    for (const field of ['unit', 'unit_multiplier', 'post_paid'])
       if (fields.has(field)) findings.mistake(fields.whereIs(field), `what is unlimited has no ${field}`);
     return { name, windows: [], unlimited: true, replaces };
   }
@@ -175,7 +184,8 @@ function readLimit(tree: Tree, findings: Findings): RateLimit | undefined {
   if (unitMillis === undefined) return undefined;
   const unitsMax = Math.floor(WINDOW_MILLIS_MAX / unitMillis);
   const windowMillis = unitMillis * (fields.integer('unit_multiplier', 1, unitsMax) ?? 1);
-  return { name, windows: [{ limit: limit ?? 0, windowMillis }], unlimited: false, replaces };
+  const postPaid = fields.flag('post_paid') ? { postPaid: true as const } : {};
+  return { name, windows: [{ limit: limit ?? 0, windowMillis }], unlimited: false, ...postPaid, replaces };
 }
 
 function readUnit(fields: Fields, findings: Findings): number | undefined {
@@ -219,7 +229,7 @@ function readReplaces(fields: Fields, findings: Findings): readonly TextAt[] {
 function ruleOf(
   domain: string,
   steps: readonly PathStep[],
-  { name, windows, unlimited, whitelisted, replaces }: RateLimit,
+  { name, windows, unlimited, whitelisted, postPaid, replaces }: RateLimit,
   shadow: boolean,
 ): Located['definition'] {
   const id = shortId(domain, steps);
@@ -240,6 +250,7 @@ function ruleOf(
     shadow,
     unlimited,
     ...(whitelisted === true && { whitelisted }),
+    ...(postPaid === true && { postPaid }),
     replaces: replaces.map(({ text }) => text),
   };
 }

@@ -22,6 +22,8 @@ descriptors:
     descriptors:
       - key: user
         rate_limit: { unit: hour, requests_per_unit: ${USER_LIMIT} }
+  - key: model
+    rate_limit: { unit: hour, requests_per_unit: 1000, post_paid: true }
 `;
 
 type Outcome = 'granted' | 'denied' | 'unavailable';
@@ -82,6 +84,33 @@ describe('a cluster behind a gateway', () => {
     expect([status.UNAVAILABLE, status.CANCELLED, status.INTERNAL]).toContain(code);
     return 'unavailable';
   }
+
+  /** A cost under the rule that is post-paid; 0 looks. */
+  async function usedOf(hitsAddend: number): Promise<unknown> {
+    return eventually('an answer', async () => {
+      const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/json`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          domain: 'edge',
+          descriptors: [{ ...entriesOf({ model: 'big' }), hitsAddend }],
+        }),
+      });
+      const answer: unknown = await response.json();
+      return response.status === 503 ? undefined : answer;
+    });
+  }
+
+  // As AI gateways use it: a look before, and the tokens afterwards. They did not fit, so they were charged nowhere, and each look was OK.
+  it('owes what was used under a rule that is post-paid, and looks are over the limit from then on', async () => {
+    const told = [await usedOf(0), await usedOf(1_500), await usedOf(0), await usedOf(200)];
+    expect(told).toMatchObject([
+      { overallCode: 'OK', statuses: [{ limitRemaining: 1_000 }] },
+      { overallCode: 'OK', statuses: [{ code: 'OK' }] },
+      { overallCode: 'OVER_LIMIT', statuses: [{ code: 'OVER_LIMIT' }] },
+      { overallCode: 'OK' },
+    ]);
+  });
 
   it('is over the limit at a cost that does not fit, also into one of several, and nothing is charged', async () => {
     let tenants = 0;

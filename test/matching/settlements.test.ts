@@ -1,5 +1,6 @@
 /** Costs that are told after the fact, under limits in several partitions: all are asked at once, and none is asked to give back. */
 import { describe, expect, it } from 'vitest';
+import type { ListedAnswer } from '../../src/api/listed.ts';
 import { Bench, bookOf, decision, FROM, GONE, LOST } from './bench.ts';
 
 const RULES = `
@@ -120,5 +121,50 @@ describe('a settlement', () => {
       { kind: 'decision', decision: { allowed: true } },
       { kind: 'decision', decision: { allowed: false, isBlocked: true } },
     ]);
+  });
+});
+
+describe('a gateway that asks under a rule that is post-paid', () => {
+  const DOCUMENT = `
+domain: edge
+descriptors:
+  - key: model
+    rate_limit: { unit: hour, requests_per_unit: 1000, post_paid: true }
+  - key: user
+    rate_limit: { unit: minute, requests_per_unit: 10 }
+`;
+
+  function asked(...lists: readonly (readonly [string, string, number])[]): [Bench, ListedAnswer[]] {
+    const made = new Bench();
+    const told: ListedAnswer[] = [];
+    made.book = bookOf(7, DOCUMENT);
+    const request = {
+      domain: 'edge',
+      lists: lists.map(([key, value, cost]) => ({ entries: [{ key, value }], cost })),
+    };
+    made.requests.askListed(
+      request,
+      () => expect.fail('it is no look'),
+      (answer) => told.push(answer),
+    );
+    return [made, told];
+  }
+
+  it('is charged there whatever that says, and under other rules as ever', () => {
+    const [made, told] = asked(['model', 'big', 1_500], ['user', 'ada', 1]);
+    expect(made.of('model').request).toMatchObject({ cost: 1_500, settle: true });
+    made.of('model').answer(decision({ ruleId: 'edge|model/hour', remaining: 0, retryAfterMillis: 90 }));
+    expect(made.of('user').request.settle).toBeUndefined();
+    made.of('user').answer(decision({ ruleId: 'edge|user/minute', remaining: 4 }));
+    expect(told).toMatchObject([
+      { allowed: true, lists: [{ isOver: false, standing: { remaining: 0 } }, { isOver: false }] },
+    ]);
+  });
+
+  it('charges no more than a request may cost, where its field says more', () => {
+    const [made] = asked(['model', 'big', 1_000_001]);
+    expect(made.of('model').request).toMatchObject({ cost: 1_000_000, settle: true });
+    const [twice] = asked(['model', 'big', 600_000], ['model', 'big', 600_000]);
+    expect(twice.of('model').request).toMatchObject({ cost: 1_000_000, settle: true });
   });
 });

@@ -164,6 +164,17 @@ descriptors:
     ]);
   });
 
+  it('may be post-paid: what is charged under it happened already', () => {
+    const [rule] = rulesOf(limited('requests_per_unit: 1, unit: hour, post_paid: true'));
+    expect(rule).toMatchObject({ postPaid: true });
+    expect(rulesOf(limited('requests_per_unit: 1, unit: hour, post_paid: false'))[0]).not.toHaveProperty(
+      'postPaid',
+    );
+    expect(told(limited('unlimited: true, post_paid: true'))).toEqual([
+      '2:54 what is unlimited has no post_paid',
+    ]);
+  });
+
   it('has ids within their bound, each its own, however long its values are', () => {
     const long = 'x'.repeat(200);
     const text = `domain: d\ndescriptors: [{key: a, value: ${long}1}, {key: a, value: ${long}2}, {key: 'é|=%'}]`;

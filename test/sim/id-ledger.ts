@@ -4,7 +4,7 @@
  */
 import type { Entry } from '../../raft/types.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
-import type { AllowRequest } from '../../src/api/request.ts';
+import type { AllowRequest, FurtherLimit } from '../../src/api/request.ts';
 import { check } from './story.ts';
 
 /** One limit that a request is under. */
@@ -13,6 +13,8 @@ interface AskedLimit {
   /** '' where none was named. */
   readonly rule: string;
   readonly cost: number;
+  /** It happened already: neither this limit nor a block of this key denies it. */
+  readonly isSettled?: boolean;
 }
 
 /** A request as its client asked it. */
@@ -29,8 +31,6 @@ export interface Asked extends AskedLimit {
   readonly isRefund?: boolean;
   /** It asks for what was granted under its id, and for nothing more. */
   readonly isRecall?: boolean;
-  /** It happened already: no limit and no block denies it. */
-  readonly isSettled?: boolean;
 }
 
 export function askedBy({
@@ -39,7 +39,6 @@ export function askedBy({
   askedDigest,
   further,
   guard,
-  settle,
   ...first
 }: AllowRequest): Asked {
   const asked = {
@@ -47,20 +46,25 @@ export function askedBy({
     timestampMillis,
     requestId,
     ...(guard !== undefined && { guard }),
-    ...(settle === true && { isSettled: true }),
   };
   if (askedDigest === undefined) return asked;
   return { ...asked, askedDigest, ...(further !== undefined && { further: further.map(limitOf) }) };
 }
 
-function limitOf({ userId, ruleId, cost }: Pick<AllowRequest, 'userId' | 'ruleId' | 'cost'>): AskedLimit {
-  return { userId, rule: ruleId ?? '', cost: cost ?? 1 };
+function limitOf({
+  userId,
+  ruleId,
+  cost,
+  settle,
+}: Omit<FurtherLimit, 'ruleId'> & { ruleId?: string | undefined }): AskedLimit {
+  const limit = { userId, rule: ruleId ?? '', cost: cost ?? 1 };
+  return settle === true ? { ...limit, isSettled: true } : limit;
 }
 
 /** Each of its limits as if it were asked alone; those behind the first have an empty id if the request has any. */
 export function limitsOf({ further = [], ...asked }: Asked): readonly Asked[] {
   const requestId = asked.requestId === undefined ? undefined : '';
-  return [asked, ...further.map((limit) => ({ ...asked, ...limit, requestId }))];
+  return [asked, ...further.map((limit) => ({ ...asked, isSettled: false, ...limit, requestId }))];
 }
 
 /** Equal for two requests that ask the same. */

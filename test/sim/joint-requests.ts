@@ -65,7 +65,10 @@ export class JointRequests {
       const isTaken = [{ userId: request.userId, ruleId }, ...further].some(
         (limit) => limit.userId === userId && limit.ruleId === rule,
       );
-      if (!isTaken) further.push({ userId, ruleId: rule, ...this.#init.costOf(rule) });
+      // Rules may say so for themselves.
+      const isSettled = request.settle === true && this.#random.chance(0.7);
+      const cost = this.#init.costOf(rule);
+      if (!isTaken) further.push({ userId, ruleId: rule, ...cost, ...(isSettled && { settle: true }) });
     }
     return further.length === 0 ? request : { ...request, ruleId, further };
   }

@@ -291,7 +291,7 @@ export class LimitChecker {
       const where = `user ${userId}, rule ${own.ruleId}, entry ${index} of group ${group.id}`;
       const isEvent = isTimed && rule.clock === 'request';
       // What happened already may be over the limit. It counts for all that comes after it.
-      if (asked.isSettled !== true) checkWindow(group, rule, { grants: all, grant, userId, isEvent, where });
+      if (limit.isSettled !== true) checkWindow(group, rule, { grants: all, grant, userId, isEvent, where });
     }
     this.#init.charged?.(asked, {
       stampedMillis: stamp?.atMillis ?? Infinity,

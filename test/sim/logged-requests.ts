@@ -40,6 +40,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     userId: keys[row] ?? '',
     rule: rules[ruleAt[row] ?? 0] ?? '',
     cost: 1 + (costs[row] ?? 0),
+    ...(settles[row] === 1 && { isSettled: true }),
   });
   const requests: Asked[] = [];
   for (let row = 0; row < size; row += 1 + (counts[row] ?? 0)) {
@@ -59,7 +60,6 @@ export function loggedRequests(data: Uint8Array): Asked[] {
       ...(guard !== undefined && { guard }),
       ...(askedDigest !== undefined && { askedDigest }),
       ...(recalls[row] === 1 && { isRecall: true }),
-      ...(settles[row] === 1 && { isSettled: true }),
       ...(further.length > 0 && { further }),
     });
   }

@@ -178,15 +178,15 @@ export class NaiveLimiter {
     const place = { index, term, position: undefined, rulesVersion: table?.version ?? 0 };
     const guarded = this.#guardedOff(asked, { ruleId: resolved(asked.rule, table), place, nowMillis });
     if (guarded !== undefined) return guarded;
-    if (asked.isSettled === true) return undefined;
     for (const limit of limitsOf(asked)) {
       const wait = this.past.records.blockWaitAt(limit.userId, index, nowMillis);
-      if (wait !== undefined) return blockedBy(resolved(limit.rule, table), wait, { place, nowMillis });
+      if (wait !== undefined && limit.isSettled !== true)
+        return blockedBy(resolved(limit.rule, table), wait, { place, nowMillis });
       const known = this.past.knownAt(limit, index);
       if (known === undefined) return undefined;
       const judged = judge(known, limit, nowMillis);
       const denial = denialOf(known, judged, limit.cost, place);
-      said.push({ denial, fits: judged.fits });
+      said.push({ denial, fits: judged.fits || limit.isSettled === true });
     }
     return said.every(({ fits }) => fits) ? undefined : denialOfAll(said);
   }
@@ -214,21 +214,22 @@ export class NaiveLimiter {
     }
     const guarded = this.#guardedOff(asked, { ruleId: resolved(asked.rule, this.#table), place, nowMillis });
     if (guarded !== undefined) return uncharged(guarded);
-    const { isSettled = false } = asked;
     const limits: Limit[] = [];
     for (const one of limitsOf(asked)) {
       const known = this.past.knownAt(one, entry.index);
       const keys = this.past.activeAt(one.rule, entry.index);
       const ruleId = resolved(one.rule, this.#table);
       const wait = this.past.records.blockWaitAt(one.userId, entry.index, nowMillis);
-      if (wait !== undefined && !isSettled) return uncharged(blockedBy(ruleId, wait, { place, nowMillis }));
+      if (wait !== undefined && one.isSettled !== true)
+        return uncharged(blockedBy(ruleId, wait, { place, nowMillis }));
       if (known === undefined || keys === undefined)
         return uncharged(refused('unknown_rule', { ruleId, place, nowMillis }));
       limits.push({ asked: one, known, keys, judged: judge(known, one, nowMillis) });
     }
-    if (!isSettled && limits.some(({ judged }) => !judged.fits)) {
-      const said = limits.map(({ asked: { cost }, known, judged }) => {
-        return { denial: denialOf(known, judged, cost, place), fits: judged.fits };
+    const fits = ({ judged, asked: limit }: Limit): boolean => judged.fits || limit.isSettled === true;
+    if (!limits.every(fits)) {
+      const said = limits.map((limit) => {
+        return { denial: denialOf(limit.known, limit.judged, limit.asked.cost, place), fits: fits(limit) };
       });
       return uncharged(denialOfAll(said));
     }

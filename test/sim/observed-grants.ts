@@ -29,14 +29,14 @@ export class ObservedGrants {
 
   /** Under each of its limits. */
   granted({ request, charge }: Attempt, { ruleId, limits = [{ ruleId }] }: ToldGrant): void {
-    if (request.timestampMillis !== undefined || request.settle === true) return;
+    if (request.timestampMillis !== undefined) return;
     const completeMillis = this.#world.now();
     // Whoever asked the same under this id before, and was not rejected, may be whom it was granted to.
     const { begunMillis } =
       request.requestId === undefined ? charge : this.#world.rejections.firstLike(charge);
     const grant = { invokeMillis: begunMillis, completeMillis, id: idOf(request) };
-    for (const [i, { userId, cost }] of limitsOf(askedBy(request)).entries()) {
-      if (!userId.startsWith('user')) continue;
+    for (const [i, { userId, cost, isSettled }] of limitsOf(askedBy(request)).entries()) {
+      if (!userId.startsWith('user') || isSettled === true) continue;
       const key = `${limits[i]?.ruleId ?? ruleId}/${userId}`;
       // A repeated answer is the same grant: the interval of the first one that got it is enough.
       const acknowledged = `${key}/${grant.id}`;

@@ -83,14 +83,15 @@ export class OfficeChecker {
 
   /** Whoever has an id may wait for the answer of an earlier attempt. */
   #isTooMuch(group: GroupId, index: number, request: UserRequest): boolean {
-    if (request.ask !== undefined || request.settle === true || request.requestId !== undefined) return false;
+    if (request.ask !== undefined || request.requestId !== undefined) return false;
     const rules = this.#init.tableAt(group, index)?.rules;
     const ruleOf = (named: string): Rule | undefined =>
       named === '' ? rules?.[0] : rules?.find(({ id }) => id === named);
     const records = limitsOf(askedBy(request)).map(({ userId }) => this.#init.recordAt(group, index, userId));
     // Whose request it is, and whether that is blocked, is looked at before.
     if (request.guard !== undefined || records.some(({ isBlocked }) => isBlocked)) return false;
-    return limitsOf(askedBy(request)).some(({ rule: named, cost }, i) => {
+    return limitsOf(askedBy(request)).some(({ rule: named, cost, isSettled }, i) => {
+      if (isSettled === true) return false;
       const rule = ruleOf(named);
       const capacity = rule && capacityOf(ruleOfKey(rule, records[i]!));
       // Of a limit of 0 everything is denied.

@@ -212,11 +212,18 @@ describe('requests', () => {
       requestId: 'q',
       askedDigest: 5,
       matchedBy: 3,
-      further: [{ userId: 'net', ruleId: 's', cost: 2 }],
+      further: [{ userId: 'net', ruleId: 's', cost: 2, settle: true as const }],
     };
     const sent = [
       { id: 7, budgetMillis: 90, partition: 4, relayTo: 3, request },
       { id: 8, budgetMillis: 90, partition: 4, relayTo: 3, request: { userId: 'ada' } },
+      {
+        id: 9,
+        budgetMillis: 90,
+        partition: 4,
+        relayTo: 3,
+        request: { userId: 'eve', settle: true as const },
+      },
     ];
     expect(decodeRequests(encodeRequests(sent))).toEqual(sent);
   });

@@ -78,7 +78,7 @@ export class AllowBatchBuilder {
   }
 
   #addAllow(request: AllowRequest): void {
-    const { requestId, timestampMillis, askedDigest, guard, settle } = request;
+    const { requestId, timestampMillis, askedDigest, guard } = request;
     const row = this.#addLimit(request);
     if (timestampMillis !== undefined) {
       const isSound = isBoundedInteger(timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
@@ -87,7 +87,6 @@ export class AllowBatchBuilder {
     }
     if (requestId !== undefined) this.#addRequestId(row, requestId);
     if (guard !== undefined) this.#addGuard(row, guard);
-    if (settle === true) this.#at(COLUMN.settle, row).flag(true);
     if (askedDigest !== undefined) this.#addMatched(row, request, askedDigest);
   }
 
@@ -106,13 +105,14 @@ export class AllowBatchBuilder {
   }
 
   /** Returns the row, which is a new one. */
-  #addLimit({ userId, ruleId, cost = 1 }: AllowRequest | FurtherLimit): number {
+  #addLimit({ userId, ruleId, cost = 1, settle }: AllowRequest | FurtherLimit): number {
     assert(ruleId !== '', 'texts are not empty');
     assert(isBoundedInteger(cost, 1, COST_MAX), 'cost is {}', cost);
     const ruleIndex = this.#indexOfRule(ruleId ?? DEFAULT_RULE);
     const row = this.#addKey(userId);
     if (ruleIndex > 0) this.#at(COLUMN.rule, row).integer(ruleIndex);
     if (cost !== 1) this.#at(COLUMN.cost, row).integer(cost - 1);
+    if (settle === true) this.#at(COLUMN.settle, row).flag(true);
     return row;
   }
 

@@ -117,8 +117,8 @@ function isSound(row: BatchCursor, isFurther: boolean): boolean {
       (isMatched || further === 0) &&
       (!ifRemembered || (isMatched && hasRequestId && further === 0 && !isSettled))
     );
-  const hasMore = isMatched || ifRemembered || isSettled || row.hasGuard || row.timestampMillis !== undefined;
-  if (hasMore || (isFurther && isRefund)) return false;
+  const hasMore = isMatched || ifRemembered || row.hasGuard || row.timestampMillis !== undefined;
+  if (hasMore || (isRefund && (isFurther || isSettled))) return false;
   return isFurther ? !hasRequestId : hasRequestId && further === 0 && row.ruleIndex === 0 && row.cost === 1;
 }
 

@@ -31,13 +31,13 @@ export const COLUMN = {
   /** 1: the row is a refund, and has a key and a request id only. */
   refund: 5,
   askedDigest: 6,
-  /** How many of the next rows are further limits of this request: they have a key, a rule and a cost only. */
+  /** How many of the next rows are further limits of this request: they have a key, a rule, a cost, and whether it is settled. */
   further: 7,
   /** 1: it has an id and a digest, and its further limits are not said. */
   ifRemembered: 8,
   /** The key of a record, and behind it the version that the record must have, or the request counts nowhere. */
   guard: 9,
-  /** 1: it happened already, and is charged whatever the limits say. */
+  /** 1: it happened already, and is charged whatever the limit says. */
   settle: 10,
 } as const;
 export const COLUMNS = 11;
@@ -215,11 +215,8 @@ export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): 
   const guard = cursor.hasGuard ? guardAt(cursor) : undefined;
   const { isSettled } = cursor;
   const request = requestAtRow(ruleIds, cursor, userId);
-  return {
-    ...request,
-    ...(guard !== undefined && { guard }),
-    ...(isSettled && { settle: true }),
-  };
+  if (guard === undefined && !isSettled) return request;
+  return { ...request, ...(guard !== undefined && { guard }), ...(isSettled && { settle: true }) };
 }
 
 function requestAtRow(ruleIds: readonly string[], cursor: BatchCursor, userId: string): AllowRequest {
@@ -248,9 +245,9 @@ function furtherAt(ruleIds: readonly string[], cursor: BatchCursor): FurtherLimi
   const further: FurtherLimit[] = [];
   while (cursor.further > 0) {
     cursor.next();
-    const { bytes, userIdFrom, userIdTo, ruleIndex, cost } = cursor;
+    const { bytes, userIdFrom, userIdTo, ruleIndex, cost, isSettled } = cursor;
     const limit = { userId: textOf(bytes, userIdFrom, userIdTo), ruleId: ruleIds[ruleIndex]! };
-    further.push(cost === 1 ? limit : { ...limit, cost });
+    further.push({ ...limit, ...(cost !== 1 && { cost }), ...(isSettled && { settle: true }) });
   }
   return further;
 }

@@ -62,7 +62,14 @@ export const batchedRequest: fc.Arbitrary<BatchedRequest> = fc.oneof(
   fc.record({ userId }),
   fc.record({ userId, ruleId, guard: fc.record({ userId, version: fc.nat(2 ** 31) }) }),
   fc.record(
-    { userId, ruleId, cost, timestampMillis: fc.nat(8_640_000_000_000_000), requestId },
+    {
+      userId,
+      ruleId,
+      cost,
+      timestampMillis: fc.nat(8_640_000_000_000_000),
+      requestId,
+      settle: fc.constant(true as const),
+    },
     { requiredKeys: ['userId'] },
   ),
   fc.record({ ask: fc.constant('refund' as const), userId, requestId }),
@@ -71,7 +78,10 @@ export const batchedRequest: fc.Arbitrary<BatchedRequest> = fc.oneof(
     ruleId: fc.constant('a'),
     requestId,
     askedDigest,
-    further: fc.constantFrom([{ userId: 'x', ruleId: 'ü' }], [{ userId: 'x', ruleId: 'ü', cost: 7 }]),
+    further: fc.constantFrom(
+      [{ userId: 'x', ruleId: 'ü' }],
+      [{ userId: 'x', ruleId: 'ü', cost: 7, settle: true as const }],
+    ),
   }),
   fc.record({ userId, ruleId, requestId, askedDigest, ifRemembered: fc.constant(true as const) }),
 );

@@ -157,10 +157,11 @@ const two = (columns: readonly number[], ...rest: readonly number[]): number[] =
   ...rest,
 ];
 const [KEYS, RULE, COST, TIME, ID, REFUND, DIGEST] = [1, 3, 5, 9, 17, 33, 65];
-const [FURTHER, REMEMBERED, GUARD] = [
+const [FURTHER, REMEMBERED, GUARD, SETTLED] = [
   [0x81, 1],
   [0x81, 2],
   [0x81, 4],
+  [0x81, 8],
 ];
 
 /** All of these. */
@@ -212,7 +213,7 @@ describe('the form of a command', () => {
     ['a kind of two bytes', [0x81, 0]],
     ['a sweep with more', [3, 0]],
     ['requests without keys', [1, 4, 1, 1, 0, 1]],
-    ['a column that nobody has', one([0x81, 8], ...A, 0)],
+    ['a column that nobody has', one([0x81, 16], ...A, 1)],
     ['no requests', [1, KEYS, 0, 1, 0]],
     ['no rule ids', [1, KEYS, 1, 0, 0, ...A]],
     ['more rule ids than requests', [1, RULE, 1, 2, 0, ...A, ...A, 1]],
@@ -250,6 +251,12 @@ describe('the form of a command', () => {
     ],
     ['what is remembered without an id', one(withBits([DIGEST], REMEMBERED), ...A, 5, 1)],
     ['what is remembered of nobody knows what', one(withBits([ID], REMEMBERED), ...A, ...A, 1)],
+    [
+      'what is remembered, and settled',
+      one(withBits([ID | DIGEST], REMEMBERED, SETTLED), ...A, ...A, 5, 1, 1),
+    ],
+    ['a refund that is settled', one(withBits([ID | REFUND], SETTLED), ...A, ...A, 1, 1)],
+    ['a request that is settled twice over', one(SETTLED, ...A, 2)],
     ['a guard without a version', one(GUARD, ...A, ...A)],
     ['rules without rules', [2, 1, 0, 0, 0x80, 0x20, 0]],
     ['rules of version 0', [2, 0, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, ...PLAIN]],

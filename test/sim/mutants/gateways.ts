@@ -31,7 +31,13 @@ export const GATEWAYS: readonly Mutant[] = [
     id: 'A32',
     bug: 'a cost that no limit has room for is found by nobody',
     law: 'what a gateway asks for is charged, or nothing is granted',
-    edits: [{ in: 'listedLimits', find: '({ cost }) => cost > COST_MAX', replace: '() => false' }],
+    edits: [
+      {
+        in: 'listedLimits',
+        find: 'cost > COST_MAX && settle !== true',
+        replace: 'cost < 0 && settle !== true',
+      },
+    ],
     unitTest,
   },
 ];

@@ -9,8 +9,8 @@ export const JOINT: readonly Mutant[] = [
     edits: [
       {
         in: 'JointJudgement.judge',
-        find: 'if (judgement.isDenied(question))',
-        replace: 'if (i === 0 && judgement.isDenied(question))',
+        find: 'if (judgement.isDenied(asked))',
+        replace: 'if (i === 0 && judgement.isDenied(asked))',
       },
     ],
   },

@@ -15,7 +15,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
     edits: [
       {
         in: 'JointJudgement.judge',
-        find: 'if (judgement.isDenied(question))',
+        find: 'if (judgement.isDenied(asked))',
         replace: 'if (judgement.isHeld || !judgement.isWithinLimit)',
       },
     ],
@@ -103,5 +103,12 @@ export const SETTLEMENTS: readonly Mutant[] = [
       file: 'matching/settlements.test.ts',
       why: 'users of the simulator settle by keys and rules that they name',
     },
+  },
+  {
+    id: 'SE10',
+    bug: 'what a gateway charges under a rule that is post-paid is denied by it',
+    law: 'what happened already is charged',
+    edits: [{ in: 'chargesOf', find: 'applied.rule.postPaid === true', replace: 'applied.cost < 0' }],
+    unitTest: { file: 'matching/settlements.test.ts', why: 'no user of the simulator asks by lists' },
   },
 ];
