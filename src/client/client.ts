@@ -15,6 +15,7 @@ import {
   onlyUserOf,
   type PermitAnswer,
   type PermitRequest,
+  type SettleRequest,
   subjectOf,
 } from './permit.ts';
 import type { AbortSignalLike } from './aborts.ts';
@@ -77,14 +78,18 @@ export class QuorateClient {
 
   /**
    * Tells of a cost that was used already, such as the tokens of an answer that has ended. It is charged in any case: what is over a limit is
-   * debt, and nothing more is granted until it has slid out. With the same `requestId` it is charged once.
+   * debt, and nothing more is granted until it has slid out. With the same `requestId` it is charged once. Where an estimate was granted
+   * before, `reserved` is the id of that: it is given back, and the true cost is charged once for it.
    *
    * @throws what `allow` throws but for CostAboveLimitError, whatever the fail mode: nobody else can charge it
    * @example
-   * const { remaining } = await client.settle({ userId: 'ada', cost: answer.tokens, requestId: answer.id });
+   * await client.allow({ userId: 'ada', cost: 500, requestId: 'estimate-7' });
+   * await client.settle({ userId: 'ada', cost: 734, reserved: 'estimate-7' });
    */
-  async settle(request: PermitRequest): Promise<PermitAnswer> {
-    const drawn = this.#settings.requestIds ? this.#environment.drawRequestId() : undefined;
+  async settle(request: SettleRequest): Promise<PermitAnswer> {
+    // With what it reserved it has an id already.
+    const isDrawn = this.#settings.requestIds && request?.reserved === undefined;
+    const drawn = isDrawn ? this.#environment.drawRequestId() : undefined;
     return this.#allow(request, request?.requestId ?? drawn, { settle: true });
   }
 
@@ -132,7 +137,7 @@ export class QuorateClient {
   }
 
   async #allow(
-    request: PermitRequest,
+    request: SettleRequest,
     requestId: string | undefined,
     { isRepeat = false, doubt, settle }: Partial<Question> & { readonly settle?: true } = {},
   ): Promise<PermitAnswer> {
@@ -151,7 +156,12 @@ export class QuorateClient {
       return cached;
     }
     const key = onlyUserOf(request);
-    const outcome = await this.#ask({ body, key, subject, isRepeatable: requestId !== undefined });
+    const outcome = await this.#ask({
+      body,
+      key,
+      subject,
+      isRepeatable: (requestId ?? request.reserved) !== undefined,
+    });
     this.#tellAnswered(outcome, startedMillis);
     const { answer, error, sentMillis } = outcome;
     if (outcome.mayHaveCounted || error?.isDefinite === false) doubt?.();

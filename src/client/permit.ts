@@ -20,6 +20,12 @@ interface Asked {
   readonly failMode?: FailMode | undefined;
 }
 
+/** A cost that was used already. */
+export type SettleRequest = PermitRequest & {
+  /** The `requestId` of the request that asked first, for an estimate: that is given back, and the true cost charged instead. */
+  readonly reserved?: string | undefined;
+};
+
 /** A grant is asked for under all limits that the rules find, or by one rule. It is known who asks, what is asked, or both. */
 export type PermitRequest = Asked &
   (
@@ -119,11 +125,12 @@ export function copyOf(request: PermitRequest): PermitRequest {
  *
  * @throws InvalidRequestError for the first field that is out of its bounds: a node would say so only after a round trip
  */
-export function encodeRequest(request: PermitRequest, requestId: string | undefined, settle?: true): string {
+export function encodeRequest(request: SettleRequest, requestId: string | undefined, settle?: true): string {
   if (typeof request !== 'object' || request === null)
     throw new InvalidRequestError('request', 'the request must be an object');
   const { userId, rule, descriptors, cost, timestampMillis } = request;
-  const rest = { cost, timestampMillis, requestId };
+  const reserved = settle === true ? request.reserved : undefined;
+  const rest = { cost, timestampMillis, requestId, settle, reserved };
   if (descriptors !== undefined && (typeof descriptors !== 'object' || descriptors === null))
     throw new InvalidRequestError('descriptors', 'descriptors must be an object of names and texts');
   const both = descriptors !== undefined && userId !== undefined && descriptors[USER] !== undefined;
@@ -135,7 +142,7 @@ export function encodeRequest(request: PermitRequest, requestId: string | undefi
     (isUser ? invalidInUser({ userId: userId ?? '', rule, ...rest }) : undefined) ??
     invalidInQuestion({ descriptors: named, rule, ...rest });
   if (invalid !== undefined) throw new InvalidRequestError(invalid.field, invalid.message);
-  return JSON.stringify({ userId, rule, descriptors, ...rest, settle });
+  return JSON.stringify({ userId, rule, descriptors, ...rest });
 }
 
 /** The same text for whatever is decided alike, but for its cost, and another for all else. Of a long one the digest: many are remembered. */

@@ -3,11 +3,14 @@
  * nothing is reserved or given back. Where one does not answer the caller asks again, and those that charged it say so.
  */
 import type { AllowAnswer } from '../api/answer.ts';
+import type { AskAnswer, AskDone, Question } from '../api/question.ts';
+import type { RefundQuestion, RefundQuestionAnswer, RefundQuestionDone } from '../api/refund.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
 import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
 import {
   type AnsweredShare,
+  isAllowed,
   isCertain,
   isGrant,
   type RefusedShare,
@@ -16,6 +19,9 @@ import {
   worstOf,
 } from './share-outcome.ts';
 import { ownRequestFor } from './share-request.ts';
+
+/** Behind the id that asked first: that of its settlement, unless it has one of its own. */
+const SETTLED = '#settled';
 
 type Init = Pick<DescribedRequestsInit, 'ask' | 'newId' | 'partitionOf'>;
 
@@ -56,4 +62,42 @@ function tellingOf(answered: readonly RefusedShare[]): RefusedShare {
   if (answer.kind !== 'unavailable' || answer.record !== undefined || wantsOtherRules(answer)) return worst;
   const mayCount = answered.some((one) => isGrant(one.answer) || !isCertain(one.answer));
   return mayCount ? { share, answer: { ...answer, proposed: true } } : worst;
+}
+
+/** Who asks for both. */
+interface Described {
+  ask(question: Question, done: AskDone): void;
+  refund(refund: RefundQuestion, done: RefundQuestionDone): void;
+}
+
+/**
+ * Settles a request that asked first, for an estimate: that is given back, and the true cost is charged instead, once for that id. Both may
+ * be repeated, so whoever hears that one of them is in doubt asks for both again. The refund goes first: the answer tells what is
+ * left after it.
+ *
+ * @param question with what it `reserved`; `done` is told once
+ */
+export function settleReserved(
+  described: Described,
+  { reserved = '', ...question }: Question,
+  done: AskDone,
+): void {
+  const { descriptors, rule, requestId = `${reserved}${SETTLED}` } = question;
+  let refunded: RefundQuestionAnswer | undefined;
+  let told: readonly [AskAnswer, number] | undefined;
+  const end = (): void => {
+    if (refunded === undefined || told === undefined) return;
+    const [answer, partition] = told;
+    if (refunded.kind === 'unavailable' && isAllowed(answer))
+      done({ kind: 'unavailable', reason: refunded.reason, proposed: true }, partition);
+    else done(answer, partition);
+  };
+  described.refund({ descriptors, rule, requestId: reserved }, (answer) => {
+    refunded = answer;
+    end();
+  });
+  described.ask({ ...question, requestId }, (...answer) => {
+    told = answer;
+    end();
+  });
 }

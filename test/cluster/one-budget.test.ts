@@ -141,6 +141,20 @@ describe('one user', () => {
     client.close();
   });
 
+  it('is charged the true cost instead of what was reserved, once, whatever that is', async () => {
+    const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
+    const reserve = async (requestId: string): Promise<unknown> =>
+      told(await client.allow({ userId: 'cyd', cost: 4, requestId }));
+    const settle = async (cost: number, reserved: string): Promise<unknown> =>
+      told(await client.settle({ userId: 'cyd', cost, reserved }));
+    expect(await reserve('e1')).toBe(LIMIT - 4);
+    expect(await settle(1, 'e1')).toBe(LIMIT - 1);
+    expect(await settle(1, 'e1')).toBe(LIMIT - 1);
+    expect(await reserve('e2')).toBe(LIMIT - 5);
+    expect(await settle(7, 'e2')).toBe(LIMIT - 8);
+    client.close();
+  });
+
   it('is under a named rule alone if that is asked for, and no other rule may be', async () => {
     expect(await http({ userId: 'ada', rule: 'login' })).toMatchObject({
       status: 200,

@@ -1,6 +1,8 @@
 /** Costs that are told after the fact, under limits in several partitions: all are asked at once, and none is asked to give back. */
 import { describe, expect, it } from 'vitest';
 import type { ListedAnswer } from '../../src/api/listed.ts';
+import type { Question } from '../../src/api/question.ts';
+import { settleReserved } from '../../src/matching/settlements.ts';
 import { Bench, bookOf, decision, FROM, GONE, LOST } from './bench.ts';
 
 const RULES = `
@@ -166,5 +168,63 @@ descriptors:
     expect(made.of('model').request).toMatchObject({ cost: 1_000_000, settle: true });
     const [twice] = asked(['model', 'big', 600_000], ['model', 'big', 600_000]);
     expect(twice.of('model').request).toMatchObject({ cost: 1_000_000, settle: true });
+  });
+});
+
+describe('a settlement of what was reserved', () => {
+  const SETTLED = { cost: 7, settle: true, reserved: 'r1' } as const;
+  const GIVEN_BACK = {
+    kind: 'refund',
+    refund: {
+      refunded: true,
+      ruleId: 'user/minute',
+      cost: 5,
+      decided: { term: 1, index: 4, timeMillis: 8 },
+      rulesVersion: 7,
+    },
+  } as const;
+
+  function settledOf(more: Partial<Question> = {}): Bench {
+    const made = bench();
+    settleReserved(
+      made.requests,
+      { descriptors: new Map([['user', 'ada']]), ...SETTLED, ...more },
+      (answer, partition) => made.told.push({ answer, partition }),
+    );
+    return made;
+  }
+
+  it('gives that back, and charges the true cost once for its id', () => {
+    const made = settledOf();
+    expect(made.asked.map(({ request }) => request)).toMatchObject([
+      { ask: 'refund', userId: 'user=ada', requestId: 'r1' },
+      { userId: 'user=ada', cost: 7, settle: true, requestId: 'r1#settled' },
+    ]);
+    made.asked[1]?.answer(OVER);
+    expect(made.told).toEqual([]);
+    made.asked[0]?.answer(GIVEN_BACK);
+    expect(made.told).toMatchObject([{ answer: { decision: { allowed: true, remaining: 0 } } }]);
+  });
+
+  it('has an id of its own where it says so', () => {
+    expect(settledOf({ requestId: 's1' }).asked[1]?.request).toMatchObject({ requestId: 's1' });
+  });
+
+  it('is charged where nothing was reserved, or too long ago', () => {
+    const made = settledOf();
+    made.asked[0]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, refunded: false, cost: 0 } });
+    made.asked[1]?.answer(decision());
+    expect(made.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
+  });
+
+  it.each([
+    ['what was reserved may still be charged', GONE, decision(), true],
+    ['it may be charged or not', GIVEN_BACK, LOST, true],
+    ['it is certainly not charged', GIVEN_BACK, GONE, false],
+  ])('is in doubt where %s', (_, refunded, answer, proposed) => {
+    const made = settledOf();
+    made.asked[0]?.answer(refunded);
+    made.asked[1]?.answer(answer);
+    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);
   });
 });

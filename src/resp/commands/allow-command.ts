@@ -1,4 +1,4 @@
-/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId] [SETTLE]`: all that a request for a grant can say. */
+/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId] [SETTLE [RESERVED requestId]]`: all that a request for a grant can say. */
 import { invalidInUser, questionOf } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
 import { type ErrorReply, failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
@@ -24,6 +24,7 @@ function runAllow(call: Call): Reply | undefined {
   let timestampMillis: number | undefined;
   let requestId: string | undefined;
   let settle: true | undefined;
+  let reserved: string | undefined;
   for (let i = 2; i < args.count; i += 2) {
     const value = i + 1;
     if (args.is(i, 'SETTLE') && settle === undefined) {
@@ -38,9 +39,12 @@ function runAllow(call: Call): Reply | undefined {
     } else if (args.is(i, 'ID') && requestId === undefined) {
       requestId = args.text(value);
       if (requestId === undefined) return notUtf8('requestId');
+    } else if (args.is(i, 'RESERVED') && reserved === undefined) {
+      reserved = args.text(value);
+      if (reserved === undefined) return notUtf8('reserved');
     } else return SYNTAX_ERROR;
   }
-  const request = { userId, rule, cost, timestampMillis, requestId, settle };
+  const request = { userId, rule, cost, timestampMillis, requestId, settle, reserved };
   const invalid = invalidInUser(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.ask(questionOf(request), writeAllow, cost ?? 1);

@@ -1,5 +1,5 @@
 /**
- * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId] [SETTLE]`: a request for a grant that says
+ * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId] [SETTLE [RESERVED requestId]]`: a request for a grant that says
  * what it is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name. Rules make
  * the keys; for clients of Redis Cluster the value of the first descriptor is one: the slot of a user is that of its id.
  */
@@ -37,6 +37,7 @@ function runMatch(call: Call): Reply | undefined {
   let timestampMillis: number | undefined;
   let requestId: string | undefined;
   let settle: true | undefined;
+  let reserved: string | undefined;
   for (let i = end; i < args.count; i += 2) {
     const value = i + 1;
     if (args.is(i, 'SETTLE') && settle === undefined) {
@@ -48,9 +49,12 @@ function runMatch(call: Call): Reply | undefined {
     else if (args.is(i, 'ID') && requestId === undefined) {
       requestId = args.text(value);
       if (requestId === undefined) return notUtf8('requestId');
+    } else if (args.is(i, 'RESERVED') && reserved === undefined) {
+      reserved = args.text(value);
+      if (reserved === undefined) return notUtf8('reserved');
     } else return SYNTAX_ERROR;
   }
-  const request: Question = { descriptors, cost, timestampMillis, requestId, settle };
+  const request: Question = { descriptors, cost, timestampMillis, requestId, settle, reserved };
   const invalid = invalidInQuestion(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.askAtLength(request, matchReply);

@@ -111,4 +111,20 @@ export const SETTLEMENTS: readonly Mutant[] = [
     edits: [{ in: 'chargesOf', find: 'applied.rule.postPaid === true', replace: 'applied.cost < 0' }],
     unitTest: { file: 'matching/settlements.test.ts', why: 'no user of the simulator asks by lists' },
   },
+  {
+    id: 'SE11',
+    bug: 'who is not told whether its estimate was given back hears that all is done',
+    law: 'what may count is told so',
+    edits: [
+      {
+        in: 'settleReserved',
+        find: "if (refunded.kind === 'unavailable' && isAllowed(answer))",
+        replace: 'if (refunded.kind === undefined)',
+      },
+    ],
+    unitTest: {
+      file: 'matching/settlements.test.ts',
+      why: 'no user of the simulator names what it reserved',
+    },
+  },
 ];
