@@ -33,7 +33,7 @@ export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' 
   readonly rule?: string | undefined;
   /**
    * With `settle`: the id of the request that asked first, for an estimate. What that was granted is given back, as a refund does, and its
-   * true cost is charged instead, once for this id if `requestId` is absent. 1 to `RESERVED_BYTES_MAX` bytes, and not the `requestId`.
+   * true cost is charged instead; once for this id, if there is no `requestId`, or it is the same. 1 to `RESERVED_BYTES_MAX` bytes.
    */
   readonly reserved?: string | undefined;
 }
@@ -123,8 +123,7 @@ function invalidInRest({
     return wrong('rule', `rule must be text of 1 to ${RULE_ID_BYTES_MAX} bytes`);
   if (reserved !== undefined && !isBoundedText(reserved, RESERVED_BYTES_MAX))
     return wrong('reserved', `reserved must be text of 1 to ${RESERVED_BYTES_MAX} bytes`);
-  if (reserved !== undefined && (settle !== true || reserved === requestId))
-    return wrong('reserved', 'reserved goes with settle, and is another id than requestId');
+  if (reserved !== undefined && settle !== true) return wrong('reserved', 'reserved goes with settle');
   return invalidIn({ userId: USER, cost, timestampMillis, requestId });
 }
 

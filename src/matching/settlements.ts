@@ -82,7 +82,9 @@ export function settleReserved(
   { reserved = '', ...question }: Question,
   done: AskDone,
 ): void {
-  const { descriptors, rule, requestId = `${reserved}${SETTLED}` } = question;
+  const { descriptors, rule, requestId = reserved } = question;
+  // The id of the reservation stays that of its grant.
+  const id = requestId === reserved ? `${reserved}${SETTLED}` : requestId;
   let refunded: RefundQuestionAnswer | undefined;
   let told: readonly [AskAnswer, number] | undefined;
   const end = (): void => {
@@ -96,7 +98,7 @@ export function settleReserved(
     refunded = answer;
     end();
   });
-  described.ask({ ...question, requestId }, (...answer) => {
+  described.ask({ ...question, requestId: id }, (...answer) => {
     told = answer;
     end();
   });

@@ -39,7 +39,6 @@ describe('settle', () => {
     { settle: true, reserved: '' },
     { settle: true, reserved: 7 },
     { settle: true, reserved: 'x'.repeat(121) },
-    { settle: true, reserved: 'r1', requestId: 'r1' },
   ])('reserved nothing with %j', async (more) => {
     expect(await post({ userId: 'ada', ...more })).toMatchObject([400, { error: { field: 'reserved' } }]);
     expect(door.asked).toEqual([]);

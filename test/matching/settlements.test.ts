@@ -208,6 +208,8 @@ describe('a settlement of what was reserved', () => {
 
   it('has an id of its own where it says so', () => {
     expect(settledOf({ requestId: 's1' }).asked[1]?.request).toMatchObject({ requestId: 's1' });
+    // That of the request that reserved is taken.
+    expect(settledOf({ requestId: 'r1' }).asked[1]?.request).toMatchObject({ requestId: 'r1#settled' });
   });
 
   it('is charged where nothing was reserved, or too long ago', () => {
