@@ -161,7 +161,7 @@ export class Judgement implements Demand {
   judgeLimit(
     keys: KeyTable,
     slot: number,
-    { cost, timestampMillis }: Question,
+    { cost, timestampMillis, isSettled }: Question,
     now: number,
     rule = keys.rule,
   ): void {
@@ -177,7 +177,10 @@ export class Judgement implements Demand {
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
     const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
     this.newestMillis = newestMillis;
-    const forgottenMillis = keys.unknownMillis(newestMillis, this, now);
+    // Nobody need be denied for what a restore does not know, if it happened already.
+    const forgottenMillis = isSettled
+      ? keys.forgottenMillis(newestMillis, this.asked)
+      : keys.unknownMillis(newestMillis, this, now);
     this.t = Math.max(this.asked, newestMillis, forgottenMillis);
     this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
     this.live = slot === NONE ? 0 : meter.liveCost(slot, this);

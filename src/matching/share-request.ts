@@ -3,7 +3,6 @@ import type { CustomerGuard } from '../api/customer-record.ts';
 import type { Question } from '../api/question.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import { askedDigest } from './asked-digest.ts';
-import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
 import type { Share } from './share-outcome.ts';
@@ -15,19 +14,22 @@ export function requestFor(
   requestId: string | undefined,
   { version }: RuleBook,
 ): AllowRequest {
-  const [first, ...further] = limits;
-  const { timestampMillis } = request;
-  const one = { ...chargeOf(first, request), timestampMillis, requestId, matchedBy: version };
+  const [{ userId, ruleId, cost, settle: isSettled }, ...further] = limits;
+  // A rule may say that what it counts happened already.
+  const { timestampMillis, settle = isSettled } = request;
+  const one = { userId, ruleId, cost, timestampMillis, requestId, matchedBy: version, settle };
   const isSimple = requestId === undefined && further.length === 0;
   if (isSimple) return one;
   const digest = requestId === undefined ? 1 : askedDigest(request);
-  const others = further.map((limit) => chargeOf(limit, request));
+  const others = further.map((limit): FurtherLimit => {
+    return {
+      userId: limit.userId,
+      ruleId: limit.ruleId,
+      cost: limit.cost,
+      settle: request.settle ?? limit.settle,
+    };
+  });
   return { ...one, askedDigest: digest, further: others.length === 0 ? undefined : others };
-}
-
-/** A rule may say that what it counts happened already. */
-function chargeOf({ userId, ruleId, cost, settle }: MatchedLimit, request: Question): FurtherLimit {
-  return { userId, ruleId, cost, settle: request.settle ?? settle };
 }
 
 type PartitionOf = (userId: string) => number;

@@ -95,6 +95,19 @@ describe('a settled cost', () => {
     expect(harness.machine.inadmissible({ ...request, settle: undefined }, bound)?.field).toBe('cost');
   });
 
+  it('counts from when it is told, also while a restored cluster denies everybody', () => {
+    const harness = harnessWith(HOUR);
+    harness.machine.apply({ type: 'historyLost' }, harness.next());
+    harness.machine.apply({ type: 'historyBegins', wallMillis: harness.nowMillis }, harness.next());
+    harness.nowMillis += 1_000;
+    expect(harness.allows('ada')).toBe(false);
+    expect(settle(harness, 5)).toMatchObject({ allowed: true, decided: { timeMillis: harness.nowMillis } });
+    // What may be missing is out by then, and so is what was settled a second later.
+    harness.nowMillis += HOUR_MILLIS - 999;
+    expect(harness.one({ userId: 'ada', cost: 996 }).allowed).toBe(false);
+    expect(harness.one({ userId: 'ada', cost: 995 }).allowed).toBe(true);
+  });
+
   it('at a timestamp before the newest grant counts at that', () => {
     const harness = harnessWith({ ...HOUR, clock: 'request' });
     harness.one({ userId: 'ada', timestampMillis: 5_000 });
