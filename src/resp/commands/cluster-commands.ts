@@ -8,7 +8,7 @@ import { readAddress } from '../../api/node-address.ts';
 import type { Call, Command } from '../command.ts';
 import { container } from '../command-table.ts';
 import { failed, mapOf, OK, type Reply } from '../reply.ts';
-import { notUtf8 } from './allow-command.ts';
+import { notUtf8 } from './grant-options.ts';
 
 /** Clients know nodes by 40 digits. */
 const NODE_NAME_DIGITS = 40;

@@ -6,8 +6,8 @@
 import { DESCRIPTORS_MAX, type Question, invalidInQuestion } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
 import type { CommandArguments } from '../command-arguments.ts';
-import { type ErrorReply, failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
-import { notUtf8 } from './allow-command.ts';
+import { type ErrorReply, failed, type Reply } from '../reply.ts';
+import { grantOptions, notUtf8 } from './grant-options.ts';
 import { matchReply } from './answer-forms.ts';
 
 const FIRST_NAME = 2;
@@ -33,28 +33,9 @@ function runMatch(call: Call): Reply | undefined {
   if (args.count < end) return failed(`count is ${count}, so ${2 * count} names and values must follow it`);
   const descriptors = descriptorsIn(args, end);
   if (!(descriptors instanceof Map)) return descriptors;
-  let cost: number | undefined;
-  let timestampMillis: number | undefined;
-  let requestId: string | undefined;
-  let settle: true | undefined;
-  let reserved: string | undefined;
-  for (let i = end; i < args.count; i += 2) {
-    const value = i + 1;
-    if (args.is(i, 'SETTLE') && settle === undefined) {
-      settle = true;
-      i -= 1;
-    } else if (value === args.count) return SYNTAX_ERROR;
-    else if (args.is(i, 'COST') && cost === undefined) cost = args.integer(value);
-    else if (args.is(i, 'AT') && timestampMillis === undefined) timestampMillis = args.integer(value);
-    else if (args.is(i, 'ID') && requestId === undefined) {
-      requestId = args.text(value);
-      if (requestId === undefined) return notUtf8('requestId');
-    } else if (args.is(i, 'RESERVED') && reserved === undefined) {
-      reserved = args.text(value);
-      if (reserved === undefined) return notUtf8('reserved');
-    } else return SYNTAX_ERROR;
-  }
-  const request: Question = { descriptors, cost, timestampMillis, requestId, settle, reserved };
+  const options = grantOptions(args, end, false);
+  if ('kind' in options) return options;
+  const request: Question = { descriptors, ...options };
   const invalid = invalidInQuestion(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.askAtLength(request, matchReply);

@@ -9,7 +9,7 @@ import { type StatedThrottle, statedThrottleId } from '../../api/stated-rule.ts'
 import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
-import { notUtf8 } from './allow-command.ts';
+import { notUtf8 } from './grant-options.ts';
 import { throttleStanding, writeThrottle } from './throttle-forms.ts';
 
 /** Arguments are told back up to here. */

@@ -3,7 +3,7 @@ import { invalidInUser, questionOf } from '../../api/question.ts';
 import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
-import { notUtf8 } from './allow-command.ts';
+import { notUtf8 } from './grant-options.ts';
 import { refundReply, standingReply } from './answer-forms.ts';
 
 /** Of an answer to `LOOK`: a rule id of 128 bytes, five numbers, and what is around them. */

@@ -1,0 +1,42 @@
+/** What a command that asks for a grant may say behind its key: `[COST n] [AT ms] [RULE r] [ID id] [SETTLE] [RESERVED id]`, in any order. */
+import type { Question } from '../../api/question.ts';
+import type { CommandArguments } from '../command-arguments.ts';
+import { type ErrorReply, failed, SYNTAX_ERROR } from '../reply.ts';
+
+type Options = { -readonly [Field in keyof Omit<Question, 'descriptors'>]: Question[Field] };
+
+/**
+ * Those from argument `from` on, each at most once. Their bounds are not looked at.
+ *
+ * @param hasRule the command takes a rule by name
+ */
+export function grantOptions(args: CommandArguments, from: number, hasRule: boolean): Options | ErrorReply {
+  const options: Options = {};
+  for (let i = from; i < args.count; i += 1) {
+    if (args.is(i, 'SETTLE') && options.settle === undefined) {
+      options.settle = true;
+      continue;
+    }
+    const name = i;
+    i += 1;
+    if (i === args.count) return SYNTAX_ERROR;
+    if (args.is(name, 'COST') && options.cost === undefined) options.cost = args.integer(i);
+    else if (args.is(name, 'AT') && options.timestampMillis === undefined)
+      options.timestampMillis = args.integer(i);
+    else if (hasRule && args.is(name, 'RULE') && options.rule === undefined) {
+      options.rule = args.text(i);
+      if (options.rule === undefined) return notUtf8('rule');
+    } else if (args.is(name, 'ID') && options.requestId === undefined) {
+      options.requestId = args.text(i);
+      if (options.requestId === undefined) return notUtf8('requestId');
+    } else if (args.is(name, 'RESERVED') && options.reserved === undefined) {
+      options.reserved = args.text(i);
+      if (options.reserved === undefined) return notUtf8('reserved');
+    } else return SYNTAX_ERROR;
+  }
+  return options;
+}
+
+export function notUtf8(field: string): ErrorReply {
+  return failed(`${field} must be UTF-8, and some of its bytes are not`);
+}
