@@ -162,8 +162,7 @@ export class CoreState {
     this.electionElapsedTicks = 0;
     const minimum = this.options.electionTicks;
     if (this.willingness === 'reluctant') {
-      // Everybody else has had a try by then.
-      this.electionTimeoutTicks = 2 * minimum + this.random(minimum);
+      this.letOthersTry();
       return;
     }
     // The others start a little later than a preferred leader, so that it usually runs unopposed. Only at first: two
@@ -173,6 +172,12 @@ export class CoreState {
       this.isPreferred && this.role === 'follower'
         ? minimum
         : minimum + headStart + this.random(minimum - headStart);
+  }
+
+  /** Everybody else has had a try before it campaigns. */
+  letOthersTry(): void {
+    const minimum = this.options.electionTicks;
+    this.electionTimeoutTicks = 2 * minimum + this.random(minimum);
   }
 
   /** Enters `term` (or stays in it) without a role yet. The vote is forgotten only when the term changes. */

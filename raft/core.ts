@@ -42,6 +42,7 @@ import {
   type LogPosition,
   type Message,
   type NodeId,
+  type SnapshotFate,
   type SnapshotMeta,
   type StoredGroup,
 } from './types.ts';
@@ -271,9 +272,9 @@ export class RaftCore {
     if (leadership !== undefined) peerUnreachable(leadership, peer);
   }
 
-  snapshotDone(peer: NodeId, arrived: boolean): void {
+  snapshotDone(peer: NodeId, fate: SnapshotFate): void {
     const { leadership } = this.#state;
-    if (leadership !== undefined) snapshotDone(leadership, peer, arrived);
+    if (leadership !== undefined) snapshotDone(leadership, peer, fate);
   }
 
   /** Does this replica lack anything that the snapshot holds? */

@@ -12,6 +12,7 @@ import {
   type EntryKind,
   type HeartbeatResponse,
   type NodeId,
+  type SnapshotFate,
   type SnapshotMeta,
 } from './types.ts';
 
@@ -138,8 +139,13 @@ export function tickLeader(state: CoreState, leadership: Leadership): void {
   if (leadership.transferElapsedTicks >= state.options.electionTicks) endTransfer(leadership);
   if (state.electionElapsedTicks >= state.options.electionTicks) {
     state.electionElapsedTicks = 0;
-    if (!quorumIsActive(state, leadership) || state.willingness === 'unfit') {
+    const heard = heardInRound(state, leadership);
+    const isCutOff = !isQuorum(state.config, (voter) => heard.has(voter));
+    const isLeftBehind = (voter: NodeId): boolean => leadership.progress.get(voter)?.isLeftBehind === true;
+    const isInTheWay = !isQuorum(state.config, (voter) => heard.has(voter) && !isLeftBehind(voter));
+    if (isCutOff || isInTheWay || state.willingness === 'unfit') {
       state.becomeFollower(state.term, NO_NODE);
+      if (isInTheWay) state.letOthersTry();
       return;
     }
   }
@@ -149,12 +155,15 @@ export function tickLeader(state: CoreState, leadership: Leadership): void {
   }
 }
 
-/** Check-quorum: a leader that a quorum has not answered for an election timeout is cut off and steps down. */
-function quorumIsActive(state: CoreState, { progress }: Leadership): boolean {
-  const active = new Set([state.id]);
+/**
+ * Check-quorum: a leader that a quorum has not answered for an election timeout is cut off and steps down. So does one that a quorum
+ * answers, of whom some refuse its snapshots: it will never commit anything with them, and they protect it from all others.
+ */
+function heardInRound(state: CoreState, { progress }: Leadership): ReadonlySet<NodeId> {
+  const heard = new Set([state.id]);
   for (const [peer, each] of progress)
-    if (peer !== state.id && each.nextRound(state.log.lastIndex)) active.add(peer);
-  return isQuorum(state.config, (voter) => active.has(voter));
+    if (peer !== state.id && each.nextRound(state.log.lastIndex)) heard.add(peer);
+  return heard;
 }
 
 export function broadcastHeartbeat(state: CoreState, { progress }: Leadership): void {
@@ -285,11 +294,11 @@ export function advanceCommit(state: CoreState, leadership: Leadership): void {
 }
 
 /** The driver's word on a snapshot stream. After success the peer's own answer has usually come already. */
-export function snapshotDone(leadership: Leadership, peer: NodeId, arrived: boolean): void {
+export function snapshotDone(leadership: Leadership, peer: NodeId, fate: SnapshotFate): void {
   const progress = leadership.progress.get(peer);
   if (progress === undefined || progress.state !== 'snapshot') return;
-  if (arrived) progress.becomeProbe();
-  else progress.snapshotFailed();
+  if (fate === 'arrived') progress.becomeProbe();
+  else progress.snapshotFailed(fate === 'refused');
   // The next heartbeat answer starts the probe; sending now could hit a peer that is still installing.
   progress.probeSent = true;
 }

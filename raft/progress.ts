@@ -1,6 +1,9 @@
 /** What a leader knows about one peer: how far its log agrees, and how much may be sent before it answers. */
 import { assert } from './assert.ts';
 
+/** Once may be a stall. */
+const REFUSALS_MAX = 2;
+
 /**
  * - `probe`: where the logs agree is not known; one append at a time.
  * - `replicate`: known; appends are pipelined up to the in-flight window.
@@ -29,6 +32,8 @@ export class Progress {
   isReluctant = false;
   /** The leader's last question (see read-index.ts) that this peer answered in this term. */
   readRound = 0;
+  /** Snapshots that it refused, one after the other. */
+  #refusals = 0;
   #heardThisRound = false;
   #heardLastRound = false;
   /** Where the leader's log ended when this round of check-quorum began, and the one before. */
@@ -77,9 +82,15 @@ export class Progress {
   }
 
   /** The snapshot did not arrive: probe from what is known to match. */
-  snapshotFailed(): void {
+  snapshotFailed(isRefused: boolean): void {
+    if (isRefused) this.#refusals += 1;
     this.pendingSnapshot = 0;
     this.becomeProbe();
+  }
+
+  /** It needs a snapshot, and takes none of this leader. */
+  get isLeftBehind(): boolean {
+    return this.#refusals >= REFUSALS_MAX;
   }
 
   /** The peer answered, or takes the benefit of the doubt. */
@@ -148,6 +159,7 @@ export class Progress {
     if (isNew) {
       this.match = index;
       this.probeSent = false;
+      this.#refusals = 0;
     }
     this.next = Math.max(this.next, index + 1);
     assert(this.match < this.next, 'match {} reached next {}', this.match, this.next);

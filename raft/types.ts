@@ -188,3 +188,11 @@ export interface StoredGroup {
   /** Its chunks are read one by one: see `readSnapshotChunk`. */
   readonly snapshot?: SnapshotMeta;
 }
+
+/**
+ * What became of a snapshot that a leader sends.
+ * - `arrived`: the peer has installed it
+ * - `broken`: it was not begun, or what it travelled on broke
+ * - `refused`: the peer, which is there, answered no more: it will not install it
+ */
+export type SnapshotFate = 'arrived' | 'broken' | 'refused';

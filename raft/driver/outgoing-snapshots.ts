@@ -7,7 +7,7 @@
  */
 import type { SnapshotChunk, SnapshotChunkAck } from './peer-message.ts';
 import type { LogStore } from './store.ts';
-import type { GroupId, InstallSnapshot, NodeId, SnapshotMeta } from '../types.ts';
+import type { GroupId, InstallSnapshot, NodeId, SnapshotFate, SnapshotMeta } from '../types.ts';
 
 export interface SnapshotStreamOptions {
   /** At most this many snapshots leave a node at the same time. */
@@ -34,7 +34,7 @@ interface Outgoing {
   held: SnapshotChunk | undefined;
 }
 
-type OutgoingDone = (group: GroupId, to: NodeId, arrived: boolean) => void;
+type OutgoingDone = (group: GroupId, to: NodeId, fate: SnapshotFate) => void;
 
 export class OutgoingSnapshots {
   readonly #streams = new Map<string, Outgoing>();
@@ -75,7 +75,7 @@ export class OutgoingSnapshots {
   start(group: GroupId, request: InstallSnapshot, meta: SnapshotMeta | undefined): void {
     const key = streamKey(group, request.to);
     if (meta === undefined || this.#streams.has(key) || this.#streams.size >= this.#options.outgoingMax) {
-      this.#done(group, request.to, false);
+      this.#done(group, request.to, 'broken');
       return;
     }
     const { to, term, timeMillis } = request;
@@ -90,7 +90,7 @@ export class OutgoingSnapshots {
       (data) => {
         if (this.#streams.get(key) !== stream || stream.chunk !== chunk) return;
         if (data === undefined) {
-          this.#finish(key, stream, false);
+          this.#finish(key, stream, 'broken');
           return;
         }
         stream.held = { kind: 'chunk', group, from: this.#id, term, timeMillis, meta, chunk, data };
@@ -117,7 +117,7 @@ export class OutgoingSnapshots {
     // It is at work on the one in flight.
     if (ack.held === stream.chunk) return;
     stream.chunk = ack.held;
-    if (stream.chunk === stream.meta.chunkCount) this.#finish(key, stream, true);
+    if (stream.chunk === stream.meta.chunkCount) this.#finish(key, stream, 'arrived');
     else this.#sendChunk(key, stream);
   }
 
@@ -130,13 +130,13 @@ export class OutgoingSnapshots {
         continue;
       }
       stream.silentTicks += 1;
-      if (stream.silentTicks > this.#options.silentTicksMax) this.#finish(key, stream, false);
+      if (stream.silentTicks > this.#options.silentTicksMax) this.#finish(key, stream, 'refused');
     }
   }
 
   /** The connection broke: what was sent last is lost. The next stream takes up where this one ended. */
   peerLost(peer: NodeId): void {
-    for (const [key, stream] of this.#streams) if (stream.to === peer) this.#finish(key, stream, false);
+    for (const [key, stream] of this.#streams) if (stream.to === peer) this.#finish(key, stream, 'broken');
   }
 
   /** This node does not hold the group any more. */
@@ -144,9 +144,9 @@ export class OutgoingSnapshots {
     for (const [key, stream] of this.#streams) if (stream.group === group) this.#streams.delete(key);
   }
 
-  #finish(key: string, stream: Outgoing, arrived: boolean): void {
+  #finish(key: string, stream: Outgoing, fate: SnapshotFate): void {
     this.#streams.delete(key);
-    this.#done(stream.group, stream.to, arrived);
+    this.#done(stream.group, stream.to, fate);
   }
 }
 

@@ -41,10 +41,10 @@ export class SnapshotTraffic {
         post(to, chunk);
         schedule();
       },
-      done: (id, to, arrived) => {
+      done: (id, to, fate) => {
         const group = init.groupOf(id);
         if (group === undefined) return;
-        group.core.snapshotDone(to, arrived);
+        group.core.snapshotDone(to, fate);
         activate(group);
       },
       failed,

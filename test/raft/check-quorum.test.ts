@@ -1,10 +1,62 @@
 /** Leaders that lost their quorum, and nodes that are stuck in a later term. Numbers: the scenario catalogue. */
 import { describe, expect, it } from 'vitest';
+import type { SnapshotFate } from '../../raft/types.ts';
 import { Network } from './network.ts';
 import { TEST_OPTIONS } from './node.ts';
 import { storedLog } from './stored-log.ts';
 
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
+
+/** Node 1 leads in touch with node 3, which needs a snapshot; node 2, which has all, hears it no more unless `isWhole`. */
+function leftBehind(isWhole: boolean): Network {
+  const network = new Network({ nodes: 3, snapshotEvery: 5, keepEntries: 2 });
+  network.elect(1);
+  network.isolate(3);
+  for (let i = 0; i < 20; i += 1) network.commit(1, `p${i}`);
+  network.heal();
+  network.hold(({ type, from }) => type === 'snapshot' && from === 1);
+  if (!isWhole) network.cut(1, 2);
+  return network;
+}
+
+/** So many snapshots of node 1 come to this end. */
+function end(network: Network, times: number, fate: SnapshotFate): void {
+  for (let ended = 0, ticks = 0; ended < times && ticks < 20 * electionTicks; ticks += 1) {
+    network.tickAll(1);
+    for (const { message } of network.held.splice(0)) {
+      ended += 1;
+      network.act(1, (core) => core.snapshotDone(message.to, fate));
+    }
+  }
+}
+
+describe('a leader whose snapshots a follower refuses', () => {
+  it('steps down where it has no quorum without that one, and lets others try first', () => {
+    const network = leftBehind(false);
+    end(network, 2, 'refused');
+    network.tickAll(4 * electionTicks);
+    expect(network.status(2)).toMatchObject({ role: 'leader' });
+    expect(network.status(1)).toMatchObject({ role: 'follower' });
+    network.commit(2, 'on it goes');
+    network.tickAll(heartbeatTicks);
+    expect(network.node(3).machine).toEqual(network.node(2).machine);
+  });
+
+  it('goes on where it has a quorum without that one', () => {
+    const network = leftBehind(true);
+    end(network, 5, 'refused');
+    network.tickAll(4 * electionTicks);
+    expect(network.status(1)).toMatchObject({ role: 'leader', term: 1 });
+  });
+
+  it('goes on where one was refused, or many broke on their way', () => {
+    const network = leftBehind(false);
+    end(network, 1, 'refused');
+    end(network, 5, 'broken');
+    network.tickAll(2 * electionTicks);
+    expect(network.status(1)).toMatchObject({ role: 'leader', term: 1 });
+  });
+});
 
 describe('check-quorum', () => {
   it('91: a leader that a quorum answers stays', () => {

@@ -145,7 +145,7 @@ export class Network implements ObservedNetwork, Surroundings {
     if (message.type === 'snapshot') {
       const { snapshot } = from;
       if (snapshot === undefined || this.isCut(from.id, message.to)) {
-        from.core.snapshotDone(message.to, false);
+        from.core.snapshotDone(message.to, 'broken');
         return;
       }
       sent = { ...message, meta: withChunks(snapshot) };
@@ -184,7 +184,8 @@ export class Network implements ObservedNetwork, Surroundings {
 
   snapshotFate(sender: RaftCore, to: NodeId, arrived: boolean): void {
     const node = this.node(sender.id);
-    if (node.isUp && node.core === sender) this.act(node.id, (core) => core.snapshotDone(to, arrived));
+    if (node.isUp && node.core === sender)
+      this.act(node.id, (core) => core.snapshotDone(to, arrived ? 'arrived' : 'broken'));
   }
 
   isCut(from: NodeId, to: NodeId): boolean {

@@ -93,13 +93,13 @@ describe('a leader whose log begins behind what a follower needs', () => {
     expect(late).toBeDefined();
     network.release();
     network.elect(2);
-    network.act(1, (core) => core.snapshotDone(3, true));
+    network.act(1, (core) => core.snapshotDone(3, 'arrived'));
     expect(network.core(1).role).toBe('follower');
     network.elect(1);
     network.tickAll(2 * heartbeatTicks);
     const { match } = network.core(1).status();
     network.sent.length = 0;
-    for (const arrived of [false, true]) network.act(1, (core) => core.snapshotDone(3, arrived));
+    for (const fate of ['broken', 'arrived'] as const) network.act(1, (core) => core.snapshotDone(3, fate));
     expect(network.core(1).status().match).toEqual(match);
     network.commit(1, 'at once');
     expect(network.node(3).core.lastPosition.index).toBe(network.core(1).lastPosition.index);

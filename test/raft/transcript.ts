@@ -204,7 +204,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
     const { snapshot } = sender;
     if (snapshot === undefined) throw new Error(`node ${sender.id} sends a snapshot that it has not`);
     target.core.step({ ...message, meta: withChunks(snapshot) });
-    sender.core.snapshotDone(message.to, true);
+    sender.core.snapshotDone(message.to, 'arrived');
   }
 
   #settle(): void {

@@ -48,8 +48,8 @@ export const RAFT: readonly Mutant[] = [
     edits: [
       {
         in: 'tickLeader',
-        find: 'if (!quorumIsActive(state, leadership) ||',
-        replace: 'quorumIsActive(state, leadership); if (',
+        find: 'if (isCutOff || isInTheWay ||',
+        replace: 'if (',
       },
     ],
   },
@@ -302,5 +302,25 @@ export const RAFT: readonly Mutant[] = [
     bug: 'grants of an earlier candidacy are counted in the next',
     law: 'who leads has votes of a majority on disk',
     edits: [{ in: 'CoreState.#enterTerm', find: 'this.votes.clear();', replace: '' }],
+  },
+  {
+    id: 'L19',
+    bug: 'a leader stays in office by the word of a follower that takes none of its snapshots',
+    law: 'the quorum gets on',
+    edits: [{ in: 'tickLeader', find: '&& !isLeftBehind(voter)', replace: '' }],
+    unitTest: {
+      file: 'raft/check-quorum.test.ts',
+      why: 'it takes an unsound leader, a broken path and a replica that was left behind, all at the end: one of 1,000 seeds (1000356)',
+    },
+  },
+  {
+    id: 'L20',
+    bug: 'snapshots that broke on their way are taken for refused',
+    law: 'a leader that a quorum answers stays',
+    edits: [{ in: 'snapshotDone', find: "fate === 'refused'", replace: 'true' }],
+    unitTest: {
+      file: 'raft/check-quorum.test.ts',
+      why: 'a group whose leader steps down too often gets on all the same',
+    },
   },
 ];
