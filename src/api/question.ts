@@ -4,16 +4,8 @@
  */
 import type { AllowAnswer, Invalid, LimitStanding } from './answer.ts';
 import { isBoundedText } from './bounded.ts';
-import {
-  type AllowRequest,
-  invalidIn,
-  REQUEST_ID_BYTES_MAX,
-  RULE_ID_BYTES_MAX,
-  USER_ID_BYTES_MAX,
-} from './request.ts';
+import { type AllowRequest, invalidIn, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } from './request.ts';
 
-/** The longest `Question.reserved`, in UTF-8 bytes: its settlement has a longer id. */
-export const RESERVED_BYTES_MAX = REQUEST_ID_BYTES_MAX - 8;
 /** The most descriptors of one request. */
 export const DESCRIPTORS_MAX = 16;
 /** The longest name, in UTF-8 bytes. */
@@ -31,11 +23,6 @@ export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' 
    * itself, such as `100/60000ms` or `30/60000ms+15`, which counts by `user`. Absent: by all rules that match.
    */
   readonly rule?: string | undefined;
-  /**
-   * With `settle`: the id of the request that asked first, for an estimate. What that was granted is given back, as a refund does, and its
-   * true cost is charged instead; once for this id, if there is no `requestId`, or it is the same. 1 to `RESERVED_BYTES_MAX` bytes.
-   */
-  readonly reserved?: string | undefined;
 }
 
 export type AskAnswer = Answered & {
@@ -77,7 +64,7 @@ export type AskDone = (answer: AskAnswer, partition: number) => void;
 /** What a caller says of a user, by the names that callers know. */
 export interface UserQuestion extends Pick<
   Question,
-  'rule' | 'cost' | 'timestampMillis' | 'requestId' | 'settle' | 'reserved'
+  'rule' | 'cost' | 'timestampMillis' | 'requestId' | 'settle'
 > {
   /** 1 to `USER_ID_BYTES_MAX` bytes. */
   readonly userId: string;
@@ -116,14 +103,9 @@ function invalidInRest({
   cost,
   timestampMillis,
   requestId,
-  settle,
-  reserved,
 }: Omit<Question, 'descriptors'>): Invalid | undefined {
   if (rule !== undefined && !isBoundedText(rule, RULE_ID_BYTES_MAX))
     return wrong('rule', `rule must be text of 1 to ${RULE_ID_BYTES_MAX} bytes`);
-  if (reserved !== undefined && !isBoundedText(reserved, RESERVED_BYTES_MAX))
-    return wrong('reserved', `reserved must be text of 1 to ${RESERVED_BYTES_MAX} bytes`);
-  if (reserved !== undefined && settle !== true) return wrong('reserved', 'reserved goes with settle');
   return invalidIn({ userId: USER, cost, timestampMillis, requestId });
 }
 

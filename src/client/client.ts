@@ -15,7 +15,6 @@ import {
   onlyUserOf,
   type PermitAnswer,
   type PermitRequest,
-  type SettleRequest,
   subjectOf,
 } from './permit.ts';
 import type { AbortSignalLike } from './aborts.ts';
@@ -78,18 +77,16 @@ export class QuorateClient {
 
   /**
    * Tells of a cost that was used already, such as the tokens of an answer that has ended. It is charged in any case: what is over a limit is
-   * debt, and nothing more is granted until it has slid out. With the same `requestId` it is charged once. Where an estimate was granted
-   * before, `reserved` is the id of that: it is given back, and the true cost is charged once for it.
+   * debt, and nothing more is granted until it has slid out. With the same `requestId` it is charged once. With that of a request that was
+   * granted an estimate, the estimate is given back.
    *
    * @throws what `allow` throws but for CostAboveLimitError, whatever the fail mode: nobody else can charge it
    * @example
-   * await client.allow({ userId: 'ada', cost: 500, requestId: 'estimate-7' });
-   * await client.settle({ userId: 'ada', cost: 734, reserved: 'estimate-7' });
+   * await client.allow({ userId: 'ada', cost: 500, requestId: 'answer-7' });
+   * await client.settle({ userId: 'ada', cost: 734, requestId: 'answer-7' });
    */
-  async settle(request: SettleRequest): Promise<PermitAnswer> {
-    // With what it reserved it has an id already.
-    const isDrawn = this.#settings.requestIds && request?.reserved === undefined;
-    const drawn = isDrawn ? this.#environment.drawRequestId() : undefined;
+  async settle(request: PermitRequest): Promise<PermitAnswer> {
+    const drawn = this.#settings.requestIds ? this.#environment.drawRequestId() : undefined;
     return this.#allow(request, request?.requestId ?? drawn, { settle: true });
   }
 
@@ -137,7 +134,7 @@ export class QuorateClient {
   }
 
   async #allow(
-    request: SettleRequest,
+    request: PermitRequest,
     requestId: string | undefined,
     { isRepeat = false, doubt, settle }: Partial<Question> & { readonly settle?: true } = {},
   ): Promise<PermitAnswer> {
@@ -160,7 +157,7 @@ export class QuorateClient {
       body,
       key,
       subject,
-      isRepeatable: (requestId ?? request.reserved) !== undefined,
+      isRepeatable: requestId !== undefined,
     });
     this.#tellAnswered(outcome, startedMillis);
     const { answer, error, sentMillis } = outcome;

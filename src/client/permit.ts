@@ -20,12 +20,6 @@ interface Asked {
   readonly failMode?: FailMode | undefined;
 }
 
-/** A cost that was used already. */
-export type SettleRequest = PermitRequest & {
-  /** The `requestId` of the request that asked first, for an estimate: that is given back, and the true cost charged instead. */
-  readonly reserved?: string | undefined;
-};
-
 /** A grant is asked for under all limits that the rules find, or by one rule. It is known who asks, what is asked, or both. */
 export type PermitRequest = Asked &
   (
@@ -125,12 +119,11 @@ export function copyOf(request: PermitRequest): PermitRequest {
  *
  * @throws InvalidRequestError for the first field that is out of its bounds: a node would say so only after a round trip
  */
-export function encodeRequest(request: SettleRequest, requestId: string | undefined, settle?: true): string {
+export function encodeRequest(request: PermitRequest, requestId: string | undefined, settle?: true): string {
   if (typeof request !== 'object' || request === null)
     throw new InvalidRequestError('request', 'the request must be an object');
   const { userId, rule, descriptors, cost, timestampMillis } = request;
-  const reserved = settle === true ? request.reserved : undefined;
-  const rest = { cost, timestampMillis, requestId, settle, reserved };
+  const rest = { cost, timestampMillis, requestId, settle };
   if (descriptors !== undefined && (typeof descriptors !== 'object' || descriptors === null))
     throw new InvalidRequestError('descriptors', 'descriptors must be an object of names and texts');
   const both = descriptors !== undefined && userId !== undefined && descriptors[USER] !== undefined;

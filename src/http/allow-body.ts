@@ -7,15 +7,15 @@ import type { HeaderUser } from './user-header.ts';
 
 const DESCRIPTORS = 'descriptors';
 const SETTLE = 'settle';
-const FIELDS = [...REQUEST_FIELDS, DESCRIPTORS, SETTLE, 'reserved'] as const;
-type Claimed = { readonly [Name in RequestField | 'reserved']?: never } & {
+const FIELDS = [...REQUEST_FIELDS, DESCRIPTORS, SETTLE] as const;
+type Claimed = { readonly [Name in RequestField]?: never } & {
   readonly [DESCRIPTORS]?: unknown;
   readonly [SETTLE]?: unknown;
 };
 
 /**
  * `{"userId": string, "descriptors": {name: text}, "timestampMillis"?: integer, "cost"?: integer, "rule"?: string, "requestId"?:
- * string, "settle"?: boolean, "reserved"?: string}`, with at least one of the first two: `userId` is the descriptor `user`. A `null` counts as absent.
+ * string, "settle"?: boolean}`, with at least one of the first two: `userId` is the descriptor `user`. A `null` counts as absent.
  *
  * @param headerUser who a header of the request names, if one does: then the body need not, and must not name another
  * @throws InvalidBodyError naming the field and its bound
@@ -24,7 +24,7 @@ export function parseAllowBody(body: unknown, headerUser: HeaderUser | undefined
   const needs = headerUser === undefined ? 'at least userId or descriptors' : 'fields';
   // Only claimed: every type and bound is checked below.
   const claimed = fieldsOf(body, FIELDS, needs) as Claimed;
-  const { descriptors, timestampMillis, cost, rule, requestId, settle, reserved } = claimed;
+  const { descriptors, timestampMillis, cost, rule, requestId, settle } = claimed;
   if (typeof (settle ?? false) !== 'boolean')
     throw new InvalidBodyError(SETTLE, 'settle must be true or false');
   const userId = claimed.userId ?? headerUser?.userId;
@@ -34,7 +34,6 @@ export function parseAllowBody(body: unknown, headerUser: HeaderUser | undefined
     cost: cost ?? undefined,
     requestId: requestId ?? undefined,
     ...(settle === true && ({ settle: true } as const)),
-    ...((reserved ?? undefined) !== undefined && { reserved }),
   };
   const isDescribed = descriptors !== undefined && descriptors !== null;
   if (userId !== undefined || !isDescribed) refuse(invalidInUser({ userId: userId ?? '', ...rest }));

@@ -3,6 +3,9 @@
  * nothing is reserved or given back. Where one does not answer the caller asks again, and those that charged it say so.
  */
 import type { AllowAnswer } from '../api/answer.ts';
+import { isBoundedText } from '../api/bounded.ts';
+import { REQUEST_ID_BYTES_MAX } from '../api/request.ts';
+import { textDigest } from '../api/text-hash.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { RefundQuestion, RefundQuestionAnswer, RefundQuestionDone } from '../api/refund.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
@@ -20,7 +23,7 @@ import {
 } from './share-outcome.ts';
 import { ownRequestFor } from './share-request.ts';
 
-/** Behind the id that asked first: that of its settlement, unless it has one of its own. */
+/** Behind the id of a request: what is remembered of its settlement. */
 const SETTLED = '#settled';
 
 type Init = Pick<DescribedRequestsInit, 'ask' | 'newId' | 'partitionOf'>;
@@ -71,20 +74,14 @@ interface Described {
 }
 
 /**
- * Settles a request that asked first, for an estimate: that is given back, and the true cost is charged instead, once for that id. Both may
- * be repeated, so whoever hears that one of them is in doubt asks for both again. The refund goes first: the answer tells what is
- * left after it.
+ * Settles the request of an id. What that asked for first, as an estimate, and was granted is given back, and the true cost is charged
+ * instead, once. Where it asked for nothing there is nothing to give back. Both may be repeated, so whoever hears that one of them
+ * is in doubt asks for both again. The refund goes first: the answer tells what is left after it.
  *
- * @param question with what it `reserved`; `done` is told once
+ * @param question with an id; `done` is told once
  */
-export function settleReserved(
-  described: Described,
-  { reserved = '', ...question }: Question,
-  done: AskDone,
-): void {
-  const { descriptors, rule, requestId = reserved } = question;
-  // The id of the reservation stays that of its grant.
-  const id = requestId === reserved ? `${reserved}${SETTLED}` : requestId;
+export function settleRequest(described: Described, question: Question, done: AskDone): void {
+  const { descriptors, rule, requestId = '' } = question;
   let refunded: RefundQuestionAnswer | undefined;
   let told: readonly [AskAnswer, number] | undefined;
   const end = (): void => {
@@ -94,12 +91,18 @@ export function settleReserved(
       done({ kind: 'unavailable', reason: refunded.reason, proposed: true }, partition);
     else done(answer, partition);
   };
-  described.refund({ descriptors, rule, requestId: reserved }, (answer) => {
+  described.refund({ descriptors, rule, requestId }, (answer) => {
     refunded = answer;
     end();
   });
-  described.ask({ ...question, requestId: id }, (...answer) => {
+  described.ask({ ...question, requestId: settledId(requestId) }, (...answer) => {
     told = answer;
     end();
   });
+}
+
+/** What a settlement is remembered by: its request's own id stays that of the grant. */
+function settledId(requestId: string): string {
+  const id = `${requestId}${SETTLED}`;
+  return isBoundedText(id, REQUEST_ID_BYTES_MAX) ? id : `${textDigest(requestId)}${SETTLED}`;
 }

@@ -1,7 +1,7 @@
 /** Which requests of clients the doors of this node take, and hand to its core: none before it is loaded, while it is drained, or once it belongs to its cluster no more. */
 import type { Unavailable } from '../api/answer.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
-import { settleReserved } from '../matching/settlements.ts';
+import { settleRequest } from '../matching/settlements.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeReadiness } from './readiness.ts';
 
@@ -26,7 +26,8 @@ export function takenRequests(readiness: NodeReadiness): Requests {
     ask(question, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
-      else if (question.reserved !== undefined) settleReserved(core.described, question, done);
+      else if (question.settle === true && question.requestId !== undefined)
+        settleRequest(core.described, question, done);
       else core.described.ask(question, done);
     },
     allowListed(request, done) {

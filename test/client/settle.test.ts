@@ -19,13 +19,6 @@ describe('settle', () => {
     expect(settled.value).toMatchObject({ kind: 'granted', remaining: 0 });
   });
 
-  it('of what was reserved has the id of that', async () => {
-    const played = new Played();
-    void played.client.settle({ ...ADA, reserved: 'estimate-7' });
-    await played.settle();
-    expect(played.last.requests).toEqual([{ ...ADA, settle: true, reserved: 'estimate-7' }]);
-  });
-
   it('is told though the client knows that the user is denied', async () => {
     const played = new Played();
     void played.client.allow({ userId: 'ada' });

@@ -141,12 +141,12 @@ describe('one user', () => {
     client.close();
   });
 
-  it('is charged the true cost instead of what was reserved, once, whatever that is', async () => {
+  it('is charged the true cost of a request instead of its estimate, once, whatever that is', async () => {
     const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
     const reserve = async (requestId: string): Promise<unknown> =>
       told(await client.allow({ userId: 'cyd', cost: 4, requestId }));
-    const settle = async (cost: number, reserved: string): Promise<unknown> =>
-      told(await client.settle({ userId: 'cyd', cost, reserved }));
+    const settle = async (cost: number, requestId: string): Promise<unknown> =>
+      told(await client.settle({ userId: 'cyd', cost, requestId }));
     expect(await reserve('e1')).toBe(LIMIT - 4);
     expect(await settle(1, 'e1')).toBe(LIMIT - 1);
     expect(await settle(1, 'e1')).toBe(LIMIT - 1);

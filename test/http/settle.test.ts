@@ -28,22 +28,6 @@ describe('settle', () => {
     ]);
   });
 
-  it('may name what it reserved', async () => {
-    await post({ userId: 'ada', settle: true, reserved: 'r1' });
-    expect(door.asked).toEqual([{ ...questionOf({ userId: 'ada' }), settle: true, reserved: 'r1' }]);
-  });
-
-  it.each([
-    { reserved: 'r1' },
-    { settle: false, reserved: 'r1' },
-    { settle: true, reserved: '' },
-    { settle: true, reserved: 7 },
-    { settle: true, reserved: 'x'.repeat(121) },
-  ])('reserved nothing with %j', async (more) => {
-    expect(await post({ userId: 'ada', ...more })).toMatchObject([400, { error: { field: 'reserved' } }]);
-    expect(door.asked).toEqual([]);
-  });
-
   it.each([false, null])('that is %j asks for a grant', async (settle) => {
     await post({ userId: 'ada', settle });
     expect(door.asked).toEqual([questionOf({ userId: 'ada' })]);

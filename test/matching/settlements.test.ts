@@ -1,8 +1,7 @@
 /** Costs that are told after the fact, under limits in several partitions: all are asked at once, and none is asked to give back. */
 import { describe, expect, it } from 'vitest';
 import type { ListedAnswer } from '../../src/api/listed.ts';
-import type { Question } from '../../src/api/question.ts';
-import { settleReserved } from '../../src/matching/settlements.ts';
+import { settleRequest } from '../../src/matching/settlements.ts';
 import { Bench, bookOf, decision, FROM, GONE, LOST } from './bench.ts';
 
 const RULES = `
@@ -171,8 +170,8 @@ descriptors:
   });
 });
 
-describe('a settlement of what was reserved', () => {
-  const SETTLED = { cost: 7, settle: true, reserved: 'r1' } as const;
+describe('a settlement of a request by its id', () => {
+  const SETTLED = { cost: 7, settle: true, requestId: 'r1' } as const;
   const GIVEN_BACK = {
     kind: 'refund',
     refund: {
@@ -184,18 +183,18 @@ describe('a settlement of what was reserved', () => {
     },
   } as const;
 
-  function settledOf(more: Partial<Question> = {}): Bench {
+  function settledById(): Bench {
     const made = bench();
-    settleReserved(
+    settleRequest(
       made.requests,
-      { descriptors: new Map([['user', 'ada']]), ...SETTLED, ...more },
+      { descriptors: new Map([['user', 'ada']]), ...SETTLED },
       (answer, partition) => made.told.push({ answer, partition }),
     );
     return made;
   }
 
-  it('gives that back, and charges the true cost once for its id', () => {
-    const made = settledOf();
+  it('gives back what it was granted, and charges the true cost once', () => {
+    const made = settledById();
     expect(made.asked.map(({ request }) => request)).toMatchObject([
       { ask: 'refund', userId: 'user=ada', requestId: 'r1' },
       { userId: 'user=ada', cost: 7, settle: true, requestId: 'r1#settled' },
@@ -206,25 +205,32 @@ describe('a settlement of what was reserved', () => {
     expect(made.told).toMatchObject([{ answer: { decision: { allowed: true, remaining: 0 } } }]);
   });
 
-  it('has an id of its own where it says so', () => {
-    expect(settledOf({ requestId: 's1' }).asked[1]?.request).toMatchObject({ requestId: 's1' });
-    // That of the request that reserved is taken.
-    expect(settledOf({ requestId: 'r1' }).asked[1]?.request).toMatchObject({ requestId: 'r1#settled' });
+  it('has an id of its own, however long that of its request is', () => {
+    const ids = ['x', 'y'].map((letter) => {
+      const made = new Bench();
+      made.book = bookOf(7, RULES);
+      const question = { descriptors: new Map([['user', 'ada']]), ...SETTLED, requestId: letter.repeat(128) };
+      settleRequest(made.requests, question, () => {});
+      const request = made.asked[1]?.request;
+      return request !== undefined && 'requestId' in request ? (request.requestId ?? '') : '';
+    });
+    expect(ids.map((id) => id.length <= 128 && id.endsWith('#settled'))).toEqual([true, true]);
+    expect(ids[0]).not.toBe(ids[1]);
   });
 
-  it('is charged where nothing was reserved, or too long ago', () => {
-    const made = settledOf();
+  it('is charged where nothing was granted under it, or too long ago', () => {
+    const made = settledById();
     made.asked[0]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, refunded: false, cost: 0 } });
     made.asked[1]?.answer(decision());
     expect(made.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
   });
 
   it.each([
-    ['what was reserved may still be charged', GONE, decision(), true],
+    ['its estimate may still be charged', GONE, decision(), true],
     ['it may be charged or not', GIVEN_BACK, LOST, true],
     ['it is certainly not charged', GIVEN_BACK, GONE, false],
   ])('is in doubt where %s', (_, refunded, answer, proposed) => {
-    const made = settledOf();
+    const made = settledById();
     made.asked[0]?.answer(refunded);
     made.asked[1]?.answer(answer);
     expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);

@@ -35,10 +35,10 @@ describe('ALLOW', () => {
   it('takes SETTLE among its options, and once', async () => {
     await open();
     await client.ask('ALLOW', 'ada', 'COST', '7', 'SETTLE', 'ID', 'r1');
-    await client.ask('ALLOW', 'ada', 'settle', 'RESERVED', 'r1');
+    await client.ask('ALLOW', 'ada', 'settle');
     expect(played.asked).toEqual([
       questionOf({ userId: 'ada', cost: 7, requestId: 'r1', settle: true }),
-      questionOf({ userId: 'ada', settle: true, reserved: 'r1' }),
+      questionOf({ userId: 'ada', settle: true }),
     ]);
     expect(await client.ask('ALLOW', 'ada', 'SETTLE', 'SETTLE')).toEqual({ error: 'ERR syntax error' });
   });

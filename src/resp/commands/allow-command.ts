@@ -1,4 +1,4 @@
-/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId] [SETTLE [RESERVED requestId]]`: all that a request for a grant can say. */
+/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId] [SETTLE]`: all that a request for a grant can say. */
 import { invalidInUser, questionOf } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';

@@ -1,4 +1,4 @@
-/** What a command that asks for a grant may say behind its key: `[COST n] [AT ms] [RULE r] [ID id] [SETTLE] [RESERVED id]`, in any order. */
+/** What a command that asks for a grant may say behind its key: `[COST n] [AT ms] [RULE r] [ID id] [SETTLE]`, in any order. */
 import type { Question } from '../../api/question.ts';
 import type { CommandArguments } from '../command-arguments.ts';
 import { type ErrorReply, failed, SYNTAX_ERROR } from '../reply.ts';
@@ -29,9 +29,6 @@ export function grantOptions(args: CommandArguments, from: number, hasRule: bool
     } else if (args.is(name, 'ID') && options.requestId === undefined) {
       options.requestId = args.text(i);
       if (options.requestId === undefined) return notUtf8('requestId');
-    } else if (args.is(name, 'RESERVED') && options.reserved === undefined) {
-      options.reserved = args.text(i);
-      if (options.reserved === undefined) return notUtf8('reserved');
     } else return SYNTAX_ERROR;
   }
   return options;

@@ -1,5 +1,5 @@
 /**
- * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId] [SETTLE [RESERVED requestId]]`: a request for a grant that says
+ * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId] [SETTLE]`: a request for a grant that says
  * what it is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name. Rules make
  * the keys; for clients of Redis Cluster the value of the first descriptor is one: the slot of a user is that of its id.
  */

@@ -6,7 +6,6 @@ import {
   DESCRIPTOR_NAME_BYTES_MAX,
   DESCRIPTOR_VALUE_BYTES_MAX,
   DESCRIPTORS_MAX,
-  RESERVED_BYTES_MAX,
 } from '../../../src/api/question.ts';
 import { NODE_ID_MAX } from '../../../src/api/node-address.ts';
 import { LABEL, LABEL_CHARACTERS_MAX } from '../../../src/api/node-labels.ts';
@@ -51,7 +50,6 @@ const BOUNDS: Readonly<Record<string, unknown>> = {
   'AllowRequest.timestampMillis maximum': TIMESTAMP_MILLIS_MAX,
   'AllowRequest.cost maximum': COST_MAX,
   'AllowRequest.requestId maxLength': REQUEST_ID_BYTES_MAX,
-  'AllowRequest.reserved maxLength': RESERVED_BYTES_MAX,
   'BatchRequest.requests maxItems': BATCH_MAX,
   'Descriptors maxProperties': DESCRIPTORS_MAX,
   'Descriptors.propertyNames maxLength': DESCRIPTOR_NAME_BYTES_MAX,

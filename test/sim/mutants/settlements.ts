@@ -117,14 +117,14 @@ export const SETTLEMENTS: readonly Mutant[] = [
     law: 'what may count is told so',
     edits: [
       {
-        in: 'settleReserved',
+        in: 'settleRequest',
         find: "if (refunded.kind === 'unavailable' && isAllowed(answer))",
         replace: 'if (refunded.kind === undefined)',
       },
     ],
     unitTest: {
       file: 'matching/settlements.test.ts',
-      why: 'no user of the simulator names what it reserved',
+      why: 'users of the simulator settle by keys and rules that they name',
     },
   },
 ];
