@@ -145,7 +145,7 @@ export function tickLeader(state: CoreState, leadership: Leadership): void {
     const isInTheWay = !isQuorum(state.config, (voter) => heard.has(voter) && !isLeftBehind(voter));
     if (isCutOff || isInTheWay || state.willingness === 'unfit') {
       state.becomeFollower(state.term, NO_NODE);
-      if (isInTheWay) state.letOthersTry();
+      if (isInTheWay && !isCutOff) state.letOthersTry();
       return;
     }
   }

@@ -74,6 +74,8 @@ export class OutgoingSnapshots {
   /** `request` is what the leader's core sent; `meta` is the snapshot that is really stored. */
   start(group: GroupId, request: InstallSnapshot, meta: SnapshotMeta | undefined): void {
     const key = streamKey(group, request.to);
+    // To one of an earlier term nobody answers.
+    if ((this.#streams.get(key)?.term ?? request.term) < request.term) this.#streams.delete(key);
     if (meta === undefined || this.#streams.has(key) || this.#streams.size >= this.#options.outgoingMax) {
       this.#done(group, request.to, 'broken');
       return;
@@ -130,7 +132,10 @@ export class OutgoingSnapshots {
         continue;
       }
       stream.silentTicks += 1;
-      if (stream.silentTicks > this.#options.silentTicksMax) this.#finish(key, stream, 'refused');
+      if (stream.silentTicks <= this.#options.silentTicksMax) continue;
+      // Who refuses a snapshot has all of it, and answers its last chunk no more.
+      const isLast = stream.chunk === stream.meta.chunkCount - 1;
+      this.#finish(key, stream, isLast ? 'refused' : 'broken');
     }
   }
 

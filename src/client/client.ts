@@ -78,7 +78,7 @@ export class QuorateClient {
   /**
    * Tells of a cost that was used already, such as the tokens of an answer that has ended. It is charged in any case: what is over a limit is
    * debt, and nothing more is granted until it has slid out. With the same `requestId` it is charged once. With that of a request that was
-   * granted an estimate, the estimate is given back.
+   * granted an estimate, the estimate is given back then, as a refund does.
    *
    * @throws what `allow` throws but for CostAboveLimitError, whatever the fail mode: nobody else can charge it
    * @example

@@ -284,7 +284,7 @@ export class DescribedRequests {
       ifNone();
       return;
     }
-    const { further: _, ...wanted } = requestFor(first, request, request.requestId, book);
+    const { further: _, settle: _settled, ...wanted } = requestFor(first, request, request.requestId, book);
     this.#init.ask(
       { ...wanted, ifRemembered: true },
       (answer, partition) => {

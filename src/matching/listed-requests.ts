@@ -125,7 +125,7 @@ function toldOfAll(answered: readonly AnsweredShare[], looked: AllTold, wasGrant
 
 function toldOf({ share, answer }: AnsweredShare, wasGranted: boolean): [string, Told][] {
   if (answer?.kind === 'invalid') {
-    const tooDear = share.limits.filter(({ cost, window }) => cost > window.limit);
+    const tooDear = share.limits.filter(({ cost, window, settle }) => cost > window.limit && settle !== true);
     return tooDear.map((limit) => [limitId(limit), neverFits(limit)]);
   }
   if (answer?.kind !== 'decision') return [];
@@ -136,7 +136,7 @@ function toldOf({ share, answer }: AnsweredShare, wasGranted: boolean): [string,
   return share.limits.map((limit, i) => {
     const standing = areTold ? standings[i] : undefined;
     if (standing === undefined) return [limitId(limit), { isOver: !allowed }];
-    const isOver = !allowed && standing.retryAfterMillis > 0;
+    const isOver = !allowed && standing.retryAfterMillis > 0 && limit.settle !== true;
     const isBack = allowed && !wasGranted;
     const remaining = isBack ? Math.min(standing.limit, standing.remaining + limit.cost) : standing.remaining;
     return [limitId(limit), { isOver, standing: { ...standing, remaining } }];

@@ -33,8 +33,10 @@ export interface Asking {
   unmatched: Unmatched | undefined;
   /** Of lists: what the rules say of each. */
   lists: MatchedLists | undefined;
-  /** Of a settlement in several partitions: what each knows it by, the request's own id if it has one. */
+  /** Of a settlement in several partitions: the request's own id if it has one, else one that each of them knows it by. */
   settlementId: string | undefined;
+  /** A settlement of which a partition may have charged something. */
+  mayHaveCharged: boolean;
   /** Who was asked last for a grant, and what each of them answered. */
   answered: readonly AnsweredShare[];
 }
@@ -52,6 +54,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     unmatched: undefined,
     lists: undefined,
     settlementId: undefined,
+    mayHaveCharged: false,
     answered: [],
   };
 }

@@ -6,21 +6,12 @@ import type { AllowAnswer } from '../api/answer.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { REQUEST_ID_BYTES_MAX } from '../api/request.ts';
 import { textDigest } from '../api/text-hash.ts';
-import type { AskAnswer, AskDone, Question } from '../api/question.ts';
-import type { RefundQuestion, RefundQuestionAnswer, RefundQuestionDone } from '../api/refund.ts';
+import type { AskDone, Question } from '../api/question.ts';
+import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
 import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
-import {
-  type AnsweredShare,
-  isAllowed,
-  isCertain,
-  isGrant,
-  type RefusedShare,
-  type Share,
-  wantsOtherRules,
-  worstOf,
-} from './share-outcome.ts';
+import { type AnsweredShare, isAllowed, isCertain, isGrant, type Share, worstOf } from './share-outcome.ts';
 import { ownRequestFor } from './share-request.ts';
 
 /** Behind the id of a request: what is remembered of its settlement. */
@@ -46,25 +37,25 @@ export function settle(
       ownRequestFor(share, asking, book, partitionOf),
       (answer) => {
         answers.set(share, answer);
+        if (isGrant(answer) || !isCertain(answer)) maybeCharged(asking);
         if (answers.size < shares.length) return;
         const answered = shares.map((one) => ({ share: one, answer: answers.get(one)! }));
         asking.answered = answered;
-        const { answer: told, share: teller } = tellingOf(answered);
-        done(told, teller.partition, answered.slice(1));
+        const worst = worstOf(answered.filter((one) => !isGrant(one.answer))) ?? answered[0]!;
+        done(worst.answer, worst.share.partition, answered.slice(1));
       },
       asking.deadlineMillis,
     );
   }
 }
 
-function tellingOf(answered: readonly RefusedShare[]): RefusedShare {
-  const worst = worstOf(answered.filter(({ answer }) => !isGrant(answer)));
-  if (worst === undefined) return answered[0]!;
-  const { answer, share } = worst;
-  // With another record, or other rules, all are asked again at once.
-  if (answer.kind !== 'unavailable' || answer.record !== undefined || wantsOtherRules(answer)) return worst;
-  const mayCount = answered.some((one) => isGrant(one.answer) || !isCertain(one.answer));
-  return mayCount ? { share, answer: { ...answer, proposed: true } } : worst;
+/** Whatever keeps the others from it later, nobody is told that nothing was charged. */
+function maybeCharged(asking: Asking): void {
+  if (asking.mayHaveCharged) return;
+  asking.mayHaveCharged = true;
+  const { done } = asking;
+  asking.done = (answer, partition) =>
+    done(answer.kind === 'unavailable' ? { ...answer, proposed: true } : answer, partition);
 }
 
 /** Who asks for both. */
@@ -74,30 +65,21 @@ interface Described {
 }
 
 /**
- * Settles the request of an id. What that asked for first, as an estimate, and was granted is given back, and the true cost is charged
- * instead, once. Where it asked for nothing there is nothing to give back. Both may be repeated, so whoever hears that one of them
- * is in doubt asks for both again. The refund goes first: the answer tells what is left after it.
+ * Settles the request of an id: its true cost is charged, once. Then what it asked for first, as an estimate, and was granted is given
+ * back; where it asked for nothing that changes nothing. Both may be repeated, so whoever hears that one of them is in doubt asks for both
+ * again. The answer tells what is left before anything is given back.
  *
  * @param question with an id; `done` is told once
  */
 export function settleRequest(described: Described, question: Question, done: AskDone): void {
   const { descriptors, rule, requestId = '' } = question;
-  let refunded: RefundQuestionAnswer | undefined;
-  let told: readonly [AskAnswer, number] | undefined;
-  const end = (): void => {
-    if (refunded === undefined || told === undefined) return;
-    const [answer, partition] = told;
-    if (refunded.kind === 'unavailable' && isAllowed(answer))
-      done({ kind: 'unavailable', reason: refunded.reason, proposed: true }, partition);
-    else done(answer, partition);
-  };
-  described.refund({ descriptors, rule, requestId }, (answer) => {
-    refunded = answer;
-    end();
-  });
-  described.ask({ ...question, requestId: settledId(requestId) }, (...answer) => {
-    told = answer;
-    end();
+  described.ask({ ...question, requestId: settledId(requestId) }, (answer, partition) => {
+    if (!isAllowed(answer)) return done(answer, partition);
+    described.refund({ descriptors, rule, requestId }, (refunded) => {
+      if (refunded.kind === 'unavailable')
+        done({ kind: 'unavailable', reason: refunded.reason, proposed: true }, partition);
+      else done(answer, partition);
+    });
   });
 }
 

@@ -38,9 +38,11 @@ export class Trials {
     const { request, deadlineMillis, done } = asking;
     const tried: Reserved[] = [];
     let isLetThrough: boolean | undefined;
+    // It is charged there, and judged nowhere.
+    const isSettled = request.settle === true;
     asking.done = (answer, partition) => {
       isLetThrough = letsThrough(answer);
-      for (const one of tried) this.#end(one, isLetThrough);
+      for (const one of tried) this.#end(one, isLetThrough, isSettled);
       const wouldDeny = isLetThrough ? tried.flatMap(denialIn) : [];
       done(wouldDeny.length === 0 ? answer : { ...answer, wouldDeny }, partition);
     };
@@ -53,7 +55,7 @@ export class Trials {
           requestFor(share, request, one.requestId, book),
           (answer) => {
             one.answer = answer;
-            if (isLetThrough !== undefined) this.#end(one, isLetThrough);
+            if (isLetThrough !== undefined) this.#end(one, isLetThrough, isSettled);
           },
           deadlineMillis,
         );
@@ -72,10 +74,10 @@ export class Trials {
   }
 
   /** Both the request and this rule of it are answered, or the rule is still to answer. */
-  #end(one: Reserved, isLetThrough: boolean): void {
+  #end(one: Reserved, isLetThrough: boolean, isSettled: boolean): void {
     const { answer } = one;
     if (!isLetThrough) this.#reservations.release([one]);
-    else if (answer?.kind === 'decision' && answer.decision.isBlocked !== true)
+    else if (!isSettled && answer?.kind === 'decision' && answer.decision.isBlocked !== true)
       this.#init.tried(answer.decision.ruleId, isGrant(answer));
   }
 }

@@ -50,6 +50,12 @@ export function fieldChanges(before: RuleDefinition, after: RuleDefinition): rea
   compare('enabled', yes(before.enabled), yes(after.enabled), tighterIf(after.enabled));
   compare('named', yes(before.named === true), yes(after.named === true), 'differently');
   compare('shadow', yes(before.shadow), yes(after.shadow), tighterIf(!after.shadow));
+  compare(
+    'post_paid',
+    yes(before.postPaid === true),
+    yes(after.postPaid === true),
+    tighterIf(after.postPaid !== true),
+  );
   compare('priority', number(before.priority), number(after.priority), 'differently');
   compare('group', before.group, after.group, 'differently');
   compare('name', before.name, after.name, 'differently');

@@ -5,6 +5,7 @@ import { LIMIT_MAX, type Rule } from '../../src/api/rule.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 const HOUR_MILLIS = 3_600_000;
+const DAY_MILLIS = 24 * HOUR_MILLIS;
 const HOUR: Partial<Rule> = { id: 'tokens', limit: 1_000, windowMillis: HOUR_MILLIS, clock: 'cluster' };
 
 function settle(harness: Harness, cost: number, more: object = {}) {
@@ -143,7 +144,7 @@ describe('debt, by each meter', () => {
   it.each(['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const)(
     'of a %s is kept, and answered, however much it is',
     (meter) => {
-      const harness = harnessWith({ ...HOUR, limit: LIMIT_MAX, windowMillis: 31 * 86_400_000, meter });
+      const harness = harnessWith({ ...HOUR, limit: LIMIT_MAX, windowMillis: 31 * DAY_MILLIS, meter });
       for (let i = 0; i < 5_000; i += 1) {
         harness.nowMillis += 1;
         const { allowed, refusal } = settle(harness, COST_MAX);
@@ -164,5 +165,49 @@ describe('debt, by each meter', () => {
     for (let i = 0; i < 50; i += 1) settle(harness, COST_MAX, { ruleId });
     restoreInto(harness.machine, snapshotOf(harness.machine));
     expect(harness.one({ userId: 'ada', ruleId }).allowed).toBe(false);
+  });
+});
+
+describe('debt that a window brings along which is new, and counts otherwise', () => {
+  const HOURLY: Rule = {
+    id: 'r/hour',
+    of: 'r',
+    limit: 500_000,
+    windowMillis: HOUR_MILLIS,
+    clock: 'cluster',
+    meter: 'fixedWindow',
+  };
+  const METERS = ['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const;
+
+  function owing(meter: Rule['meter'], times: number): Harness {
+    const harness = new Harness();
+    // At the begin of a day: all of it is in one window.
+    harness.nowMillis -= harness.nowMillis % DAY_MILLIS;
+    harness.rules(tableOf(1, [{ ...HOURLY, ...(meter !== undefined && { meter }) }]));
+    for (let i = 0; i < times; i += 1) settle(harness, COST_MAX, { ruleId: 'r/hour' });
+    return harness;
+  }
+
+  const PAIRS = METERS.flatMap((before) => METERS.map((after) => [before, after] as const));
+  it.each(PAIRS)(
+    'of a %s, by a %s: what is settled then ends no node, and is in snapshots',
+    (before, after) => {
+      const harness = owing(before, 3);
+      const daily = { ...HOURLY, id: 'r/day', windowMillis: DAY_MILLIS, meter: after };
+      harness.rules(tableOf(2, [daily]));
+      for (let i = 0; i < 3; i += 1) settle(harness, COST_MAX, { ruleId: 'r/day' });
+      const { machine } = harness;
+      const hash = machine.hash();
+      restoreInto(machine, snapshotOf(machine));
+      expect(machine.hash()).toBe(hash);
+      expect(harness.one({ userId: 'ada', ruleId: 'r/day' }).allowed).toBe(false);
+    },
+  );
+
+  it.each([4_294, 4_295])('is refused by a log that cannot add it up: %i times the largest cost', (times) => {
+    const harness = owing('fixedWindow', times);
+    const daily = { ...HOURLY, id: 'r/day', windowMillis: DAY_MILLIS, meter: 'slidingLog' as const };
+    harness.rules(tableOf(2, [daily]));
+    expect(settle(harness, COST_MAX, { ruleId: 'r/day' })).toMatchObject({ refusal: 'at_capacity' });
   });
 });

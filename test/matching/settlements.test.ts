@@ -75,6 +75,14 @@ describe('a settlement', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
+  it('is in doubt where one charged it, and rules were changing until its deadline', () => {
+    const made = settled();
+    made.of('user').answer(OVER);
+    made.now += 1_000;
+    made.of('ip').answer(RULES_CHANGED);
+    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
+  });
+
   it.each([
     ['is in doubt where one says nothing and another charged it', decision(), GONE, true],
     ['is in doubt where one does not know', GONE, LOST, true],
@@ -193,15 +201,15 @@ describe('a settlement of a request by its id', () => {
     return made;
   }
 
-  it('gives back what it was granted, and charges the true cost once', () => {
+  it('charges the true cost once, and then gives back what it was granted', () => {
     const made = settledById();
     expect(made.asked.map(({ request }) => request)).toMatchObject([
-      { ask: 'refund', userId: 'user=ada', requestId: 'r1' },
       { userId: 'user=ada', cost: 7, settle: true, requestId: 'r1#settled' },
     ]);
-    made.asked[1]?.answer(OVER);
+    made.asked[0]?.answer(OVER);
     expect(made.told).toEqual([]);
-    made.asked[0]?.answer(GIVEN_BACK);
+    expect(made.refunds()).toMatchObject([{ userId: 'user=ada', requestId: 'r1' }]);
+    made.asked[1]?.answer(GIVEN_BACK);
     expect(made.told).toMatchObject([{ answer: { decision: { allowed: true, remaining: 0 } } }]);
   });
 
@@ -211,7 +219,7 @@ describe('a settlement of a request by its id', () => {
       made.book = bookOf(7, RULES);
       const question = { descriptors: new Map([['user', 'ada']]), ...SETTLED, requestId: letter.repeat(128) };
       settleRequest(made.requests, question, () => {});
-      const request = made.asked[1]?.request;
+      const request = made.asked[0]?.request;
       return request !== undefined && 'requestId' in request ? (request.requestId ?? '') : '';
     });
     expect(ids.map((id) => id.length <= 128 && id.endsWith('#settled'))).toEqual([true, true]);
@@ -220,19 +228,25 @@ describe('a settlement of a request by its id', () => {
 
   it('is charged where nothing was granted under it, or too long ago', () => {
     const made = settledById();
-    made.asked[0]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, refunded: false, cost: 0 } });
-    made.asked[1]?.answer(decision());
+    made.asked[0]?.answer(decision());
+    made.asked[1]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, refunded: false, cost: 0 } });
     expect(made.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
   });
 
-  it.each([
-    ['its estimate may still be charged', GONE, decision(), true],
-    ['it may be charged or not', GIVEN_BACK, LOST, true],
-    ['it is certainly not charged', GIVEN_BACK, GONE, false],
-  ])('is in doubt where %s', (_, refunded, answer, proposed) => {
+  it('is in doubt where its estimate may still be charged', () => {
     const made = settledById();
-    made.asked[0]?.answer(refunded);
-    made.asked[1]?.answer(answer);
+    made.asked[0]?.answer(decision());
+    made.asked[1]?.answer(GONE);
+    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
+  });
+
+  it.each([
+    ['it may be charged or not', LOST, true],
+    ['it is certainly not charged', GONE, false],
+  ])('gives nothing back where %s', (_, answer, proposed) => {
+    const made = settledById();
+    made.asked[0]?.answer(answer);
     expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed } }]);
+    expect(made.refunds()).toEqual([]);
   });
 });

@@ -20,6 +20,11 @@ function oneRule(line: string): string {
   return `rules:\n- {id: a, ${windows}${line}}\n- {id: b, windows: {limit: 1, per: day}}`;
 }
 
+/** In Envoy's form. */
+function limited(more: string): string {
+  return `{domain: d, descriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1${more}}}]}`;
+}
+
 /** Of one rule with these fields. */
 function fields(before: string, after: string): unknown[] {
   return diff(oneRule(before), oneRule(after)).flatMap((change): unknown[] =>
@@ -33,6 +38,11 @@ function fields(before: string, after: string): unknown[] {
 }
 
 describe('a difference', () => {
+  it('is a limit that becomes post-paid: it denies nothing any more that is charged under it', () => {
+    const [change] = diff(limited(''), limited(', post_paid: true'));
+    expect(change).toMatchObject({ kind: 'changed', binds: 'looser', fields: [{ field: 'post_paid' }] });
+  });
+
   it('is none between what says the same in other words', () => {
     expect(diff(TIERS, TIERS.replace('rate_limits:', 'rate_limits: # these'))).toEqual([]);
     expect(fields('key: [user, ip], failMode: closed', 'key: [ip, user], enabled: true')).toEqual([]);

@@ -55,7 +55,7 @@ export class ArrivalTimes extends NumberMeter {
 
   override chargeableCost(slot: number, demand: Demand): number {
     const debt = slot === NONE ? 0 : this.#debtAt(slot, demand.t);
-    return floorDiv(DEBT_NANOS_MAX - debt, intervalNanos(demand));
+    return floorDiv(Math.max(0, DEBT_NANOS_MAX - debt), intervalNanos(demand));
   }
 
   millisUntilAvailable(slot: number, demand: Demand, cost: number): number {

@@ -74,7 +74,8 @@ export class Buckets extends NumberMeter {
 
   grant(slot: number, demand: Demand): void {
     const { t, cost, windowMillis } = demand;
-    this.rows.setNumber(slot, LEVEL, this.#levelAt(slot, demand) + cost * windowMillis);
+    const level = this.#levelAt(slot, demand) + cost * windowMillis;
+    this.rows.setNumber(slot, LEVEL, Math.min(LEVEL_COST_MAX * windowMillis, level));
     this.rows.setNumber(slot, PARTS, windowMillis);
     this.rows.setNewestMillis(slot, t);
   }

@@ -54,7 +54,7 @@ export class FixedWindows extends NumberMeter {
   }
 
   grant(slot: number, demand: Demand): void {
-    this.rows.setNumber(slot, COUNT, this.liveCost(slot, demand) + demand.cost);
+    this.rows.setNumber(slot, COUNT, Math.min(COUNT_MAX, this.liveCost(slot, demand) + demand.cost));
     this.rows.setNewestMillis(slot, demand.t);
   }
 

@@ -9,7 +9,7 @@ import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { ByteWriter } from '../../bytes/byte-writer.ts';
 import { InvalidSnapshotError } from '../state/snapshot-bytes.ts';
 import { NONE, Rows } from '../state/rows.ts';
-import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
+import type { StateSize } from '../state/state-size.ts';
 import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
 import { SlidingLogs } from './sliding-logs.ts';
 
@@ -91,7 +91,7 @@ export class GranularLogs implements Meter {
   }
 
   bytesToGrant(slot: number, demand: Demand): number {
-    if (slot === NONE) return ROW_BYTES + RUN_BYTES;
+    if (slot === NONE) return ROW_BYTES + this.#logs.bytesToGrant(NONE, demand);
     return this.#logs.bytesToGrant(slot, this.#stamped(slot, demand));
   }
 

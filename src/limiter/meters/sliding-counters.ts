@@ -73,8 +73,8 @@ export class SlidingCounters extends NumberMeter {
     this.#open(slot, rule, t);
     this.rows.setNewestMillis(slot, t);
     this.rows.setNumber(slot, WINDOW, rule.windowMillis);
-    this.rows.setNumber(slot, CURRENT, this.#current + cost);
-    this.rows.setNumber(slot, PREVIOUS, this.#previous);
+    this.rows.setNumber(slot, CURRENT, Math.min(COUNT_MAX, this.#current + cost));
+    this.rows.setNumber(slot, PREVIOUS, Math.min(COUNT_MAX, this.#previous));
   }
 
   refund(slot: number, timeMillis: number, cost: number, { windowMillis }: Rule, nowMillis: number): void {

@@ -123,7 +123,7 @@ export class SlidingLogs implements Meter {
 
   /** A grant that joins the newest run, or makes the log forget an older one, takes nothing. */
   bytesToGrant(slot: number, { t, cost, keptMillis }: Demand): number {
-    if (slot === NONE) return RUN_BYTES;
+    if (slot === NONE) return cost > COST_SUM_MAX ? Infinity : RUN_BYTES;
     const log = this.open(slot, this.#log);
     // All of it counts but for what the grant forgets, which is looked for only where it matters.
     const isTooMuch = log.recordedCost + cost > COST_SUM_MAX;

@@ -21,7 +21,11 @@ export function broughtBy({ runs, t, keptMillis }: Inherited): readonly KeyRun[]
 /** What a grant adds to the size of the state with what that brings along, but for a new key. */
 export function bytesToInherit(inherited: Inherited, slot: number, demand: Demand): number {
   const { keys, runs } = inherited;
-  if (runs.length === 0) return keys.meter.bytesToGrant(slot, demand);
+  if (runs.length === 0) {
+    const { rule, t, windowMillis, keptMillis } = demand;
+    const cost = inherited.cost + demand.cost;
+    return keys.meter.bytesToGrant(slot, { rule, t, cost, windowMillis, keptMillis });
+  }
   const horizonMillis = demand.t - demand.keptMillis;
   const before = slot === NONE ? 0 : logOf(keys).runCount(slot);
   let after = slot === NONE ? 0 : logOf(keys).countAfter(slot, horizonMillis);

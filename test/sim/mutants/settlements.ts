@@ -98,7 +98,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
     id: 'SE9',
     bug: 'a settlement that some have charged is told to count nowhere',
     law: 'what may count is told so',
-    edits: [{ in: 'tellingOf', find: 'return mayCount ?', replace: 'return !mayCount ?' }],
+    edits: [{ in: 'maybeCharged', find: '{ ...answer, proposed: true }', replace: 'answer' }],
     unitTest: {
       file: 'matching/settlements.test.ts',
       why: 'users of the simulator settle by keys and rules that they name',
@@ -118,13 +118,57 @@ export const SETTLEMENTS: readonly Mutant[] = [
     edits: [
       {
         in: 'settleRequest',
-        find: "if (refunded.kind === 'unavailable' && isAllowed(answer))",
-        replace: 'if (refunded.kind === undefined)',
+        find: "if (refunded.kind === 'unavailable')",
+        replace: "if (refunded.kind === 'unavailable' && refunded.reason === 'starting')",
       },
     ],
     unitTest: {
       file: 'matching/settlements.test.ts',
       why: 'users of the simulator settle by keys and rules that they name',
+    },
+  },
+  {
+    id: 'SE12',
+    bug: 'an estimate is given back though its true cost was not charged',
+    law: 'what was used is charged',
+    edits: [
+      { in: 'settleRequest', find: 'if (!isAllowed(answer)) return done(answer, partition);', replace: '' },
+    ],
+    unitTest: {
+      file: 'matching/settlements.test.ts',
+      why: 'users of the simulator settle by keys and rules that they name',
+    },
+  },
+  {
+    id: 'SE13',
+    bug: 'a log that brings debt along from another meter is asked for room for the request alone',
+    law: 'no request ends a node',
+    edits: [
+      {
+        in: 'bytesToInherit',
+        find: 'const cost = inherited.cost + demand.cost;',
+        replace: 'const { cost } = demand;',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/settlements.test.ts',
+      why: 'it takes thousands of settlements of the largest cost to one key',
+    },
+  },
+  {
+    id: 'SE14',
+    bug: 'a counter brings more debt along than its snapshot may have',
+    law: 'every state can be written down and read',
+    edits: [
+      {
+        in: 'SlidingCounters.grant',
+        find: 'Math.min(COUNT_MAX, this.#current + cost)',
+        replace: 'this.#current + cost',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/settlements.test.ts',
+      why: 'it takes settlements of the largest cost to one key',
     },
   },
 ];

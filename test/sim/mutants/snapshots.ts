@@ -167,8 +167,8 @@ export const SNAPSHOTS: readonly Mutant[] = [
     edits: [
       {
         in: 'OutgoingSnapshots.tick',
-        find: 'stream.silentTicks > this.#options.silentTicksMax',
-        replace: 'false',
+        find: 'stream.silentTicks <= this.#options.silentTicksMax',
+        replace: 'true',
       },
       { in: 'OutgoingSnapshots.peerLost', find: 'if (stream.to === peer)', replace: 'if (false)' },
     ],
