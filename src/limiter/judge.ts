@@ -149,7 +149,6 @@ export class Judgement implements Demand {
     this.judgeLimit(keys, keys.find(name), question, now, rule);
     const isNew = !isJudged && keys.isNewTo(this.slot);
     if (keys.retired.length > 0 || isNew) this.#countOthers(keys, name, isNew, now);
-    if (question.isSettled) this.cost = Math.min(this.cost, keys.meter.chargeableCost(this.slot, this));
   }
 
   /**

@@ -7,7 +7,6 @@ import { capacityOf, type Rule } from '../../api/rule.ts';
 import { ceilDiv, floorDiv } from './integers.ts';
 import type { Demand, KeyRun } from './meter.ts';
 import { NumberMeter } from './number-meter.ts';
-import { NONE } from '../state/rows.ts';
 
 /** Nanoseconds from the newest grant to the arrival time. */
 const DEBT = 0;
@@ -39,8 +38,6 @@ const LATENESS_NANOS = NANOS_PER_MILLI - 1;
  * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`.
  */
 export class ArrivalTimes extends NumberMeter {
-  protected override readonly costMax = Infinity;
-
   constructor() {
     super([{ name: 'debt', min: 0, max: Number.MAX_SAFE_INTEGER }]);
   }
@@ -51,11 +48,6 @@ export class ArrivalTimes extends NumberMeter {
     const late = Math.max(0, this.#debtAt(slot, demand.t) - LATENESS_NANOS);
     const beyond = Math.max(0, capacityOf(demand.rule) - floorDiv(DEBT_NANOS_MAX, interval));
     return ceilDiv(late, interval) + beyond;
-  }
-
-  override chargeableCost(slot: number, demand: Demand): number {
-    const debt = slot === NONE ? 0 : this.#debtAt(slot, demand.t);
-    return floorDiv(Math.max(0, DEBT_NANOS_MAX - debt), intervalNanos(demand));
   }
 
   millisUntilAvailable(slot: number, demand: Demand, cost: number): number {
@@ -77,7 +69,8 @@ export class ArrivalTimes extends NumberMeter {
 
   grant(slot: number, demand: Demand): void {
     const { t, cost } = demand;
-    this.rows.setNumber(slot, DEBT, this.#debtAt(slot, t) + cost * intervalNanos(demand));
+    const debt = this.#debtAt(slot, t) + cost * intervalNanos(demand);
+    this.rows.setNumber(slot, DEBT, Math.min(DEBT_NANOS_MAX, debt));
     this.rows.setNewestMillis(slot, t);
   }
 

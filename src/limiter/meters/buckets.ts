@@ -43,8 +43,6 @@ export const DRAIN_MILLIS_MAX = 2 ** 48;
  * without, the level is carried over, rounded up to a part of a cost.
  */
 export class Buckets extends NumberMeter {
-  protected override readonly costMax = LEVEL_COST_MAX;
-
   constructor() {
     super([
       { name: 'level', min: 0, max: LEVEL_MAX },

@@ -27,8 +27,6 @@ const COUNT_MAX = 2 * FIXED_LIMIT_MAX;
  * hold up to what the old rule granted in it on top of the new limit, and every later one keeps to the limit.
  */
 export class FixedWindows extends NumberMeter {
-  protected override readonly costMax = COUNT_MAX;
-
   constructor() {
     super([{ name: 'count', min: 0, max: COUNT_MAX }]);
   }

@@ -95,10 +95,6 @@ export class GranularLogs implements Meter {
     return this.#logs.bytesToGrant(slot, this.#stamped(slot, demand));
   }
 
-  chargeableCost(slot: number, demand: Demand): number {
-    return this.#logs.chargeableCost(slot, demand);
-  }
-
   grant(slot: number, demand: Demand): void {
     this.#logs.grant(slot, this.#stamped(slot, demand));
     this.#setNewestMillis(slot, demand.t);

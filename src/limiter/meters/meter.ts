@@ -78,12 +78,8 @@ export interface Meter {
   bytesToGrant(slot: number, demand: Demand): number;
 
   /**
-   * The most that may be charged on top at `t`, whatever the limit says: a settled cost is cut to that. With the slot `NONE`: of a key that
-   * is new.
+   * Records a grant of what fits, or happened already: that may be more than the meter holds, which keeps what it can then. Amortised O(1).
    */
-  chargeableCost(slot: number, demand: Demand): number;
-
-  /** Records a grant of what fits, or happened already. Amortised O(1). */
   grant(slot: number, demand: Demand): void;
 
   /**

@@ -6,7 +6,6 @@ import type { Rule } from '../../api/rule.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
 import { type NumberBound, NumberRows } from './number-rows.ts';
-import { NONE } from '../state/rows.ts';
 
 /** One row of a `NumberRows` per key. */
 export abstract class NumberMeter implements Meter {
@@ -31,13 +30,6 @@ export abstract class NumberMeter implements Meter {
 
   newestMillis(slot: number): number {
     return this.rows.newestMillis(slot);
-  }
-
-  /** What counts at once is at most this much, and exact up to there. */
-  protected abstract readonly costMax: number;
-
-  chargeableCost(slot: number, demand: Demand): number {
-    return Math.max(0, this.costMax - (slot === NONE ? 0 : this.liveCost(slot, demand)));
   }
 
   /** Its row is there already. */

@@ -34,7 +34,6 @@ const COUNT_MAX = 2 * LIMIT_MAX;
  * left the windows of before is forgotten.
  */
 export class SlidingCounters extends NumberMeter {
-  protected override readonly costMax = COUNT_MAX;
   /** Of the key and the time that is worked on; between two calls they mean nothing. */
   #current = 0;
   #previous = 0;

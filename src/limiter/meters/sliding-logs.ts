@@ -133,11 +133,6 @@ export class SlidingLogs implements Meter {
     return isLonger ? RUN_BYTES : 0;
   }
 
-  /** All of it: what it cannot add up it has no room for. */
-  chargeableCost(_: number, { cost }: Demand): number {
-    return cost;
-  }
-
   grant(slot: number, { t, cost, keptMillis }: Demand): void {
     this.record(slot, t, cost, keptMillis);
   }

@@ -50,9 +50,9 @@ export const SETTLEMENTS: readonly Mutant[] = [
     law: 'debt denies until it has slid out',
     edits: [
       {
-        in: 'Judgement.judgeKey',
-        find: 'keys.meter.chargeableCost(this.slot, this)',
-        replace: 'Math.max(0, this.#capacity - this.live)',
+        in: 'Judgement.judgeLimit',
+        find: 'this.cost = cost;',
+        replace: 'this.cost = isSettled ? Math.min(cost, Math.max(1, this.#capacity)) : cost;',
       },
     ],
   },
@@ -72,7 +72,9 @@ export const SETTLEMENTS: readonly Mutant[] = [
     id: 'SE7',
     bug: 'a bucket takes debt that its numbers are not exact for',
     law: 'every state can be written down and read',
-    edits: [{ in: 'NumberMeter.chargeableCost', find: 'this.costMax - ', replace: 'Infinity - ' }],
+    edits: [
+      { in: 'Buckets.grant', find: 'Math.min(LEVEL_COST_MAX * windowMillis, level)', replace: 'level' },
+    ],
     unitTest: {
       file: 'limiter/settlements.test.ts',
       why: 'it takes thousands of settlements of the largest cost to one key',
