@@ -52,6 +52,12 @@ describe('the library', () => {
     expect([1, 10_000, 10_001].map((t) => exact.allow('ada', t))).toEqual([true, false, true]);
   });
 
+  it('keeps no grant for longer than its window, however much is granted', () => {
+    const log = new SlidingWindowLog(1_000_000, 1);
+    for (let i = 0; i < 5_000; i += 1) expect(log.allow('ada', 1_700_000_000_000 + i, 1_000_000)).toBe(true);
+    expect(log.allow('ada', 1_700_000_004_999)).toBe(false);
+  });
+
   it('forgets users to whom nothing counts', () => {
     for (const [limiter, idleAt] of [
       [new TokenBucket({ capacity: 4, refillPerSecond: 2 }), 600],

@@ -91,7 +91,7 @@ export class DescribedChecker {
     const version = this.#versionOf(request);
     const words = wordsOf(askedBy(request));
     this.#versions.set(words, (this.#versions.get(words) ?? new Set()).add(version));
-    const round = this.#roundOf(asking, version);
+    const round = this.#roundOf(asking, version, request.guard?.version);
     const limits = wordsOfLimits(limitsAsked(request));
     const id = request.requestId ?? '';
     if (id.startsWith(RESERVED)) {
@@ -290,14 +290,14 @@ export class DescribedChecker {
     return matchedBy;
   }
 
-  #roundOf(asking: Asking, version: number): Round {
+  #roundOf(asking: Asking, version: number, guardVersion: number | undefined): Round {
     const last = asking.rounds.at(-1);
     if (last !== undefined && !isOver(last)) {
       check(last.version === version, () => `${wordsOfAsking(asking)} is asked by two versions at once`);
       return last;
     }
     if (last !== undefined) this.#checkReleased(asking, last);
-    const record = recordOf(asking);
+    const record = recordOf(asking, guardVersion);
     asking.confirmed = undefined;
     const round: Round = {
       version,

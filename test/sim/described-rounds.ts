@@ -79,9 +79,17 @@ export function mustStay({ first }: Round): boolean {
   return first !== undefined && !isCertainlyNone(first.answer) && !isRepeat(first.answer);
 }
 
-/** What its node goes by of its customer if it asks anew. */
-export function recordOf({ customer, confirmed }: Asking): CustomerRecord | undefined {
-  return customer && (confirmed ?? customer.known());
+/**
+ * What its node goes by of its customer if it asks anew: what it has read, or, if it was matched once more since, what it knows.
+ *
+ * @param guardVersion that the question is bound to, if it is
+ */
+export function recordOf(
+  { customer, confirmed }: Asking,
+  guardVersion: number | undefined,
+): CustomerRecord | undefined {
+  const known = customer?.known();
+  return known?.version === guardVersion ? known : (confirmed ?? known);
 }
 
 /**

@@ -85,7 +85,13 @@ export class LocalLimiter {
     this.#name.set(userId);
     this.#question.timestampMillis = timestampMillis;
     this.#question.cost = cost;
-    this.#judgement.judgeLimit(this.#table, this.#table.keys.find(this.#name), this.#question, GROUP_MILLIS);
+    // Nothing is given back here, so nothing is kept for longer than its window.
+    this.#judgement.judgeLimit(
+      this.#table,
+      this.#table.keys.find(this.#name),
+      this.#question,
+      timestampMillis,
+    );
   }
 
   /**

@@ -70,7 +70,7 @@ export class ArrivalTimes extends NumberMeter {
   grant(slot: number, demand: Demand): void {
     const { t, cost } = demand;
     const debt = this.#debtAt(slot, t) + cost * intervalNanos(demand);
-    this.rows.setNumber(slot, DEBT, Math.min(DEBT_NANOS_MAX, debt));
+    this.rows.setNumber(slot, DEBT, Math.min(Number.MAX_SAFE_INTEGER, debt));
     this.rows.setNewestMillis(slot, t);
   }
 

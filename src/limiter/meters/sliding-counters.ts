@@ -73,7 +73,7 @@ export class SlidingCounters extends NumberMeter {
     this.rows.setNewestMillis(slot, t);
     this.rows.setNumber(slot, WINDOW, rule.windowMillis);
     this.rows.setNumber(slot, CURRENT, Math.min(COUNT_MAX, this.#current + cost));
-    this.rows.setNumber(slot, PREVIOUS, Math.min(COUNT_MAX, this.#previous));
+    this.rows.setNumber(slot, PREVIOUS, this.#previous);
   }
 
   refund(slot: number, timeMillis: number, cost: number, { windowMillis }: Rule, nowMillis: number): void {
@@ -104,7 +104,7 @@ export class SlidingCounters extends NumberMeter {
     this.#current = rows.number(slot, CURRENT);
     this.#previous = rows.number(slot, PREVIOUS);
     if (before !== windowMillis && before !== 0) {
-      this.#current = this.#spent(before, newestMillis % before);
+      this.#current = Math.min(COUNT_MAX, this.#spent(before, newestMillis % before));
       this.#previous = 0;
     }
     const windowsSince = floorDiv(t, windowMillis) - floorDiv(newestMillis, windowMillis);

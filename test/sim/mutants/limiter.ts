@@ -294,4 +294,17 @@ export const LIMITER: readonly Mutant[] = [
       why: 'it takes thousands of grants of the largest cost to one key',
     },
   },
+  {
+    id: 'W23',
+    bug: "the library keeps a caller's grants as if its time ran ahead of all others",
+    law: 'no request ends a process',
+    edits: [
+      {
+        in: 'LocalLimiter.#judge',
+        find: 'this.#question,\n      timestampMillis,',
+        replace: 'this.#question, GROUP_MILLIS,',
+      },
+    ],
+    unitTest: { file: 'limiter/library.test.ts', why: 'the library is no part of a cluster' },
+  },
 ];
