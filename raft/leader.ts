@@ -139,6 +139,8 @@ export function tickLeader(state: CoreState, leadership: Leadership): void {
   if (leadership.transferElapsedTicks >= state.options.electionTicks) endTransfer(leadership);
   if (state.electionElapsedTicks >= state.options.electionTicks) {
     state.electionElapsedTicks = 0;
+    // Check-quorum: a leader that no quorum answers is cut off. One that a quorum answers is in the way if it has no quorum without
+    // followers that refuse its snapshots: nothing is committed with these, and they protect it from other candidates.
     const heard = heardInRound(state, leadership);
     const isCutOff = !isQuorum(state.config, (voter) => heard.has(voter));
     const isLeftBehind = (voter: NodeId): boolean => leadership.progress.get(voter)?.isLeftBehind === true;
@@ -155,10 +157,7 @@ export function tickLeader(state: CoreState, leadership: Leadership): void {
   }
 }
 
-/**
- * Check-quorum: a leader that a quorum has not answered for an election timeout is cut off and steps down. So does one that a quorum
- * answers, of whom some refuse its snapshots: it will never commit anything with them, and they protect it from all others.
- */
+/** The voters and learners that answered in this round of check-quorum, and this leader. The next round begins. */
 function heardInRound(state: CoreState, { progress }: Leadership): ReadonlySet<NodeId> {
   const heard = new Set([state.id]);
   for (const [peer, each] of progress)

@@ -1,7 +1,7 @@
 /** What a leader knows about one peer: how far its log agrees, and how much may be sent before it answers. */
 import { assert } from './assert.ts';
 
-/** Once may be a stall. */
+/** So many snapshots in a row: one may be a stall. */
 const REFUSALS_MAX = 2;
 
 /**
@@ -88,7 +88,7 @@ export class Progress {
     this.becomeProbe();
   }
 
-  /** It needs a snapshot, and takes none of this leader. */
+  /** It needs a snapshot, and refuses those of this leader. */
   get isLeftBehind(): boolean {
     return this.#refusals >= REFUSALS_MAX;
   }

@@ -74,7 +74,7 @@ export class OutgoingSnapshots {
   /** `request` is what the leader's core sent; `meta` is the snapshot that is really stored. */
   start(group: GroupId, request: InstallSnapshot, meta: SnapshotMeta | undefined): void {
     const key = streamKey(group, request.to);
-    // To one of an earlier term nobody answers.
+    // The peer does not answer a stream of an earlier term.
     if ((this.#streams.get(key)?.term ?? request.term) < request.term) this.#streams.delete(key);
     if (meta === undefined || this.#streams.has(key) || this.#streams.size >= this.#options.outgoingMax) {
       this.#done(group, request.to, 'broken');
@@ -133,7 +133,7 @@ export class OutgoingSnapshots {
       }
       stream.silentTicks += 1;
       if (stream.silentTicks <= this.#options.silentTicksMax) continue;
-      // Who refuses a snapshot has all of it, and answers its last chunk no more.
+      // A peer finds out that a snapshot is unsound when it has all of it: then it does not acknowledge the last chunk.
       const isLast = stream.chunk === stream.meta.chunkCount - 1;
       this.#finish(key, stream, isLast ? 'refused' : 'broken');
     }

@@ -70,8 +70,8 @@ export interface AllowRequest {
    */
   readonly matchedBy?: number | undefined;
   /**
-   * It happened already: its cost is recorded whatever the limit of `ruleId` says, also where the key is blocked. What is over the limit is
-   * debt, and denies others until it has slid out. Each of `further` says so for itself.
+   * Usage that is reported after the fact. The limit of `ruleId` records the cost whatever it has left, also if the key is blocked. What
+   * exceeds the limit is debt: later requests are denied until it has left the window. Each of `further` says so for itself.
    */
   readonly settle?: true | undefined;
   /** It was matched with what is known of a customer: if that is another by now, it counts nowhere. */

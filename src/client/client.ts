@@ -76,11 +76,11 @@ export class QuorateClient {
   }
 
   /**
-   * Tells of a cost that was used already, such as the tokens of an answer that has ended. It is charged in any case: what is over a limit is
-   * debt, and nothing more is granted until it has slid out. With the same `requestId` it is charged once. With that of a request that was
-   * granted an estimate, the estimate is given back then, as a refund does.
+   * Reports usage after the fact, such as the tokens of an answer that has ended. The cluster charges it whatever the limits say. What exceeds
+   * a limit is debt: nothing more is granted until it has left the window. Under one `requestId` it is charged once. If a request was granted
+   * an estimate under that id before, the cluster refunds the estimate.
    *
-   * @throws what `allow` throws but for CostAboveLimitError, whatever the fail mode: nobody else can charge it
+   * @throws what `allow` throws but for CostAboveLimitError, whatever the fail mode is: only the cluster can charge usage
    * @example
    * await client.allow({ userId: 'ada', cost: 500, requestId: 'answer-7' });
    * await client.settle({ userId: 'ada', cost: 734, requestId: 'answer-7' });
@@ -141,28 +141,23 @@ export class QuorateClient {
     const body = encodeRequest(request, requestId, settle);
     const { cost = 1, timestampMillis, failMode = this.#settings.failMode } = request;
     checkFailMode(failMode);
-    const failModeHere = settle === true ? 'closed' : failMode;
     const subject = subjectOf(request);
     const startedMillis = this.#environment.nowMillis();
     // An id that is repeated or the caller's may have a grant already, and a time of the caller is another question each time.
-    const isNew = !isRepeat && request.requestId === undefined && settle === undefined;
-    const mayBeCached = isNew && timestampMillis === undefined;
+    const mayBeCached =
+      !isRepeat && request.requestId === undefined && timestampMillis === undefined && settle === undefined;
     const cached = mayBeCached ? this.#denials.find(subject, cost, startedMillis) : undefined;
     if (cached !== undefined) {
       this.#tell({ type: 'answered', outcome: 'denied', isCached: true, attempts: 0, tookMillis: 0 });
       return cached;
     }
     const key = onlyUserOf(request);
-    const outcome = await this.#ask({
-      body,
-      key,
-      subject,
-      isRepeatable: requestId !== undefined,
-    });
+    const outcome = await this.#ask({ body, key, subject, isRepeatable: requestId !== undefined });
     this.#tellAnswered(outcome, startedMillis);
     const { answer, error, sentMillis } = outcome;
     if (outcome.mayHaveCounted || error?.isDefinite === false) doubt?.();
-    if (answer === undefined) return this.#undecided(error, { subject, cost, failMode: failModeHere });
+    if (answer === undefined)
+      return this.#undecided(error, { subject, cost, failMode: settle === true ? 'closed' : failMode });
     this.#denials.note(
       answer,
       mayBeCached ? { subject, cost, isDescribed: key === undefined, sentMillis } : undefined,

@@ -59,7 +59,7 @@ export class JointJudgement {
       const { inherited } = judgement;
       if (inherited !== undefined) this.#heirs.push({ userId: limit.userId, inherited });
       const denial = judgement.denial(place);
-      if (judgement.isDenied(asked)) denials.push(denial);
+      if (judgement.isDenied) denials.push(denial);
       standings.push(standingOf(denial));
       hasRoom &&= state.hasRoomFor(judgement, question.hasRequestId, room, bytes);
       bytes += state.bytesFor(judgement, question.hasRequestId);
@@ -104,7 +104,7 @@ export class JointJudgement {
       judgement.findRecord(state, now);
       judgement.judgeKey(state.name, keys, asked, now, true);
       state.keep(keys);
-      const grant = judgement.grant(keys.grant(judgement, state.name, now, place.index), own, asked);
+      const grant = judgement.grant(keys.grant(judgement, state.name, now, place.index), own);
       if (question.hasRequestId) {
         state.ruleId.set(keys.rule.id);
         state.remember(grant, asked, keys.meterKind);

@@ -55,6 +55,7 @@ export class Judgement implements Demand {
   #othersMillis = 0;
   /** Group time. */
   #now = 0;
+  #isSettled = false;
   /** Of the grant that has its request id, or `NONE`. */
   #repeated = NONE;
   /** See `Decision`. */
@@ -97,7 +98,7 @@ export class Judgement implements Demand {
     if (this.isBlocked && !question.isSettled) return (this.outcome = 'blocked');
     if (keys === undefined) return (this.outcome = 'unknown_rule');
     this.judgeKey(state.name, keys, question, now);
-    if (this.isDenied(question)) return (this.outcome = 'denied');
+    if (this.isDenied) return (this.outcome = 'denied');
     const hasRoom = state.hasRoomFor(this, question.hasRequestId, room);
     return (this.outcome = hasRoom ? 'fits' : 'at_capacity');
   }
@@ -170,13 +171,14 @@ export class Judgement implements Demand {
     this.#capacity = rule === keys.rule ? keys.capacity : capacityOf(rule);
     this.slot = slot;
     this.cost = cost;
+    this.#isSettled = isSettled;
     this.isEvent = timestampMillis !== undefined && rule.clock === 'request';
     this.asked = this.isEvent ? (timestampMillis ?? now) : now;
     this.#now = now;
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
     const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
     this.newestMillis = newestMillis;
-    // Nobody need be denied for what a restore does not know, if it happened already.
+    // A restored cluster denies requests for history that may be missing. A settled cost is not denied, so it is recorded now.
     const forgottenMillis = isSettled
       ? keys.forgottenMillis(newestMillis, this.asked)
       : keys.unknownMillis(newestMillis, this, now);
@@ -227,9 +229,9 @@ export class Judgement implements Demand {
     return this.live + this.cost <= this.#capacity;
   }
 
-  /** By the limit. Nothing denies what happened already. */
-  isDenied({ isSettled }: Question): boolean {
-    return !isSettled && (this.isHeld || !this.isWithinLimit);
+  /** The limit denies it. No limit denies a settled cost. */
+  get isDenied(): boolean {
+    return !this.#isSettled && (this.isHeld || !this.isWithinLimit);
   }
 
   /** The answer to a question that is not granted, for any outcome but `fits`. */
@@ -299,12 +301,12 @@ export class Judgement implements Demand {
     return standingOf(this.denial(place));
   }
 
-  /** Of what fits, or happened already, once it was granted to the key in `slot`. */
-  grant(slot: number, place: DecidedAt, { isSettled }: Question): Decision {
+  /** The answer to a request that fits, or is settled, after its cost was recorded for the key in `slot`. */
+  grant(slot: number, place: DecidedAt): Decision {
     const { rule } = this;
     const { meter } = this.keys;
     const capacity = this.#capacity;
-    // Over the limit is only what happened already.
+    // Only a settled cost may exceed the limit.
     this.#remaining = Math.max(0, capacity - this.live - this.cost);
     const ownWait = this.#remaining > 0 ? 0 : meter.millisUntilAvailable(slot, this, 1);
     const wait = this.#remaining > 0 ? 0 : Math.max(ownWait, this.#othersMillis);
@@ -312,7 +314,7 @@ export class Judgement implements Demand {
     this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : this.#sinceAsked(wait);
     this.#resetMillis = this.#sinceAsked(empty);
     const decision = this.#decision(true, place);
-    if (rule.queue === undefined || isSettled) return decision;
+    if (rule.queue === undefined || this.#isSettled) return decision;
     // What is beyond `burst` waits until that much has flowed out: until there is room for the whole queue.
     const waitMillis = this.#sinceAsked(meter.millisUntilAvailable(slot, this, rule.queue));
     return waitMillis === 0 ? decision : { ...decision, waitMillis };

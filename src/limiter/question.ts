@@ -10,7 +10,7 @@ export interface Question extends Fingerprint {
   readonly hasRequestId: boolean;
   /** Only what was granted before, under its request id, is granted. */
   readonly ifRemembered: boolean;
-  /** It happened already: neither a limit nor a block refuses it. */
+  /** Neither a limit nor a block denies it. */
   readonly isSettled: boolean;
   /** The record that it was matched with. */
   readonly guard: CustomerGuard | undefined;

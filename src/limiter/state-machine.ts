@@ -332,7 +332,7 @@ export class LimiterStateMachine {
     const slot = judgement.keys.grant(judgement, state.name, now, state.applied.index);
     state.changedMillis = now;
     if (onDecision !== undefined || question.hasRequestId) {
-      const decision = judgement.grant(slot, place, question);
+      const decision = judgement.grant(slot, place);
       if (question.hasRequestId) state.remember(decision, question, judgement.keys.meterKind);
       onDecision?.(i, decision);
     }

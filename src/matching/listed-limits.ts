@@ -79,7 +79,7 @@ export function listedLimits(
   return { ...limits, lists: matched, checks: [...checks.values()], tooDear };
 }
 
-/** What a rule counts of a list. Of a rule that is post-paid it happened already. */
+/** The limits that charge a list under one rule. Those of a post-paid rule are settled. */
 function chargesOf(applied: AppliedRule, cost: number): readonly MatchedLimit[] {
   const limits = windowsOf(applied, cost);
   return applied.rule.postPaid === true ? limits.map((limit) => ({ ...limit, settle: true })) : limits;
@@ -88,11 +88,10 @@ function chargesOf(applied: AppliedRule, cost: number): readonly MatchedLimit[] 
 /** What is counted under one key by one rule is one limit, at the sum of the costs. */
 function addTo(known: Map<string, MatchedLimit>, limit: MatchedLimit): MatchedLimit {
   const id = limitId(limit);
-  const before: { cost: number } | undefined = known.get(id);
-  if (before === undefined) known.set(id, limit);
-  else before.cost += limit.cost;
   const sum: { cost: number } & MatchedLimit = known.get(id) ?? limit;
-  // Nothing denies it, so no more is charged than a request may cost.
+  if (sum === limit) known.set(id, limit);
+  else sum.cost += limit.cost;
+  // No limit denies a settled cost, so it is cut to the most that a request may cost.
   if (limit.settle === true) sum.cost = Math.min(sum.cost, COST_MAX);
   return sum;
 }

@@ -33,9 +33,9 @@ export interface Asking {
   unmatched: Unmatched | undefined;
   /** Of lists: what the rules say of each. */
   lists: MatchedLists | undefined;
-  /** Of a settlement in several partitions: the request's own id if it has one, else one that each of them knows it by. */
-  settlementId: string | undefined;
-  /** A settlement of which a partition may have charged something. */
+  /** The id that this node drew for a settlement in several partitions that came without one. */
+  drawnId: string | undefined;
+  /** It is a settlement, and a partition has charged it or may have. */
   mayHaveCharged: boolean;
   /** Who was asked last for a grant, and what each of them answered. */
   answered: readonly AnsweredShare[];
@@ -53,7 +53,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     recordsLearned: 0,
     unmatched: undefined,
     lists: undefined,
-    settlementId: undefined,
+    drawnId: undefined,
     mayHaveCharged: false,
     answered: [],
   };

@@ -41,7 +41,7 @@ export function readOf({ key: userId }: KnownCustomer): CustomerRequest {
 /**
  * @param shares that are asked next; none: no rule limits the request
  * @param rulesVersion of the rules that it was matched by
- * @param settle it happened already, block or not
+ * @param settle the request is a settlement, which no block denies
  */
 export function recordFound(
   answer: CustomerAnswer,

@@ -1,6 +1,6 @@
 /**
- * Settlements: costs that are told after the fact. No limit denies them, so all partitions are asked at once, each under the same id, and
- * nothing is reserved or given back. Where one does not answer the caller asks again, and those that charged it say so.
+ * Settlements: usage that a caller reports after the fact. No limit denies it, so this node asks all partitions at once, all under one
+ * id, and reserves nothing. If one does not answer, the caller asks again, and a partition that has charged it repeats its answer.
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import { isBoundedText } from '../api/bounded.ts';
@@ -14,7 +14,7 @@ import type { RuleBook } from './rule-book.ts';
 import { type AnsweredShare, isAllowed, isCertain, isGrant, type Share, worstOf } from './share-outcome.ts';
 import { ownRequestFor } from './share-request.ts';
 
-/** Behind the id of a request: what is remembered of its settlement. */
+/** The id of a settlement is that of its request with this behind it. */
 const SETTLED = '#settled';
 
 type Init = Pick<DescribedRequestsInit, 'ask' | 'newId' | 'partitionOf'>;
@@ -29,8 +29,8 @@ export function settle(
   { asking, book }: { readonly asking: Asking; readonly book: RuleBook },
   done: SettledDone,
 ): void {
-  // Before all have answered there may be other rules. Then all are asked again, and must know what they charged.
-  if (shares.length > 1) asking.settlementId ??= asking.request.requestId ?? newId();
+  // The rules may change before all have answered. Then all are asked again, and each must recognise what it has charged.
+  if (shares.length > 1 && asking.request.requestId === undefined) asking.drawnId ??= newId();
   const answers = new Map<Share, AllowAnswer>();
   for (const share of shares) {
     ask(
@@ -49,7 +49,7 @@ export function settle(
   }
 }
 
-/** Whatever keeps the others from it later, nobody is told that nothing was charged. */
+/** From now on every "unavailable" says that the request may have been charged, for whatever reason the others refuse it. */
 function maybeCharged(asking: Asking): void {
   if (asking.mayHaveCharged) return;
   asking.mayHaveCharged = true;
@@ -58,16 +58,15 @@ function maybeCharged(asking: Asking): void {
     done(answer.kind === 'unavailable' ? { ...answer, proposed: true } : answer, partition);
 }
 
-/** Who asks for both. */
+/** `DescribedRequests`, as far as it is needed here. */
 interface Described {
   ask(question: Question, done: AskDone): void;
   refund(refund: RefundQuestion, done: RefundQuestionDone): void;
 }
 
 /**
- * Settles the request of an id: its true cost is charged, once. Then what it asked for first, as an estimate, and was granted is given
- * back; where it asked for nothing that changes nothing. Both may be repeated, so whoever hears that one of them is in doubt asks for both
- * again. The answer tells what is left before anything is given back.
+ * Charges the true cost of the request with this id, once, and then refunds the estimate that the request was granted before, if it was.
+ * Both steps may be repeated, so a caller that gets "unavailable" asks again. The answer tells what was left before the refund.
  *
  * @param question with an id; `done` is told once
  */
@@ -83,7 +82,7 @@ export function settleRequest(described: Described, question: Question, done: As
   });
 }
 
-/** What a settlement is remembered by: its request's own id stays that of the grant. */
+/** The id of the settlement. That of the request stays with the grant of the estimate. */
 function settledId(requestId: string): string {
   const id = `${requestId}${SETTLED}`;
   return isBoundedText(id, REQUEST_ID_BYTES_MAX) ? id : `${textDigest(requestId)}${SETTLED}`;

@@ -15,7 +15,7 @@ export function requestFor(
   { version }: RuleBook,
 ): AllowRequest {
   const [{ userId, ruleId, cost, settle: isSettled }, ...further] = limits;
-  // A rule may say that what it counts happened already.
+  // The request is settled as a whole, or this limit is, as its rule is post-paid.
   const { timestampMillis, settle = isSettled } = request;
   const one = { userId, ruleId, cost, timestampMillis, requestId, matchedBy: version, settle };
   const isSimple = requestId === undefined && further.length === 0;
@@ -41,8 +41,8 @@ export function ownRequestFor(
   book: RuleBook,
   partitionOf: PartitionOf,
 ): AllowRequest {
-  const { request, settlementId } = asking;
-  const wanted = requestFor(share, request, settlementId ?? request.requestId, book);
+  const { request, drawnId } = asking;
+  const wanted = requestFor(share, request, request.requestId ?? drawnId, book);
   const guard = guardOf(share, asking, partitionOf);
   return guard === undefined ? wanted : { ...wanted, guard };
 }

@@ -149,7 +149,7 @@ export interface RuleDefinition {
   readonly unlimited: boolean;
   /** It is there to have none, and says so nowhere: who asks is told the same as where no rule is. Beside `unlimited`. */
   readonly whitelisted?: true;
-  /** Of a path: what lists charge under it happened already. They are never over it, and looks of cost 0 are as long as it owes. */
+  /** Of a path: lists settle their costs under it, so it denies none of them. A list of cost 0 is over the limit while nothing is left. */
   readonly postPaid?: true;
   /** It is no rule, but what the document says of requests that no rule is for: they are denied. */
   readonly unmatched?: true;

@@ -41,12 +41,7 @@ export function askedBy({
   guard,
   ...first
 }: AllowRequest): Asked {
-  const asked = {
-    ...limitOf(first),
-    timestampMillis,
-    requestId,
-    ...(guard !== undefined && { guard }),
-  };
+  const asked = { ...limitOf(first), timestampMillis, requestId, ...(guard !== undefined && { guard }) };
   if (askedDigest === undefined) return asked;
   return { ...asked, askedDigest, ...(further !== undefined && { further: further.map(limitOf) }) };
 }

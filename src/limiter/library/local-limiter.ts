@@ -74,8 +74,7 @@ export class LocalLimiter {
   ): { readonly allowed: boolean; readonly waitMillis?: number } {
     this.#judge(userId, timestampMillis, cost);
     if (!this.#judgement.isWithinLimit) return this.#judgement.denial(NOWHERE);
-    const slot = this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS);
-    return this.#judgement.grant(slot, NOWHERE, this.#question);
+    return this.#judgement.grant(this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS), NOWHERE);
   }
 
   #judge(userId: string, timestampMillis: number, cost: number): void {
@@ -85,7 +84,7 @@ export class LocalLimiter {
     this.#name.set(userId);
     this.#question.timestampMillis = timestampMillis;
     this.#question.cost = cost;
-    // Nothing is given back here, so nothing is kept for longer than its window.
+    // The library has no refunds, so no grant is kept for longer than its window.
     this.#judgement.judgeLimit(
       this.#table,
       this.#table.keys.find(this.#name),

@@ -31,13 +31,13 @@ export const COLUMN = {
   /** 1: the row is a refund, and has a key and a request id only. */
   refund: 5,
   askedDigest: 6,
-  /** How many of the next rows are further limits of this request: they have a key, a rule, a cost, and whether it is settled. */
+  /** How many of the next rows are further limits of this request: they have a key, a rule, a cost and `settle` only. */
   further: 7,
   /** 1: it has an id and a digest, and its further limits are not said. */
   ifRemembered: 8,
   /** The key of a record, and behind it the version that the record must have, or the request counts nowhere. */
   guard: 9,
-  /** 1: it happened already, and is charged whatever the limit says. */
+  /** 1: the cost is settled: the limit of this row does not deny it. */
   settle: 10,
 } as const;
 export const COLUMNS = 11;

@@ -77,9 +77,7 @@ export interface Meter {
    */
   bytesToGrant(slot: number, demand: Demand): number;
 
-  /**
-   * Records a grant of what fits, or happened already: that may be more than the meter holds, which keeps what it can then. Amortised O(1).
-   */
+  /** Records a cost that fits, or one that is settled: of that, as much as the meter can hold. Amortised O(1). */
   grant(slot: number, demand: Demand): void;
 
   /**

@@ -12,7 +12,7 @@ export const ALLOW: Command = {
   flags: ['write', 'fast'],
   key: 1,
   summary:
-    'Asks for a grant by a rule of the cluster; with SETTLE for what happened already, which is charged in any case. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free',
+    'Asks for a grant by a rule of the cluster; with SETTLE it reports usage after the fact, which is charged whatever the limits say. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free',
   run: runAllow,
 };
 

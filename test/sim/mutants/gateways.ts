@@ -11,7 +11,7 @@ export const GATEWAYS: readonly Mutant[] = [
     id: 'A30',
     bug: 'lists that are counted under one key are charged once',
     law: 'what a gateway asks for is charged, or nothing is granted',
-    edits: [{ in: 'addTo', find: 'else before.cost += limit.cost;', replace: '' }],
+    edits: [{ in: 'addTo', find: 'else sum.cost += limit.cost;', replace: '' }],
     unitTest,
   },
   {

@@ -9,8 +9,8 @@ export const JOINT: readonly Mutant[] = [
     edits: [
       {
         in: 'JointJudgement.judge',
-        find: 'if (judgement.isDenied(asked))',
-        replace: 'if (i === 0 && judgement.isDenied(asked))',
+        find: 'if (judgement.isDenied)',
+        replace: 'if (i === 0 && judgement.isDenied)',
       },
     ],
   },

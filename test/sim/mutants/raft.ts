@@ -323,4 +323,20 @@ export const RAFT: readonly Mutant[] = [
       why: 'a group whose leader steps down too often gets on all the same',
     },
   },
+  {
+    id: 'L21',
+    bug: 'a peer that is slow to take a snapshot is taken for one that refuses it',
+    law: 'a leader that a quorum answers stays',
+    edits: [
+      {
+        in: 'OutgoingSnapshots.tick',
+        find: "isLast ? 'refused' : 'broken'",
+        replace: "isLast ? 'refused' : 'refused'",
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/outgoing-snapshots.test.ts',
+      why: 'a group whose leader steps down too often gets on all the same',
+    },
+  },
 ];

@@ -6,7 +6,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
     id: 'SE1',
     bug: 'a settled cost that is over the limit is denied',
     law: 'what happened already is charged',
-    edits: [{ in: 'Judgement.isDenied', find: '!isSettled && ', replace: '' }],
+    edits: [{ in: 'Judgement.isDenied', find: '!this.#isSettled && ', replace: '' }],
   },
   {
     id: 'SE2',
@@ -15,7 +15,7 @@ export const SETTLEMENTS: readonly Mutant[] = [
     edits: [
       {
         in: 'JointJudgement.judge',
-        find: 'if (judgement.isDenied(asked))',
+        find: 'if (judgement.isDenied)',
         replace: 'if (judgement.isHeld || !judgement.isWithinLimit)',
       },
     ],
@@ -87,8 +87,8 @@ export const SETTLEMENTS: readonly Mutant[] = [
     edits: [
       {
         in: 'settle',
-        find: 'asking.settlementId ??= asking.request.requestId ?? newId();',
-        replace: 'asking.settlementId = asking.request.requestId ?? newId();',
+        find: 'asking.drawnId ??= newId();',
+        replace: 'asking.drawnId = newId();',
       },
     ],
     unitTest: {
