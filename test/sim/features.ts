@@ -34,9 +34,9 @@ const CHANCES = {
   /** Costs above 1, and up to the limit. */
   costs: 0.5,
   /** Most requests have an id; ids are used for another request; what was granted is asked again. */
-  ids: 0.65,
+  ids: 0.7,
   reusedIds: 0.3,
-  repeats: 0.4,
+  repeats: 0.5,
   /** Users who only look how a key stands. */
   looks: 0.3,
   /** Nodes say in which zone and on which host they are. */
@@ -52,7 +52,7 @@ const CHANCES = {
   /** Queues of a node hold few requests. */
   shortQueues: 0.02,
   /** Snapshots of nearly every state, and no log kept behind them. */
-  eagerSnapshots: 0.3,
+  eagerSnapshots: 0.45,
   /** Few bytes in a message, in flight, uncommitted, or in a write. */
   smallMessages: 0.2,
   smallWindows: 0.12,

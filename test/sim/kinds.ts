@@ -36,7 +36,7 @@ const FAULT_CHANCES = {
   flipBits: 0.08,
   spoilSnapshot: 0.08,
   unsoundSnapshot: 0.1,
-  restoreDirectory: 0.3,
+  restoreDirectory: 0.4,
   makeAnew: 0.08,
   blind: 0.1,
   editFile: 0.08,
@@ -70,8 +70,10 @@ const FAULTS_OF = {
     'longSuffix',
     'longSuffix',
     'longSuffix',
+    'longSuffix',
     'lateForChange',
     'lateForChange',
+    'restoreDirectory',
     'restoreDirectory',
   ],
 } as const satisfies Readonly<Partial<Record<Kind, readonly FaultName[]>>>;
@@ -84,10 +86,10 @@ const CROWDED: readonly FaultName[] = ['crowd', 'fullMemory', 'lowDisk', 'stuckR
 
 export function drawKind(random: Random): Kind {
   const unit = random.unit();
-  if (unit < 0.33) return 'usual';
-  if (unit < 0.43) return 'small';
-  if (unit < 0.47) return 'calm';
-  if (unit < 0.53) return 'short-reigns';
+  if (unit < 0.3) return 'usual';
+  if (unit < 0.38) return 'small';
+  if (unit < 0.42) return 'calm';
+  if (unit < 0.48) return 'short-reigns';
   if (unit < 0.88) return 'far-behind';
   return unit < 0.94 ? 'idle' : 'crowded';
 }
