@@ -18,7 +18,8 @@ export interface StopLimits {
 
 /** Peers have asked what they are going to ask of a node that leads nothing. */
 const LINGER_MILLIS_MIN = 100;
-const LINGER_MILLIS_MAX = 300;
+/** Pools of clients keep connections that they use only now and then: one used once in this time is closed by an answer. */
+const LINGER_MILLIS_MAX = 800;
 /** What open requests may take beyond their deadline: the rest of a body, a tick, a slow socket. */
 const LAST_ANSWERS_MILLIS_MAX = 500;
 /** Whatever the deadline is: the process is ended by force at some time, and its disk shall be closed before. */

@@ -2,6 +2,12 @@
 import { type Agent, request as httpRequest } from 'node:http';
 import type { Outcome } from './history.ts';
 
+/**
+ * A client gives up a kept connection that was silent for this long, as a pool does. A node that stops waits twice as long before it
+ * closes one, so nobody asks on a connection that is being closed.
+ */
+export const KEPT_MILLIS_MAX = 400;
+
 /** How much longer than a node's deadline a client waits for its answer. */
 export const PATIENCE_MILLIS = 1_500;
 

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import { fieldsOf, type Operation, operationOf, type Question } from './history.ts';
-import { attempt, nowNanos, PATIENCE_MILLIS } from './http-attempt.ts';
+import { attempt, nowNanos, PATIENCE_MILLIS, KEPT_MILLIS_MAX } from './http-attempt.ts';
 import {
   askOf,
   askOfReply,
@@ -76,7 +76,7 @@ const FRESH_SUBJECTS = 3;
 
 export class JointWorkload {
   readonly #init: JointWorkloadInit;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: CLIENTS.length });
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CLIENTS.length, timeout: KEPT_MILLIS_MAX });
   readonly #rules: RulesClient;
   #isActive = false;
   #ids = 0;

@@ -11,7 +11,7 @@ import { withoutWindow } from './joint-rules.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import { MALFORMED_USER } from './checkers/refusals.ts';
 import { type Operation, operationOf, type Question } from './history.ts';
-import { attempt, nowNanos, PATIENCE_MILLIS } from './http-attempt.ts';
+import { attempt, nowNanos, PATIENCE_MILLIS, KEPT_MILLIS_MAX } from './http-attempt.ts';
 
 export interface WorkloadInit {
   readonly random: RandomBelow;
@@ -67,7 +67,7 @@ interface Repetition {
 
 export class Workload {
   readonly #init: WorkloadInit;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CLIENTS, timeout: KEPT_MILLIS_MAX });
   #isActive = false;
   #processes = 0;
   #requestIds = 0;

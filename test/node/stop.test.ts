@@ -4,6 +4,7 @@ import type { NodeCore } from '../../src/node/node-core.ts';
 import { stopLimits, takeLeave } from '../../src/node/stop.ts';
 import { Door } from '../http/fixtures.ts';
 import { RawClient } from '../http/raw-client.ts';
+import { KEPT_MILLIS_MAX } from '../jepsen/http-attempt.ts';
 import { until } from '../transport/wait.ts';
 
 let door = new Door();
@@ -40,6 +41,10 @@ describe('a node that stops while nobody can decide', () => {
     // The hand-over before takes 2 s at most, and the process has 10 s in all.
     expect(lingerMillisMax + openMillisMax).toBeLessThan(7_000);
     expect(openMillisMax).toBeGreaterThan(Math.min(deadlineMillis, 5_000));
+  });
+
+  it('closes no connection of a pool that drops those which were silent for long', () => {
+    expect(stopLimits(100).lingerMillisMax).toBeGreaterThanOrEqual(2 * KEPT_MILLIS_MAX);
   });
 });
 
