@@ -14,7 +14,7 @@ export const PATIENCE_MILLIS = 1_500;
 export interface Attempt {
   readonly agent: Agent;
   readonly port: number;
-  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   /** JSON; none: without a body. */
   readonly payload?: Uint8Array;

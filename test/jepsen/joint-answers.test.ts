@@ -13,6 +13,7 @@ import {
   type Surroundings,
   unanswered,
   under,
+  keyChange,
 } from './joint-judged.ts';
 import { answer } from './judged.ts';
 
@@ -124,7 +125,10 @@ describe('a denial', () => {
 describe('a line of the history', () => {
   it('comes back as it was written', () => {
     const ask = granted(1_000, [ADA, NET]);
-    const events = [ask, unanswered(1_100, [ADA]), refund(1_200, ask), change(1_300, 1)];
+    const blocked = denied(1_150, [ADA], { status: 403, blocked: true, told: [] });
+    const settled = granted(1_250, [ADA], { settled: true, cost: 7 });
+    const changes = [change(1_300, 1), keyChange(1_400, 'block'), keyChange(1_500, 'reset')];
+    const events = [ask, unanswered(1_100, [ADA]), blocked, refund(1_200, ask), settled, ...changes];
     expect(events.map((event) => decodeJoint(JSON.parse(encodeJoint(event)), 1))).toEqual(events);
   });
 
@@ -137,7 +141,7 @@ describe('a line of the history', () => {
       'line 8: limits must be one or more',
     );
     expect(() => decodeJoint({ ...line, op: 'look' }, 9)).toThrow(
-      'line 9: op must be one of ask, refund, rules',
+      'line 9: op must be one of ask, refund, rules, key',
     );
     expect(() => decodeJoint({ ...line, door: 'http', allowed: null }, 10)).toThrow(
       'line 10: an answered request needs allowed',

@@ -12,6 +12,8 @@ import type { RedisEnding } from './redis-client.ts';
 export interface Wish {
   readonly subject: Subject;
   readonly cost: number;
+  /** The cost is told after the fact. */
+  readonly settled: boolean;
   readonly requestId: string;
 }
 
@@ -23,15 +25,16 @@ export interface Sent {
 }
 
 /** As `POST /v1/allow` takes it. */
-export function bodyOf({ subject, cost, requestId }: Wish): Record<string, unknown> {
-  const rest = { ...(cost !== 1 && { cost }), requestId };
+export function bodyOf({ subject, cost, settled, requestId }: Wish): Record<string, unknown> {
+  const rest = { ...(cost !== 1 && { cost }), ...(settled && { settle: true }), requestId };
   return subject.kind === 'described'
     ? { descriptors: subject.descriptors, ...rest }
     : { userId: subject.user, rule: NAMED_RULE, ...rest };
 }
 
-export function commandOf({ subject, cost, requestId }: Wish): string[] {
-  const rest = [...(cost === 1 ? [] : ['COST', `${cost}`]), 'ID', requestId];
+export function commandOf({ subject, cost, settled, requestId }: Wish): string[] {
+  const options = [...(cost === 1 ? [] : ['COST', `${cost}`]), ...(settled ? ['SETTLE'] : [])];
+  const rest = [...options, 'ID', requestId];
   if (subject.kind === 'named') return ['ALLOW', subject.user, 'RULE', NAMED_RULE, ...rest];
   const descriptors = Object.entries(subject.descriptors);
   return ['MATCH', `${descriptors.length}`, ...descriptors.flat(), ...rest];
@@ -42,15 +45,26 @@ export function askOf(wish: Wish, sent: Sent, completeNanos: number, outcome: Ou
   const asked = askedBy(wish, sent);
   if (outcome.kind === 'broken') return { ...asked, ...brokenEnding(outcome, completeNanos), ...NOT_TOLD };
   const { status, body } = outcome;
+  const fields = fieldsOf(body);
+  if (fields['blocked'] === true)
+    return {
+      ...asked,
+      ...NOT_TOLD,
+      completeNanos,
+      status,
+      class: 'ok',
+      error: null,
+      allowed: false,
+      blocked: true,
+    };
   const ending = { completeNanos, ...endingOf(status, body) };
   if (ending.class !== 'ok') return { ...asked, ...ending, ...NOT_TOLD };
-  const fields = fieldsOf(body);
   const limits = Array.isArray(fields['limits']) ? fields['limits'] : [fields];
   const told = limits.map(toldOf).filter((each) => each !== undefined);
-  return { ...asked, ...ending, allowed: status === 200, told, receipt: receiptIn(body) };
+  return { ...asked, ...ending, ...NOT_TOLD, allowed: status === 200, told, receipt: receiptIn(body) };
 }
 
-/** Five numbers and, of `MATCH`, the rule; no limit: -1. */
+/** Five numbers and, of `MATCH`, the rule; no limit: -1; blocked: a limit of 0. */
 export function askOfReply(wish: Wish, sent: Sent, { completeNanos, ending }: RedisEnding): Ask {
   const asked = askedBy(wish, sent);
   if (ending.kind === 'broken') return { ...asked, ...brokenEnding(ending, completeNanos), ...NOT_TOLD };
@@ -58,14 +72,16 @@ export function askOfReply(wish: Wish, sent: Sent, { completeNanos, ending }: Re
   if (!Array.isArray(reply)) return { ...asked, completeNanos, ...endingOfError(reply), ...NOT_TOLD };
   const [allowed, limit, remaining] = reply.map(numberOrNull);
   const rule = wish.subject.kind === 'named' ? NAMED_WINDOW : textOrNull(reply[5]);
-  const isTold = rule !== null && typeof limit === 'number' && typeof remaining === 'number';
+  const blocked = allowed === 0 && limit === 0;
+  const isTold = !blocked && rule !== null && typeof limit === 'number' && typeof remaining === 'number';
   return {
     ...asked,
     completeNanos,
-    status: allowed === 1 ? 200 : 429,
+    status: allowed === 1 ? 200 : blocked ? BLOCKED : 429,
     class: 'ok',
     error: null,
     allowed: allowed === 1,
+    blocked,
     told: isTold ? [{ rule, limit, remaining }] : [],
     receipt: null,
   };
@@ -105,14 +121,27 @@ export function refundOfReply(wish: RefundWish, sent: Sent, { completeNanos, end
   return { ...asked, completeNanos, ...told, refunded, ...grant };
 }
 
-const NOT_TOLD = { allowed: null, told: [], receipt: null } as const;
+/** A settlement gives the grant of the same id back, once it is done. */
+export function refundBySettling(
+  wish: RefundWish,
+  { door, node, invokeNanos, completeNanos, status, class: outcome, error, allowed }: Ask,
+  grant: Pick<Refund, 'rule' | 'cost' | 'receipt'>,
+): Refund {
+  const ending = { door, node, invokeNanos, completeNanos, status, class: outcome, error };
+  const told = allowed === true ? { refunded: true, ...grant } : NOT_REFUNDED;
+  return { op: 'refund', ...wish, ...ending, ...told };
+}
+
+const NOT_TOLD = { allowed: null, blocked: false, told: [], receipt: null } as const;
+/** An operator blocked a key of the request: no limit denies it. */
+const BLOCKED = 403;
 const NOT_REFUNDED = { refunded: null, rule: null, cost: null, receipt: null } as const;
 
 function askedBy(
-  { subject, cost, requestId }: Wish,
+  { subject, cost, settled, requestId }: Wish,
   sent: Sent,
-): Pick<Ask, 'op' | 'limits' | 'cost' | 'requestId'> & Sent {
-  return { op: 'ask', limits: limitsOf(subject), cost, requestId, ...sent };
+): Pick<Ask, 'op' | 'limits' | 'cost' | 'settled' | 'requestId'> & Sent {
+  return { op: 'ask', limits: limitsOf(subject), cost, settled, requestId, ...sent };
 }
 
 type Outcomes = Pick<Ending, 'status' | 'class' | 'error'>;

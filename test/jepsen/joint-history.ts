@@ -57,10 +57,14 @@ export interface Ask extends Ending {
   /** The first is that by whose key a refund is asked for. */
   readonly limits: readonly LimitAsked[];
   readonly cost: number;
+  /** The cost was told after the fact: it is charged whatever the limits have left. */
+  readonly settled: boolean;
   /** One id is never used for another request. */
   readonly requestId: string;
   /** The decision; null without one. */
   readonly allowed: boolean | null;
+  /** Denied because an operator blocked one of its keys. */
+  readonly blocked: boolean;
   readonly told: readonly LimitTold[];
   readonly receipt: Receipt | null;
 }
@@ -88,29 +92,41 @@ export interface RulesChange extends Ending {
   readonly limits: Readonly<Record<string, number>>;
 }
 
-export type JointEvent = Ask | Refund | RulesChange;
+export const KEY_ACTIONS = ['block', 'unblock', 'reset'] as const;
+export type KeyAction = (typeof KEY_ACTIONS)[number];
+
+/** An operator's change of one key. */
+export interface KeyChange extends Ending {
+  readonly op: 'key';
+  readonly key: string;
+  readonly action: KeyAction;
+}
+
+export type JointEvent = Ask | Refund | RulesChange | KeyChange;
 
 export interface JointHistory {
   readonly asks: readonly Ask[];
   readonly refunds: readonly Refund[];
   readonly changes: readonly RulesChange[];
+  readonly keyChanges: readonly KeyChange[];
 }
 
-export const NOTHING_JOINT: JointHistory = { asks: [], refunds: [], changes: [] };
+export const NOTHING_JOINT: JointHistory = { asks: [], refunds: [], changes: [], keyChanges: [] };
 
 export function jointHistory(events: readonly JointEvent[]): JointHistory {
   return {
     asks: events.filter((event) => event.op === 'ask'),
     refunds: events.filter((event) => event.op === 'refund'),
     changes: events.filter((event) => event.op === 'rules'),
+    keyChanges: events.filter((event) => event.op === 'key'),
   };
 }
 
 /**
- * As attempts like all others: a refund grants nothing. Requests that nobody could decide while the rules were changing are left
+ * As attempts like all others: a refund and an operator's change grant nothing. Requests that nobody could decide while the rules were changing are left
  * out: what finds their limits and what decides them may not agree by the deadline. So are the changes: they may wait for seconds.
  */
-export function attemptsOf({ asks, refunds, changes }: JointHistory): Attempt[] {
+export function attemptsOf({ asks, refunds, changes, keyChanges }: JointHistory): Attempt[] {
   const isChanging = ({ invokeNanos, completeNanos }: Ask): boolean =>
     changes.some((change) => change.invokeNanos <= completeNanos && change.completeNanos >= invokeNanos);
   return [
@@ -118,6 +134,7 @@ export function attemptsOf({ asks, refunds, changes }: JointHistory): Attempt[] 
       .filter((ask) => ask.class === 'ok' || !isChanging(ask))
       .map((ask) => ({ ...ask, user: ask.limits.map(({ key }) => key).join(' ') })),
     ...refunds.map((refund) => ({ ...refund, user: `a refund of ${refund.key}`, allowed: null })),
+    ...keyChanges.map((change) => ({ ...change, user: `${change.action} ${change.key}`, allowed: null })),
   ];
 }
 
@@ -134,14 +151,14 @@ export function encodeJoint(event: JointEvent): string {
   };
   switch (event.op) {
     case 'ask': {
-      const { door, cost, requestId, allowed, told, receipt } = event;
+      const { door, cost, settled, requestId, allowed, blocked, told, receipt } = event;
       const limits = event.limits.map(({ rule, key, windowMillis }) => ({
         rule,
         key,
         window_ms: windowMillis,
       }));
-      const answer = { allowed, told, receipt: encodeReceipt(receipt) };
-      return JSON.stringify({ ...ending, door, limits, cost, request_id: requestId, ...answer });
+      const answer = { allowed, blocked, told, receipt: encodeReceipt(receipt) };
+      return JSON.stringify({ ...ending, door, limits, cost, settled, request_id: requestId, ...answer });
     }
     case 'refund': {
       const { door, key, requestId, refunded, rule, cost, receipt } = event;
@@ -151,6 +168,10 @@ export function encodeJoint(event: JointEvent): string {
     case 'rules': {
       const { ifVersion, version, limits } = event;
       return JSON.stringify({ ...ending, if_version: ifVersion, version, limits });
+    }
+    case 'key': {
+      const { key, action } = event;
+      return JSON.stringify({ ...ending, key, action });
     }
   }
 }
@@ -241,7 +262,7 @@ export function decodeJoint(value: unknown, lineNumber: number): JointEvent {
     class: line.oneOf('class', ['ok', 'fail', 'info']),
     error: line.textOrNull('error'),
   };
-  const op = line.oneOf('op', ['ask', 'refund', 'rules']);
+  const op = line.oneOf('op', ['ask', 'refund', 'rules', 'key']);
   switch (op) {
     case 'ask':
       return askOf(line, ending, lineNumber);
@@ -261,6 +282,8 @@ export function decodeJoint(value: unknown, lineNumber: number): JointEvent {
       const versions = { ifVersion: line.number('if_version'), version: line.numberOrNull('version') };
       return { op, ...ending, ...versions, limits: line.numbers('limits') };
     }
+    case 'key':
+      return { op, ...ending, key: line.text('key'), action: line.oneOf('action', KEY_ACTIONS) };
   }
 }
 
@@ -280,8 +303,10 @@ function askOf(line: Line, ending: Ending, lineNumber: number): Ask {
     door: line.oneOf('door', DOORS),
     limits,
     cost: line.number('cost'),
+    settled: line.flagOrNull('settled') ?? false,
     requestId: line.text('request_id'),
     allowed,
+    blocked: line.flagOrNull('blocked') ?? false,
     told: line.lines('told').map((told) => ({
       rule: told.text('rule'),
       limit: told.number('limit'),

@@ -8,6 +8,8 @@ import {
   type Ask,
   type JointEvent,
   jointHistory,
+  type KeyAction,
+  type KeyChange,
   type LimitAsked,
   type Refund,
   type RulesChange,
@@ -42,8 +44,10 @@ export function granted(at: number, limits: readonly LimitAsked[], more: Partial
     door: 'http',
     limits,
     cost: 1,
+    settled: false,
     requestId: `r${at}`,
     allowed: true,
+    blocked: false,
     told: limits.map(({ rule }) => ({ rule, limit: 2, remaining: 0 })),
     receipt: { group: 1, index: at, position: 0, term: 1, timeMillis: at },
     ...more,
@@ -89,6 +93,11 @@ export function change(at: number, limit: number, more: Partial<RulesChange> = {
     limits,
     ...more,
   };
+}
+
+/** By an operator, of ADA's key. */
+export function keyChange(at: number, action: KeyAction, more: Partial<KeyChange> = {}): KeyChange {
+  return { op: 'key', ...ended(at), status: 200, class: 'ok', key: ADA.key, action, ...more };
 }
 
 export interface Surroundings {

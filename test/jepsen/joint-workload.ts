@@ -7,7 +7,7 @@ import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
 import type { Rule } from '../../src/api/rule.ts';
-import { fieldsOf, type Operation, operationOf, type Question } from './history.ts';
+import { fieldsOf, type Operation, operationOf } from './history.ts';
 import { attempt, nowNanos, PATIENCE_MILLIS, KEPT_MILLIS_MAX } from './http-attempt.ts';
 import {
   askOf,
@@ -15,12 +15,15 @@ import {
   bodyOf,
   commandOf,
   refundOf,
+  refundBySettling,
   refundOfReply,
   type Sent,
   type Wish,
 } from './joint-attempts.ts';
 import type { Ask, JointEvent } from './joint-history.ts';
 import { limitsAt, limitsOf, NAMED_RULE, type Subject, WINDOW_MILLIS_MAX } from './joint-rules.ts';
+import { isOperated, JointWishes, SETTLED_EVERY } from './joint-wishes.ts';
+import { KeyOperator } from './key-operator.ts';
 import { RedisClient } from './redis-client.ts';
 import { RulesClient } from './rules-client.ts';
 
@@ -45,12 +48,7 @@ export interface JointWorkloadInit {
 type Kind = 'alone' | 'batch' | 'redis';
 
 const CLIENTS: readonly Kind[] = ['alone', 'alone', 'alone', 'batch', 'redis', 'redis'];
-const USERS = 8;
-const NETS = 3;
-const ORGS = 2;
-const NAMES = 5;
 const PAUSE_MILLIS_MAX = 120;
-const COST_MAX = 3;
 const AT_ONCE_MAX = 4;
 /** One grant in so many is taken back, and one in as many asked for again. */
 const REFUNDED_EVERY = 5;
@@ -58,10 +56,6 @@ const REPEATED_EVERY = 4;
 const SOON_MILLIS_MAX = 900;
 /** One attempt and this many more under its id, all of them well before that is forgotten. */
 const REPEATS_MAX = 2;
-/** Batches of single requests are of users that nobody else asks for. */
-const SINGLE_USERS = 30;
-/** They come in so large a number that no other process has one of them. */
-const FIRST_PROCESS = 1_000_000;
 const PREPARED_MILLIS_MAX = 30_000;
 /** A cluster that is broken for good must not keep the run from its end. */
 const LAST_CHANGE_MILLIS_MAX = 5_000;
@@ -78,14 +72,17 @@ export class JointWorkload {
   readonly #init: JointWorkloadInit;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CLIENTS.length, timeout: KEPT_MILLIS_MAX });
   readonly #rules: RulesClient;
+  readonly #operator: KeyOperator;
   #isActive = false;
-  #ids = 0;
-  #processes = FIRST_PROCESS;
+  readonly #wishes: JointWishes;
   #clients: Promise<void>[] = [];
 
   constructor(init: JointWorkloadInit) {
     this.#init = init;
-    this.#rules = new RulesClient({ ...init, agent: this.#agent, pick: () => this.#pick() });
+    this.#wishes = new JointWishes(init);
+    const shared = { ...init, agent: this.#agent, pick: async () => this.#pick() };
+    this.#rules = new RulesClient(shared);
+    this.#operator = new KeyOperator(shared);
   }
 
   /** Gives the cluster its first document. @throws Error unless every partition decides by it soon */
@@ -97,7 +94,8 @@ export class JointWorkload {
   start(): void {
     this.#isActive = true;
     const clients = CLIENTS.map(async (kind) => this.#run(kind));
-    this.#clients = [...clients, this.#rules.run(() => this.#isActive)];
+    const isActive = (): boolean => this.#isActive;
+    this.#clients = [...clients, this.#rules.run(isActive), this.#operator.run(isActive)];
   }
 
   /** Some load, then silence, then whole limits. To be called when the last fault was healed. */
@@ -127,14 +125,15 @@ export class JointWorkload {
   async #askAll(subject: Subject): Promise<void> {
     const limits = limitsAt('low');
     const least = Math.min(...limitsOf(subject).map(({ rule }) => limits[rule] ?? 0));
-    for (let i = 0; i < least; i += 1) await this.#askAlone({ subject, cost: 1, requestId: this.#newId() });
+    for (let i = 0; i < least; i += 1)
+      await this.#askAlone({ subject, cost: 1, settled: false, requestId: this.#wishes.newId() });
   }
 
   async #run(kind: Kind): Promise<void> {
     const redis = new RedisClient();
     while (this.#isActive) {
       const wishes = Array.from({ length: kind === 'alone' ? 1 : 1 + this.#init.random(AT_ONCE_MAX) }, () =>
-        this.#wish(),
+        this.#wishes.wish(),
       );
       const asked = await this.#ask(kind, wishes, redis);
       for (const [i, wish] of wishes.entries()) {
@@ -146,9 +145,13 @@ export class JointWorkload {
     redis.close();
   }
 
-  /** What may have been granted is asked again, through any door; of what was granted, some, and some is given back. */
+  /**
+   * What may have been granted is asked again, through any door; of what was granted, some, and some is given back or settled. After a
+   * reset a grant is a new one, so nothing of this is done with keys that the operator resets.
+   */
   async #follow(wish: Wish, first: Ask, redis: RedisClient): Promise<void> {
     const { random } = this.#init;
+    if (isOperated(wish.subject)) return;
     const isRepeated = random(REPEATED_EVERY) === 0;
     const isRefunded = random(REFUNDED_EVERY) === 0;
     let last: Ask | undefined = first;
@@ -159,11 +162,30 @@ export class JointWorkload {
       [last] = await this.#ask(random(2) === 0 ? 'alone' : 'redis', [wish], redis);
       if (!isOpen) break;
     }
-    if (last?.allowed !== true || !isRefunded) return;
+    if (last?.allowed !== true || wish.settled) return;
+    if (random(SETTLED_EVERY) === 0) return this.#settle(wish);
+    if (!isRefunded) return;
     // Twice, so that nothing is given back twice; then once more, which must not be granted.
     const times = 1 + random(2);
     for (let i = 0; i < times; i += 1) await this.#refund(wish, redis);
     if (random(2) === 0) await this.#ask('alone', [wish], redis);
+  }
+
+  /**
+   * The true cost of what was granted. The grant is given back then, at some moment from now on, and under its id nothing is granted
+   * again: the history has that as a refund, and the settlement under an id of its own.
+   */
+  async #settle({ subject, cost, requestId }: Wish): Promise<void> {
+    const target = await this.#pick();
+    const [first] = limitsOf(subject);
+    if (target === undefined || first === undefined) return;
+    const wish: Wish = { subject, cost: this.#wishes.settledCost(), settled: true, requestId };
+    const sent: Sent = { door: 'http', node: target.id, invokeNanos: nowNanos() };
+    const outcome = await this.#post(target.port, '/v1/allow', bodyOf(wish));
+    const settled = askOf(wish, sent, nowNanos(), outcome);
+    this.#init.record({ ...settled, requestId: `${requestId}/settled` });
+    const grant = { rule: first.rule, cost, receipt: null };
+    this.#init.record(refundBySettling({ key: first.key, requestId }, settled, grant));
   }
 
   async #ask(kind: Kind, wishes: readonly Wish[], redis: RedisClient): Promise<readonly Ask[]> {
@@ -190,7 +212,7 @@ export class JointWorkload {
     const target = await this.#pick();
     if (target === undefined) return [];
     const sent: Sent = { door: 'batch', node: target.id, invokeNanos: nowNanos() };
-    const singles = wishes.map(() => this.#single(target.id, sent.invokeNanos));
+    const singles = wishes.map(() => this.#wishes.single(target.id, sent.invokeNanos));
     const bodies = [
       ...wishes.map(bodyOf),
       ...singles.map(({ user, rule, requestId }) => ({ userId: user, rule, requestId })),
@@ -271,50 +293,4 @@ export class JointWorkload {
     if (target === undefined) await delay(PAUSE_MILLIS_MAX);
     return target;
   }
-
-  #newId(): string {
-    this.#ids += 1;
-    return `j${this.#ids}`;
-  }
-
-  #wish(): Wish {
-    const { random } = this.#init;
-    const cost = random(4) === 0 ? 1 + random(COST_MAX) : 1;
-    return { subject: this.#subject(), cost, requestId: this.#newId() };
-  }
-
-  /** Under one limit, two of one key, or up to four in as many as three partitions. */
-  #subject(): Subject {
-    const { random } = this.#init;
-    const kind = random(12);
-    if (kind < 2) return { kind: 'named', user: `j${random(NAMES)}` };
-    const user = { user: `u${random(USERS)}` };
-    const net = { net: `n${random(NETS)}` };
-    const org = { org: `o${random(ORGS)}` };
-    if (kind < 5) return described(user);
-    if (kind < 9) return described({ ...user, ...net });
-    if (kind < 10) return described({ ...user, ...net, ...org });
-    return described(kind === 10 ? net : org);
-  }
-
-  /** Under the first of the single rules. */
-  #single(node: number, invokeNanos: number): Question {
-    this.#processes += 1;
-    const [rule] = this.#init.singleRules;
-    if (rule === undefined) throw new Error('there are no single rules');
-    const { id, limit, windowMillis } = rule;
-    const asked = { process: this.#processes, node, invokeNanos, cost: 1, timestampMillis: null };
-    return {
-      ...asked,
-      user: `c${this.#init.random(SINGLE_USERS)}`,
-      rule: id,
-      limit,
-      windowMillis,
-      requestId: this.#newId(),
-    };
-  }
-}
-
-function described(descriptors: Readonly<Record<string, string>>): Subject {
-  return { kind: 'described', descriptors };
 }

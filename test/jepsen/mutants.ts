@@ -154,4 +154,30 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     nemeses: ['kill-one'],
     minutes: 0.7,
   },
+  {
+    id: 'J12',
+    bug: 'of a settled cost one unit is charged',
+    edits: [
+      {
+        in: 'Judgement.judgeLimit',
+        find: 'this.cost = cost;',
+        replace: 'this.cost = isSettled ? 1 : cost;',
+      },
+    ],
+    nemeses: ['kill-one'],
+    minutes: 0.7,
+  },
+  {
+    id: 'J13',
+    bug: 'a block is acknowledged, and denies nothing',
+    edits: [
+      {
+        in: 'Judgement.isBlocked',
+        find: 'return isBlockedAt(this.#record, this.#now);',
+        replace: 'return false;',
+      },
+    ],
+    nemeses: ['kill-one'],
+    minutes: 0.7,
+  },
 ];

@@ -107,11 +107,12 @@ function checkRefunds(
 /** What is told of limits is of those that the request is under, and all of one version. */
 function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, findings: Findings): void {
   const { allowed, told, limits, requestId, cost } = ask;
-  if (allowed === null) return;
+  if (allowed === null || ask.blocked) return;
   if (told.length === 0) findings.add(`'${requestId}' was ${allowed ? 'granted' : 'denied'} under no limit`);
   for (const { rule, remaining, limit } of told) {
     if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was told of rule '${rule}'`);
-    if (remaining < 0 || remaining > limit - (allowed ? cost : 0))
+    // A settled cost may exceed the limit. Nothing remains then.
+    if (remaining < 0 || remaining > Math.max(0, limit - (allowed ? cost : 0)))
       findings.add(`'${requestId}' was told that ${remaining} of ${limit} remain under '${rule}'`);
   }
   // A retry is told what the first partition remembers, and the Redis protocol tells the limit that binds.
@@ -122,8 +123,9 @@ function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, find
   const possible = inForce.possible(from, ask.completeNanos);
   const isOf = (limits: readonly LimitTold[]): boolean =>
     possible.some((change) => limits.every(({ rule, limit }) => change.limits[rule] === limit));
-  // A retry may be told what is remembered of a grant, beside what it reserved itself by newer rules.
-  const isOfOne = isFirst ? isOf(told) : told.every((each) => isOf([each]));
+  // A retry may be told what is remembered of a grant, beside what it reserved itself by newer rules. A settlement is asked again of all
+  // partitions if the rules change under it.
+  const isOfOne = isFirst && !ask.settled ? isOf(told) : told.every((each) => isOf([each]));
   if (told.length > 1) findings.tally('severalTold');
   if (possible.length > 0 && !isOfOne) {
     const limitsTold = told.map(({ rule, limit }) => `${rule} ${limit}`).join(', ');

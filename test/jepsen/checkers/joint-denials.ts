@@ -1,13 +1,15 @@
 /**
  * Denials under limits that rules find that were certainly wrong in real time: at no moment while it was asked could one of its
  * limits have been spent, also by what was reserved for others. Whatever may count does so from when it was asked until its
- * window is over, not longer: what stays charged, stays found. Legal while something is broken, an error in a healthy cluster.
+ * window is over, or until its key was reset, not longer: what stays charged, stays found. Whoever may be blocked may be denied. Legal
+ * while something is broken, an error in a healthy cluster.
  */
 import type { JointHistory } from '../joint-history.ts';
 import { groupWindowMillis } from '../model.ts';
 import { type NemesisBand, overlaps } from '../nemesis-log.ts';
 import { NO_JOINT } from './joint-limits.ts';
 import { budgetName, Homes, type JointRequest, jointRequests } from './joint-requests.ts';
+import { KeyChanges } from './key-changes.ts';
 import { LimitsInForce } from './limits-in-force.ts';
 import { Load } from './load.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
@@ -28,7 +30,8 @@ export function checkJointDenials(joint: JointHistory, options: JointDenialOptio
   const findings = new Findings('joint-denials');
   const inForce = new LimitsInForce(joint.changes);
   const homes = new Homes(joint.asks);
-  const loads = loadsOf(joint, homes, options);
+  const keyChanges = new KeyChanges(joint.keyChanges);
+  const loads = loadsOf(joint, { homes, keyChanges }, options);
   const settleNanos = options.settleMillis * NANOS_PER_MILLI;
   for (const ask of joint.asks) {
     const { allowed, limits, cost, invokeNanos, completeNanos, requestId } = ask;
@@ -42,28 +45,37 @@ export function checkJointDenials(joint: JointHistory, options: JointDenialOptio
     });
     if (hadRoom) findings.tally(allowed ? 'grantedWithRoom' : 'deniedWithRoom');
     if (allowed) continue;
-    findings.tally('denials');
-    if (!hadRoom) continue;
+    findings.tally(ask.blocked ? 'blocked' : 'denials');
+    if (ask.blocked ? keyChanges.mayBeBlocked(ask) : !hadRoom) continue;
     const isFaulty = options.bands.some((band) => overlaps(band, invokeNanos, completeNanos, settleNanos));
     if (isFaulty) continue;
     const at = (invokeNanos / NANOS_PER_MILLI).toFixed(3);
     const names = limits.map(budgetName).join(' and ');
-    findings.add(`'${requestId}' of cost ${cost} was denied at ${at} ms, though ${names} had room`);
+    const why = ask.blocked ? 'was not blocked' : 'had room';
+    findings.add(`'${requestId}' of cost ${cost} was denied at ${at} ms, though ${names} ${why}`);
   }
   return findings.result();
 }
 
 /** By limit, what all requests together may have had charged. */
-function loadsOf(joint: JointHistory, homes: Homes, options: JointDenialOptions): Map<string, Load> {
+function loadsOf(
+  joint: JointHistory,
+  { homes, keyChanges }: { readonly homes: Homes; readonly keyChanges: KeyChanges },
+  options: JointDenialOptions,
+): Map<string, Load> {
   const changes = new Map<string, { at: number; by: number }[]>();
   const { driftPpm, slackMillis } = options;
   for (const request of jointRequests(joint)) {
+    const isTold = request.attempts.every(({ allowed }) => allowed === true);
     for (const [fromNanos, toNanos] of chargesOf(request, homes)) {
       for (const limit of request.limits) {
         // Real time may also run slower than group time, by as much.
         const liveMillis =
           groupWindowMillis(groupWindowMillis(limit.windowMillis, driftPpm), driftPpm) + slackMillis;
-        const at = overNanos(fromNanos, toNanos, liveMillis * NANOS_PER_MILLI, options);
+        // What was told as granted is charged no later than that; what is in doubt may come late.
+        const resetNanos = isTold ? keyChanges.isResetFrom(limit.key, toNanos) : Infinity;
+        const overAt = overNanos(fromNanos, toNanos, liveMillis * NANOS_PER_MILLI, options);
+        const at = Math.min(overAt, resetNanos);
         const name = budgetName(limit);
         const own = changes.get(name) ?? [];
         changes.set(name, own);

@@ -1,12 +1,15 @@
 /**
  * Certain violations of limits that rules find, in real time: of what clients were told, more counts at one limit within its
  * window than was in force for whatever was granted last, wherever in their intervals the grants were made. A granted request
- * counts at each of its limits; what may have been given back counts until that was asked for. No false alarm.
+ * counts at each of its limits; what may have been given back counts until that was asked for. Costs that were told after the fact
+ * exceed nothing themselves, and count for whoever was granted after them. A key that an operator blocked is granted nothing. No false
+ * alarm.
  */
 import { gainedMillis } from '../gained-time.ts';
 import type { JointHistory, LimitAsked } from '../joint-history.ts';
 import type { NemesisBand } from '../nemesis-log.ts';
-import { budgetName, Homes, jointRequests } from './joint-requests.ts';
+import { budgetName, Homes, type JointRequest, jointRequests } from './joint-requests.ts';
+import { KeyChanges } from './key-changes.ts';
 import { LimitsInForce } from './limits-in-force.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
 
@@ -16,6 +19,7 @@ export const NO_JOINT = 'nobody asked under limits that rules find';
 /** At one limit. */
 interface Charge {
   readonly cost: number;
+  readonly settled: boolean;
   readonly invokeNanos: number;
   readonly completeNanos: number;
   readonly givenBackFromNanos: number;
@@ -28,22 +32,28 @@ export function checkJointLimits(joint: JointHistory, bands: readonly NemesisBan
   for (const [key, groups] of homes.divided)
     findings.add(`key '${key}' was decided by groups ${groups.join(', ')}`);
   const inForce = new LimitsInForce(joint.changes);
+  const keyChanges = new KeyChanges(joint.keyChanges);
   const budgets = new Map<string, { readonly limit: LimitAsked; readonly charges: Charge[] }>();
   for (const request of jointRequests(joint)) {
-    const { grant, limits, cost } = request;
+    const { grant, limits, cost, settled } = request;
     if (grant === undefined) continue;
     findings.tally('grants');
     if (limits.length > 1) findings.tally('underSeveralLimits');
+    if (settled) findings.tally('settled');
+    else checkBlocks(request, keyChanges, findings);
     for (const limit of limits) {
       const { invokeNanos, completeNanos } = grant;
-      const givenBackFromNanos = homes.mayGiveBack(request, limit) ? request.givenBackFromNanos : Infinity;
+      const refundedFromNanos = homes.mayGiveBack(request, limit) ? request.givenBackFromNanos : Infinity;
+      const resetFromNanos = keyChanges.mayBeResetFrom(limit.key, invokeNanos);
+      const givenBackFromNanos = Math.min(refundedFromNanos, resetFromNanos);
       const name = budgetName(limit);
       const budget = budgets.get(name) ?? { limit, charges: [] };
       budgets.set(name, budget);
-      budget.charges.push({ cost, invokeNanos, completeNanos, givenBackFromNanos });
+      budget.charges.push({ cost, settled, invokeNanos, completeNanos, givenBackFromNanos });
     }
   }
   findings.tally('budgets', budgets.size);
+  findings.tally('keyChanges', joint.keyChanges.filter(({ class: outcome }) => outcome === 'ok').length);
   findings.tally('changes', joint.changes.filter(({ class: outcome }) => outcome === 'ok').length);
   for (const { limit, charges } of budgets.values()) {
     const finding = overCharged(limit, charges, inForce, bands);
@@ -52,9 +62,22 @@ export function checkJointLimits(joint: JointHistory, bands: readonly NemesisBan
   return findings.result();
 }
 
+function checkBlocks(
+  { requestId, limits, grant }: JointRequest,
+  keyChanges: KeyChanges,
+  findings: Findings,
+): void {
+  if (grant === undefined) return;
+  const { invokeNanos, completeNanos } = grant;
+  const blocked = limits.find(({ key }) => keyChanges.isBlocked(key, invokeNanos, completeNanos));
+  if (blocked !== undefined)
+    findings.add(`'${requestId}' was granted while key '${blocked.key}' was blocked`);
+}
+
 /**
  * Ends a span at each answer. All that was made within it, shorter than the window, counted when the last of it was decided, but
- * for what may have been given back; and the last was decided by a limit that may have been in force while it was asked.
+ * for what may have been given back; and the last was decided by a limit that may have been in force while it was asked. A settled
+ * cost counts if it was told before whichever of the others was the last one was asked for.
  */
 function overCharged(
   limit: LimitAsked,
@@ -69,19 +92,21 @@ function overCharged(
   for (const [i, { completeNanos: endNanos }] of sorted.entries()) {
     const beginMillis = millisAt(endNanos) - windowMillis;
     const inside: Charge[] = [];
-    let spent = 0;
-    let lastInvokeNanos = -Infinity;
     for (let j = i; j >= 0; j -= 1) {
       const charge = sorted[j];
       if (charge === undefined || millisAt(charge.completeNanos) <= beginMillis) break;
-      const { cost, invokeNanos, givenBackFromNanos } = charge;
-      if (millisAt(invokeNanos) <= beginMillis || givenBackFromNanos < endNanos) continue;
+      if (millisAt(charge.invokeNanos) <= beginMillis || charge.givenBackFromNanos < endNanos) continue;
       inside.push(charge);
-      spent += cost;
-      lastInvokeNanos = Math.max(lastInvokeNanos, invokeNanos);
     }
-    if (spent <= least) continue;
-    const maybeLast = inside.filter(({ completeNanos }) => completeNanos >= lastInvokeNanos);
+    if (costOf(inside) <= least) continue;
+    const granted = inside.filter(({ settled }) => !settled);
+    const lastInvokeNanos = Math.max(...granted.map(({ invokeNanos }) => invokeNanos));
+    const maybeLast = granted.filter(({ completeNanos }) => completeNanos >= lastInvokeNanos);
+    const lastFromNanos = Math.min(...maybeLast.map(({ invokeNanos }) => invokeNanos));
+    const spent = costOf(
+      inside.filter(({ settled, completeNanos }) => !settled || completeNanos < lastFromNanos),
+    );
+    if (granted.length === 0) continue;
     const most = Math.max(
       ...maybeLast.map(({ invokeNanos, completeNanos }) => inForce.most(rule, invokeNanos, completeNanos)),
     );
@@ -90,4 +115,8 @@ function overCharged(
     return `${budgetName(limit)}: ${spent} granted within ${windowMillis} ms, limit ${most}, up to ${at} ms`;
   }
   return undefined;
+}
+
+function costOf(charges: readonly Charge[]): number {
+  return charges.reduce((sum, { cost }) => sum + cost, 0);
 }

@@ -7,6 +7,7 @@ import type { JointHistory, LimitAsked, Receipt } from '../joint-history.ts';
 import { groupWindowMillis } from '../model.ts';
 import { NO_JOINT } from './joint-limits.ts';
 import { budgetName, Homes, type JointGrant, type JointRequest, jointRequests } from './joint-requests.ts';
+import { KeyChanges } from './key-changes.ts';
 import { LimitsInForce } from './limits-in-force.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
 
@@ -22,6 +23,7 @@ export function checkJointReceipts(
   { driftPpm }: { readonly driftPpm: number },
 ): CheckResult {
   const homes = new Homes(joint.asks);
+  const keyChanges = new KeyChanges(joint.keyChanges);
   const inForce = new LimitsInForce(joint.changes);
   const budgets = new Map<string, { readonly limit: LimitAsked; readonly charges: Charge[] }>();
   const findings = new Findings('joint-receipts');
@@ -43,7 +45,14 @@ export function checkJointReceipts(
   for (const { limit, charges } of budgets.values()) {
     charges.sort((a, b) => inLog(a.receipt, b.receipt));
     for (const [i, charge] of charges.entries()) {
-      const finding = overChargedBy(charge, charges.slice(0, i + 1), { limit, inForce, driftPpm });
+      // It is charged whatever counts already.
+      if (charge.request.settled) continue;
+      const finding = overChargedBy(charge, charges.slice(0, i + 1), {
+        limit,
+        inForce,
+        keyChanges,
+        driftPpm,
+      });
       if (finding !== undefined) findings.add(finding);
     }
   }
@@ -70,8 +79,14 @@ function overChargedBy(
   {
     limit,
     inForce,
+    keyChanges,
     driftPpm,
-  }: { readonly limit: LimitAsked; readonly inForce: LimitsInForce; readonly driftPpm: number },
+  }: {
+    readonly limit: LimitAsked;
+    readonly inForce: LimitsInForce;
+    readonly keyChanges: KeyChanges;
+    readonly driftPpm: number;
+  },
 ): string | undefined {
   const beginMillis = receipt.timeMillis - groupWindowMillis(limit.windowMillis, driftPpm);
   let spent = 0;
@@ -79,7 +94,11 @@ function overChargedBy(
     const earlier = through[j];
     if (earlier === undefined || earlier.receipt.timeMillis <= beginMillis) break;
     // Asked to be given back before this one was answered: it may have been free already.
-    const isCounted = earlier.grant === grant || earlier.request.givenBackFromNanos > grant.completeNanos;
+    const givenBackFromNanos = Math.min(
+      earlier.request.givenBackFromNanos,
+      keyChanges.mayBeResetFrom(limit.key, earlier.grant.invokeNanos),
+    );
+    const isCounted = earlier.grant === grant || givenBackFromNanos > grant.completeNanos;
     if (isCounted && earlier.receipt.group === receipt.group) spent += earlier.request.cost;
   }
   const most = inForce.most(limit.rule, grant.invokeNanos, grant.completeNanos);

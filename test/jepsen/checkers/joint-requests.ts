@@ -8,6 +8,8 @@ export interface JointRequest {
   readonly requestId: string;
   readonly limits: readonly LimitAsked[];
   readonly cost: number;
+  /** Its cost was told after the fact. */
+  readonly settled: boolean;
   /** By invocation. */
   readonly attempts: readonly Ask[];
   /** Made between the first attempt and the first answer that told of it; undefined: no answer told. */
@@ -30,13 +32,12 @@ export function jointRequests({ asks, refunds }: JointHistory): JointRequest[] {
   return [...attemptsOf].flatMap(([requestId, attempts]) => {
     const [first] = attempts;
     if (first === undefined) return [];
-    const { limits, cost } = first;
+    const { limits, cost, settled } = first;
     const own = refundsOf.get(requestId) ?? [];
     const maybe = own.find((refund) => refund.refunded === true || refund.class === 'info');
     const givenBackFromNanos = maybe?.invokeNanos ?? Infinity;
-    return [
-      { requestId, limits, cost, attempts, grant: grantOf(attempts), refunds: own, givenBackFromNanos },
-    ];
+    const grant = grantOf(attempts);
+    return [{ requestId, limits, cost, settled, attempts, grant, refunds: own, givenBackFromNanos }];
   });
 }
 
