@@ -44,8 +44,25 @@ export interface PermitReceipt {
   readonly timeMillis: number;
 }
 
+/** A rule in shadow that would have denied what was let through. */
+export interface PermitTrial {
+  readonly rule: string;
+  /** What the rule counts, such as `user=ada`. */
+  readonly key: string;
+  readonly limit: number;
+  /** Absent: no wait would have helped. */
+  readonly retryAfterMillis?: number;
+}
+
+interface Tried {
+  /** Absent: no rule in shadow would have denied it, or none answered in time. */
+  readonly wouldDeny?: readonly PermitTrial[];
+}
+
 export interface PermitLimit {
   readonly rule: string;
+  /** What the rule counts, such as `user=ada`. Absent where it is not known. */
+  readonly key?: string;
   readonly limit: number;
   /** Absent where a node of an older version answered. */
   readonly windowMillis?: number;
@@ -57,13 +74,14 @@ export interface PermitLimit {
 
 /** Nothing but `allowed: true` is a grant. */
 export type PermitAnswer =
-  | (PermitLimit & {
-      readonly kind: 'granted';
-      readonly allowed: true;
-      /** Of a leaky bucket that queues: go on after so long, not before. */
-      readonly waitMillis?: number;
-      readonly decided: PermitReceipt;
-    })
+  | (PermitLimit &
+      Tried & {
+        readonly kind: 'granted';
+        readonly allowed: true;
+        /** Of a leaky bucket that queues: go on after so long, not before. */
+        readonly waitMillis?: number;
+        readonly decided: PermitReceipt;
+      })
   | (PermitLimit & {
       readonly kind: 'denied';
       readonly allowed: false;
@@ -88,7 +106,7 @@ export type PermitAnswer =
   /** No rule is for it, and the rules of the cluster deny such requests. No wait helps. */
   | { readonly kind: 'unmatched'; readonly allowed: false; readonly rulesVersion: number }
   /** No rule limits it. */
-  | { readonly kind: 'unlimited'; readonly allowed: true; readonly rulesVersion: number }
+  | (Tried & { readonly kind: 'unlimited'; readonly allowed: true; readonly rulesVersion: number })
   /** Nobody could decide, and a fail mode did: that of the rules, at a node, or that of this client. */
   | {
       readonly kind: 'degraded';
@@ -190,11 +208,32 @@ function readAllowed(value: Fields): Reading | undefined {
   const { degraded, unlimited, rulesVersion, waitMillis, decided } = value;
   if (degraded === true) return { kind: 'answer', answer: { kind: 'degraded', allowed: true, by: 'rules' } };
   if (unlimited === true && isCount(rulesVersion))
-    return { kind: 'answer', answer: { kind: 'unlimited', allowed: true, rulesVersion } };
+    return {
+      kind: 'answer',
+      answer: { kind: 'unlimited', allowed: true, rulesVersion, ...readTried(value) },
+    };
   const limit = readLimit(value);
   if (limit === undefined || !isReceipt(decided)) return undefined;
   const wait = isCount(waitMillis) ? { waitMillis } : {};
-  return { kind: 'answer', answer: { kind: 'granted', allowed: true, ...limit, ...wait, decided } };
+  const granted = {
+    kind: 'granted',
+    allowed: true,
+    ...limit,
+    ...wait,
+    ...readTried(value),
+    decided,
+  } as const;
+  return { kind: 'answer', answer: granted };
+}
+
+function readTried({ wouldDeny }: Fields): Tried {
+  if (!Array.isArray(wouldDeny)) return {};
+  return { wouldDeny: wouldDeny.filter(isObject).flatMap(readTrial) };
+}
+
+function readTrial({ rule, key, limit, retryAfterMillis }: Fields): readonly PermitTrial[] {
+  if (typeof rule !== 'string' || typeof key !== 'string' || !isCount(limit)) return [];
+  return [{ rule, key, limit, ...(isCount(retryAfterMillis) && { retryAfterMillis }) }];
 }
 
 function readDenied(value: Fields): Reading | undefined {
@@ -229,6 +268,7 @@ function readHopeless(value: Fields): Reading | undefined {
 
 function readLimit({
   rule,
+  key,
   limit,
   windowMillis,
   remaining,
@@ -239,7 +279,8 @@ function readLimit({
     return undefined;
   if (!isCount(rulesVersion)) return undefined;
   const window = isCount(windowMillis) ? { windowMillis } : {};
-  return { rule, limit, ...window, remaining, resetMillis, rulesVersion };
+  const counted = typeof key === 'string' ? { key } : {};
+  return { rule, ...counted, limit, ...window, remaining, resetMillis, rulesVersion };
 }
 
 function readFault(kind: 'invalid' | 'conflict', { error }: Fields): Reading | undefined {

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { A, denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 
 const ADA = { userId: 'ada' };
+const TRIED = { rule: 'new/hour', key: 'user=ada', limit: 1, retryAfterMillis: 500 };
+const HOPELESS = { rule: 'none/hour', key: 'user=ada', limit: 0 };
 
 describe('a grant', () => {
   it('is asked for with an id, and told with its receipt', async () => {
@@ -48,6 +50,13 @@ describe('a grant', () => {
       { kind: 'degraded', allowed: true, by: 'rules' },
     ],
     [{ waitMillis: 70 }, { kind: 'granted', waitMillis: 70 }],
+    [{ key: 'user=ada' }, { kind: 'granted', key: 'user=ada' }],
+    [{ wouldDeny: [TRIED, HOPELESS] }, { kind: 'granted', wouldDeny: [TRIED, HOPELESS] }],
+    [
+      { wouldDeny: [TRIED], unlimited: true },
+      { kind: 'unlimited', wouldDeny: [TRIED] },
+    ],
+    [{ wouldDeny: [7, { rule: 'new/hour', limit: 1 }] }, { kind: 'granted', wouldDeny: [] }],
   ])('%j is told as what it is', async (changes, expected) => {
     const played = new Played();
     const asked = watched(played.client.allow(ADA));
