@@ -62,6 +62,8 @@ export type ListOutcome =
       /** What the rule is called in its document; empty: it has no name. */
       readonly name: string;
       readonly standing?: LimitStanding;
+      /** An operator blocked a key of the list: how long the block lasts still. Absent: nobody did, or the block has no end. */
+      readonly blockedMillis?: number;
     };
 
 export type ListedAnswer =

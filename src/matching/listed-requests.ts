@@ -29,6 +29,7 @@ export interface ListedInit {
 interface Told {
   readonly isOver: boolean;
   readonly standing?: LimitStanding;
+  readonly blockedMillis?: number;
 }
 type AllTold = ReadonlyMap<string, Told>;
 
@@ -80,9 +81,16 @@ function lookAll(
 }
 
 function toldBy({ standing }: Extract<LookAnswer, { kind: 'standing' }>): Told {
-  const [limit] = standing.limits;
-  if (standing.isBlocked === true || limit === undefined) return { isOver: true };
+  const { limits, isBlocked, blockedUntilMillis, decided } = standing;
+  const [limit] = limits;
+  if (isBlocked === true) return toldOfBlock((blockedUntilMillis ?? 0) - decided.timeMillis);
+  if (limit === undefined) return { isOver: true };
   return { isOver: limit.retryAfterMillis > 0, standing: limit };
+}
+
+/** @param millis until the block ends; not above 0: it has no end */
+function toldOfBlock(millis: number): Told {
+  return { isOver: true, ...(millis > 0 && { blockedMillis: millis }) };
 }
 
 /** Of a cost above the limit: no wait helps. */
@@ -131,8 +139,10 @@ function toldOf({ share, answer }: AnsweredShare, wasGranted: boolean): [string,
   if (answer?.kind !== 'decision') return [];
   const { decision } = answer;
   const { allowed } = decision;
+  if (decision.isBlocked === true)
+    return share.limits.map((limit) => [limitId(limit), toldOfBlock(decision.retryAfterMillis)]);
   const standings = decision.limits ?? [standingOf(decision)];
-  const areTold = decision.isBlocked !== true && standings.length === share.limits.length;
+  const areTold = standings.length === share.limits.length;
   return share.limits.map((limit, i) => {
     const standing = areTold ? standings[i] : undefined;
     if (standing === undefined) return [limitId(limit), { isOver: !allowed }];

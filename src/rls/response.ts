@@ -52,9 +52,10 @@ function statusOf(outcome: ListOutcome): DescriptorStatus {
     case 'unlimited':
       return { code: 'OK', limitRemaining: UNLIMITED_REMAINING };
     case 'limited': {
-      const { isOver, name, standing } = outcome;
+      const { isOver, name, standing, blockedMillis } = outcome;
       const code = isOver ? 'OVER_LIMIT' : 'OK';
-      if (standing === undefined) return { code, limitRemaining: 0 };
+      const block = blockedMillis === undefined ? {} : { untilResetMillis: blockedMillis };
+      if (standing === undefined) return { code, limitRemaining: 0, ...block };
       const { limit, windowMillis, remaining } = standing;
       return {
         code,

@@ -160,6 +160,31 @@ describe('a request of lists', () => {
     expect(bench.refunds()).toMatchObject([{ userId: 'ip=10.0.0.1' }]);
   });
 
+  it.each([
+    ['for ever', 0, undefined, { kind: 'limited', isOver: true, name: '' }],
+    ['for a time', 700, 708, { kind: 'limited', isOver: true, name: '', blockedMillis: 700 }],
+  ])(
+    'tells how long a key is blocked that is blocked %s, asked or looked at',
+    (_, retryAfterMillis, until, told) => {
+      const bench = new ListedBench();
+      bench.askLists([IP]);
+      bench
+        .of('ip')
+        .answer(decision({ allowed: false, isBlocked: true, limit: 0, remaining: 0, retryAfterMillis }));
+      bench.askLists([listOf({ ip: '10.0.0.1' }, { cost: 0 })]);
+      const decided = { term: 1, index: 5, timeMillis: 8 };
+      const block = { isBlocked: true, ...(until !== undefined && { blockedUntilMillis: until }) } as const;
+      bench.looks[0]!.answer({
+        kind: 'standing',
+        standing: { limits: [], ...block, decided, rulesVersion: 7 },
+      });
+      expect(bench.listed.map((answer) => answer.kind === 'listed' && answer.lists)).toEqual([
+        [told],
+        [told],
+      ]);
+    },
+  );
+
   it('is unavailable where one of its limits is', () => {
     const bench = new ListedBench();
     bench.askLists([USER, IP]);

@@ -182,4 +182,16 @@ describe('the settings', () => {
     expect(() => validateRlsSettings({ responseHeaders: 1 }, 'rls')).toThrow('rls.responseHeaders must be');
     expect(() => validateRlsSettings({ headers: true }, 'rls')).toThrow('rls.headers is not known');
   });
+
+  it('is over its limit for as long as a block lasts, if that has an end', () => {
+    const list = { kind: 'limited', isOver: true, name: '' } as const;
+    const response = responseTo(
+      { kind: 'listed', allowed: false, lists: [list, { ...list, blockedMillis: 1_500 }] },
+      true,
+    );
+    expect(response.statuses).toEqual([
+      { code: 'OVER_LIMIT', limitRemaining: 0 },
+      { code: 'OVER_LIMIT', limitRemaining: 0, untilResetMillis: 1_500 },
+    ]);
+  });
 });
