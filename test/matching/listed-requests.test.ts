@@ -1,71 +1,7 @@
 /** Requests of lists of descriptors: each list is told what became of it, and all are charged or none. */
 import { describe, expect, it } from 'vitest';
-import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
-import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
-import { Bench, bookOf, decision, DENIED, GONE } from './bench.ts';
-
-const DOCUMENT = `
-domain: edge
-descriptors:
-  - key: user
-    rate_limit: { name: per_user, unit: minute, requests_per_unit: 10 }
-    descriptors:
-      - key: path
-        value: /dear
-        rate_limit: { unit: hour, requests_per_unit: 2 }
-  - key: ip
-    rate_limit: { unit: second, requests_per_unit: 5 }
-  - key: vip
-    rate_limit: { unlimited: true, replaces: [{ name: per_user }] }
-  - key: trial
-    shadow_mode: true
-    rate_limit: { unit: second, requests_per_unit: 1 }
-  - key: probe
-    descriptors:
-      - { key: path, rate_limit: { unit: hour, requests_per_unit: 2 } }
-      - { key: path, value: /health }
-`;
-const USER_RULE = 'edge|user/minute';
-const IP_RULE = 'edge|ip/second';
-
-type List = ListedRequest['lists'][number];
-
-function listOf(entries: Readonly<Record<string, string>>, more: Partial<List> = {}): List {
-  return { entries: Object.entries(entries).map(([key, value]) => ({ key, value })), cost: 1, ...more };
-}
-
-const USER = listOf({ user: 'ada' });
-const IP = listOf({ ip: '10.0.0.1' });
-
-class ListedBench extends Bench {
-  readonly listed: ListedAnswer[] = [];
-  readonly looks: { readonly request: LookRequest; readonly answer: (answer: LookAnswer) => void }[] = [];
-
-  constructor() {
-    super();
-    this.book = bookOf(7, DOCUMENT);
-  }
-
-  askLists(lists: readonly List[], domain = 'edge'): void {
-    this.requests.askListed(
-      { domain, lists },
-      (request, done) => this.looks.push({ request, answer: (answer) => done(answer, 0) }),
-      (answer) => this.listed.push(answer),
-    );
-  }
-
-  stand(retryAfterMillis: number): void {
-    const limit = { ruleId: IP_RULE, limit: 5, windowMillis: 1_000, remaining: 1, resetMillis: 9 };
-    this.looks[0]!.answer({
-      kind: 'standing',
-      standing: {
-        limits: [{ ...limit, retryAfterMillis }],
-        decided: { term: 1, index: 5, timeMillis: 8 },
-        rulesVersion: 7,
-      },
-    });
-  }
-}
+import { bookOf, decision, DENIED, GONE } from './bench.ts';
+import { DOCUMENT, IP, IP_RULE, ListedBench, listOf, USER, USER_RULE } from './listed-bench.ts';
 
 describe('a request of lists', () => {
   it('is charged under the rule of each list, and each is told how it stands', () => {
