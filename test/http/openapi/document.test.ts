@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_ROLES, rolesOf } from '../../../src/http/route-roles.ts';
 import { Door } from '../fixtures.ts';
-import { allContent, DOCUMENT, OPERATIONS, refTo, SCHEMAS, wrongIn } from './described.ts';
+import { allContent, type Described, DOCUMENT, OPERATIONS, refTo, SCHEMAS, wrongIn } from './described.ts';
 
 /** Routes of the door, as its router was told them. */
 const routes = new Set<string>();
@@ -88,6 +88,21 @@ describe('the document', () => {
   it('finds examples that are not', () => {
     expect(wrongIn(refTo('AllowRequest'), { userId: 'ada', cots: 1 })).not.toEqual([]);
     expect(wrongIn(refTo('Grant'), { allowed: false })).not.toEqual([]);
+  });
+
+  it.each([
+    [404, { method: 'GET', url: '/v1/allows' }],
+    [405, { method: 'GET', url: '/v1/allow' }],
+    [413, { method: 'POST', url: '/v1/allow', body: { userId: 'x'.repeat(9_000) } }],
+    [415, { method: 'POST', url: '/v1/allow', body: 'ada', headers: { 'content-type': 'text/plain' } }],
+  ] as const)('says of every route how %s looks', async (status, asked) => {
+    const { statusCode, body } = await door.app.inject(asked);
+    expect(statusCode).toBe(status);
+    for (const { responses } of OPERATIONS.values()) {
+      const { description, content } = responses['default'] as Described & { readonly description: string };
+      expect(description).toContain(String(status));
+      expect(wrongIn(content['application/json']?.schema ?? {}, JSON.parse(body))).toEqual([]);
+    }
   });
 
   it('uses everything that it names', () => {
