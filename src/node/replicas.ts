@@ -83,6 +83,7 @@ export class Replicas implements LocalReplicas {
   }
 
   drop(partition: number): void {
+    this.#all.get(partition)?.dropped();
     this.#all.delete(partition);
     this.#voting.delete(partition);
   }

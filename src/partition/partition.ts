@@ -307,6 +307,11 @@ export class Partition implements GroupApplication {
     this.#init.configChanged?.();
   }
 
+  /** This node holds no replica any more. Others may decide what is in its log, and tell this node nothing of it. */
+  dropped(): void {
+    this.#waiters.answerProposed(unavailable('unknown_outcome', true));
+  }
+
   snapshot(): SnapshotSource {
     return this.#machine.snapshot();
   }

@@ -17,6 +17,16 @@ describe('losing the leadership', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
+  it('and the replica with it, leaves nobody waiting: whoever leads now may hold the entry, and tells this node nothing', () => {
+    const driver = FakeDriver.leading();
+    const answers = driver.ask('ada');
+    driver.turn();
+    driver.follow(2);
+    driver.partition.dropped();
+    expect(answers).toEqual([{ kind: 'unavailable', reason: 'unknown_outcome', proposed: true }]);
+    expect(driver.partition.waitingCount).toBe(0);
+  });
+
   it('an entry that was overwritten answers that it was never proposed', () => {
     const driver = FakeDriver.leading();
     const answers = [driver.ask('ada'), driver.ask({ userId: 'bob', requestId: 'r' })];

@@ -319,4 +319,11 @@ export const MEMBERSHIP: readonly Mutant[] = [
       why: 'what is applied at that index ends it soon, and a second answer goes to somebody who has stopped waiting; for the cluster never to be created its first leader must lose that entry and lead again before it has applied what replaced it',
     },
   },
+  {
+    id: 'M21',
+    bug: 'who waits for an entry of a replica that is removed waits until his deadline',
+    law: 'nothing that was reserved in vain stays charged',
+    edits: [{ in: 'Replicas.drop', find: 'this.#all.get(partition)?.dropped();', replace: '' }],
+    features: ['members', 'documents', 'longDeadlines', 'severalLimits'],
+  },
 ];
