@@ -33,7 +33,7 @@ interface Grants {
 }
 
 /**
- * **Guarantee.** A name is granted at most `limit` in any rolling window. A grant counts longer than it must, by a 16th of the window
+ * **Guarantee.** A name is granted at most `limit` in any rolling window, but for what is given back. A grant counts longer than it must, by a 16th of the window
  * at most. While `LOCAL_KEYS_MAX` names have grants that count, a name that has none is denied.
  */
 export class LocalShares {
@@ -60,6 +60,26 @@ export class LocalShares {
     if (waitMillis > 0) return waitMillis;
     for (const { share, name } of named) this.#grant(share, name, Math.ceil(nowMillis));
     return 0;
+  }
+
+  /**
+   * Gives back what these shares were taken for: another limit denied the request. What has left its window by now stays forgotten.
+   *
+   * @param wanted as they were taken
+   * @param takenMillis `nowMillis` of then
+   */
+  giveBack(wanted: readonly WantedShare[], takenMillis: number): void {
+    const atMillis = Math.ceil(takenMillis);
+    for (const share of wanted) {
+      const name = nameOf(share);
+      const grants = this.#byName.get(name);
+      // From no other granule: its costs would count for a shorter time than they must.
+      const granule = grants?.log.find((one) => one.beginMillis <= atMillis && atMillis <= one.atMillis);
+      if (grants === undefined || granule === undefined || granule.cost < share.cost) continue;
+      granule.cost -= share.cost;
+      grants.used -= share.cost;
+      if (grants.used === 0) this.#byName.delete(name);
+    }
   }
 
   #millisUntil({ limit, windowMillis, cost }: WantedShare, name: string, now: number): number {

@@ -9,17 +9,24 @@ import type { MatchedLimit } from './matched-limit.ts';
 /** It has ended when nothing was decided so for as long. */
 export const DEGRADED_QUIET_MILLIS = 10_000;
 
+/** What this node says of its own shares. */
+export interface LocalTake {
+  /** Milliseconds until the costs would fit; 0: they were taken. */
+  readonly waitMillis: number;
+  /** Gives back what was taken: another limit denied the request. To be called once at most. */
+  readonly giveBack: () => void;
+}
+
 export interface DegradedDecisionsInit {
-  /**
-   * Takes the costs from what this node may grant alone under all of these limits, or under none.
-   *
-   * @returns milliseconds until they would fit; 0: they were taken
-   */
-  readonly takeLocal: (limits: readonly MatchedLimit[]) => number;
+  /** Takes the costs from what this node may grant alone under all of these limits, or under none. */
+  readonly takeLocal: (limits: readonly MatchedLimit[]) => LocalTake;
   readonly monotonicMillis: () => number;
   /** This node decides so from now on; or no longer, and `decisions` times since it began. */
   readonly changed: (isDegraded: boolean, decisions: number) => void;
 }
+
+/** No rule asks for a share. */
+const NOTHING_TAKEN: LocalTake = { waitMillis: 0, giveBack: () => undefined };
 
 export class DegradedDecisions {
   readonly #init: DegradedDecisionsInit;
@@ -31,10 +38,10 @@ export class DegradedDecisions {
     this.#init = init;
   }
 
-  /** @param limits that nobody could decide, of rules that are not `closed` @returns as `takeLocal` does */
-  millisUntilAllowed(limits: readonly MatchedLimit[]): number {
+  /** @param limits that nobody could decide, of rules that are not `closed` */
+  take(limits: readonly MatchedLimit[]): LocalTake {
     const local = limits.filter(({ rule }) => rule.failMode === 'local');
-    return local.length === 0 ? 0 : this.#init.takeLocal(local);
+    return local.length === 0 ? NOTHING_TAKEN : this.#init.takeLocal(local);
   }
 
   /** @param rulesVersion of the rules that found the limits @param retryAfterMillis 0: it is let through */

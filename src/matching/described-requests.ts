@@ -13,7 +13,7 @@ import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
-import { type Asking, beginAgain, newAsking, type Once } from './open-request.ts';
+import { type Asking, beginAgain, newAsking, type Once, takeLocal } from './open-request.ts';
 import { ConfirmedRules } from './confirmed-rules.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
@@ -248,7 +248,7 @@ export class DescribedRequests {
         // Before the first is asked: what that grants under the request's own id is told to every retry.
         const { limits, share } = outcome;
         asking.undecided = limits;
-        const retryAfterMillis = this.#init.degraded.millisUntilAllowed(limits);
+        const retryAfterMillis = takeLocal(asking, limits, this.#init.degraded);
         if (retryAfterMillis === 0) this.#askFirst(first, reserved, asking, book);
         else {
           this.reservations.release(reserved);
@@ -323,7 +323,7 @@ export class DescribedRequests {
     let retryAfterMillis = 0;
     if (outcome.kind === 'undecided') {
       asking.undecided = [...outcome.limits, ...asking.undecided];
-      retryAfterMillis = degraded.millisUntilAllowed(outcome.limits);
+      retryAfterMillis = takeLocal(asking, outcome.limits, degraded);
     }
     const isRefused = outcome.kind === 'refused' || retryAfterMillis > 0;
     // Of a grant made for an earlier attempt others are reserved already. And what the first may have granted is not given back:

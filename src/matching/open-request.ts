@@ -1,12 +1,16 @@
-/** What is known of a request that is under the limits of rules, while it is on its way. Data only. */
+/**
+ * What is known of a request that is under the limits of rules, while it is on its way, and what this node took for it from its own
+ * shares. It asks nobody.
+ */
 import type { AskDone, Question } from '../api/question.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import type { Unmatched } from '../api/unmatched.ts';
 import type { KnownCustomer } from './customer-cache.ts';
+import type { DegradedDecisions, LocalTake } from './degraded-decisions.ts';
 import type { MatchedLists } from './listed-limits.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { RuleBook } from './rule-book.ts';
-import type { AnsweredShare } from './share-outcome.ts';
+import { type AnsweredShare, isAllowed } from './share-outcome.ts';
 
 /** Of lists of descriptors it has no descriptors by name. */
 export interface MatchedRequest extends Question {
@@ -25,6 +29,8 @@ export interface Asking {
   rulesVersion: number;
   /** Limits that nobody could decide, and that are no reason to refuse it so far. */
   undecided: readonly MatchedLimit[];
+  /** What this node took for it from its own shares. A request that is not let through leaves none of it. */
+  taken: readonly LocalTake[];
   /** What it is matched with. */
   customer: KnownCustomer | undefined;
   /** How often that was of before. */
@@ -49,6 +55,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     isAgain: false,
     rulesVersion: 0,
     undecided: [],
+    taken: [],
     customer: undefined,
     recordsLearned: 0,
     unmatched: undefined,
@@ -63,6 +70,33 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
 export function beginAgain(asking: Asking): void {
   asking.isAgain = true;
   asking.undecided = [];
+  giveBackTaken(asking);
+}
+
+/**
+ * Takes the shares of this node. Another limit may deny the request after that: then it gives them back before the answer is told.
+ *
+ * @returns milliseconds until the costs would fit; 0: they were taken
+ */
+export function takeLocal(
+  asking: Asking,
+  limits: readonly MatchedLimit[],
+  degraded: DegradedDecisions,
+): number {
+  const take = degraded.take(limits);
+  if (take.waitMillis > 0) return take.waitMillis;
+  asking.taken = [...asking.taken, take];
+  const { done } = asking;
+  asking.done = (answer, partition) => {
+    if (!isAllowed(answer)) giveBackTaken(asking);
+    done(answer, partition);
+  };
+  return 0;
+}
+
+function giveBackTaken(asking: Asking): void {
+  for (const { giveBack } of asking.taken) giveBack();
+  asking.taken = [];
 }
 
 /** What follows once the record of its customer was read. */

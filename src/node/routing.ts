@@ -98,7 +98,14 @@ function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Rou
     deadlineMillis: config.timing.requestDeadlineMillis,
     waitingMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
     degraded: new DegradedDecisions({
-      takeLocal: (limits) => shares.take(sharesOf(limits, nodeCount()), monotonicMillis()),
+      takeLocal: (limits) => {
+        const wanted = sharesOf(limits, nodeCount());
+        const takenMillis = monotonicMillis();
+        return {
+          waitMillis: shares.take(wanted, takenMillis),
+          giveBack: () => shares.giveBack(wanted, takenMillis),
+        };
+      },
       monotonicMillis,
       changed: (isDegraded, decisions) => init.decidesDegraded?.(isDegraded, decisions),
     }),

@@ -28,6 +28,10 @@ class Node {
     return this.shares.take(sharesOf(limits, this.nodes), this.now);
   }
 
+  giveBack(limits: readonly MatchedLimit[], takenAt: number): void {
+    this.shares.giveBack(sharesOf(limits, this.nodes), takenAt);
+  }
+
   /** How many of so many are granted now. */
   granted(limits: readonly MatchedLimit[], requests: number): number {
     return Array.from({ length: requests }, () => this.take(limits)).filter((wait) => wait === 0).length;
@@ -96,6 +100,44 @@ describe('the share of a node', () => {
         expect(afterWaiting.filter((wait) => wait > 0)).toEqual([]);
         for (const end of grantedAt) {
           const within = grantedAt.filter((at) => at > end - windowMillis && at <= end);
+          expect(within.length).toBeLessThanOrEqual(Math.floor(limit / 3));
+        }
+      }),
+    );
+  });
+
+  it('is whole again when it is given back', () => {
+    const node = new Node();
+    expect(node.granted(MINUTE, 9)).toBe(3);
+    node.now = 10_000;
+    node.giveBack(MINUTE, 0);
+    expect(node.granted(MINUTE, 9)).toBe(1);
+    for (const takenAt of [0, 0, 10_000]) node.giveBack(MINUTE, takenAt);
+    expect(node.shares.size).toBe(0);
+    expect(node.granted(MINUTE, 9)).toBe(3);
+  });
+
+  it('never holds more than was kept in a rolling window, whenever the rest is given back', () => {
+    const steps = fc.array(
+      fc.record({ pause: fc.double({ min: 0, max: 300, noNaN: true }), backAfter: fc.option(fc.nat(900)) }),
+      { maxLength: 120 },
+    );
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 40 }), steps, (limit, steps) => {
+        const node = new Node();
+        const limits = [{ ...MINUTE[0]!, window: { limit, windowMillis: 500 } }];
+        const kept: number[] = [];
+        let open: { readonly takenAt: number; readonly dueAt: number }[] = [];
+        for (const { pause, backAfter } of steps) {
+          node.now += pause;
+          for (const one of open) if (one.dueAt <= node.now) node.giveBack(limits, one.takenAt);
+          open = open.filter(({ dueAt }) => dueAt > node.now);
+          if (node.take(limits) > 0) continue;
+          if (backAfter === null) kept.push(node.now);
+          else open.push({ takenAt: node.now, dueAt: node.now + backAfter });
+        }
+        for (const end of kept) {
+          const within = kept.filter((at) => at > end - 500 && at <= end);
           expect(within.length).toBeLessThanOrEqual(Math.floor(limit / 3));
         }
       }),

@@ -15,7 +15,7 @@ it('says so once when it begins, and once when it has not for a while', () => {
   const matched = bookOf(7, document).limitsFor({ descriptors: new Map([['user', 'ada']]) });
   const limits = matched.kind === 'limits' ? matched.enforced : [];
   degraded.tick();
-  expect(degraded.answer(limits, 7, degraded.millisUntilAllowed(limits))).toEqual({
+  expect(degraded.answer(limits, 7, degraded.take(limits).waitMillis)).toEqual({
     kind: 'degraded',
     allowed: true,
     ruleIds: ['a/hour'],

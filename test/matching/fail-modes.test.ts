@@ -31,7 +31,7 @@ function bookOf(rules: readonly string[]): RuleBook {
 class Bench {
   readonly asked: Asked[] = [];
   readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
-  /** What was taken from the share of this node. */
+  /** What was taken from the shares of this node, and not given back. */
   readonly taken: string[][] = [];
   readonly changes: (readonly [boolean, number])[] = [];
   /** By rule: how long the share of this node has to wait. */
@@ -63,8 +63,10 @@ class Bench {
       degraded: new DegradedDecisions({
         takeLocal: (limits) => {
           const wait = Math.max(...limits.map(({ rule }) => this.waits.get(rule.id) ?? 0));
-          if (wait === 0) this.taken.push(limits.map(({ rule }) => rule.id));
-          return wait;
+          const taken = limits.map(({ rule }) => rule.id);
+          if (wait === 0) this.taken.push(taken);
+          const giveBack = (): void => void this.taken.splice(this.taken.indexOf(taken), 1);
+          return { waitMillis: wait, giveBack };
         },
         monotonicMillis,
         changed: (isDegraded, decisions) => this.changes.push([isDegraded, decisions]),
@@ -224,6 +226,12 @@ describe('a request whose limits are in two partitions', () => {
     // What was reserved is used, or given back.
     const isUsed = ['granted', 'let through'].includes(expected(one));
     expect(bench.refunded).toEqual(one.secondEnds === 'granted' && !isUsed ? ['b'] : []);
+    const isTaken = (mode: FailMode, ends: End): boolean => isUsed && mode === 'local' && ends === 'gone';
+    const taken = [
+      ...(isTaken(one.second, one.secondEnds) ? [['b']] : []),
+      ...(isTaken(one.first, one.firstEnds) ? [['a']] : []),
+    ];
+    expect(bench.taken).toEqual(taken);
     const isDegraded = ['held back', 'let through'].includes(expected(one));
     expect(bench.changes).toEqual(isDegraded ? [[true, 1]] : []);
   });
@@ -310,6 +318,35 @@ describe('a request whose limits are in two partitions', () => {
     bench.answer('a', { ...GRANTED, isRepeat: true } as AllowAnswer);
     expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
     expect(bench.refunded).toEqual(['c']);
+  });
+
+  it.each([
+    ['denied by another limit', DENIED, undefined],
+    ['held back by the share of another limit', GONE, WAIT],
+    ['refused, as a limit that is closed may have granted it', LOST, undefined],
+    ['invalid', { kind: 'invalid', field: 'cost', message: 'cost is too much' } as const, undefined],
+  ])('leaves the share of this node as it was where it is %s', (_, first, wait) => {
+    const bench = new Bench({ a: wait === undefined ? 'closed' : 'local', b: 'local' });
+    if (wait !== undefined) bench.waits.set('a', wait);
+    bench.ask({ requestId: 'r1' });
+    bench.answer('b', GONE);
+    expect(bench.taken).toEqual([['b']]);
+    bench.answer('a', first);
+    expect(bench.told).toHaveLength(1);
+    expect(bench.taken).toEqual([]);
+  });
+
+  it('takes the share of this node once, though it is asked again as rules change', () => {
+    const bench = new Bench({ a: 'closed', b: 'local' });
+    bench.ask();
+    bench.answer('b', GONE);
+    bench.answer('a', undecided('rules_changed'));
+    expect(bench.taken).toEqual([]);
+    bench.requests.tick();
+    bench.answer('b', GONE);
+    bench.answer('a', GRANTED);
+    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
+    expect(bench.taken).toEqual([['b']]);
   });
 
   it('is asked again while rules change, whatever is undecided elsewhere', () => {

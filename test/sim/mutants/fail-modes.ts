@@ -44,4 +44,17 @@ export const FAIL_MODES: readonly Mutant[] = [
     ],
     unitTest: { file: 'matching/fail-modes.test.ts', why: WHY },
   },
+  {
+    id: 'F5',
+    bug: 'a request that another limit denies uses up the share of its node',
+    law: 'what is denied is charged nowhere',
+    edits: [
+      {
+        in: 'takeLocal',
+        find: 'if (!isAllowed(answer)) giveBackTaken(asking);',
+        replace: 'isAllowed(answer);',
+      },
+    ],
+    unitTest: { file: 'matching/fail-modes.test.ts', why: WHY },
+  },
 ];
