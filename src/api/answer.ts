@@ -28,7 +28,7 @@ export interface LimitStanding {
   /** Cost that still fits at the time of the decision, this request included when granted. */
   readonly remaining: number;
   /**
-   * Milliseconds until a request of the same cost (after a grant, or for a look: of cost 1) would be granted if nothing
+   * Milliseconds until a request of the same cost (after a grant: of cost 1; for a look: of its cost) would be granted if nothing
    * else is; 0 means at once. A cost above the limit never fits: then this is the rule's window. Under a limit of 0 no wait helps,
    * and doors tell none (`waitHelps`).
    */

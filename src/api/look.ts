@@ -19,9 +19,13 @@ export interface LookRequest {
   readonly userId: string;
   /** Under which rule, 1 to `RULE_ID_BYTES_MAX` bytes; absent means every rule of the table. */
   readonly ruleId?: string | undefined;
+  /** Of the request that would be made: 1 to `COST_MAX`; absent means 1. */
+  readonly cost?: number | undefined;
+  /** Of the request that would be made, see `AllowRequest`; absent means group time. */
+  readonly timestampMillis?: number | undefined;
 }
 
-/** What a request of cost 1 without a timestamp would find, for each rule. */
+/** What the request would find that the look is for, for each rule: one of cost 1 without a timestamp, unless it said another. */
 export interface Standing {
   /** In the order of the rules; just one if one was named. */
   readonly limits: readonly LimitStanding[];

@@ -8,7 +8,7 @@ import { DEFAULT_RULE } from './rules.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import type { DecidedAt } from './decisions-without-limit.ts';
 
-/** What a look asks under each rule. */
+/** What a look asks under each rule, unless it says another cost or time. */
 const ONE_MORE: Question = {
   ruleId: DEFAULT_RULE,
   cost: 1,
@@ -28,7 +28,7 @@ const ONE_MORE: Question = {
  */
 export function standingAt(
   state: LimiterState,
-  { userId, ruleId }: LookRequest,
+  { userId, ruleId, cost = 1, timestampMillis }: LookRequest,
   {
     judgement,
     now,
@@ -38,11 +38,12 @@ export function standingAt(
   state.lookUp({ userId });
   judgement.findRecord(state, now);
   const ruleIds = ruleId === undefined ? (state.table?.rules ?? []).map(({ id }) => id) : [ruleId];
+  const question = { ...ONE_MORE, cost, timestampMillis };
   const limits: LimitStanding[] = [];
   for (const named of ruleIds) {
     const keys = state.keysFor(named);
     if (keys === undefined) return undefined;
-    judgement.judgeKey(state.name, keys, ONE_MORE, now);
+    judgement.judgeKey(state.name, keys, question, now);
     limits.push(judgement.standing(place));
   }
   const { term, index, rulesVersion } = place;

@@ -15,7 +15,7 @@ import type { RuleBook } from './rule-book.ts';
 import { isLeftToFailModes } from './share-outcome.ts';
 
 /** Every partition knows it, whatever its rules. */
-const ANY_RULE = statedRuleId(0, 1);
+export const ANY_RULE = statedRuleId(0, 1);
 
 type Uncounted = Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>;
 type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;

@@ -2,27 +2,26 @@
 import type { Asking } from './open-request.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
 import type { RuleBook } from './rule-book.ts';
-import { type RefusedShare, type Share, worstOf } from './share-outcome.ts';
+import { type RefusedShare, type Share } from './share-outcome.ts';
 import { guardOf, ownRequestFor } from './share-request.ts';
 
 type Init = Pick<DescribedRequestsInit, 'monotonicMillis' | 'deniedHere' | 'partitionOf'>;
 
-/** What this node knows to be denied need not be reserved anywhere, and given back: of several the longest denial. */
+/** What this node knows to be denied need not be reserved anywhere, and given back. */
 export function deniedHere(
   { monotonicMillis, deniedHere: denialOf, partitionOf }: Init,
   shares: readonly Share[],
   asking: Asking,
   book: RuleBook,
-): RefusedShare | undefined {
+): readonly RefusedShare[] {
   // It waited for too long before this process came to read it.
-  if (monotonicMillis() >= asking.deadlineMillis) return undefined;
+  if (monotonicMillis() >= asking.deadlineMillis) return [];
   // What it is matched with may be of before, which only the partition of its customer can say.
   const sure = shares.filter(
     (share) => asking.customer === undefined || guardOf(share, asking, partitionOf) !== undefined,
   );
-  const denials = sure.flatMap((share): RefusedShare[] => {
+  return sure.flatMap((share): RefusedShare[] => {
     const decision = denialOf(ownRequestFor(share, asking, book, partitionOf));
     return decision === undefined ? [] : [{ share, answer: { kind: 'decision', decision } }];
   });
-  return worstOf(denials);
 }

@@ -21,9 +21,11 @@ import { refundDescribed } from './described-refunds.ts';
 import type { AskInTime, DescribedRequestsInit } from './described-requests-init.ts';
 import { askListed, type Look } from './listed-requests.ts';
 import { deniedHere } from './denied-here.ts';
+import { longestDenial } from './longest-denial.ts';
 import { Looks } from './looks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
-import { outdated, OVERLOADED, TOO_LATE, STARTING } from './node-refusals.ts';
+import { outdated, OVERLOADED, STARTING } from './node-refusals.ts';
+import { recall } from './recall.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import { Reservations, reservationsUntil, type Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
@@ -154,11 +156,8 @@ export class DescribedRequests {
       );
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
     const denied = deniedHere(this.#init, shares, asking, book);
-    if (denied === undefined) return this.#reserve(first, others, asking, book);
-    asking.answered = [denied];
-    this.#recall(first, asking, book, () =>
-      asking.done(withKey(denied.answer, asking.answered), denied.share.partition),
-    );
+    if (denied.length === 0) this.#reserve(first, others, asking, book);
+    else this.#deny(shares, denied, asking, book);
   }
 
   /** The rules of this node refuse it. Where it asked for one by name, others may be in force. */
@@ -270,35 +269,32 @@ export class DescribedRequests {
     { asking, book, reserved }: Omit<Once, 'goOn'> & { readonly reserved: readonly Reserved[] },
   ): void {
     const { customer } = asking;
-    const refuse = (): void =>
-      this.#recall(first, asking, book, () => this.#conclude(answer, share.partition, asking, reserved));
+    if (answer.kind !== 'decision')
+      return this.#recall(first, asking, book, () =>
+        this.#conclude(answer, share.partition, asking, reserved),
+      );
+    const shares = [first, ...reserved.map((one) => one.share)];
+    const deny = (): void => this.#deny(shares, reserved, asking, book);
     const guard = guardOf(first, asking, this.#init.partitionOf);
-    if (customer === undefined || answer.kind !== 'decision' || guard === undefined) refuse();
-    else this.#askRecord(customer, [first], { asking, book, goOn: refuse });
+    if (customer === undefined || guard === undefined) deny();
+    else this.#askRecord(customer, [first], { asking, book, goOn: deny });
   }
 
-  /** What was granted to an earlier attempt is granted still, whatever others say now. @param ifNone what to do if nothing was */
-  #recall(first: Share, asking: Asking, book: RuleBook, ifNone: () => void): void {
-    const { request, deadlineMillis, done, undecided } = asking;
-    if (request.requestId === undefined) {
-      ifNone();
-      return;
-    }
-    const { further: _, settle: _settled, ...wanted } = requestFor(first, request, request.requestId, book);
-    this.#init.ask(
-      { ...wanted, ifRemembered: true },
-      (answer, partition) => {
-        // Nobody may know: what the share of this node refused is refused by that.
-        const isUnknown = answer.kind === 'unavailable' && undecided.length > 0;
-        if (wantsOtherRules(answer)) this.#again(asking, partition);
-        else if (isUnknown) ifNone();
-        else if (answer.kind !== 'invalid') done(withKey(answer, [{ share: first, answer }]), partition);
-        // What others denied meanwhile is no answer any more, and nothing was charged.
-        else if (this.#init.monotonicMillis() >= deadlineMillis) done(TOO_LATE, partition);
-        else ifNone();
-      },
-      deadlineMillis,
+  /** Some of its shares denied it. The answer is that of the limit that takes longest, whichever node is asked. */
+  #deny(shares: readonly Share[], answered: readonly AnsweredShare[], asking: Asking, book: RuleBook): void {
+    const [first] = shares;
+    const whenLooked = longestDenial(this.#init, shares, answered, { asking, book });
+    this.#recall(first!, asking, book, () =>
+      whenLooked(({ denied, answered: all }) => {
+        asking.answered = all;
+        asking.done(withKey(denied.answer, all), denied.share.partition);
+      }),
     );
+  }
+
+  #recall(first: Share, asking: Asking, book: RuleBook, ifNone: () => void): void {
+    const again = (partition: number): void => this.#again(asking, partition);
+    recall(this.#init, { first, asking, book, again, ifNone });
   }
 
   /** Under the request's own id: what is answered now is the answer. */

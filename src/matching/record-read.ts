@@ -66,7 +66,7 @@ export function recordFound(
 }
 
 /** As whatever the limiter denies for a block. */
-function blockedFor(
+export function blockedFor(
   retryAfterMillis: number,
   ruleId: string,
   decided: Receipt,

@@ -2,7 +2,7 @@
  * The frame of requests that another node is to decide, as it leads their partitions: for each what only the way there
  * needs (id, budget, partition, relay, the rules that matched it), then what operators say of keys, each by its place and in the
  * bytes of an entry of its own; then which of the others are looks, by their places among them, and these others as one batch, in
- * the very bytes of a log entry: a look as a request that names a user, and no more than a rule. Nothing at all asks for a sign of
+ * the very bytes of a log entry: a look as a request that names a user, and perhaps a rule, a cost and a time. Nothing at all asks for a sign of
  * life.
  *
  * Not one batch for each partition: with many partitions most would hold one request, and cost more than they save.
@@ -59,7 +59,8 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
     }
     if (request.ask === 'look') {
       looks.push(batched);
-      batch.add({ userId: request.userId, ruleId: request.ruleId });
+      const { userId, ruleId, cost, timestampMillis } = request;
+      batch.add({ userId, ruleId, cost, timestampMillis });
     } else batch.add(request);
     batched += 1;
   }
@@ -139,9 +140,9 @@ function decodeOperators(input: ByteReader, count: number): ReadonlyMap<number, 
 function lookOf(row: UserRequest): LookRequest {
   if (row.ask !== undefined) throw new FrameError('a look that is a refund');
   const { userId, ruleId, cost, timestampMillis, requestId, guard, settle } = row;
-  const isMore = (cost ?? timestampMillis ?? requestId ?? guard ?? settle) !== undefined;
+  const isMore = (requestId ?? guard ?? settle) !== undefined;
   if (isMore) throw new FrameError('a look that asks for a grant');
-  return { ask: 'look', userId, ruleId };
+  return { ask: 'look', userId, ruleId, cost, timestampMillis };
 }
 
 function decodeBatch(bytes: Uint8Array): AllowBatch {

@@ -1,6 +1,6 @@
 /** Partitions that answer what a test says, behind what asks them under all limits of a request. */
 import { expect } from 'vitest';
-import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
+import type { AllowAnswer, Decision, LimitStanding, Unavailable } from '../../src/api/answer.ts';
 import type { CustomerAnswer } from '../../src/api/customer.ts';
 import type { AskAnswer, Question } from '../../src/api/question.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
@@ -9,6 +9,7 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { ANY_RULE } from '../../src/matching/confirmed-rules.ts';
 import { RuleBook } from '../../src/matching/rule-book.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 
@@ -38,6 +39,14 @@ export function standingBy(rulesVersion: number): LookAnswer {
   return { kind: 'standing', standing: { limits: [], decided, rulesVersion } };
 }
 
+/** How a limit stands: @param more of its numbers, or of all that is told */
+export function limitStanding(ruleId: string, more: Partial<LimitStanding> = {}): LookAnswer {
+  const numbers = { limit: 10, windowMillis: 60_000, remaining: 0, retryAfterMillis: 0, resetMillis: 9 };
+  const decided = { term: 3, index: 6, timeMillis: 9 };
+  const standing = { limits: [{ ruleId, ...numbers, ...more }], decided, rulesVersion: 7 };
+  return { kind: 'standing', standing };
+}
+
 /** Keys of each descriptor have a partition of their own. */
 const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3, customer: 4 };
 
@@ -50,6 +59,9 @@ export class Bench {
   inForce: LookAnswer = standingBy(7);
   /** Who was asked for it. */
   readonly confirmations: LookRequest[] = [];
+  /** By rule, whoever looks at a limit after another one has denied; absent: nobody can say. */
+  readonly standings = new Map<string, LookAnswer>();
+  readonly lookedAt: { readonly request: LookRequest; readonly deadlineMillis: number }[] = [];
   /** What everybody is told at once. */
   refuses: Unavailable | undefined;
   /** What this node leads and denies at once, by how its key begins. */
@@ -60,9 +72,12 @@ export class Bench {
     book: () => this.book,
     partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
     ask: (request, done, deadlineMillis) => {
-      if (request.ask === 'look') {
+      if (request.ask === 'look' && request.ruleId === ANY_RULE) {
         this.confirmations.push(request);
         done(this.inForce as never, 0);
+      } else if (request.ask === 'look') {
+        this.lookedAt.push({ request, deadlineMillis });
+        done((this.standings.get(request.ruleId ?? '') ?? GONE) as never, 0);
       } else if (this.refuses !== undefined) done(this.refuses, 0);
       else this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) });
     },

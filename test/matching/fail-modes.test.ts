@@ -49,7 +49,8 @@ class Bench {
       book: () => this.book,
       partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
       ask: (request, done, deadlineMillis) => {
-        if (request.ask === 'look') expect.fail('every request has a limit');
+        // After a denial: the others are looked at, and no answer hangs on it here.
+        if (request.ask === 'look') return done(GONE as never, 0);
         const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
         this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
       },

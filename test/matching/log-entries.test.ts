@@ -11,10 +11,14 @@ rules:
   - { id: user, key: user, windows: { limit: 2, per: minute } }
   - { id: net, key: ip, windows: { limit: 2, per: minute } }
 `;
+/** The limit that takes a day lies in the other partition. */
+const WITH_DAY = DOCUMENT.replace(/2, per: minute } }\n$/, '2, per: day } }\n');
 const VERSION = 7;
+const DAY_MILLIS = 86_400_000;
 const TABLE = tableOf(
   VERSION,
   ...['user/minute', 'net/minute'].map((id) => ({ id, limit: 2, windowMillis: 60_000 })),
+  { id: 'net/day', limit: 2, windowMillis: DAY_MILLIS },
 );
 const USER = 0;
 const NET = 1;
@@ -36,8 +40,8 @@ class Cluster {
   #ids = 0;
 
   /** @param leads the node that is asked leads these partitions */
-  constructor(leads: readonly number[]) {
-    const book = bookOf(VERSION, DOCUMENT);
+  constructor(leads: readonly number[], document = DOCUMENT) {
+    const book = bookOf(VERSION, document);
     this.requests = new DescribedRequests({
       book: () => book,
       partitionOf,
@@ -66,11 +70,12 @@ class Cluster {
     });
   }
 
-  ask(descriptors: Readonly<Record<string, string>>, requestId?: string): AskAnswer {
+  ask(descriptors: Readonly<Record<string, string>>, requestId?: string, cost?: number): AskAnswer {
     const told: AskAnswer[] = [];
     const request: Question = {
       descriptors: new Map(Object.entries(descriptors)),
       requestId,
+      cost,
     };
     this.requests.ask(request, (answer) => told.push(answer));
     this.#commit();
@@ -87,8 +92,8 @@ class Cluster {
   }
 
   /** What is left of the limit of a network. */
-  left(ip: string): number | undefined {
-    const [answer] = this.partitions[NET]!.ask({ ask: 'look', userId: `ip=${ip}`, ruleId: 'net/minute' });
+  left(ip: string, ruleId = 'net/minute'): number | undefined {
+    const [answer] = this.partitions[NET]!.ask({ ask: 'look', userId: `ip=${ip}`, ruleId });
     return answer?.kind === 'standing' ? answer.standing.limits[0]?.remaining : undefined;
   }
 }
@@ -147,6 +152,43 @@ describe('a request over two partitions that the second denies', () => {
     for (const { partition } of cluster.partitions) expect(partition.waitingCount).toBe(0);
     for (const driver of cluster.partitions) driver.now += 60_001;
     expect(cluster.ask({ user: 'eve', ip: '10.0.0.1' })).toMatchObject({ decision: { allowed: true } });
+  });
+});
+
+const FROM = { user: 'ada', ip: '10.0.0.1' };
+
+describe('a request that two limits deny, one for a minute and one for a day', () => {
+  it.each(
+    [[], [USER], [NET], [USER, NET]].flatMap((leads) =>
+      [undefined, 'r2'].flatMap((requestId) => [1, 2].map((cost) => ({ leads, requestId, cost }))),
+    ),
+  )('is told the day at every node, and all limits: %j', ({ leads, requestId, cost }) => {
+    const cluster = new Cluster(leads, WITH_DAY);
+    for (let i = 0; i < 2; i += 1) expect(cluster.ask(FROM)).toMatchObject({ decision: { allowed: true } });
+    const before = cluster.entries;
+    expect(cluster.ask(FROM, requestId, cost)).toMatchObject({
+      decision: {
+        allowed: false,
+        ruleId: 'net/day',
+        retryAfterMillis: DAY_MILLIS + 1,
+        limits: [
+          { ruleId: 'user/minute', remaining: 0, retryAfterMillis: 60_001 },
+          { ruleId: 'net/day', remaining: 0, retryAfterMillis: DAY_MILLIS + 1 },
+        ],
+      },
+      key: 'ip=10.0.0.1',
+    });
+    // The question whether it was granted before is an entry, and nothing else is.
+    expect(cluster.entries - before).toBe(requestId === undefined ? 0 : 1);
+  });
+
+  it.each([[[]], [[USER]], [[USER, NET]]])('is told of a limit that has room as it stands: %j', (leads) => {
+    const cluster = new Cluster(leads, WITH_DAY);
+    for (const ip of ['10.0.0.2', '10.0.0.3']) cluster.ask({ user: 'ada', ip });
+    expect(cluster.ask(FROM)).toMatchObject({
+      decision: { allowed: false, ruleId: 'user/minute', limits: [{}, { ruleId: 'net/day' }] },
+    });
+    expect(cluster.left('10.0.0.1', 'net/day')).toBe(2);
   });
 });
 

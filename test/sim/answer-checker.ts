@@ -79,7 +79,7 @@ export class AnswerChecker {
   /** Somebody was told how a user stands. */
   looked(
     group: GroupLedger,
-    { userId, ruleId }: LookRequest,
+    { userId, ruleId, cost = 1, timestampMillis }: LookRequest,
     standing: Standing,
     committedIndex: number,
   ): void {
@@ -89,7 +89,9 @@ export class AnswerChecker {
     check(decided.index <= committedIndex, () => `a look at what is not committed, ${where}`);
     const rules =
       ruleId === undefined ? machine.past.tableAt(decided.index)?.rules.map((rule) => rule.id) : [ruleId];
-    const expected = rules?.map((rule) => machine.past.standingAt(decided, userId, rule));
+    const expected = rules?.map((rule) =>
+      machine.past.standingAt(decided, { userId, rule, cost, timestampMillis }),
+    );
     const inForce = machine.past.tableAt(decided.index)?.version;
     check(
       rulesVersion === inForce,

@@ -14,6 +14,7 @@ import {
   isCertainlyNone,
   isGivenBack,
   isGrant,
+  isLooked,
   isOver,
   isRepeat,
   limitsAsked,
@@ -57,7 +58,7 @@ interface Charge {
 
 export class DescribedChecker {
   readonly #init: DescribedCheckerInit;
-  readonly #limits: DescribedLimits;
+  readonly limits: DescribedLimits;
   readonly #customers: DescribedCustomers;
   /** The newest rules that an operator was told are in force everywhere. */
   rulesTold = 0;
@@ -73,8 +74,8 @@ export class DescribedChecker {
   constructor(init: DescribedCheckerInit) {
     this.#init = init;
     this.trials = new DescribedTrials(init.documents);
-    this.#limits = new DescribedLimits(init.documents, init.partitionOf);
-    this.#customers = new DescribedCustomers(init.customers, this.#limits);
+    this.limits = new DescribedLimits(init.documents, init.partitionOf);
+    this.#customers = new DescribedCustomers(init.customers, this.limits);
   }
 
   /** A log decides by this table from now on: it must be what its document says. */
@@ -128,7 +129,7 @@ export class DescribedChecker {
   /** A rule on trial is asked: nothing follows from that but what its partition decides. */
   tried(asking: Asking, request: AllowRequest): void {
     const version = this.#versionOf(request);
-    const expected = this.#limits.of(asking, version, { record: asking.customer?.known(), isTrial: true });
+    const expected = this.limits.of(asking, version, { record: asking.customer?.known(), isTrial: true });
     const isExpected = limitsAsked(request).every((limit) =>
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
@@ -166,7 +167,7 @@ export class DescribedChecker {
     if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);
     if (answer.kind === 'unlimited' || answer.kind === 'unmatched') {
       this.#customers.mustBeInPlace([{ asking, record: asking.confirmed }]);
-      this.#limits.mustHaveNone(asking, answer);
+      this.limits.mustHaveNone(asking, answer);
       return undefined;
     }
     if (answer.kind !== 'decision') return undefined;
@@ -187,6 +188,7 @@ export class DescribedChecker {
         check(isTold, () => `${wordsOfAsking(asking)} is blocked for ${asking.blockedMillis} ms`);
         return undefined;
       }
+      if (isLooked(asking, decision)) return undefined;
       const isTold = decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId);
       if (isTold && round !== undefined) this.#customers.mustBeUnder(asking, round.version, decision.ruleId);
       return isTold ? undefined : this.#unasked(asking, decision);
@@ -230,10 +232,10 @@ export class DescribedChecker {
   #unasked(asking: Asking, { ruleId, rulesVersion }: Decision): AllowRequest {
     const { customer, request, recalledBy, confirmed } = asking;
     const record = customer && (recalledBy ?? confirmed ?? customer.known());
-    const shares = this.#limits.sharesOf(asking, rulesVersion, record);
+    const shares = this.limits.sharesOf(asking, rulesVersion, record);
     const share = shares.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
     const [first, ...further] = share;
-    const isSure = customer === undefined || this.#limits.isOwn(asking, share);
+    const isSure = customer === undefined || this.limits.isOwn(asking, share);
     const guard = customer && { userId: customer.key, version: record?.version ?? 0 };
     check(
       first !== undefined && shares.length > 1 && isSure,
@@ -302,7 +304,7 @@ export class DescribedChecker {
     const round: Round = {
       version,
       record,
-      shares: this.#limits.sharesOf(asking, version, record),
+      shares: this.limits.sharesOf(asking, version, record),
       reservations: [],
       isRechecked: false,
       first: undefined,

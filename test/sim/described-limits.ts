@@ -1,5 +1,6 @@
 /** Which limits a described request is under, by partition: by a document, and by what is known of its customer. */
 import type { AskAnswer } from '../../src/api/question.ts';
+import type { LookRequest } from '../../src/api/look.ts';
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import { type Asking, wordsOfAsking } from './described-rounds.ts';
 import { type ExpectedLimit, expectedLimits, type RulesDocument } from './documents.ts';
@@ -85,6 +86,20 @@ export class DescribedLimits {
     const isOwn = ({ userId }: ExpectedLimit): number => Number(userId === customer?.key);
     return ordered.map(([partition, limits]) =>
       partition === own ? limits.toSorted((a, b) => isOwn(b) - isOwn(a)) : limits,
+    );
+  }
+
+  /** By some document, whatever is known of its customer. */
+  hasLimit(asking: Asking, { userId, ruleId, cost, timestampMillis }: LookRequest): boolean {
+    const { customer, confirmed, request, rounds } = asking;
+    const records = [undefined, confirmed, customer?.known(), ...rounds.map(({ record }) => record)];
+    const isLimit = (limit: ExpectedLimit): boolean =>
+      limit.userId === userId && limit.ruleId === ruleId && limit.cost === cost;
+    return (
+      request.timestampMillis === timestampMillis &&
+      this.documents.some(({ version }) =>
+        records.some((record) => this.of(asking, version, { record }).some(isLimit)),
+      )
     );
   }
 

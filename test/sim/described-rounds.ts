@@ -2,12 +2,14 @@
  * A described request at one node, as its questions tell it from outside: rounds by one version of the rules, each with its
  * reservations and the question under the request's own id. Plain data, and what follows from it.
  */
-import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
+import type { LookRequest, Standing } from '../../src/api/look.ts';
 import type { Question } from '../../src/api/question.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { ExpectedLimit } from './documents.ts';
+import { wordsOfStanding } from './naive-judgement.ts';
 import type { SimNode } from './sim-node.ts';
 
 /** Of every reservation, and of no client's request. */
@@ -21,6 +23,12 @@ export interface Reservation {
   isReleased: boolean;
   /** What it was told of that last, and when. Undefined: nobody has answered yet. */
   release: { readonly answer: RefundAnswer; readonly at: number } | undefined;
+}
+
+/** One limit that was looked at, and what its partition said. */
+export interface LimitLook {
+  readonly request: LookRequest;
+  readonly standing: Standing;
 }
 
 /** By one version of the rules. */
@@ -52,6 +60,8 @@ export interface Asking {
   blockedMillis: number | undefined;
   /** What its node went by when it asked for an earlier grant. */
   recalledBy: CustomerRecord | undefined;
+  /** How its limits stood where its node looked at them, as others had denied it. */
+  readonly looked: LimitLook[];
   /** What is remembered under its id, if that was asked for: a round was refused. */
   recalled: AllowAnswer | undefined;
   isAnswered: boolean;
@@ -103,6 +113,17 @@ export function recheckedRecord({ rounds }: Asking): CustomerRecord | undefined 
   if (!refused.every(({ answer }) => answer?.kind === 'decision')) return undefined;
   last.isRechecked = true;
   return last.record;
+}
+
+/** It is what a partition said when its node looked at that limit. */
+export function isLooked({ looked }: Asking, decision: Decision): boolean {
+  const receipt = JSON.stringify(decision.decided);
+  return looked.some(({ standing }) => {
+    const [limit] = standing.limits;
+    if (limit === undefined || JSON.stringify(standing.decided) !== receipt) return false;
+    if (decision.isBlocked === true) return standing.isBlocked === true;
+    return limit.retryAfterMillis > 0 && wordsOfStanding(limit) === wordsOfStanding(decision);
+  });
 }
 
 /** It was given back, and its node knows. */

@@ -5,7 +5,7 @@
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
 import type { AskDone, Question } from '../../src/api/question.ts';
-import type { LookAnswer } from '../../src/api/look.ts';
+import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -14,8 +14,14 @@ import type { ClientWorld } from './client-world.ts';
 import { CustomerWatch } from './customer-watch.ts';
 import type { DescribedChecker } from './described-checker.ts';
 import { customerKeyOf } from './described-limits.ts';
-import { isCurrent, type PartitionQuestion, questionOfRules, wordOf } from './described-questions.ts';
-import { type Asking, wordsOfAsking } from './described-rounds.ts';
+import {
+  isCurrent,
+  isOfRules,
+  type PartitionQuestion,
+  questionOfRules,
+  wordOf,
+} from './described-questions.ts';
+import { type Asking, limitsAsked, wordsOfAsking } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
 import type { SimNode } from './sim-node.ts';
@@ -55,6 +61,7 @@ export class DescribedWatch {
       blockedMillis: undefined,
       recalledBy: undefined,
       recalled: undefined,
+      looked: [],
       isAnswered: false,
       isLost: false,
     };
@@ -115,7 +122,7 @@ export class DescribedWatch {
         request.ask === 'refund'
           ? this.#giveBack(node, request)
           : request.ask === 'look'
-            ? questionOfRules(this.#world, node, request)
+            ? this.#lookedAt(node, request)
             : request.ifRemembered === true
               ? this.#recall(node, request, deadlineMillis)
               : this.#question(node, request, deadlineMillis);
@@ -188,6 +195,30 @@ export class DescribedWatch {
     };
   }
 
+  /** A limit of a request that others denied; or which rules are in force. */
+  #lookedAt(node: SimNode, request: LookRequest): PartitionQuestion {
+    if (isOfRules(request)) return questionOfRules(this.#world, node, request);
+    const ofNode = [...this.#askings].filter((one) => one.node === node && one.life === node.life);
+    const askings = ofNode.filter((asking) => this.#checker.limits.hasLimit(asking, request));
+    check(
+      askings.length > 0,
+      () => `node ${node.id} looks at ${JSON.stringify(request)}, and nobody asked it for that`,
+    );
+    return {
+      node,
+      request,
+      asking: undefined,
+      askedAt: this.#world.now(),
+      answered: (answer, partition) => {
+        this.#world.story.seen(`look after a denial ${answer.kind}`);
+        if (answer.kind !== 'standing') return;
+        const group = groupOfPartition(partition);
+        this.#world.limits.looked(group, request, answer.standing, this.#world.committedIndex(group));
+        for (const { looked } of askings) looked.push({ request, standing: answer.standing });
+      },
+    };
+  }
+
   /** Was it granted before? It charges nothing, whatever becomes of it. */
   #recall(node: SimNode, request: AllowRequest, deadlineMillis: number): PartitionQuestion {
     const asking = this.#askingOf(node, request, deadlineMillis);
@@ -249,14 +280,15 @@ export class DescribedWatch {
       answer.kind === 'decision' && answer.decision.decided.position === undefined,
       () => 'it asked nobody',
     );
-    // What it recalled took a while.
+    // What it recalled and looked at took a while.
     const leads = (): boolean => node.core?.partitions.get(partition)?.leader === node.id;
     check(
-      isCurrent(node, life) && (asking.recalled !== undefined || leads()),
+      isCurrent(node, life) && (asking.recalled !== undefined || asking.looked.length > 0 || leads()),
       () => `node ${node.id} denies ${JSON.stringify(request)}, asked nobody and does not lead`,
     );
     this.#world.story.seen('denied before anything was reserved');
-    this.#check(request, answer, { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt });
+    const when = { partition, invokedMillis: asking.askedAt, attemptMillis: asking.askedAt };
+    this.#check(request, ofShare(request, answer), when);
   }
 
   /** Against the log of its partition. */
@@ -302,4 +334,13 @@ export class DescribedWatch {
       check(!isLate, () => `node ${node.id} never answered ${JSON.stringify(request)}`);
     }
   }
+}
+
+/** What the partition of these limits alone would have told: the others were looked at. */
+function ofShare(request: AllowRequest, answer: AllowAnswer): AllowAnswer {
+  if (answer.kind !== 'decision' || answer.decision.limits === undefined) return answer;
+  const { limits, ...decision } = answer.decision;
+  const asked = limitsAsked(request);
+  const own = limits.filter((limit) => asked.some(({ ruleId }) => ruleId === limit.ruleId));
+  return { ...answer, decision: asked.length === 1 ? decision : { ...decision, limits: own } };
 }

@@ -110,17 +110,16 @@ export class NaivePast {
     return timeMillis < known.sinceMillis + 2 * known.groupWindowMillis;
   }
 
-  /** How a user stands there under a rule, as whoever asks for one more is told; undefined if there is no such rule. */
+  /** How a user stands there under a rule, as whoever asks for so much is told; undefined if there is no such rule. */
   standingAt(
     at: { readonly index: number; readonly term: number; readonly timeMillis: number },
-    userId: string,
-    rule: string,
+    { userId, rule, cost, timestampMillis }: Pick<Asked, 'userId' | 'rule' | 'cost' | 'timestampMillis'>,
   ): Decision | undefined {
     const { index, term, timeMillis } = at;
-    const asked = { userId, rule, cost: 1, timestampMillis: undefined, requestId: undefined };
+    const asked = { userId, rule, cost, timestampMillis, requestId: undefined };
     const known = this.knownAt(asked, index);
     if (known === undefined || timeMillis < this.timeAt(index)) return undefined;
     const place = { index, term, position: undefined, rulesVersion: this.tableAt(index)?.version ?? 0 };
-    return denialOf(known, judge(known, asked, timeMillis), 1, place);
+    return denialOf(known, judge(known, asked, timeMillis), cost, place);
   }
 }

@@ -272,16 +272,16 @@ describe('a malformed payload', () => {
   });
 
   it('of looks is a FrameError: one that is not there, one twice, one that asks for a grant', () => {
-    const two = [{ userId: 'ada' }, { userId: 'bob', ruleId: 'r' }];
+    const two = [{ userId: 'ada' }, { userId: 'bob', ruleId: 'r', cost: 2, timestampMillis: 1 }];
     expect(decodeRequests(looking([0, 1], two))).toMatchObject([
       { request: { ask: 'look', userId: 'ada' } },
-      { request: { ask: 'look', userId: 'bob', ruleId: 'r' } },
+      { request: { ask: 'look', userId: 'bob', ruleId: 'r', cost: 2, timestampMillis: 1 } },
     ]);
     for (const looks of [[2], [0, 0], [1, 0]])
       expect(() => decodeRequests(looking(looks, two))).toThrow(FrameError);
     const refund = { ask: 'refund', userId: 'bob', requestId: 'q' } as const;
     expect(() => decodeRequests(looking([1], [two[0]!, refund]))).toThrow(FrameError);
-    for (const more of [{ cost: 2 }, { timestampMillis: 1 }, { requestId: 'q' }])
+    for (const more of [{ requestId: 'q' }, { settle: true } as const])
       expect(() => decodeRequests(looking([1], [two[0]!, { ...two[1]!, ...more }]))).toThrow(FrameError);
   });
 

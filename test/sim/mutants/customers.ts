@@ -119,8 +119,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'DescribedRequests.#refuse',
-        find: 'else this.#askRecord(customer, [first], { asking, book, goOn: refuse });',
-        replace: 'else refuse();',
+        find: 'else this.#askRecord(customer, [first], { asking, book, goOn: deny });',
+        replace: 'else deny();',
       },
     ],
     unitTest: {

@@ -99,9 +99,9 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who was granted is told that again',
     edits: [
       {
-        in: 'DescribedRequests.#askShares',
-        find: 'this.#recall(first, asking, book, () =>',
-        replace: '((_: unknown, tell: () => void) => tell())(0, () =>',
+        in: 'DescribedRequests.#deny',
+        find: 'this.#recall(first!, asking, book, () =>',
+        replace: '((_: unknown, tell: () => void) => tell())(first, () =>',
       },
     ],
     unitTest: {
@@ -293,5 +293,21 @@ export const MATCHING: readonly Mutant[] = [
         replace: '0',
       },
     ],
+  },
+  {
+    id: 'A29',
+    bug: 'a denial names the limit that takes longest of those that were asked, and the others are not looked at',
+    law: 'an answer is that of the limit that binds',
+    edits: [
+      {
+        in: 'longestDenial',
+        find: 'isBlocked ? [] : shares.filter((share) => !isAnswered(share))',
+        replace: 'shares.filter((share) => isBlocked && !isAnswered(share))',
+      },
+    ],
+    unitTest: {
+      file: 'matching/longest-denial.test.ts',
+      why: 'which of several limits a denial names is no law of the simulator: each of them denies',
+    },
   },
 ];

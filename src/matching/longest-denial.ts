@@ -1,0 +1,145 @@
+/**
+ * After a first denial: looks at the limits that nobody was asked for yet, so that the answer names the limit that takes longest,
+ * whichever node was asked. A look charges nothing and enters no log. A limit that nobody can look at in time is left out.
+ */
+import type { Decision } from '../api/answer.ts';
+import { jointDenial, limitsOf, standingOf } from '../api/joint-answer.ts';
+import type { Standing } from '../api/look.ts';
+import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { MatchedLimit } from './matched-limit.ts';
+import type { Asking } from './open-request.ts';
+import { blockedFor } from './record-read.ts';
+import type { RuleBook } from './rule-book.ts';
+import { type AnsweredShare, type RefusedShare, type Share, worstOf } from './share-outcome.ts';
+
+type Init = Pick<DescribedRequestsInit, 'ask' | 'monotonicMillis'>;
+
+/** The part of the time left that a look may take: whoever is denied already waits for no partition without a leader. */
+const LOOKING_PART = 1 / 4;
+
+/** What the limits of one share say. Its decision denies also where all of them have room: a look takes nothing. */
+interface LookedShare extends RefusedShare {
+  readonly isDenied: boolean;
+}
+
+/** The denial to tell, and all that it is made of: the shares in their order. */
+export interface LongestDenial {
+  readonly denied: RefusedShare;
+  readonly answered: readonly AnsweredShare[];
+}
+
+/** Tells `done` once, perhaps at once. */
+export type WhenLooked = (done: (longest: LongestDenial) => void) => void;
+
+/**
+ * Begins to look at once.
+ *
+ * @param shares of the request, in their order
+ * @param answered those that were decided: one of them denied the request
+ */
+export function longestDenial(
+  init: Init,
+  shares: readonly Share[],
+  answered: readonly AnsweredShare[],
+  { asking, book }: { readonly asking: Asking; readonly book: RuleBook },
+): WhenLooked {
+  const denials = answered.filter(isDenial);
+  const isBlocked = denials.some(({ answer }) => answer.kind === 'decision' && answer.decision.isBlocked);
+  const isAnswered = (share: Share): boolean => answered.some((one) => one.share === share);
+  // A block comes before any limit.
+  const others = isBlocked ? [] : shares.filter((share) => !isAnswered(share));
+  const looked: LookedShare[] = [];
+  let open = others.length;
+  let done: ((longest: LongestDenial) => void) | undefined;
+  const maybeTell = (): void => {
+    if (open === 0) done?.(longestOf(shares, answered, looked));
+  };
+  for (const share of others)
+    lookAt(init, share, { asking, book }, (one) => {
+      if (one !== undefined) looked.push(one);
+      open -= 1;
+      maybeTell();
+    });
+  return (told) => {
+    done = told;
+    maybeTell();
+  };
+}
+
+function longestOf(
+  shares: readonly Share[],
+  answered: readonly AnsweredShare[],
+  looked: readonly LookedShare[],
+): LongestDenial {
+  const all = shares.flatMap((share) => [...answered, ...looked].filter((one) => one.share === share));
+  const denials = all
+    .filter(isDenial)
+    .filter((one) => !looked.some((each) => each === one && !each.isDenied));
+  const { share, answer } = worstOf(denials)!;
+  const decisions = all.flatMap((one) => (one.answer?.kind === 'decision' ? [one.answer.decision] : []));
+  if (answer.kind !== 'decision' || answer.decision.isBlocked === true || decisions.length === 1)
+    return { denied: { share, answer }, answered: all };
+  const decision = { ...answer.decision, limits: limitsOf(decisions) };
+  return { denied: { share, answer: { ...answer, decision } }, answered: all };
+}
+
+function isDenial(one: AnsweredShare): one is RefusedShare {
+  return one.answer?.kind === 'decision' && !one.answer.decision.allowed;
+}
+
+/** Each of its limits as the request asks for it. `done`: undefined if one of them could not be looked at, or by other rules. */
+function lookAt(
+  { ask, monotonicMillis }: Init,
+  share: Share,
+  { asking, book }: { readonly asking: Asking; readonly book: RuleBook },
+  done: (looked: LookedShare | undefined) => void,
+): void {
+  const { limits } = share;
+  const { timestampMillis } = asking.request;
+  const nowMillis = monotonicMillis();
+  const untilMillis = nowMillis + (asking.deadlineMillis - nowMillis) * LOOKING_PART;
+  const standings = new Map<MatchedLimit, Standing>();
+  let open = limits.length;
+  for (const limit of limits) {
+    const { userId, ruleId, cost } = limit;
+    ask(
+      { ask: 'look', userId, ruleId, cost, timestampMillis },
+      (answer) => {
+        if (answer.kind === 'standing' && answer.standing.rulesVersion === book.version)
+          standings.set(limit, answer.standing);
+        open -= 1;
+        if (open === 0) done(standings.size === limits.length ? lookedShare(share, standings) : undefined);
+      },
+      untilMillis,
+    );
+  }
+}
+
+/** As its partition would decide it, if it denied it. */
+function lookedShare(share: Share, standings: ReadonlyMap<MatchedLimit, Standing>): LookedShare | undefined {
+  const denials: Decision[] = [];
+  const decisions: Decision[] = [];
+  for (const limit of share.limits) {
+    const { limits, decided, rulesVersion, isBlocked, blockedUntilMillis = 0 } = standings.get(limit)!;
+    const [standing] = limits;
+    if (standing === undefined) return undefined;
+    // What happened already is denied by no limit and no block.
+    const denies = limit.settle !== true;
+    if (denies && isBlocked === true) {
+      const retryAfterMillis = Math.max(0, blockedUntilMillis - decided.timeMillis);
+      return {
+        share,
+        answer: blockedFor(retryAfterMillis, limit.ruleId, decided, rulesVersion),
+        isDenied: true,
+      };
+    }
+    const decision = { allowed: false, ...standing, decided, rulesVersion };
+    decisions.push(decision);
+    if (denies && standing.retryAfterMillis > 0) denials.push(decision);
+  }
+  const [first, ...others] = decisions;
+  if (first === undefined) return undefined;
+  const told = denials.length > 0 ? denials : [first];
+  const decision = others.length === 0 ? first : jointDenial(told, decisions.map(standingOf));
+  return { share, answer: { kind: 'decision', decision }, isDenied: denials.length > 0 };
+}

@@ -1,0 +1,125 @@
+/** After a first denial: the limits that nobody asked are looked at, and the answer is that of the one that takes longest. */
+import { describe, expect, it } from 'vitest';
+import type { Decision } from '../../src/api/answer.ts';
+import { Bench, bookOf, decision, DENIED, FROM, limitStanding } from './bench.ts';
+
+const DENIAL = (DENIED as { readonly decision: Decision }).decision;
+
+/** Its reservations were refused by `all`; the first partition, of the user, was not asked. */
+function deniedByAll(bench: Bench, more: Parameters<Bench['ask']>[1] = {}): void {
+  bench.ask(FROM, more);
+  bench.of('ip').answer(decision());
+  bench.of('*').answer(decision({ allowed: false, ruleId: 'all/minute', retryAfterMillis: 300 }));
+}
+
+function userStands(bench: Bench, minuteMillis: number, hourMillis: number): void {
+  bench.standings.set('user/minute', limitStanding('user/minute', { retryAfterMillis: minuteMillis }));
+  bench.standings.set('user/hour', limitStanding('user/hour', { retryAfterMillis: hourMillis }));
+}
+
+describe('a request that other partitions denied', () => {
+  it('is told the limit of the first that takes longer, and all limits', () => {
+    const bench = new Bench();
+    userStands(bench, 400, 9_000);
+    deniedByAll(bench);
+    const limits = ['user/minute', 'user/hour', 'net/minute', 'all/minute'].map((ruleId) => ({ ruleId }));
+    const decided = { term: 3, index: 6, timeMillis: 9 };
+    expect(bench.told).toMatchObject([
+      {
+        answer: {
+          decision: { allowed: false, ruleId: 'user/hour', retryAfterMillis: 9_000, decided, limits },
+          key: 'user=ada',
+        },
+        partition: 1,
+      },
+    ]);
+    expect(bench.refunds()).toHaveLength(1);
+  });
+
+  it('looks as it asks: with its cost and its time, and for a part of the time that is left', () => {
+    const bench = new Bench();
+    deniedByAll(bench, { cost: 2, timestampMillis: 4 });
+    const look = { ask: 'look', userId: 'user=ada', cost: 2, timestampMillis: 4 };
+    expect(bench.lookedAt).toEqual(
+      ['user/minute', 'user/hour'].map((ruleId) => ({ request: { ...look, ruleId }, deadlineMillis: 1_125 })),
+    );
+  });
+
+  it.each([
+    ['takes shorter', (bench: Bench) => userStands(bench, 299, 1)],
+    ['has room', (bench: Bench) => userStands(bench, 0, 0)],
+    ['cannot be looked at', () => undefined],
+    [
+      'cannot be looked at as a whole',
+      (bench: Bench) =>
+        bench.standings.set('user/hour', limitStanding('user/hour', { retryAfterMillis: 9_000 })),
+    ],
+    [
+      'decides by other rules',
+      (bench: Bench) => {
+        bench.book = bookOf(8);
+        userStands(bench, 9_000, 9_000);
+      },
+    ],
+  ])('is told their denial where the first %s', (_, prepare) => {
+    const bench = new Bench();
+    prepare(bench);
+    deniedByAll(bench);
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } }, partition: 3 }]);
+  });
+
+  it('is told a limit that no wait helps for before one that takes a day', () => {
+    const bench = new Bench();
+    userStands(bench, 0, 86_400_000);
+    bench.standings.set('user/minute', limitStanding('user/minute', { limit: 0, retryAfterMillis: 60_000 }));
+    deniedByAll(bench);
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user/minute', limit: 0 } } }]);
+  });
+
+  it('is told a block before any limit', () => {
+    const bench = new Bench();
+    userStands(bench, 1, 1);
+    const standing = limitStanding('user/minute');
+    if (standing.kind !== 'standing') expect.fail('it stands somehow');
+    const blocked = { ...standing.standing, isBlocked: true, blockedUntilMillis: 509 } as const;
+    bench.standings.set('user/minute', { kind: 'standing', standing: blocked });
+    deniedByAll(bench);
+    expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true, retryAfterMillis: 500 } } }]);
+  });
+
+  it('looks at nothing where a block has denied it', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(decision({ allowed: false, isBlocked: true }));
+    bench.of('*').answer(decision());
+    expect(bench.lookedAt).toEqual([]);
+    expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
+  });
+});
+
+describe('a request that its node denied by itself', () => {
+  it('is told what takes longest of all partitions, and reserves nothing', () => {
+    const bench = new Bench();
+    bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
+    bench.standings.set('net/minute', limitStanding('net/minute', { retryAfterMillis: 86_400_000 }));
+    userStands(bench, 0, 400);
+    bench.ask(FROM);
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'net/minute' } }, partition: 2 }]);
+    expect(bench.told[0]?.answer).toMatchObject({
+      decision: { limits: [{}, {}, { ruleId: 'net/minute' }, { ruleId: 'all/minute' }] },
+    });
+    expect(bench.asked).toEqual([]);
+  });
+});
+
+describe('a request that is granted', () => {
+  it('looks at nothing', () => {
+    const bench = new Bench();
+    bench.ask(FROM);
+    bench.of('ip').answer(decision());
+    bench.of('*').answer(decision());
+    bench.of('user').answer(decision());
+    expect(bench.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
+    expect(bench.lookedAt).toEqual([]);
+  });
+});
