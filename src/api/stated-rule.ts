@@ -34,6 +34,9 @@ export function statedRuleId(limit: number, windowMillis: number): string {
   return `${limit}/${windowMillis}ms`;
 }
 
+/** Every partition knows it, whatever its rules: whoever looks by it learns that somebody leads, and by which rules. */
+export const ANY_RULE = statedRuleId(0, 1);
+
 /** What `statedRuleId` was given; undefined if the id is none of its making, or beyond the bounds. */
 export function parseStatedRule(ruleId: string): StatedRule | undefined {
   const [, limitText, windowText] = RULE_FORM.exec(ruleId) ?? [];

@@ -7,15 +7,12 @@
 import type { Unavailable } from '../api/answer.ts';
 import type { AskAnswer } from '../api/question.ts';
 import type { LookAnswer } from '../api/look.ts';
-import { statedRuleId } from '../api/stated-rule.ts';
+import { ANY_RULE } from '../api/stated-rule.ts';
 import type { DescribedRequestsInit } from './described-requests-init.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
 import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
 import { isLeftToFailModes } from './share-outcome.ts';
-
-/** Every partition knows it, whatever its rules. */
-export const ANY_RULE = statedRuleId(0, 1);
 
 type Uncounted = Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>;
 type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;

@@ -70,6 +70,9 @@ export function newRouting(routing: RoutingInit): Routing {
     pauseMillisMax: electionMillis,
     electionMillisMax: 2 * electionMillis,
     breakerTicksMin: breakerTicksOf(config.timing),
+    // Long enough for a slow leader, as who reads a look too late says nothing of who leads.
+    lookMillis: Math.min(requestDeadlineMillis, 4 * electionMillis),
+    lookPauseTicks: Math.ceil(electionMillis / (2 * tickMillis)),
     openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
   });
   return { forwarder, router, described: newDescribed(routing, router) };

@@ -1,20 +1,19 @@
 /**
- * A circuit breaker for the requests of one partition: while its leader answers nobody, all but one are refused at once instead of
- * waiting out their deadlines. It counts ticks, not time, so that a process that was stopped finds nobody silent when it goes on. It
- * asks nobody and answers nobody.
+ * A circuit breaker for the requests of one partition: while its leader answers nobody, all are refused at once instead of waiting out
+ * their deadlines. Meanwhile the node looks for the leader itself, so no caller has to. The breaker counts ticks, not time, so that a
+ * process that was stopped finds nobody silent when it goes on. It asks nobody and answers nobody.
  *
  * - closed: all requests go on, to the leader or into the queue for one
- * - open, since a request came to its deadline and the partition had answered nobody for `silentTicksMin`: all are refused
- * - half-open: but for one at a time, which goes on, and finds the leader if there is one
+ * - open, since a request came to its deadline and the partition had answered nobody for `silentTicksMin`: all are refused, and the
+ *   node makes one look at a time
  *
- * Any word of a leader closes it. So does time, if nobody comes to his deadline for `openTicks`: what was so then may be so no more.
+ * Any word of a leader closes it, and nothing else does.
  */
 export interface BreakerLimits {
   /** Longer than elections take: who waits for one of these is served by its winner. */
   readonly silentTicksMin: number;
-  readonly openTicks: number;
-  /** Who goes on may be stuck at a silent node; after so long another one may. */
-  readonly probeTicks: number;
+  /** From the end of a look of the node to the next one. */
+  readonly pauseTicks: number;
 }
 
 export class Breaker {
@@ -22,48 +21,50 @@ export class Breaker {
   #ticks = 0;
   /** When the first request came since a leader was last heard. */
   #silentSince: number | undefined;
-  /** Of the last one that came to its deadline in silence; undefined: closed. */
-  #openUntil: number | undefined;
-  /** What goes on while it is open. */
-  #probe: object | undefined;
-  #probeSince = 0;
+  /** What the node looks at while it is open; undefined: closed. */
+  #lookAt: string | undefined;
+  /** When the next look is due; `Infinity` while there is one. */
+  #lookDue = Infinity;
 
   constructor(limits: BreakerLimits) {
     this.#limits = limits;
   }
 
-  get state(): 'closed' | 'open' | 'halfOpen' {
-    if (this.#probe !== undefined) return 'halfOpen';
-    return this.#openUntil === undefined || this.#ticks >= this.#openUntil ? 'closed' : 'open';
+  get state(): 'closed' | 'open' {
+    return this.#lookAt === undefined ? 'closed' : 'open';
   }
 
-  tick(): void {
+  /** Returns the key of the partition that the node is to look at now, if it is to: then `lookEnded` must be told of that. */
+  tick(): string | undefined {
     this.#ticks += 1;
+    if (this.#ticks < this.#lookDue) return undefined;
+    this.#lookDue = Infinity;
+    return this.#lookAt;
   }
 
-  /** May `request` go on? If so, `ended` must be told of it. */
-  admits(request: object): boolean {
+  /** May a request go on? If so, and it comes to its deadline without an answer, `overdue` must be told of it. */
+  admits(): boolean {
     this.#silentSince ??= this.#ticks;
-    const { state } = this;
-    if (state === 'closed') return true;
-    if (state === 'halfOpen' && this.#ticks < this.#probeSince + this.#limits.probeTicks) return false;
-    this.#probe = request;
-    this.#probeSince = this.#ticks;
-    return true;
+    return this.state === 'closed';
   }
 
   /** A leader has spoken, or is known from now on. */
   heard(): void {
     this.#silentSince = undefined;
-    this.#openUntil = undefined;
-    this.#probe = undefined;
+    this.#lookAt = undefined;
+    this.#lookDue = Infinity;
   }
 
-  /** `request` has its answer, or came to its deadline without. */
-  ended(request: object, isOverdue: boolean): void {
-    if (this.#probe === request) this.#probe = undefined;
-    if (!isOverdue || this.#silentSince === undefined) return;
-    const { silentTicksMin, openTicks } = this.#limits;
-    if (this.#ticks - this.#silentSince >= silentTicksMin) this.#openUntil = this.#ticks + openTicks;
+  /** A request for `key` came to its deadline without an answer. */
+  overdue(key: string): void {
+    if (this.state === 'open' || this.#silentSince === undefined) return;
+    if (this.#ticks - this.#silentSince < this.#limits.silentTicksMin) return;
+    this.#lookAt = key;
+    this.#lookDue = this.#ticks;
+  }
+
+  /** The look of the node was answered, or came to its deadline. */
+  lookEnded(): void {
+    if (this.state === 'open') this.#lookDue = this.#ticks + this.#limits.pauseTicks;
   }
 }

@@ -20,6 +20,8 @@ export interface OpenRequestInit {
   readonly request: UserRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
+  /** No caller waits for it: its node asks for itself. */
+  readonly isOwn?: boolean;
   /** Told what answers a request of this kind, and nothing else. */
   readonly done: (answer: never, partition: number) => void;
 }
@@ -28,6 +30,8 @@ export class OpenRequest {
   readonly request: UserRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
+  /** No caller waits for it. */
+  readonly isOwn: boolean;
   readonly #done: OpenRequestInit['done'];
   #attempts = 0;
   #asked: NodeId = NO_NODE;
@@ -39,10 +43,11 @@ export class OpenRequest {
   #isLost = false;
   #isSettled = false;
 
-  constructor({ request, partition, deadlineMillis, done }: OpenRequestInit) {
+  constructor({ request, partition, deadlineMillis, isOwn = false, done }: OpenRequestInit) {
     this.request = request;
     this.partition = partition;
     this.deadlineMillis = deadlineMillis;
+    this.isOwn = isOwn;
     this.#done = done;
   }
 

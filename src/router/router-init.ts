@@ -29,6 +29,10 @@ export interface RouterInit {
   readonly electionMillisMax: number;
   /** Ticks without a word of a leader, since somebody asked, until requests need not wait for their deadlines. */
   readonly breakerTicksMin: number;
+  /** Until then a look of this node for the leader is answered, while requests need not wait. */
+  readonly lookMillis: number;
+  /** From the end of such a look to the next one. */
+  readonly lookPauseTicks: number;
   /** Requests without an answer yet; more are refused as `overloaded`. */
   readonly openMax: number;
 }

@@ -6,6 +6,7 @@
  * While nobody is known, the requests of a partition wait in its queue, and one of them at a time is sent to whom the
  * search names.
  */
+import { ANY_RULE } from '../api/stated-rule.ts';
 import type { Answer, DoneWith, UserAnswer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { meaningOf } from './answer-meaning.ts';
@@ -39,12 +40,8 @@ export class Router {
 
   constructor(init: RouterInit) {
     this.#init = init;
-    const { placement, pauseMillisMin, pauseMillisMax, silentTicksMax } = init;
-    const limits = {
-      silentTicksMin: init.breakerTicksMin,
-      openTicks: silentTicksMax,
-      probeTicks: silentTicksMax,
-    };
+    const { placement, pauseMillisMin, pauseMillisMax } = init;
+    const limits = { silentTicksMin: init.breakerTicksMin, pauseTicks: init.lookPauseTicks };
     this.#routeOf = new Int32Array(placement.partitionCount);
     const leaderlessSinceMillis = init.monotonicMillis();
     this.#lookups = Array.from({ length: placement.partitionCount }, (_, partition) => ({
@@ -89,15 +86,32 @@ export class Router {
     }
     const open = new OpenRequest({ request, partition, deadlineMillis: untilMillis, done });
     // What is given back may wait: nobody is kept by it, and what is not given back stays charged.
-    if (request.ask !== 'refund' && !this.#lookup(partition).breaker.admits(open)) {
+    if (request.ask !== 'refund' && !this.#lookup(partition).breaker.admits()) {
       done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, partition);
       return;
     }
     this.#openCount += 1;
-    const route = this.#routeOf[partition] ?? NO_NODE;
+    this.#begin(open, deadlineMillis === undefined);
+  }
+
+  #begin(open: OpenRequest, isUsual: boolean): void {
+    const route = this.#routeOf[open.partition] ?? NO_NODE;
     if (route === NO_NODE) this.#wait(open);
     else this.#ask(open, route);
-    if (!open.isSettled) this.#open.add(open, deadlineMillis === undefined);
+    if (!open.isSettled) this.#open.add(open, isUsual);
+  }
+
+  /** While callers are refused at once, the node finds out itself when somebody leads: a look takes a quorum, and no entry. */
+  #lookForLeader(partition: number, userId: string): void {
+    const { monotonicMillis, lookMillis } = this.#init;
+    const open = new OpenRequest({
+      request: { ask: 'look', userId, ruleId: ANY_RULE },
+      partition,
+      deadlineMillis: monotonicMillis() + lookMillis,
+      isOwn: true,
+      done: () => this.#lookup(partition).breaker.lookEnded(),
+    });
+    this.#begin(open, false);
   }
 
   /** The replica of `partition` on this node learned of a leader in `term`, or lost it. */
@@ -153,7 +167,10 @@ export class Router {
 
   /** Call every few milliseconds: ends requests at their deadline and goes on looking for leaders. */
   tick(): void {
-    for (const { breaker } of this.#lookups) breaker.tick();
+    for (const [partition, { breaker }] of this.#lookups.entries()) {
+      const key = breaker.tick();
+      if (key !== undefined) this.#lookForLeader(partition, key);
+    }
     this.#expire(this.#init.monotonicMillis());
     for (const partition of this.#relayed) {
       const { leader } = this.#lookup(partition).search;
@@ -286,7 +303,9 @@ export class Router {
   #answered(open: OpenRequest, asked: NodeId, attempt: number, answer: Answer): void {
     const { partition } = open;
     const isProbe = this.#lookup(partition).queue.maybeEndProbe(open, attempt);
-    this.#learn(partition, asked, answer, isProbe);
+    // A look may be answered too late, and tells who leads all the same.
+    const isNews = open.isOwn && this.#routeOf[partition] === NO_NODE;
+    this.#learn(partition, asked, answer, isProbe || isNews);
     if (!open.isSettled) this.#conclude(open, attempt, answer);
     this.#advance(partition);
   }
@@ -322,8 +341,8 @@ export class Router {
   }
 
   #settle(open: OpenRequest, answer: UserAnswer, isOverdue = false): void {
-    this.#openCount -= 1;
-    this.#lookup(open.partition).breaker.ended(open, isOverdue);
+    if (!open.isOwn) this.#openCount -= 1;
+    if (isOverdue && !open.isOwn) this.#lookup(open.partition).breaker.overdue(open.request.userId);
     open.settle(answer);
   }
 }

@@ -9,7 +9,7 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { DescribedRequests } from '../../src/matching/described-requests.ts';
-import { ANY_RULE } from '../../src/matching/confirmed-rules.ts';
+import { ANY_RULE } from '../../src/api/stated-rule.ts';
 import { RuleBook } from '../../src/matching/rule-book.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 

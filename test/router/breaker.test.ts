@@ -1,11 +1,17 @@
 /** A circuit breaker for each partition: who asks while its leader answers nobody does not wait for a deadline. */
 import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../src/api/user-request.ts';
 import { Breaker } from '../../src/router/breaker.ts';
+import { standingOf } from '../api/decision-of.ts';
 import {
   DEADLINE_MILLIS,
   GRANT,
   notLeader,
   RouterBench,
+  LOOK_MILLIS,
+  LOOK_PAUSE_TICKS,
+  PAUSE_MILLIS_MAX,
+  ROUNDS_PER_DEADLINE_MAX,
   SELF,
   SILENT_TICKS_MAX,
   TICK_MILLIS,
@@ -13,6 +19,10 @@ import {
   unavailable,
 } from './fixtures.ts';
 
+const STANDING: Answer = {
+  kind: 'standing',
+  standing: { limits: [standingOf()], decided: { term: 1, index: 9, timeMillis: 5 }, rulesVersion: 7 },
+};
 const AT_ONCE = [unavailable('no_leader', false)];
 
 /** Partition 5 is led by nobody who answers, and one request has waited out its deadline. */
@@ -33,57 +43,87 @@ describe('while the leader of a partition answers nobody', () => {
     expect(told.flatMap(({ answers }) => answers)).toEqual([]);
   });
 
-  it('all but one are refused at once when the first has come to its deadline, certainly not proposed', () => {
+  it('all are refused at once when the first has come to its deadline, certainly not proposed', () => {
     const bench = opened();
-    const probe = bench.allow('5:probe');
-    expect(probe.answers).toEqual([]);
     for (let i = 0; i < 10; i += 1) expect(bench.allow(`5:user-${i}`).answers).toEqual(AT_ONCE);
-    expect(bench.router.openCount).toBe(1);
+    expect(bench.router.openCount).toBe(0);
+  });
+
+  it('also a single caller, however long that lasts', () => {
+    const bench = opened();
+    for (let i = 0; i < 10; i += 1) {
+      bench.runOut();
+      expect(bench.allow('5:ada').answers).toEqual(AT_ONCE);
+    }
   });
 
   it('what was granted is given back all the same, as soon as somebody leads', () => {
     const bench = opened();
-    bench.allow('5:probe');
     const answers: unknown[] = [];
     bench.router.ask({ ask: 'refund', userId: '5:ada', requestId: 'r' }, (answer) => answers.push(answer));
     expect(answers).toEqual([]);
   });
 
-  it('one request finds out when it answers again, and from then on all go on', () => {
+  it('the node looks for the leader itself, and from the first word of one on all go on', () => {
     const bench = opened();
-    const probe = bench.allow('5:probe');
     bench.connected.add(3);
-    bench.reply = ({ to }) => (to === 3 ? GRANT : notLeader(0));
     bench.tick();
-    expect(probe.answers).toEqual([GRANT]);
+    const look = { ask: 'look', userId: '5:ada', ruleId: '0/1ms' };
+    expect(bench.forwarded).toMatchObject([{ to: 3, partition: 5, request: look }]);
+    expect(bench.allow('5:bob').answers).toEqual(AT_ONCE);
+    bench.forwarded[0]?.answer(STANDING);
+    bench.reply = () => GRANT;
+    expect([bench.allow('5:bob').answers, bench.allow('5:cyd').answers]).toEqual([[GRANT], [GRANT]]);
+    expect(bench.targets).toEqual([3, 3, 3]);
+  });
+
+  it('it looks again when a look was not answered in time, with a pause', () => {
+    const bench = opened();
+    bench.connected.add(3);
+    bench.tick();
+    bench.ticks(LOOK_MILLIS / TICK_MILLIS + LOOK_PAUSE_TICKS - 1);
+    expect(bench.targets).toEqual([3]);
+    bench.ticks(PAUSE_MILLIS_MAX / TICK_MILLIS + 1);
+    expect(bench.targets).toEqual([3, 3]);
+  });
+
+  it('a leader that answers a look too late is heard all the same', () => {
+    const bench = opened();
+    bench.connected.add(3);
+    bench.tick();
+    bench.runOut();
+    bench.forwarded[0]?.answer(STANDING);
+    bench.reply = () => GRANT;
+    bench.tick();
     expect(bench.allow('5:bob').answers).toEqual([GRANT]);
   });
 
-  it('another request may try when the one that does is stuck', () => {
+  it.each([0, 5, 50, 500, 5_000])('requests go on within a second of a quorum: after %i ticks', (ticks) => {
     const bench = opened();
-    bench.allow('5:stuck');
-    bench.ticks(SILENT_TICKS_MAX - 1);
-    expect(bench.allow('5:early').answers).toEqual(AT_ONCE);
-    bench.tick();
-    expect(bench.allow('5:next').answers).toEqual([]);
-    expect(bench.allow('5:last').answers).toEqual(AT_ONCE);
+    for (const node of [2, 3]) bench.connected.add(node);
+    bench.reply = () => notLeader(0);
+    bench.ticks(ticks);
+    expect(bench.allow('5:ada').answers).toEqual(AT_ONCE);
+    bench.reply = ({ to, request }) => {
+      if (to !== 3) return notLeader(0);
+      return request.ask === 'look' ? STANDING : GRANT;
+    };
+    bench.ticks(1_000 / TICK_MILLIS);
+    expect(bench.allow('5:ada').answers).toEqual([GRANT]);
   });
 
-  it('refusals at once go on as long as those that try come to their deadlines, and no longer', () => {
+  it('it asks for no leader more often than its search pauses', () => {
     const bench = opened();
-    bench.allow('5:probe');
+    for (const node of [2, 3]) bench.connected.add(node);
+    bench.reply = () => notLeader(0);
     bench.runOut();
-    bench.allow('5:probe-2');
-    expect(bench.allow('5:ada').answers).toEqual(AT_ONCE);
+    const before = bench.targets.length;
     bench.runOut();
-    bench.ticks(SILENT_TICKS_MAX);
-    const told = [bench.allow('5:ada'), bench.allow('5:bob')];
-    expect(told.flatMap(({ answers }) => answers)).toEqual([]);
+    expect(bench.targets.length - before).toBeLessThanOrEqual(2 * ROUNDS_PER_DEADLINE_MAX);
   });
 
   it('other partitions go on', () => {
     const bench = opened();
-    bench.allow('5:probe');
     bench.leads(0, SELF);
     bench.partition(0).reply = () => GRANT;
     expect(bench.allow('0:ada').answers).toEqual([GRANT]);
@@ -95,7 +135,6 @@ describe('news of a leader', () => {
     const bench = new RouterBench();
     bench.allow('0:ada');
     bench.runOut();
-    bench.allow('0:probe');
     expect(bench.allow('0:bob').answers).toEqual(AT_ONCE);
     bench.leads(0, SELF);
     bench.partition(0).reply = () => GRANT;
@@ -119,26 +158,27 @@ describe('a leader that is slow, and answers others', () => {
 
 describe('a process that was stopped', () => {
   it('finds nobody silent when it goes on', () => {
-    const breaker = new Breaker({ silentTicksMin: 10, openTicks: 5, probeTicks: 5 });
-    const request = {};
-    expect(breaker.admits(request)).toBe(true);
+    const breaker = new Breaker({ silentTicksMin: 10, pauseTicks: 5 });
+    expect(breaker.admits()).toBe(true);
     breaker.tick();
-    breaker.ended(request, true);
+    breaker.overdue('ada');
     expect(breaker.state).toBe('closed');
   });
 });
 
 describe('a breaker', () => {
-  it('is closed, open, half-open, and closed again', () => {
-    const breaker = new Breaker({ silentTicksMin: 2, openTicks: 3, probeTicks: 9 });
-    const [first, probe] = [{}, {}];
-    breaker.admits(first);
-    breaker.tick();
-    breaker.tick();
-    breaker.ended(first, true);
-    expect(breaker.state).toBe('open');
-    expect([breaker.admits(probe), breaker.state]).toEqual([true, 'halfOpen']);
+  it('is closed, open while the node looks, one look at a time, and closed again', () => {
+    const breaker = new Breaker({ silentTicksMin: 2, pauseTicks: 3 });
+    expect(breaker.admits()).toBe(true);
+    expect([breaker.tick(), breaker.tick()]).toEqual([undefined, undefined]);
+    breaker.overdue('ada');
+    expect([breaker.state, breaker.admits()]).toEqual(['open', false]);
+    expect([breaker.tick(), breaker.tick(), breaker.tick()]).toEqual(['ada', undefined, undefined]);
+    breaker.lookEnded();
+    expect([breaker.tick(), breaker.tick(), breaker.tick()]).toEqual([undefined, undefined, 'ada']);
     breaker.heard();
-    expect([breaker.admits({}), breaker.admits({}), breaker.state]).toEqual([true, true, 'closed']);
+    breaker.lookEnded();
+    expect([breaker.state, breaker.admits(), breaker.admits()]).toEqual(['closed', true, true]);
+    expect(Array.from({ length: 9 }, () => breaker.tick()).every((key) => key === undefined)).toBe(true);
   });
 });

@@ -16,6 +16,8 @@ export const PAUSE_MILLIS_MAX = 160;
 /** Pauses of 10, 20, 40, 80 and then 160 ms. */
 export const ROUNDS_PER_DEADLINE_MAX = 11;
 export const ELECTION_MILLIS_MAX = 400;
+export const LOOK_MILLIS = 200;
+export const LOOK_PAUSE_TICKS = 10;
 
 export const GRANT: Answer = { kind: 'decision', decision: decisionOf() };
 
@@ -128,6 +130,8 @@ export class RouterBench {
       pauseMillisMax: PAUSE_MILLIS_MAX,
       electionMillisMax: ELECTION_MILLIS_MAX,
       breakerTicksMin: DEADLINE_MILLIS / TICK_MILLIS,
+      lookMillis: LOOK_MILLIS,
+      lookPauseTicks: LOOK_PAUSE_TICKS,
       openMax,
     });
   }

@@ -274,7 +274,7 @@ describe('open requests', () => {
     const second = new RouterBench();
     let answered = 0;
     bench.router.ask({ userId: '0:a' }, () => {
-      bench.router.ask({ userId: '0:again' }, () => {
+      bench.router.ask({ userId: '1:again' }, () => {
         answered += 1;
       });
     });

@@ -58,6 +58,8 @@ export class AskChecker {
   readonly #takenAt = new Map<string, number>();
   /** Where a node was told that it may pass a request on to, and how often it was told and has not done so. */
   readonly #permits = new Map<string, Map<NodeId, number>>();
+  /** Whom each node was ever asked for. */
+  readonly #users = new Set<string>();
   readonly #requests = new Map<string, Recent>();
   readonly #questions = new Map<string, Recent>();
   readonly #breaks = new Map<string, Recent>();
@@ -73,7 +75,13 @@ export class AskChecker {
     const asked = this.#asked.get(key) ?? { waiting: 0, answeredAt: -Infinity };
     asked.waiting += 1;
     this.#asked.set(key, asked);
+    this.concerns(node, userId);
     recentOf(this.#requests, `${node}/${this.#init.partitionOf(userId)}`).add(this.#init.now());
+  }
+
+  /** `node` is asked for something that is about this key: it may look who leads its partition. */
+  concerns(node: NodeId, userId: string): void {
+    this.#users.add(`${node}/${userId}`);
   }
 
   /** A connection to some other node broke. */
@@ -116,12 +124,13 @@ export class AskChecker {
 
   /** `from` sends a frame of requests. */
   sent(from: NodeId, to: NodeId, payload: Uint8Array): void {
-    for (const { partition, relayTo, userId, requestId } of questionsIn(payload)) {
+    for (const { partition, relayTo, userId, requestId, isForLeader } of questionsIn(payload)) {
       const key = keyOf(from, userId, requestId);
       check(from !== to, () => `node ${from} asks itself over the network for ${userId}`);
       this.#sentAt.set(key, this.#init.now());
       const asked = this.#asked.get(key);
-      const isOwn = asked !== undefined;
+      // A node looks for a leader itself while it refuses what it is asked at once.
+      const isOwn = asked !== undefined || (isForLeader && this.#users.has(`${from}/${userId}`));
       const permits = relayTo === 0 ? this.#permits.get(key)?.get(to) : undefined;
       const isPermitted = permits !== undefined;
       check(
@@ -129,7 +138,7 @@ export class AskChecker {
         () => `node ${from} asks node ${to} for ${userId}, relay to ${relayTo}, though nobody asked it to`,
       );
       // A frame may wait for the end of the turn in which a deadline passes.
-      const waits = asked?.waiting !== 0 || this.#init.now() - asked.answeredAt <= TURN_MILLIS;
+      const waits = isForLeader || asked?.waiting !== 0 || this.#init.now() - asked.answeredAt <= TURN_MILLIS;
       check(
         isPermitted || waits,
         () => `node ${from} asks node ${to} for ${userId}, and nobody waits for the answer any more`,
@@ -172,6 +181,8 @@ interface Question {
   readonly relayTo: NodeId;
   readonly userId: string;
   readonly requestId: string | undefined;
+  /** A look by a rule that every partition knows. */
+  readonly isForLeader: boolean;
 }
 
 /** Ways, what operators say, then the batch as it stands in the log. None: a sign of life is asked for. */
@@ -195,12 +206,15 @@ function questionsIn(payload: Uint8Array): Question[] {
   const others = ways.filter((_, i) => !operators.includes(i));
   const looks = others.length === 0 ? [] : Array.from({ length: integer() }, () => integer());
   const batchBytes = others.length === 0 ? 0 : integer();
-  return loggedRequests(payload.subarray(at, at + batchBytes)).map(({ userId, requestId, isRefund }, i) => ({
-    partition: others[i]?.partition ?? 0,
-    relayTo: others[i]?.relayTo ?? 0,
-    userId,
-    requestId: looks.includes(i) ? LOOK : isRefund === true ? refundOf(requestId ?? '') : requestId,
-  }));
+  return loggedRequests(payload.subarray(at, at + batchBytes)).map(
+    ({ userId, rule, requestId, isRefund }, i) => ({
+      partition: others[i]?.partition ?? 0,
+      relayTo: others[i]?.relayTo ?? 0,
+      userId,
+      isForLeader: looks.includes(i) && rule === '0/1ms',
+      requestId: looks.includes(i) ? LOOK : isRefund === true ? refundOf(requestId ?? '') : requestId,
+    }),
+  );
 }
 
 /** Stands where a request has its id: no client names one like it. */

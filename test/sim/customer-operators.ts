@@ -91,6 +91,7 @@ export class CustomerOperators {
       isAnswered: false,
     };
     asking(request);
+    world.asks.concerns(node.id, userId);
     this.#open.add(attempt);
     world.story.step(8, node.id, 0);
     const done = (answer: CustomerAnswer, partition: number): void =>

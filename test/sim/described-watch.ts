@@ -108,6 +108,7 @@ export class DescribedWatch {
         return;
       }
       if (request.ask === 'customer') {
+        this.#world.asks.concerns(node.id, request.userId);
         const heard = this.#isOperator
           ? this.#customers.learning(node, request)
           : this.#customers.reading(this.#reader(node, request, deadlineMillis), request);

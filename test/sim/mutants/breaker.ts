@@ -1,14 +1,14 @@
-/** Mutants: while the leader of a partition answers nobody, requests are refused at once, and one looks for it. */
+/** Mutants: while the leader of a partition answers nobody, requests are refused at once, and the node looks for it. */
 import type { Mutant } from './mutant.ts';
 
-const WHY = 'a denial too many while something is broken is legal, and the breaker closes by itself';
+const WHY = 'a denial too many while something is broken is legal';
 
 export const BREAKER: readonly Mutant[] = [
   {
     id: 'CB1',
     bug: 'requests are refused at once though a leader has spoken since',
     law: 'who can be decided need not wait',
-    edits: [{ in: 'Breaker.heard', find: 'this.#openUntil = undefined;', replace: '' }],
+    edits: [{ in: 'Breaker.heard', find: 'this.#lookAt = undefined;', replace: '' }],
     unitTest: {
       file: 'router/breaker.test.ts',
       why: WHY,
@@ -16,13 +16,13 @@ export const BREAKER: readonly Mutant[] = [
   },
   {
     id: 'CB2',
-    bug: 'while requests are refused at once, none goes on to look for the leader',
+    bug: 'while requests are refused at once, nobody looks for the leader',
     law: 'who can be decided need not wait',
     edits: [
       {
-        in: 'Breaker.admits',
-        find: 'this.#probe = request;',
-        replace: "if (state === 'open') return false;",
+        in: 'Router.tick',
+        find: 'if (key !== undefined) this.#lookForLeader(partition, key);',
+        replace: '',
       },
     ],
     unitTest: {
@@ -37,13 +37,29 @@ export const BREAKER: readonly Mutant[] = [
     edits: [
       {
         in: 'Router.ask',
-        find: "request.ask !== 'refund' && !this.#lookup(partition).breaker.admits(open)",
-        replace: '!this.#lookup(partition).breaker.admits(open)',
+        find: "request.ask !== 'refund' && !this.#lookup(partition).breaker.admits()",
+        replace: '!this.#lookup(partition).breaker.admits()',
       },
     ],
     unitTest: {
       file: 'router/breaker.test.ts',
       why: 'a reservation that is left is counted as left, and that is legal',
+    },
+  },
+  {
+    id: 'CB4',
+    bug: 'the node looks for the leader once, and not again when nobody has answered',
+    law: 'who can be decided need not wait',
+    edits: [
+      {
+        in: 'Breaker.lookEnded',
+        find: "if (this.state === 'open') this.#lookDue = this.#ticks + this.#limits.pauseTicks;",
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'router/breaker.test.ts',
+      why: WHY,
     },
   },
 ];
