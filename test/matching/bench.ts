@@ -40,7 +40,10 @@ export function standingBy(rulesVersion: number): LookAnswer {
 }
 
 /** How a limit stands: @param more of its numbers, or of all that is told */
-export function limitStanding(ruleId: string, more: Partial<LimitStanding> = {}): LookAnswer {
+export function limitStanding(
+  ruleId: string,
+  more: Partial<LimitStanding> = {},
+): Extract<LookAnswer, { kind: 'standing' }> {
   const numbers = { limit: 10, windowMillis: 60_000, remaining: 0, retryAfterMillis: 0, resetMillis: 9 };
   const decided = { term: 3, index: 6, timeMillis: 9 };
   const standing = { limits: [{ ruleId, ...numbers, ...more }], decided, rulesVersion: 7 };

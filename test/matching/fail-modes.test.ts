@@ -1,128 +1,11 @@
 /** What is answered where nobody can decide: by the modes of the rules that are meant, over one and two partitions. */
 import { describe, expect, it } from 'vitest';
-import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
-import type { AskAnswer, Question } from '../../src/api/question.ts';
-import type { RefundAnswer } from '../../src/api/refund.ts';
-import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../src/api/refusals.ts';
-import type { LoggedRequest } from '../../src/api/user-request.ts';
-import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
-import { DescribedRequests } from '../../src/matching/described-requests.ts';
-import { RuleBook } from '../../src/matching/rule-book.ts';
+import type { AllowAnswer } from '../../src/api/answer.ts';
+import type { AskAnswer } from '../../src/api/question.ts';
+import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { FAIL_MODES, type FailMode } from '../../src/rules/rule-definition.ts';
-import { readRules } from '../../src/rules/read-rules.ts';
 
-const WAIT = 4_321;
-
-interface Asked {
-  readonly request: LoggedRequest;
-  readonly deadlineMillis: number;
-  readonly answer: (answer: AllowAnswer | RefundAnswer) => void;
-}
-
-function bookOf(rules: readonly string[]): RuleBook {
-  const read = readRules(
-    `rules:\n${rules.map((rule) => `  - { ${rule}, windows: { limit: 9, per: hour } }\n`).join('')}`,
-  );
-  if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
-  return new RuleBook(7, read.definitions);
-}
-
-/** Each rule counts by a descriptor of its own name, in a partition of its own. */
-class Bench {
-  readonly asked: Asked[] = [];
-  readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
-  /** What was taken from the shares of this node, and not given back. */
-  readonly taken: string[][] = [];
-  readonly changes: (readonly [boolean, number])[] = [];
-  /** By rule: how long the share of this node has to wait. */
-  readonly waits = new Map<string, number>();
-  now = 1_000;
-  book: RuleBook | 'starting';
-  readonly #names: readonly string[];
-  readonly requests: DescribedRequests;
-
-  constructor(modes: Readonly<Record<string, FailMode>>) {
-    this.#names = Object.keys(modes);
-    this.book = bookOf(this.#names.map((id) => `id: ${id}, key: ${id}, failMode: ${modes[id]}`));
-    const monotonicMillis = (): number => this.now;
-    this.requests = new DescribedRequests({
-      book: () => this.book,
-      partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
-      ask: (request, done, deadlineMillis) => {
-        // After a denial: the others are looked at, and no answer hangs on it here.
-        if (request.ask === 'look') return done(GONE as never, 0);
-        const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
-        this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
-      },
-      deniedHere: () => undefined,
-      tried: () => undefined,
-      newId: () => `id${this.asked.length}`,
-      monotonicMillis,
-      doorMillis: monotonicMillis,
-      deadlineMillis: 500,
-      waitingMax: 2,
-      degraded: new DegradedDecisions({
-        takeLocal: (limits) => {
-          const wait = Math.max(...limits.map(({ rule }) => this.waits.get(rule.id) ?? 0));
-          const taken = limits.map(({ rule }) => rule.id);
-          if (wait === 0) this.taken.push(taken);
-          const giveBack = (): void => void this.taken.splice(this.taken.indexOf(taken), 1);
-          return { waitMillis: wait, giveBack };
-        },
-        monotonicMillis,
-        changed: (isDegraded, decisions) => this.changes.push([isDegraded, decisions]),
-      }),
-    });
-  }
-
-  ask(more: Partial<Question> = {}): void {
-    const descriptors = new Map(this.#names.map((name) => [name, 'ada']));
-    this.requests.ask({ descriptors, ...more }, (answer, partition) => this.told.push({ answer, partition }));
-  }
-
-  /** Answers what was asked last about a rule. */
-  answer(rule: string, answer: AllowAnswer): void {
-    const found = this.asked.findLast(
-      ({ request }) => request.ask === undefined && request.userId.startsWith(rule),
-    );
-    (found ?? expect.fail(`nobody asked for ${rule}`)).answer(answer);
-  }
-
-  wasAsked(rule: string): boolean {
-    return this.asked.some(({ request }) => request.ask === undefined && request.userId.startsWith(rule));
-  }
-
-  /** By rule: whose reservations are given back. */
-  get refunded(): string[] {
-    return this.asked.flatMap(({ request }) =>
-      request.ask === 'refund' ? [request.userId.split('=')[0] ?? ''] : [],
-    );
-  }
-}
-
-function decision(allowed: boolean, more: Partial<Decision> = {}): AllowAnswer {
-  const standing = { limit: 9, windowMillis: 3_600_000, remaining: 4, resetMillis: 9 };
-  const decided = { term: 1, index: 5, timeMillis: 8 };
-  const retryAfterMillis = allowed ? 0 : 300;
-  return {
-    kind: 'decision',
-    decision: { allowed, ruleId: 'a/hour', ...standing, retryAfterMillis, decided, rulesVersion: 7, ...more },
-  };
-}
-
-function undecided(reason: UnavailableReason = 'no_leader', proposed = false): Unavailable {
-  return { kind: 'unavailable', reason, proposed };
-}
-
-const GRANTED = decision(true);
-const DENIED = decision(false);
-const GONE = undecided();
-const LOST = undecided('unknown_outcome', true);
-
-function degraded(allowed: boolean, ...rules: string[]): object {
-  const ruleIds = rules.map((id) => `${id}/hour`);
-  return { kind: 'degraded', allowed, ruleIds, rulesVersion: 7, retryAfterMillis: allowed ? 0 : WAIT };
-}
+import { Bench, DENIED, degraded, GONE, GRANTED, LOST, undecided, WAIT } from './fail-modes-bench.ts';
 
 describe('a request whose limits are in one partition', () => {
   const followed = [
@@ -319,35 +202,6 @@ describe('a request whose limits are in two partitions', () => {
     bench.answer('a', { ...GRANTED, isRepeat: true } as AllowAnswer);
     expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
     expect(bench.refunded).toEqual(['c']);
-  });
-
-  it.each([
-    ['denied by another limit', DENIED, undefined],
-    ['held back by the share of another limit', GONE, WAIT],
-    ['refused, as a limit that is closed may have granted it', LOST, undefined],
-    ['invalid', { kind: 'invalid', field: 'cost', message: 'cost is too much' } as const, undefined],
-  ])('leaves the share of this node as it was where it is %s', (_, first, wait) => {
-    const bench = new Bench({ a: wait === undefined ? 'closed' : 'local', b: 'local' });
-    if (wait !== undefined) bench.waits.set('a', wait);
-    bench.ask({ requestId: 'r1' });
-    bench.answer('b', GONE);
-    expect(bench.taken).toEqual([['b']]);
-    bench.answer('a', first);
-    expect(bench.told).toHaveLength(1);
-    expect(bench.taken).toEqual([]);
-  });
-
-  it('takes the share of this node once, though it is asked again as rules change', () => {
-    const bench = new Bench({ a: 'closed', b: 'local' });
-    bench.ask();
-    bench.answer('b', GONE);
-    bench.answer('a', undecided('rules_changed'));
-    expect(bench.taken).toEqual([]);
-    bench.requests.tick();
-    bench.answer('b', GONE);
-    bench.answer('a', GRANTED);
-    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
-    expect(bench.taken).toEqual([['b']]);
   });
 
   it('is asked again while rules change, whatever is undecided elsewhere', () => {

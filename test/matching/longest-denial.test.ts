@@ -79,9 +79,8 @@ describe('a request that other partitions denied', () => {
   it('is told a block before any limit', () => {
     const bench = new Bench();
     userStands(bench, 1, 1);
-    const standing = limitStanding('user/minute');
-    if (standing.kind !== 'standing') expect.fail('it stands somehow');
-    const blocked = { ...standing.standing, isBlocked: true, blockedUntilMillis: 509 } as const;
+    const { standing } = limitStanding('user/minute');
+    const blocked = { ...standing, isBlocked: true, blockedUntilMillis: 509 } as const;
     bench.standings.set('user/minute', { kind: 'standing', standing: blocked });
     deniedByAll(bench);
     expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true, retryAfterMillis: 500 } } }]);

@@ -77,7 +77,7 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.targets).toEqual([3, 3, 3]);
   });
 
-  it('it looks again when a look was not answered in time, with a pause', () => {
+  it('the node looks again when a look was not answered in time, with a pause', () => {
     const bench = opened();
     bench.connected.add(3);
     bench.tick();
@@ -112,7 +112,7 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.allow('5:ada').answers).toEqual([GRANT]);
   });
 
-  it('it asks for no leader more often than its search pauses', () => {
+  it('the node asks for a leader no more often than its search pauses', () => {
     const bench = opened();
     for (const node of [2, 3]) bench.connected.add(node);
     bench.reply = () => notLeader(0);

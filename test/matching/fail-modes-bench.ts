@@ -1,0 +1,125 @@
+/** Rules with a fail mode each, which count in a partition each, and a node with shares of its own. */
+import { expect } from 'vitest';
+import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
+import type { AskAnswer, Question } from '../../src/api/question.ts';
+import type { RefundAnswer } from '../../src/api/refund.ts';
+import type { UnavailableReason } from '../../src/api/refusals.ts';
+import type { LoggedRequest } from '../../src/api/user-request.ts';
+import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
+import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { RuleBook } from '../../src/matching/rule-book.ts';
+import type { FailMode } from '../../src/rules/rule-definition.ts';
+import { readRules } from '../../src/rules/read-rules.ts';
+
+export const WAIT = 4_321;
+
+interface Asked {
+  readonly request: LoggedRequest;
+  readonly deadlineMillis: number;
+  readonly answer: (answer: AllowAnswer | RefundAnswer) => void;
+}
+
+export function bookOf(rules: readonly string[]): RuleBook {
+  const read = readRules(
+    `rules:\n${rules.map((rule) => `  - { ${rule}, windows: { limit: 9, per: hour } }\n`).join('')}`,
+  );
+  if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
+  return new RuleBook(7, read.definitions);
+}
+
+/** Each rule counts by a descriptor of its own name, in a partition of its own. */
+export class Bench {
+  readonly asked: Asked[] = [];
+  readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
+  /** What was taken from the shares of this node, and not given back. */
+  readonly taken: string[][] = [];
+  readonly changes: (readonly [boolean, number])[] = [];
+  /** By rule: how long the share of this node has to wait. */
+  readonly waits = new Map<string, number>();
+  now = 1_000;
+  book: RuleBook | 'starting';
+  readonly #names: readonly string[];
+  readonly requests: DescribedRequests;
+
+  constructor(modes: Readonly<Record<string, FailMode>>) {
+    this.#names = Object.keys(modes);
+    this.book = bookOf(this.#names.map((id) => `id: ${id}, key: ${id}, failMode: ${modes[id]}`));
+    const monotonicMillis = (): number => this.now;
+    this.requests = new DescribedRequests({
+      book: () => this.book,
+      partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
+      ask: (request, done, deadlineMillis) => {
+        // After a denial: the others are looked at, and no answer hangs on it here.
+        if (request.ask === 'look') return done(GONE, 0);
+        const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
+        this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });
+      },
+      deniedHere: () => undefined,
+      tried: () => undefined,
+      newId: () => `id${this.asked.length}`,
+      monotonicMillis,
+      doorMillis: monotonicMillis,
+      deadlineMillis: 500,
+      waitingMax: 2,
+      degraded: new DegradedDecisions({
+        takeLocal: (limits) => {
+          const wait = Math.max(...limits.map(({ rule }) => this.waits.get(rule.id) ?? 0));
+          const taken = limits.map(({ rule }) => rule.id);
+          if (wait === 0) this.taken.push(taken);
+          const giveBack = (): void => void this.taken.splice(this.taken.indexOf(taken), 1);
+          return { waitMillis: wait, giveBack };
+        },
+        monotonicMillis,
+        changed: (isDegraded, decisions) => this.changes.push([isDegraded, decisions]),
+      }),
+    });
+  }
+
+  ask(more: Partial<Question> = {}): void {
+    const descriptors = new Map(this.#names.map((name) => [name, 'ada']));
+    this.requests.ask({ descriptors, ...more }, (answer, partition) => this.told.push({ answer, partition }));
+  }
+
+  /** Answers what was asked last about a rule. */
+  answer(rule: string, answer: AllowAnswer): void {
+    const found = this.asked.findLast(
+      ({ request }) => request.ask === undefined && request.userId.startsWith(rule),
+    );
+    (found ?? expect.fail(`nobody asked for ${rule}`)).answer(answer);
+  }
+
+  wasAsked(rule: string): boolean {
+    return this.asked.some(({ request }) => request.ask === undefined && request.userId.startsWith(rule));
+  }
+
+  /** By rule: whose reservations are given back. */
+  get refunded(): string[] {
+    return this.asked.flatMap(({ request }) =>
+      request.ask === 'refund' ? [request.userId.split('=')[0] ?? ''] : [],
+    );
+  }
+}
+
+export function decision(allowed: boolean, more: Partial<Decision> = {}): AllowAnswer {
+  const standing = { limit: 9, windowMillis: 3_600_000, remaining: 4, resetMillis: 9 };
+  const decided = { term: 1, index: 5, timeMillis: 8 };
+  const retryAfterMillis = allowed ? 0 : 300;
+  return {
+    kind: 'decision',
+    decision: { allowed, ruleId: 'a/hour', ...standing, retryAfterMillis, decided, rulesVersion: 7, ...more },
+  };
+}
+
+export function undecided(reason: UnavailableReason = 'no_leader', proposed = false): Unavailable {
+  return { kind: 'unavailable', reason, proposed };
+}
+
+export const GRANTED = decision(true);
+export const DENIED = decision(false);
+export const GONE = undecided();
+export const LOST = undecided('unknown_outcome', true);
+
+export function degraded(allowed: boolean, ...rules: string[]): object {
+  const ruleIds = rules.map((id) => `${id}/hour`);
+  return { kind: 'degraded', allowed, ruleIds, rulesVersion: 7, retryAfterMillis: allowed ? 0 : WAIT };
+}

@@ -1,0 +1,35 @@
+/** What a node takes from its own shares for a request that is not let through after all: it leaves them as they were. */
+import { describe, expect, it } from 'vitest';
+
+import { Bench, DENIED, degraded, GONE, GRANTED, LOST, undecided, WAIT } from './fail-modes-bench.ts';
+
+describe('a request whose limits are in two partitions', () => {
+  it.each([
+    ['denied by another limit', DENIED, undefined],
+    ['held back by the share of another limit', GONE, WAIT],
+    ['refused, as a limit that is closed may have granted it', LOST, undefined],
+    ['invalid', { kind: 'invalid', field: 'cost', message: 'cost is too much' } as const, undefined],
+  ])('leaves the share of this node as it was where it is %s', (_, first, wait) => {
+    const bench = new Bench({ a: wait === undefined ? 'closed' : 'local', b: 'local' });
+    if (wait !== undefined) bench.waits.set('a', wait);
+    bench.ask({ requestId: 'r1' });
+    bench.answer('b', GONE);
+    expect(bench.taken).toEqual([['b']]);
+    bench.answer('a', first);
+    expect(bench.told).toHaveLength(1);
+    expect(bench.taken).toEqual([]);
+  });
+
+  it('takes the share of this node once, though it is asked again as rules change', () => {
+    const bench = new Bench({ a: 'closed', b: 'local' });
+    bench.ask();
+    bench.answer('b', GONE);
+    bench.answer('a', undecided('rules_changed'));
+    expect(bench.taken).toEqual([]);
+    bench.requests.tick();
+    bench.answer('b', GONE);
+    bench.answer('a', GRANTED);
+    expect(bench.told.map(({ answer }) => answer)).toEqual([degraded(true, 'b')]);
+    expect(bench.taken).toEqual([['b']]);
+  });
+});
