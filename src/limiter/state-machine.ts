@@ -18,11 +18,12 @@ import { Judgement } from './judge.ts';
 import { questionOf } from './question.ts';
 import { standingAt } from './look.ts';
 import { DEFAULT_RULE, type RuleTable } from './rules.ts';
+import { IdleSurvey } from './state/idle-survey.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { LimiterState } from './state/limiter-state.ts';
 import type { StateRestore, StateSnapshot } from './state/snapshot.ts';
-import type { Room } from './state/state-size.ts';
+import type { Room, StateCounts } from './state/state-size.ts';
 import { StateReader } from './state/state-reader.ts';
 import { StateWriter } from './state/state-writer.ts';
 import { type DecidedAt, refundOf, unlessOlder } from './decisions-without-limit.ts';
@@ -36,15 +37,6 @@ const SWEPT_REQUEST_IDS_PER_GRANT = 2;
 
 /** Told in order; `i` is the first row of the request in its batch. Must not throw: the batch would stay half applied. */
 export type OnDecision = (i: number, decision: Decision) => void;
-
-export interface LimiterStats {
-  /** Keys with recorded grants, over all rules. */
-  readonly keys: number;
-  /** Recorded runs: grants of one key in one millisecond count once. */
-  readonly grants: number;
-  /** Remembered request ids. */
-  readonly requestIds: number;
-}
 
 /**
  * @example
@@ -241,9 +233,8 @@ export class LimiterStateMachine {
     return itemsOf(this.#state);
   }
 
-  stats(): LimiterStats {
-    const { keys, runs, requestIds } = this.#state.size;
-    return { keys, grants: runs, requestIds };
+  stats(): StateCounts {
+    return this.#state.size.counts;
   }
 
   /** How large the state is, by the model of `StateSize`: the same on all replicas. */
@@ -254,6 +245,11 @@ export class LimiterStateMachine {
   /** How many sweeps come by everything that is remembered. */
   get sweepsPerRound(): number {
     return this.#state.sweepsPerRound;
+  }
+
+  /** Looks for what sweeps would forget, in the state as it is. To be begun anew when another one is installed. */
+  survey(): IdleSurvey {
+    return new IdleSurvey(this.#state);
   }
 
   #applyBatch(batch: AllowBatch, onDecision: OnDecision | undefined): void {

@@ -1,7 +1,8 @@
 /**
  * Sees to it that a node refuses before its memory is gone: adds up what its partitions remember, tells the other
  * nodes when there is no more room here, and tells each partition how much room there is wherever it is kept. A leader
- * then takes no more users and request ids than the smallest of its replicas can hold. It frees nothing itself.
+ * then takes no more users and request ids than the smallest of its replicas can hold. It gives each partition its turn to
+ * look for what is idle, and frees nothing itself.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { Room } from '../limiter/state/state-size.ts';
@@ -10,6 +11,8 @@ import { lesser, NodeBudget, PeerRooms } from './node-budget.ts';
 interface Replica {
   readonly stateBytes: number;
   limitRoom(room: Room): void;
+  /** See `Housekeeping.look`. */
+  readonly housekeeping: { look(looksMax: number): number };
 }
 
 export interface CapacityWatchInit {
@@ -33,6 +36,8 @@ export interface CapacityReport {
 
 /** A flood fills a few megabytes by then. */
 const LOOK_MILLIS = 100;
+/** Of all partitions together, each time: about a millisecond of work. */
+export const IDLE_LOOKS = 4_096;
 /** Who missed it hears it again. */
 const TELL_MILLIS = 1_000;
 /** Without a refusal for this long, the refusing has ended. */
@@ -50,6 +55,8 @@ export class CapacityWatch {
   #isRefusing = false;
   #refused = 0;
   #isShortOfHeap = false;
+  /** Whose turn it is to look for what is idle, by its place among the partitions. */
+  #nextTurn = 0;
   /** What was told to the others last. */
   #room: Room = 'free';
 
@@ -98,6 +105,17 @@ export class CapacityWatch {
     }
     this.#limitPartitions(room, this.#peers.isAnyShort(now));
     this.#noteRefusing(now);
+    this.#lookForIdle();
+  }
+
+  /** Goes on where it ended, so that no partition with many keys keeps the others from their turn. */
+  #lookForIdle(): void {
+    const replicas = [...this.#init.partitions.values()];
+    let left = IDLE_LOOKS;
+    for (let turns = 0; turns < replicas.length && left > 0; turns += 1) {
+      this.#nextTurn = (this.#nextTurn + 1) % replicas.length;
+      left -= replicas[this.#nextTurn]!.housekeeping.look(left);
+    }
   }
 
   #stateBytes(): number {

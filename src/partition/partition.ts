@@ -34,6 +34,7 @@ import { type Done, type Early, type Waiter, Waiters } from './waiters.ts';
 
 export class Partition implements GroupApplication {
   readonly clock: GroupClock;
+  readonly housekeeping: Housekeeping;
   readonly #init: PartitionInit;
   readonly #machine: LimiterStateMachine;
   /** Of the later one of group time and this node's wall clock. */
@@ -51,12 +52,12 @@ export class Partition implements GroupApplication {
   readonly #own: OwnProposals;
   #isLowDisk = false;
   #room: Room = 'free';
-  readonly #housekeeping = new Housekeeping();
 
   constructor(init: PartitionInit) {
     this.#init = init;
     this.clock = init.clock;
     this.#machine = new LimiterStateMachine(init.hashSeed);
+    this.housekeeping = new Housekeeping({ ...init, machine: this.#machine });
     this.#waiters = new Waiters(init.monotonicMillis, init.options, init.timed);
     this.#own = new OwnProposals({
       machine: this.#machine,
@@ -121,22 +122,19 @@ export class Partition implements GroupApplication {
   /** Close to a full disk nothing more is proposed. */
   setLowDisk(isLow: boolean): void {
     this.#isLowDisk = isLow;
+    this.housekeeping.isLowDisk = isLow;
   }
 
   /** How much room the nodes have that keep this partition. To be called again while it is not `free`. */
   limitRoom(room: Room): void {
     this.#room = room;
     // Also where nobody asks any more: others may need the room.
-    if (room !== 'free' && this.#isLeader && this.#machine.stateBytes > 0) this.#wantRoom();
-  }
-
-  #wantRoom(): void {
-    if (this.#housekeeping.want(this.#init.monotonicMillis())) this.#init.requestProposal();
+    if (room !== 'free' && this.#isLeader && this.#machine.stateBytes > 0) this.housekeeping.want();
   }
 
   #refusedAtCapacity(): void {
     this.#init.refusedAtCapacity?.();
-    this.#wantRoom();
+    this.housekeeping.want();
   }
 
   /**
@@ -247,9 +245,9 @@ export class Partition implements GroupApplication {
   }
 
   takeProposal(): Uint8Array | undefined {
-    const { options, monotonicMillis } = this.#init;
-    const isSweepDue = (): boolean => !this.#isLowDisk && this.#housekeeping.take(monotonicMillis());
-    const data = this.#own.take(this.#term, isSweepDue) ?? this.#waiters.takeBatch(options.batchMax);
+    const data =
+      this.#own.take(this.#term, () => this.housekeeping.take()) ??
+      this.#waiters.takeBatch(this.#init.options.batchMax);
     // What was taken has expired: what waits behind it is next.
     if (data === undefined) this.#maybeProposeMore();
     return data;
@@ -270,7 +268,7 @@ export class Partition implements GroupApplication {
     if (entry.kind === 'command') {
       const command = decodeCommand(entry.data);
       if (isOurs) this.#applyOurs(command, entry, waited.waiters);
-      else this.#housekeeping.apply(this.#machine, command, entry, this.#init.monotonicMillis);
+      else this.housekeeping.apply(command, entry);
     }
     if (waited !== undefined) this.#waiters.applied(waited, entry);
     const isNewTerm = entry.term !== this.#applied.term;
@@ -287,7 +285,7 @@ export class Partition implements GroupApplication {
 
   #applyOurs(command: Command, entry: Entry, waiters: readonly Waiter[]): void {
     const decisions: Decision[] = [];
-    this.#machine.apply(command, entry, (_, decision) => decisions.push(decision));
+    this.housekeeping.apply(command, entry, (_, decision) => decisions.push(decision));
     // Whoever is told may ask again at once, and must find the entry applied as a whole.
     for (const [i, waiter] of waiters.entries()) {
       const decision = decisions[i];
@@ -322,6 +320,7 @@ export class Partition implements GroupApplication {
       ...restore,
       install: () => {
         restore.install();
+        this.housekeeping.replaced();
         // What the snapshot covers was decided, but not by entries this node saw.
         this.#applied = { index, term };
         this.#waiters.answerOverruled(this.#applied);
@@ -341,6 +340,7 @@ export class Partition implements GroupApplication {
       this.#init.leaderChanged(this.#init.partition, status.leader, status.term);
     }
     if (status.isLeader) this.#waiters.leads(status.term);
+    if (status.isLeader !== wasLeader) this.housekeeping.leads(status.isLeader);
     if (status.isLeader && !wasLeader) this.#init.requestProposal();
     if (wasLeader && !status.isLeader) {
       // Whoever leads does not send these on: they are told who does.

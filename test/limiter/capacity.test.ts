@@ -60,7 +60,7 @@ describe('the size of a state', () => {
     harness.nowMillis += 200_000;
     sweepUntil(harness, 0);
     expect(harness.machine.stateBytes).toBe(0);
-    expect(harness.machine.stats()).toEqual({ keys: 0, grants: 0, requestIds: 0 });
+    expect(harness.machine.stats()).toEqual({ keys: 0, grants: 0, requestIds: 0, customers: 0 });
   });
 
   it('does not depend on how it came about', () => {

@@ -35,7 +35,7 @@ describe('a request id reused with another rule, cost or timestamp', () => {
     expect(granted).toMatchObject({ allowed: true, decided: { position: 0 } });
     expect(refused).toMatchObject({ refusal: 'request_id_reused', decided: { position: 1 } });
     expect(again).toEqual(granted);
-    expect(harness.machine.stats()).toEqual({ keys: 1, grants: 1, requestIds: 1 });
+    expect(harness.machine.stats()).toEqual({ keys: 1, grants: 1, requestIds: 1, customers: 0 });
   });
 
   it('has a timestamp of 0 like any other: a retry is answered from memory, and one without it is another', () => {

@@ -186,7 +186,7 @@ describe('a denied request', () => {
     }
     expect(harness.machine.hash()).toBe(before);
     expect(harness.machine.applied.index).toBe(52);
-    expect(harness.machine.stats()).toEqual({ keys: 2, grants: 2, requestIds: 2 });
+    expect(harness.machine.stats()).toEqual({ keys: 2, grants: 2, requestIds: 2, customers: 0 });
   });
 });
 

@@ -1,7 +1,7 @@
 /** A node that adds up what its partitions remember, between peers that say how much room they have. */
 import { describe, expect, it } from 'vitest';
 import type { Room } from '../../src/limiter/state/state-size.ts';
-import { type CapacityReport, CapacityWatch } from '../../src/partition/capacity-watch.ts';
+import { type CapacityReport, CapacityWatch, IDLE_LOOKS } from '../../src/partition/capacity-watch.ts';
 import {
   NodeBudget,
   PeerRooms,
@@ -13,6 +13,15 @@ class FakeReplica {
   stateBytes = 0;
   room: Room = 'free';
   told = 0;
+  /** Not looked at yet, for what is idle. */
+  keys = 0;
+  readonly housekeeping = {
+    look: (looksMax: number): number => {
+      const looks = Math.min(looksMax, this.keys);
+      this.keys -= looks;
+      return looks;
+    },
+  };
 
   limitRoom(room: Room): void {
     this.room = room;
@@ -128,6 +137,21 @@ describe('a node with a bound', () => {
     expect(bench.watch.report.refused).toBe(300);
     bench.pass(11_000);
     expect(bench.refusing.map(({ isRefusing }) => isRefusing)).toEqual([true, false]);
+  });
+});
+
+describe('a node with many keys', () => {
+  it('looks at so many at a time for what is idle, and at all partitions in turn', () => {
+    const bench = new Bench();
+    const replicas = [...bench.partitions.values()];
+    const rounds = 4;
+    for (const replica of replicas) replica.keys = rounds * IDLE_LOOKS;
+    bench.pass(rounds * 100);
+    expect(replicas.map(({ keys }) => keys)).toEqual([2 * IDLE_LOOKS, 2 * IDLE_LOOKS]);
+    replicas[0]!.keys = 100;
+    replicas[1]!.keys = 200;
+    bench.pass(100);
+    expect(replicas.map(({ keys }) => keys)).toEqual([0, 0]);
   });
 });
 

@@ -145,6 +145,7 @@ export class Checkers {
     const { kind, data } = committed.entry;
     if (kind !== 'command') return;
     const command = decodeCommand(data);
+    if (command.type === 'sweep') this.coverage.swept();
     if (command.type !== 'rules') return;
     this.coverage.rules(command.table);
     this.described?.rules(command.table);

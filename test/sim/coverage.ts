@@ -108,6 +108,11 @@ export class Coverage {
     if (use !== undefined) use.isGranted = true;
   }
 
+  /** A leader had its partition forget what is idle. */
+  swept(): void {
+    this.#seen('sweep');
+  }
+
   rules(table: RuleTable): void {
     if (table.version <= (this.#table?.version ?? 0)) return;
     for (const rule of table.rules) {

@@ -98,6 +98,12 @@ export class CustomerTable {
     }
   }
 
+  /** Group time from which on a sweep forgets the record in `slot`; `Infinity`: it says something until an operator changes it. */
+  endedFromMillis(slot: number): number {
+    const { record } = this.#records[slot]!;
+    return saysNothing({ ...record, isBlocked: false }) ? (record.blockedUntilMillis ?? Infinity) : Infinity;
+  }
+
   /** The bytes that `put` would add, by the model of `StateSize`; fewer than 0 where the record gets smaller. */
   bytesToPut(name: TextBytes, record: CustomerRecord): number {
     const before = this.find(name);

@@ -287,22 +287,26 @@ export class KeyTable {
     rule = this.rule,
     windowMillis = this.effectiveWindowMillis,
   ): boolean {
-    const madeMillis = this.keys.madeMillisAt(slot);
-    const isOwn = rule !== this.rule || windowMillis !== this.effectiveWindowMillis;
-    const reachMillis = isOwn ? reachMillisOf(rule, windowMillis) : this.#reachMillis;
     // Most often this is enough, and nothing of the meter is looked at.
-    if (madeMillis + reachMillis > groupMillis) return false;
-    if (this.meter.newestMillis(slot) < this.#nearEpochMillis) {
-      if (madeMillis + Math.max(FAR_EPOCH_HORIZON_MILLIS, reachMillis) > groupMillis) return false;
-    } else {
-      const idleMillis = Math.max(
-        this.meter.idleAtMillis(slot, windowMillis, rule),
-        madeMillis + reachMillis,
-      );
-      if (idleMillis + (this.eventTimed ? LATE_MILLIS : 0) > groupMillis) return false;
-    }
+    if (this.keys.madeMillisAt(slot) + this.#reachOf(rule, windowMillis) > groupMillis) return false;
+    if (this.idleFromMillis(slot, rule, windowMillis) > groupMillis) return false;
     this.forget(slot, rule, windowMillis);
     return true;
+  }
+
+  /** Group time from which on the key in `slot` may be forgotten, if it is granted nothing until then. See `evictIfIdle`. */
+  idleFromMillis(slot: number, rule: Rule, windowMillis: number): number {
+    const madeMillis = this.keys.madeMillisAt(slot);
+    const reachMillis = this.#reachOf(rule, windowMillis);
+    if (this.meter.newestMillis(slot) < this.#nearEpochMillis)
+      return madeMillis + Math.max(FAR_EPOCH_HORIZON_MILLIS, reachMillis);
+    const idleMillis = Math.max(this.meter.idleAtMillis(slot, windowMillis, rule), madeMillis + reachMillis);
+    return idleMillis + (this.eventTimed ? LATE_MILLIS : 0);
+  }
+
+  #reachOf(rule: Rule, windowMillis: number): number {
+    const isOwn = rule !== this.rule || windowMillis !== this.effectiveWindowMillis;
+    return isOwn ? reachMillisOf(rule, windowMillis) : this.#reachMillis;
   }
 
   /** Forgets the key in `slot`, of which nothing counts any more. The last key of the order takes the slot. */

@@ -147,18 +147,21 @@ export class RequestMemory {
   expire(nowMillis: number, count: number): void {
     for (let dropped = 0; dropped < count && this.size > 0; dropped += 1) {
       const id = this.#rows.first;
-      const view = this.view(id);
-      if (!this.#isLost(view)) {
-        if (view.expiresMillis >= nowMillis) return;
-      }
+      if (this.expiredFromMillis(id) > nowMillis) return;
       this.watcher?.beforeDrop(id);
-      const { textBytes, words, at } = view;
+      const { textBytes, words, at } = this.view(id);
       if (words[at + IS_INDEXED] === 1) this.#takeOut(id);
       this.#size.requestIds -= 1;
       this.#size.requestIdTextBytes -= textBytes;
       this.#pool.free(words[at + TEXTS]!, unitsOfText(textBytes));
       this.#rows.dropFirst();
     }
+  }
+
+  /** Group time from which on a grant may be dropped. */
+  expiredFromMillis(id: number): number {
+    const view = this.view(id);
+    return this.#isLost(view) ? 0 : view.expiresMillis + 1;
   }
 
   /** It may have been refunded in a part of the history that is missing. */

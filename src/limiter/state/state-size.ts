@@ -31,6 +31,17 @@ const RESERVE_PARTS = 8;
 /** How much else there is for what is remembered. `full`: for what is known already. `exhausted`: for nothing more. */
 export type Room = 'free' | 'full' | 'exhausted';
 
+/** How many of each are remembered. */
+export interface StateCounts {
+  /** Keys with recorded grants, over all rules. */
+  readonly keys: number;
+  /** Recorded runs: grants of one key in one millisecond count once. */
+  readonly grants: number;
+  readonly requestIds: number;
+  /** Records: what operators said of a key. */
+  readonly customers: number;
+}
+
 export class StateSize {
   keys = 0;
   keyTextBytes = 0;
@@ -59,6 +70,11 @@ export class StateSize {
 
   get #hasPlaces(): boolean {
     return this.keys < ENTRIES_MAX && this.requestIds < ENTRIES_MAX && this.customers < ENTRIES_MAX;
+  }
+
+  get counts(): StateCounts {
+    const { keys, runs: grants, requestIds, customers } = this;
+    return { keys, grants, requestIds, customers };
   }
 
   get bytes(): number {

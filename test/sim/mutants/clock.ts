@@ -19,7 +19,7 @@ export const CLOCK: readonly Mutant[] = [
     edits: [
       {
         in: 'Partition.#applyOurs',
-        find: 'this.#machine.apply(command, entry, (_, decision)',
+        find: 'this.housekeeping.apply(command, entry, (_, decision)',
         replace:
           'this.#machine.apply(command, { ...entry, timeMillis: Math.max(this.#machine.applied.timeMillis, Math.floor(this.#init.wallMillis())) }, (_, decision)',
       },

@@ -12,7 +12,7 @@ export const MEMORY: readonly Mutant[] = [
   {
     id: 'X17',
     bug: 'where there is no room nobody forgets what is idle',
-    edits: [{ in: 'Housekeeping.want', find: 'return this.#isDue;', replace: 'return false;' }],
+    edits: [{ in: 'Housekeeping.want', find: 'if (this.#isDue) this.#init.requestProposal();', replace: '' }],
   },
   {
     id: 'V1',
@@ -30,7 +30,7 @@ export const MEMORY: readonly Mutant[] = [
     id: 'V2',
     bug: 'users of late callers are forgotten as early as others',
     law: 'a new user at most `LATE_MILLIS` late is not denied',
-    edits: [{ in: 'KeyTable.evictIfIdle', find: '(this.eventTimed ? LATE_MILLIS : 0)', replace: '0' }],
+    edits: [{ in: 'KeyTable.idleFromMillis', find: '(this.eventTimed ? LATE_MILLIS : 0)', replace: '0' }],
   },
   {
     id: 'V3',
@@ -50,7 +50,7 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit for early timestamps',
     edits: [
       {
-        in: 'KeyTable.evictIfIdle',
+        in: 'KeyTable.idleFromMillis',
         find: 'this.meter.idleAtMillis(slot, windowMillis, rule)',
         replace: '0',
       },
@@ -74,9 +74,9 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit in the time of the caller',
     edits: [
       {
-        in: 'KeyTable.evictIfIdle',
-        find: 'madeMillis + Math.max(FAR_EPOCH_HORIZON_MILLIS, reachMillis) > groupMillis',
-        replace: 'madeMillis + this.effectiveWindowMillis > groupMillis',
+        in: 'KeyTable.idleFromMillis',
+        find: 'madeMillis + Math.max(FAR_EPOCH_HORIZON_MILLIS, reachMillis)',
+        replace: 'madeMillis + this.effectiveWindowMillis',
       },
     ],
   },
@@ -293,6 +293,29 @@ export const MEMORY: readonly Mutant[] = [
     unitTest: {
       file: 'limiter/capacity.test.ts',
       why: 'a world must be filled by requests, and then be told of a key that has no record',
+    },
+  },
+  {
+    id: 'X20',
+    bug: 'a partition that nobody asks any more remembers its last keys for good',
+    law: 'a cluster at rest gives back what it remembers of idle keys',
+    edits: [{ in: 'CapacityWatch.tick', find: 'this.#lookForIdle();', replace: '' }],
+    unitTest: {
+      file: 'partition/capacity-watch.test.ts',
+      why: 'no law of the simulator says how long idle keys may be remembered where there is room',
+    },
+  },
+  {
+    id: 'X21',
+    bug: 'a leader wakes its group for sweeps though all keys are live',
+    law: 'a cluster at rest stays at rest',
+    edits: [
+      { in: 'IdleSweeps.#surveyed', find: 'if (worthMillis > nowMillis) return;', replace: '' },
+      { in: 'IdleSweeps.#surveyed', find: 'this.#due = dueCount;', replace: 'this.#due = 1;' },
+    ],
+    unitTest: {
+      file: 'partition/idle-sweeps.test.ts',
+      why: 'a sweep that forgets nothing changes no answer',
     },
   },
 ];

@@ -145,9 +145,9 @@ export const REQUEST_IDS: readonly Mutant[] = [
     law: 'while a grant is remembered its request gets the same receipt',
     edits: [
       {
-        in: 'RequestMemory.expire',
-        find: 'if (view.expiresMillis >= nowMillis) return;',
-        replace: 'if (view.expiresMillis > nowMillis) return;',
+        in: 'RequestMemory.expiredFromMillis',
+        find: 'view.expiresMillis + 1',
+        replace: 'view.expiresMillis',
       },
     ],
   },
