@@ -11,8 +11,8 @@ import {
   OVERRIDES_MAX,
   TIER_BYTES_MAX,
 } from './customer-record.ts';
-import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from './request.ts';
-import { LIMIT_MAX } from './rule.ts';
+import { KEY_BYTES_MAX, LIMITS_PER_REQUEST_MAX, RULE_ID_BYTES_MAX } from './request.ts';
+import { FIXED_LIMIT_MAX, LIMIT_MAX } from './rule.ts';
 
 /**
  * Once one is answered no request that comes after is granted what it forbids. What it allows may still be denied by a leader that was
@@ -25,6 +25,8 @@ import { LIMIT_MAX } from './rule.ts';
  *   `BLOCK_MILLIS_MAX`, in group time from the entry that says so; without it until an operator takes it back
  * - `reset`: all that any rule remembers of the key's grants is forgotten; the record stays. To repeat it is harmless, but for
  *   what was granted in between
+ * - `set`: what these rules remember of the key's grants is forgotten, and `used` counts instead, from the group time of the entry on: in
+ *   one step, so nobody is granted anything in between. The record stays. Other rules remember what they did
  */
 export type CustomerAction =
   | { readonly type: 'read' }
@@ -45,7 +47,22 @@ export type CustomerAction =
       /** Only with `isBlocked`. */
       readonly durationMillis?: number | undefined;
     }
-  | { readonly type: 'reset' };
+  | { readonly type: 'reset' }
+  | {
+      readonly type: 'set';
+      /** 1 to `LIMITS_PER_REQUEST_MAX` of different ids, of rules of the table: stated rules have none. */
+      readonly ruleIds: readonly string[];
+      /** 0 to the least that one of the rules may grant at once, as it is for the key. */
+      readonly used: number;
+    };
+
+/** How much of a rule's limit a key has used, as an operator says it. */
+export interface UsedQuestion {
+  readonly key: string;
+  /** A rule with all its windows, or one window. */
+  readonly rule: string;
+  readonly used: number;
+}
 
 export interface CustomerRequest {
   readonly ask: 'customer';
@@ -74,6 +91,7 @@ export type CustomerAnswer =
 export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid | undefined {
   if (!isBoundedText(userId, KEY_BYTES_MAX))
     return wrong('userId', `userId must be text of 1 to ${KEY_BYTES_MAX} bytes`);
+  if (action.type === 'set') return invalidInSet(action);
   if (action.type !== 'put' && action.type !== 'block') return undefined;
   const { isBlocked, durationMillis } = action;
   if (durationMillis !== undefined && isBlocked !== true)
@@ -101,6 +119,29 @@ export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid 
     if (seen.has(ruleId)) return wrong(`${at}.rule`, `${at}.rule must be there once`);
     seen.add(ruleId);
   }
+  return undefined;
+}
+
+/** The same of what a door is told. */
+export function invalidInUsed({ key, rule, used }: UsedQuestion): Invalid | undefined {
+  return invalidInCustomer({
+    ask: 'customer',
+    userId: key,
+    action: { type: 'set', ruleIds: [rule], used },
+  });
+}
+
+function invalidInSet({
+  ruleIds,
+  used,
+}: Extract<CustomerAction, { readonly type: 'set' }>): Invalid | undefined {
+  if (!isBoundedInteger(used, 0, FIXED_LIMIT_MAX))
+    return wrong('used', `used must be an integer from 0 to ${FIXED_LIMIT_MAX}`);
+  const areBounded = ruleIds.every((ruleId) => isBoundedText(ruleId, RULE_ID_BYTES_MAX));
+  if (!areBounded) return wrong('rule', `rule must be text of 1 to ${RULE_ID_BYTES_MAX} bytes`);
+  const count = new Set(ruleIds).size;
+  if (count === 0 || count < ruleIds.length || count > LIMITS_PER_REQUEST_MAX)
+    return wrong('rule', `rule must have 1 to ${LIMITS_PER_REQUEST_MAX} windows`);
   return undefined;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { BackupDone } from './backup.ts';
 import type { ChangeDone, ClusterChange } from './cluster-change.ts';
-import type { CustomerAction, CustomerRequest } from './customer.ts';
+import type { CustomerAction, CustomerRequest, UsedQuestion } from './customer.ts';
 import type { ClusterReport } from './cluster-report.ts';
 import type { ListedDone, ListedRequest } from './listed.ts';
 import type { Readiness } from './readiness.ts';
@@ -46,6 +46,8 @@ export interface NodeBehindDoor {
   readonly look: (question: LookQuestion, done: DoneWith<LookRequest>) => void;
   /** An operator does something to a key. @param request well-formed, as `invalidInCustomer` says; `done` as above */
   readonly operate: (request: CustomerRequest, done: DoneWith<CustomerRequest>) => void;
+  /** An operator says how much a key has used. @param question well-formed, as `invalidInUsed` says; `done` as above */
+  readonly setUsed: (question: UsedQuestion, done: DoneWith<CustomerRequest>) => void;
   /** The same to a customer, whose key the rules know. @param action of any bounds */
   readonly customer: (customerId: string, action: CustomerAction, done: DoneWith<CustomerRequest>) => void;
   /** @param question well-formed, as `invalidInQuestion` says of the same descriptors and request id; `done` as above */

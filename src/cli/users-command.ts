@@ -111,6 +111,20 @@ export async function changeUser(
   options.print(options.json === true ? JSON.stringify(body) : `${userId} ${said}${untilEnd(body)}`);
 }
 
+/** @throws ClusterCommandError `unfinished` if it may have been set */
+export async function setUsed(
+  userId: string,
+  wanted: { readonly rule: string; readonly used: number },
+  options: UsersOptions,
+): Promise<void> {
+  const url = new URL(`${pathOf(userId)}/used`, options.node);
+  const sent = { ...posted(wanted), method: 'PUT' };
+  const body = answerOfChange(await askNode(url, ANSWER_MILLIS_MAX, sent), options.node);
+  options.print(
+    options.json === true ? JSON.stringify(body) : `${userId} has used ${wanted.used} by rule ${wanted.rule}`,
+  );
+}
+
 /** @throws ClusterCommandError also if no grant is remembered under the id */
 export async function refundUser(userId: string, requestId: string, options: UsersOptions): Promise<void> {
   const url = new URL(`${pathOf(userId)}/refunds`, options.node);

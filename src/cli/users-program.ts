@@ -1,6 +1,7 @@
 /** `quorate allow` and `quorate users`: what the command line takes, and what it asks for. */
 import type { Command } from 'commander';
 import { COST_MAX } from '../api/request.ts';
+import { FIXED_LIMIT_MAX } from '../api/rule.ts';
 import { CA } from './ca-option.ts';
 import { EXIT_MISTAKES } from './explain-error.ts';
 import {
@@ -29,6 +30,11 @@ interface AllowOptions extends AskedOf {
 interface ChangeOptions extends AskedOf {
   /** Only of the command that blocks. */
   readonly durationMillis?: number;
+}
+
+interface SetOptions extends AskedOf {
+  readonly rule: string;
+  readonly used: number;
 }
 
 const USER = ['<id>', 'a user, or any key that a limit counts by, such as user=ada'] as const;
@@ -81,6 +87,23 @@ export function addUsersCommands(program: Command, print: (line: string) => void
     .action(async (userId: string, { requestId, ...options }: AskedOf & { requestId: string }) => {
       const { refundUser } = await import('./users-command.ts');
       await refundUser(userId, requestId, { ...options, print });
+    });
+  addChanges(users, print);
+}
+
+function addChanges(users: Command, print: (line: string) => void): void {
+  users
+    .command('set')
+    .description('say how much a key has used by a rule, in place of what it was granted')
+    .argument(...USER)
+    .requiredOption('--rule <rule>', 'a rule with all its windows, or one window, such as per-user/day')
+    .requiredOption('--used <n>', 'from 0 to the limit', integerFrom(0, FIXED_LIMIT_MAX))
+    .option(NODE, NODE_SAID, nodeOption, VIA_DEFAULT)
+    .option(...CA)
+    .option(...JSON_OPTION)
+    .action(async (userId: string, { rule, used, ...options }: SetOptions) => {
+      const { setUsed } = await import('./users-command.ts');
+      await setUsed(userId, { rule, used }, { ...options, print });
     });
   for (const [change, description] of Object.entries(CHANGES)) {
     const command = users

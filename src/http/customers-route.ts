@@ -1,6 +1,6 @@
 /**
- * What operators say of one key: `GET`, `PUT`, `DELETE /v1/customers/{id}`, `PUT`, `DELETE /v1/keys/{key}/block` and `POST
- * /v1/keys/{key}/reset`, of which `/v1/users/{id}` is short for `user={id}`. While the cluster is open, only the node's own machine may change anything. It parses and formats;
+ * What operators say of one key: `GET`, `PUT`, `DELETE /v1/customers/{id}`, `PUT`, `DELETE /v1/keys/{key}/block`, `POST
+ * /v1/keys/{key}/reset` and `PUT /v1/keys/{key}/used`, of which `/v1/users/{id}` is short for `user={id}`. While the cluster is open, only the node's own machine may change anything. It parses and formats;
  * the partition of the key decides.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -8,8 +8,14 @@ import {
   type CustomerAction,
   type CustomerAnswer,
   type CustomerOutcome,
+  type CustomerRequest,
   invalidInCustomer,
+  invalidInUsed,
+  type UsedQuestion,
 } from '../api/customer.ts';
+import type { Invalid } from '../api/answer.ts';
+import type { NodeBehindDoor } from '../api/front-door.ts';
+import type { DoneWith } from '../api/user-request.ts';
 import { type CustomerRecord, type LimitOverride, OVERRIDES_MAX } from '../api/customer-record.ts';
 import { formatAnswer } from './answer-format.ts';
 import { audited, digestOfKey } from './audit.ts';
@@ -26,6 +32,8 @@ export const BLOCK = '/v1/users/:userId/block';
 export const RESET = '/v1/users/:userId/reset';
 export const KEY_BLOCK = '/v1/keys/:key/block';
 export const KEY_RESET = '/v1/keys/:key/reset';
+export const USED = '/v1/users/:userId/used';
+export const KEY_USED = '/v1/keys/:key/used';
 /** Room for all overrides with the longest ids, each character of which takes six in JSON. */
 const CUSTOMER_BODY_BYTES_MAX = 32_768;
 const FORBIDDEN = forbidden(
@@ -78,6 +86,21 @@ function parseBlock(body: unknown): CustomerAction {
     'durationMillis, or absent',
   );
   return { type: 'block', isBlocked: true, ...durationOf(durationMillis) };
+}
+
+/** `{"rule": string, "used": integer}`. @throws InvalidBodyError */
+function parseUsed(key: string, body: unknown): UsedQuestion {
+  const { rule, used } = fieldsOf(body, ['rule', 'used'], 'rule and used');
+  const question = { key, rule, used } as UsedQuestion;
+  refuseInvalid(invalidInUsed(question));
+  return question;
+}
+
+/** @throws InvalidBodyError */
+function refuseInvalid(invalid: Invalid | undefined): void {
+  if (invalid?.field === 'userId')
+    throw new InvalidBodyError('key', invalid.message.replace('userId', 'key'));
+  if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
 }
 
 /** Its bounds are looked at with all others. */
@@ -142,35 +165,28 @@ function formatCustomer(
 type OfCustomer = FastifyRequest<{ Params: { customerId: string } }>;
 type OfKey = FastifyRequest<{ Params: { userId?: string; key?: string } }>;
 
-export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
-  const gate = { node, forbidding: FORBIDDEN };
-  const send = (reply: FastifyReply, answer: HttpAnswer): void => {
+function keyOf({ params: { userId, key = keyOfUser(userId ?? '') } }: OfKey): string {
+  return key;
+}
+
+function senderOf(
+  node: Pick<NodeBehindDoor, 'wantsNoClients'>,
+): (reply: FastifyReply, answer: HttpAnswer) => void {
+  return (reply, answer) => {
     if (node.wantsNoClients()) void reply.header('connection', 'close');
     sendAnswer(reply, answer);
   };
+}
+
+export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+  const gate = { node, forbidding: FORBIDDEN };
+  const send = senderOf(node);
   const change = (request: OfCustomer, reply: FastifyReply, action: CustomerAction): FastifyReply => {
     const { customerId } = request.params;
     node.customer(customerId, action, (answer, partition) => {
       const formatted = formatCustomer(answer, partition, { customer: customerId });
       const customer = digestOfKey(customerId);
       audited(logger, request, { action: `customer.${action.type}`, customer, status: formatted.status });
-      send(reply, formatted);
-    });
-    return reply;
-  };
-  const operate = (request: OfKey, reply: FastifyReply, action: CustomerAction): FastifyReply => {
-    const { userId, key = keyOfUser(userId ?? '') } = request.params;
-    const wanted = { ask: 'customer', userId: key, action } as const;
-    const invalid = invalidInCustomer(wanted);
-    if (invalid?.field === 'userId')
-      throw new InvalidBodyError('key', invalid.message.replace('userId', 'key'));
-    if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
-    node.operate(wanted, (answer, partition) => {
-      const formatted = formatCustomer(answer, partition, userId === undefined ? { key } : { userId, key });
-      const user = digestOfKey(key);
-      const name = action.type === 'block' && !action.isBlocked ? 'unblock' : action.type;
-      const end = 'durationMillis' in action ? { durationMillis: action.durationMillis } : {};
-      audited(logger, request, { action: `user.${name}`, user, ...end, status: formatted.status });
       send(reply, formatted);
     });
     return reply;
@@ -194,6 +210,34 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     refuseFields(request.body);
     return change(request, reply, { type: 'delete', ifVersion: ifVersionOf(request.headers['if-match']) });
   });
+}
+
+/** What operators do to a key, whosever it is. */
+export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
+  const gate = { node, forbidding: FORBIDDEN };
+  const send = senderOf(node);
+  /** Whatever an operator did to a key: it is written down and answered. */
+  const told =
+    (
+      request: OfKey,
+      reply: FastifyReply,
+      line: { readonly action: string; readonly [name: string]: unknown },
+    ): DoneWith<CustomerRequest> =>
+    (answer, partition) => {
+      const { userId } = request.params;
+      const key = keyOf(request);
+      const formatted = formatCustomer(answer, partition, userId === undefined ? { key } : { userId, key });
+      audited(logger, request, { ...line, user: digestOfKey(key), status: formatted.status });
+      send(reply, formatted);
+    };
+  const operate = (request: OfKey, reply: FastifyReply, action: CustomerAction): FastifyReply => {
+    const wanted = { ask: 'customer', userId: keyOf(request), action } as const;
+    refuseInvalid(invalidInCustomer(wanted));
+    const name = action.type === 'block' && !action.isBlocked ? 'unblock' : action.type;
+    const end = 'durationMillis' in action ? { durationMillis: action.durationMillis } : {};
+    node.operate(wanted, told(request, reply, { action: `user.${name}`, ...end }));
+    return reply;
+  };
   /** Refuses callers whose role may not change anything, before their body is read. @param wanted reads the body */
   const changing =
     (wanted: (body: unknown) => CustomerAction) =>
@@ -209,4 +253,12 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
     app.delete(path, bare({ type: 'block', isBlocked: false }));
   }
   for (const path of [RESET, KEY_RESET]) app.post(path, bare({ type: 'reset' }));
+  for (const path of [USED, KEY_USED])
+    app.put(path, (request: OfKey, reply) => {
+      if (maybeForbidden(request, reply, gate)) return reply;
+      const question = parseUsed(keyOf(request), request.body);
+      const { rule, used } = question;
+      node.setUsed(question, told(request, reply, { action: 'user.set', rule, used }));
+      return reply;
+    });
 }

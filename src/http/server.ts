@@ -9,7 +9,17 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { addAllowRoute, ALLOW } from './allow-route.ts';
 import { addBackupRoute, ONE_BACKUP } from './backup-route.ts';
 import { addBatchRoute } from './batch-route.ts';
-import { addCustomersRoutes, BLOCK, CUSTOMER, KEY_BLOCK, KEY_RESET, RESET } from './customers-route.ts';
+import {
+  addCustomersRoutes,
+  addKeyChangesRoutes,
+  BLOCK,
+  CUSTOMER,
+  KEY_BLOCK,
+  KEY_RESET,
+  KEY_USED,
+  RESET,
+  USED,
+} from './customers-route.ts';
 import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
 import { addEventsRoute } from './events-route.ts';
 import { refusalOfCaller } from './callers.ts';
@@ -53,6 +63,8 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/users\/[^/]+\/refunds$/, REFUNDS],
   [/^\/v1\/users\/[^/]+\/block$/, BLOCK],
   [/^\/v1\/users\/[^/]+\/reset$/, RESET],
+  [/^\/v1\/users\/[^/]+\/used$/, USED],
+  [/^\/v1\/keys\/[^/]+\/used$/, KEY_USED],
   [/^\/v1\/keys\/[^/]+\/block$/, KEY_BLOCK],
   [/^\/v1\/keys\/[^/]+\/reset$/, KEY_RESET],
   [/^\/v1\/customers\/[^/]+$/, CUSTOMER],
@@ -105,6 +117,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addForwardAuthRoute(app, init);
   addUsersRoute(app, init);
   addCustomersRoutes(app, init);
+  addKeyChangesRoutes(app, init);
   addRefundsRoute(app, init);
   addUsageRoute(app, init);
   addClusterRoutes(app, init);

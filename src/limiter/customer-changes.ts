@@ -7,7 +7,8 @@ import type { CustomerRequest } from '../api/customer.ts';
 import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
 import { assert } from './assert.ts';
 import type { Decision } from './decision.ts';
-import { NOT_JUDGED, type DecidedAt, receiptAt } from './decisions-without-limit.ts';
+import { NOT_JUDGED, type DecidedAt, receiptAt, refusalOf } from './decisions-without-limit.ts';
+import { type SetOutcome, setUsed } from './set-used.ts';
 import { recordAt, saysNothing } from './state/customer-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
@@ -37,6 +38,8 @@ function decide(state: LimiterState, { userId, action }: CustomerRequest, place:
     case 'reset':
       state.resetKey();
       return told(state, before, place);
+    case 'set':
+      return toldOfUse(state, setUsed(state, action), before, place);
     case 'block':
       return change(state, userId, recordOf(before, blockOf(action, timeMillis)), place);
     case 'put': {
@@ -50,6 +53,29 @@ function decide(state: LimiterState, { userId, action }: CustomerRequest, place:
       return change(state, userId, NO_RECORD, place);
     default: {
       const never: never = action;
+      return never;
+    }
+  }
+}
+
+function toldOfUse(
+  state: LimiterState,
+  outcome: SetOutcome,
+  record: CustomerRecord,
+  place: DecidedAt,
+): Decision {
+  const { timeMillis } = state.applied;
+  switch (outcome.kind) {
+    case 'done':
+      return told(state, record, place);
+    case 'unknown_rule':
+      return refusalOf('unknown_rule', outcome.ruleId, place, timeMillis);
+    case 'at_capacity':
+      return noRoom(state, place);
+    case 'above':
+      return { ...told(state, record, place, false), ruleId: outcome.ruleId, usedMax: outcome.usedMax };
+    default: {
+      const never: never = outcome;
       return never;
     }
   }

@@ -41,4 +41,6 @@ export interface Decision extends Judged {
   readonly refund?: { readonly refunded: boolean; readonly cost: number };
   /** Present where a record was asked for or changed, and with `customer_changed`: as it is now. Nothing is allowed then. */
   readonly customer?: { readonly isDone: boolean; readonly record: CustomerRecord };
+  /** Present where more was to be used than `ruleId` may grant at once: no more than this. Nothing has changed then. */
+  readonly usedMax?: number;
 }

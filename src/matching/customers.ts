@@ -3,7 +3,12 @@
  * partition of the key decides.
  */
 import type { Invalid } from '../api/answer.ts';
-import { type CustomerAction, type CustomerRequest, invalidInCustomer } from '../api/customer.ts';
+import {
+  type CustomerAction,
+  type CustomerRequest,
+  invalidInCustomer,
+  type UsedQuestion,
+} from '../api/customer.ts';
 import type { LimitOverride } from '../api/customer-record.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { KEY_BYTES_MAX } from '../api/request.ts';
@@ -47,6 +52,19 @@ export class Customers {
       if (answer.kind === 'customer') cache.learn(userId, answer.outcome.record);
       done(answer, partition);
     });
+  }
+
+  /** @param question well-formed, as `invalidInUsed` says; `done` is told once */
+  setUsed({ key, rule, used }: UsedQuestion, done: DoneWith<CustomerRequest>): void {
+    const { book: bookOf, ask } = this.#init;
+    const book = bookOf();
+    if (book === 'starting') return done({ kind: 'unavailable', reason: 'starting', proposed: false }, 0);
+    const ruleIds = book.limitIdsOf(key, rule);
+    if (ruleIds === undefined) {
+      const message = `rule must count by such a key as '${key}', but '${rule}' does not`;
+      return done({ kind: 'invalid', field: 'rule', message }, 0);
+    }
+    ask({ ask: 'customer', userId: key, action: { type: 'set', ruleIds, used } }, done);
   }
 
   /** Limits of a customer's own are state of its key: only rules that count by that alone have any. */

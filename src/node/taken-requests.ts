@@ -5,7 +5,10 @@ import { settleRequest } from '../matching/settlements.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeReadiness } from './readiness.ts';
 
-type Requests = Pick<NodeBehindDoor, 'ask' | 'allowListed' | 'look' | 'refund' | 'operate' | 'customer'>;
+type Requests = Pick<
+  NodeBehindDoor,
+  'ask' | 'allowListed' | 'look' | 'refund' | 'operate' | 'setUsed' | 'customer'
+>;
 
 const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', proposed: false };
 const DRAINING: Unavailable = { kind: 'unavailable', reason: 'draining', proposed: false };
@@ -49,6 +52,11 @@ export function takenRequests(readiness: NodeReadiness): Requests {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
       else core.ask(request, done);
+    },
+    setUsed(question, done) {
+      const core = serving();
+      if (core === undefined) done(refusal(), 0);
+      else core.described.customers.setUsed(question, done);
     },
     customer(customerId, action, done) {
       const core = serving();

@@ -14,6 +14,11 @@ export function answerOf(decision: Decision, requestId: string | undefined): Ans
     const { ruleId, decided, rulesVersion } = decision;
     return { kind: 'refund', refund: { ...refund, ruleId, decided, rulesVersion } };
   }
+  if (decision.usedMax !== undefined)
+    return invalid(
+      'used',
+      `used must be an integer from 0 to ${decision.usedMax}, which '${decision.ruleId}' may grant this key at once`,
+    );
   if (refusal === undefined && customer !== undefined)
     return { kind: 'customer', outcome: { ...customer, decided: decision.decided } };
   if (refusal === undefined) return { kind: 'decision', decision };

@@ -25,7 +25,7 @@ export class CustomerQueue<T extends { readonly request: CustomerRequest }> {
     let count = 0;
     while (count < Math.min(max, CUSTOMER_REQUESTS_MAX) && count < this.#waiting.length) {
       const { userId, action } = this.#waiting[count]!.request;
-      if (action.type === 'reset') resets += 1;
+      if (action.type === 'reset' || action.type === 'set') resets += 1;
       if (resets > RESETS_PER_ENTRY_MAX) break;
       if (changesRecord(action)) {
         if (changed.has(userId) || changed.size === CHANGES_PER_ENTRY_MAX) break;

@@ -33,5 +33,5 @@ export function quickDenialOf(
 
 /** It may need room that is not there yet. */
 export function isPut(request: LoggedRequest): boolean {
-  return request.ask === 'customer' && request.action.type === 'put';
+  return request.ask === 'customer' && (request.action.type === 'put' || request.action.type === 'set');
 }

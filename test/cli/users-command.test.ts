@@ -85,6 +85,20 @@ it('blocks, unblocks and resets a key', async () => {
   expect((await quorate('users', 'get', 'ada')).stdout).toContain('default  2');
 });
 
+it('says how much a key has used', async () => {
+  expect(await quorate('users', 'set', 'eve', '--rule', 'default', '--used', '1')).toMatchObject({
+    code: 0,
+    stdout: 'eve has used 1 by rule default\n',
+  });
+  expect((await quorate('users', 'get', 'eve')).stdout).toContain('default  1');
+  const tooMuch = await quorate('users', 'set', 'eve', '--rule', 'default', '--used', '3');
+  expect(tooMuch.code).not.toBe(0);
+  expect((await quorate('users', 'set', 'eve', '--rule', 'none', '--used', '1')).code).not.toBe(0);
+  expect((await quorate('users', 'set', 'eve', '--rule', 'default')).code).toBe(64);
+  expect((await quorate('users', 'set', 'eve', '--rule', 'default', '--used', '0')).code).toBe(0);
+  expect((await quorate('users', 'get', 'eve')).stdout).toContain('default  2');
+});
+
 it('says where nobody listens', async () => {
   const { code, said } = await ran(['allow', 'ada', '--node', '127.0.0.1:1'], cluster.directory);
   expect([code, said]).toEqual([69, expect.stringContaining('no node listens')]);

@@ -38,6 +38,7 @@ describe('the audit log', () => {
     ['PUT /v1/users/ada/block', undefined, { action: 'user.block', user: expect.any(String) }],
     ['DELETE /v1/users/ada/block', undefined, { action: 'user.unblock' }],
     ['POST /v1/users/ada/reset', undefined, { action: 'user.reset' }],
+    ['PUT /v1/users/ada/used', { rule: 'a', used: 3 }, { action: 'user.set', rule: 'a', used: 3 }],
     ['POST /v1/tokens', { role: 'read', name: 'n' }, { action: 'tokens.create', role: 'read', name: 'n' }],
     ['DELETE /v1/tokens/abcdefgh', undefined, { action: 'tokens.revoke', token: 'abcdefgh' }],
   ])('has a line for %s, with who asked', async (route, body, line) => {

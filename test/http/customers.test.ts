@@ -186,6 +186,38 @@ describe('a key', () => {
     ]);
   });
 
+  it('is said to have used so much of a rule', async () => {
+    const body = { rule: 'per-user/day', used: 40 };
+    expect(await ask('PUT', '/v1/users/ada/used', body)).toMatchObject({
+      status: 200,
+      body: { userId: 'ada', key: 'user=ada', version: 7 },
+    });
+    await ask('PUT', '/v1/keys/ip=10.0.0.1/used', { ...body, used: 0 });
+    expect(door.used).toEqual([
+      { key: 'user=ada', ...body },
+      { key: 'ip=10.0.0.1', rule: 'per-user/day', used: 0 },
+    ]);
+    expect(door.operated).toEqual([]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['no body', undefined, 'body'],
+    ['no rule', { used: 1 }, 'rule'],
+    ['a rule that is no text', { rule: 7, used: 1 }, 'rule'],
+    ['a rule without a letter', { rule: '', used: 1 }, 'rule'],
+    ['a rule that is too long', { rule: 'a'.repeat(129), used: 1 }, 'rule'],
+    ['no number', { rule: 'a' }, 'used'],
+    ['a fraction', { rule: 'a', used: 1.5 }, 'used'],
+    ['less than nothing', { rule: 'a', used: -1 }, 'used'],
+    ['more than any limit', { rule: 'a', used: 4_294_967_296 }, 'used'],
+    ['a text', { rule: 'a', used: '1' }, 'used'],
+    ['more fields', { rule: 'a', used: 1, window: 'day' }, 'window'],
+  ])('has not used %s', async (_what, body, field) => {
+    for (const path of ['/v1/users/ada/used', '/v1/keys/user=ada/used'])
+      expect(await ask('PUT', path, body)).toMatchObject({ status: 400, body: { error: { field } } });
+    expect(door.used).toEqual([]);
+  });
+
   it('is that of a user id within its bounds', async () => {
     const long = `/v1/users/${'a'.repeat(257)}/block`;
     expect(await ask('PUT', long)).toMatchObject({ status: 400, body: { error: { field: 'userId' } } });
@@ -211,10 +243,12 @@ describe('whoever asks through a proxy', () => {
     ['PUT', '/v1/users/ada/block', undefined],
     ['DELETE', '/v1/users/ada/block', undefined],
     ['POST', '/v1/users/ada/reset', undefined],
+    ['PUT', '/v1/users/ada/used', { rule: 'a', used: 1 }],
+    ['PUT', '/v1/keys/user=ada/used', { rule: 'a', used: 1 }],
   ] as const)('changes nothing by %s %s', async (method, url, body) => {
     const { status } = await ask(method, url, body, { 'x-forwarded-for': '10.0.0.1' });
     expect(status).toBe(403);
-    expect([door.customers, door.operated]).toEqual([[], []]);
+    expect([door.customers, door.operated, door.used]).toEqual([[], [], []]);
   });
 });
 

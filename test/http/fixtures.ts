@@ -4,7 +4,12 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import type { Decision } from '../../src/api/answer.ts';
 import type { BackupStarted } from '../../src/api/backup.ts';
-import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
+import type {
+  CustomerAction,
+  CustomerAnswer,
+  CustomerRequest,
+  UsedQuestion,
+} from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
 import type { Fault, LiveFigures } from '../../src/api/monitoring.ts';
@@ -105,6 +110,7 @@ export class Door {
     },
   };
   readonly operated: CustomerRequest[] = [];
+  readonly used: UsedQuestion[] = [];
   readonly customers: { readonly customerId: string; readonly action: CustomerAction }[] = [];
   customer: CustomerAnswer = {
     kind: 'customer',
@@ -164,6 +170,10 @@ export class Door {
       refund: (request, done) => {
         this.refunds.push(request);
         done(this.refunded, PARTITION);
+      },
+      setUsed: (question, done) => {
+        this.used.push(question);
+        done(this.customer, 3);
       },
       operate: (request, done) => {
         this.operated.push(request);

@@ -18,12 +18,14 @@ function play(harness: Harness, seed: number, steps: number): void {
   for (let i = 0; i < steps; i += 1) {
     harness.nowMillis += draw(200);
     const userId = `u${draw(6)}`;
-    const kind = draw(8);
+    const kind = draw(9);
     const overrides = [{ ruleId: draw(2) === 0 ? 'r' : 'b', limit: draw(6), burst: 1 + draw(6) }];
     if (kind === 0) harness.say(userId, { type: 'put', tier: `t${draw(3)}`, overrides });
     else if (kind === 1) harness.say(userId, { type: 'delete' });
     else if (kind === 2) harness.say(userId, { type: 'block', isBlocked: draw(2) === 0 });
     else if (kind === 3) harness.say(userId, { type: 'reset' });
+    else if (kind === 8)
+      harness.say(userId, { type: 'set', used: draw(4), ruleIds: draw(2) === 0 ? ['r'] : ['b', 'r'] });
     else {
       const requestId = `${draw(20)}`;
       const ruleId = draw(2) === 0 ? 'r' : 'b';
@@ -71,6 +73,8 @@ describe('an entry of operators', () => {
     { type: 'delete' },
     { type: 'block', isBlocked: false },
     { type: 'reset' },
+    { type: 'set', ruleIds: ['r'], used: 0 },
+    { type: 'set', ruleIds: ['r', 'ÿ/day'], used: 4_294_967_295 },
   ];
   const data = encodeCustomers(actions.map((action, i) => ({ ask: 'customer', userId: `u${i}`, action })));
 
@@ -82,6 +86,12 @@ describe('an entry of operators', () => {
     expect(mayBeSlow(data)).toBe(true);
     for (let end = 0; end < data.length; end += 1)
       expect(() => decodeCommand(data.subarray(0, end))).toThrow(/not a limiter command/);
+  });
+
+  it('sets no rule twice', () => {
+    const action: CustomerAction = { type: 'set', ruleIds: ['r', 'r'], used: 1 };
+    const entry = encodeCustomers([{ ask: 'customer', userId: 'ada', action }]);
+    expect(() => decodeCommand(entry)).toThrow(/windows/);
   });
 
   it('changes no record twice', () => {

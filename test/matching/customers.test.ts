@@ -253,6 +253,51 @@ describe('what an operator says of a customer', () => {
   });
 });
 
+function setBy(
+  bench: Bench,
+  key: string,
+  rule: string,
+): { readonly action: unknown; told: CustomerAnswer[] } {
+  const answers: CustomerAnswer[] = [];
+  bench.requests.customers.setUsed({ key, rule, used: 3 }, (answer) => answers.push(answer));
+  const request = bench.asked.at(-1)?.request as unknown as CustomerRequest | undefined;
+  return { action: request?.action, told: answers };
+}
+
+describe('how much a key has used', () => {
+  const windows = [
+    { limit: 5, per: 'minute' },
+    { limit: 100, per: 'day' },
+  ];
+  const document = JSON.stringify({
+    rules: [
+      { id: 'both', key: 'user', windows },
+      { id: 'net', key: 'ip', windows: windows[0] },
+    ],
+  });
+
+  it('is said of all windows of a rule, or of one', () => {
+    const bench = benchOf(document);
+    const set = { type: 'set', used: 3 };
+    const all = ['both/minute', 'both/day'];
+    expect(setBy(bench, 'user=ada', 'both').action).toEqual({ ...set, ruleIds: all });
+    expect(setBy(bench, 'user=ada', 'both/day').action).toEqual({ ...set, ruleIds: ['both/day'] });
+    expect(setBy(bench, 'ip=10.0.0.1', 'net').action).toEqual({ ...set, ruleIds: ['net/minute'] });
+  });
+
+  it.each(['net', 'none', '5/1000ms'])('is not said of a rule that does not count by it: %s', (rule) => {
+    const bench = benchOf(document);
+    expect(setBy(bench, 'user=ada', rule).told).toMatchObject([{ kind: 'invalid', field: 'rule' }]);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('waits for the rules', () => {
+    const bench = new Bench();
+    bench.book = 'starting';
+    expect(setBy(bench, 'user=ada', 'both').told).toMatchObject([{ reason: 'starting' }]);
+  });
+});
+
 describe('what a node remembers of customers', () => {
   it('is bounded: one more takes the place of the one that was asked for longest ago', () => {
     const cache = new CustomerCache();

@@ -13,6 +13,10 @@ function of(userId: string, action: CustomerAction): CustomerRequest {
   return { ask: 'customer', userId, action };
 }
 
+function set(used: number, ...ruleIds: string[]): CustomerAction {
+  return { type: 'set', used, ruleIds };
+}
+
 function guarded(version: number): AllowRequest {
   return { userId: 'ada', ruleId: 'rule0', guard: { userId: 'ada', version } };
 }
@@ -40,6 +44,34 @@ describe('what an operator says', () => {
     for (let i = 0; i < 20; i += 1) driver.ask(of(`u${i}`, { type: 'reset' }));
     const command = decodeCommand(driver.turn()?.data ?? new Uint8Array(0));
     expect(command.type === 'customers' && command.requests.length).toBe(16);
+  });
+
+  it('sets what is used of few keys in one entry, and tells the bound of more than the limit', () => {
+    const driver = FakeDriver.leading(FIVE);
+    for (let i = 0; i < 20; i += 1) driver.ask(of(`u${i}`, set(5, 'rule0')));
+    const command = decodeCommand(driver.turn()?.data ?? new Uint8Array(0));
+    expect(command.type === 'customers' && command.requests.length).toBe(16);
+    driver.commitAll();
+    expect(driver.decide('u0')).toMatchObject({ decision: { allowed: false, remaining: 0 } });
+    expect(driver.decide(of('ada', set(6, 'rule0')))).toEqual({
+      kind: 'invalid',
+      field: 'used',
+      message: "used must be an integer from 0 to 5, which 'rule0' may grant this key at once",
+    });
+    expect(driver.decide(of('ada', set(1, 'none')))).toMatchObject({ kind: 'invalid', field: 'rule' });
+    driver.partition.limitRoom('full');
+    expect(driver.ask(of('ada', set(1, 'rule0')))).toMatchObject([{ reason: 'at_capacity' }]);
+  });
+
+  it('is told only when its entry is committed, and nobody is granted anything before', () => {
+    const driver = FakeDriver.leading(FIVE);
+    for (let i = 0; i < 5; i += 1) driver.decide('ada');
+    const answers = driver.ask(of('ada', { type: 'set', used: 4, ruleIds: ['rule0'] }));
+    driver.turn();
+    expect(answers).toEqual([]);
+    driver.commitAll();
+    expect(answers).toMatchObject([{ kind: 'customer', outcome: { isDone: true } }]);
+    expect([driver.decide('ada'), driver.decide('ada')].map(allowed)).toEqual([true, false]);
   });
 
   it('is refused where it came too late, or there is no room, and nothing is proposed', () => {

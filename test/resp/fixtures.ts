@@ -99,6 +99,7 @@ export class PlayedDoor {
           else done(this.refunded, 0);
         },
         operate: (_request, done) => done({ kind: 'invalid', field: 'userId', message: '' }, 0),
+        setUsed: (_question, done) => done({ kind: 'invalid', field: 'userId', message: '' }, 0),
         customer: (_customerId, _action, done) =>
           done({ kind: 'invalid', field: 'customer', message: '' }, 0),
         backup: (_group, done) => done({ ok: false, reason: 'starting' }),

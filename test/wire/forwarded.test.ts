@@ -142,6 +142,7 @@ const operator: fc.Arbitrary<CustomerRequest> = fc.record({
   action: fc.oneof(
     fc.constantFrom({ type: 'read' } as const, { type: 'reset' } as const),
     fc.record({ type: fc.constant('block'), isBlocked: fc.boolean() }),
+    fc.record({ type: fc.constant('set'), ruleIds: fc.constantFrom(['r'], ['r', 'é']), used: fc.nat(300) }),
     fc.record({
       type: fc.constant('block'),
       isBlocked: fc.constant(true),

@@ -6,7 +6,8 @@
 
 import { type CustomerAction, type CustomerRequest, invalidInCustomer } from '../../api/customer.ts';
 import type { LimitOverride } from '../../api/customer-record.ts';
-import { KEY_BYTES_MAX } from '../../api/request.ts';
+import { KEY_BYTES_MAX, LIMITS_PER_REQUEST_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
+import { FIXED_LIMIT_MAX } from '../../api/rule.ts';
 import { assert } from '../assert.ts';
 import {
   readBlock,
@@ -31,13 +32,14 @@ const ACTIONS = [
   'delete',
   'block',
   'reset',
+  'set',
 ] as const satisfies readonly CustomerAction['type'][];
 
 const VERSION_MAX = Number.MAX_SAFE_INTEGER;
 
 /** Of different ones, those that change a record change the records of different keys. */
 export function changesRecord({ type }: CustomerAction): boolean {
-  return type !== 'read' && type !== 'reset';
+  return type !== 'read' && type !== 'reset' && type !== 'set';
 }
 
 /** @param requests well-formed, 1 to `CUSTOMER_REQUESTS_MAX`; no two change the record of one key */
@@ -62,6 +64,11 @@ function writeAction(out: ByteWriter, action: CustomerAction): void {
       return;
     case 'block':
       writeBlock(out, { isBlocked: action.isBlocked, millis: action.durationMillis });
+      return;
+    case 'set':
+      out.integer(action.used);
+      out.integer(action.ruleIds.length);
+      for (const ruleId of action.ruleIds) out.text(ruleId, RULE_ID_BYTES_MAX);
       return;
     case 'delete':
       out.integer(versionNumber(action.ifVersion));
@@ -108,6 +115,13 @@ function readAction(input: ByteReader, type: CustomerAction['type']): CustomerAc
       return { type };
     case 'block':
       return { type, ...readWantedBlock(input) };
+    case 'set': {
+      const used = input.integer('what is used', 0, FIXED_LIMIT_MAX);
+      const count = input.integer('number of rules', 1, LIMITS_PER_REQUEST_MAX);
+      const ruleIds: string[] = [];
+      while (ruleIds.length < count) ruleIds.push(input.text('rule id', 1, RULE_ID_BYTES_MAX));
+      return { type, ruleIds, used };
+    }
     case 'delete':
       return { type, ...readVersion(input) };
     case 'put': {

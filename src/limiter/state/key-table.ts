@@ -220,6 +220,20 @@ export class KeyTable {
   }
 
   /**
+   * Records what an operator says a key has used, which is not known here: perhaps nothing. It is not new to its window from then on, so
+   * it inherits nothing of what was forgotten; nor in the very millisecond in which the window came into force.
+   */
+  setUsed(
+    demand: Demand,
+    name: TextBytes,
+    { timeMillis, index }: { timeMillis: number; index: number },
+  ): void {
+    const slot = this.add(this.#stored(name), Math.max(timeMillis, this.sinceMillis), index);
+    this.#watcher?.beforeChange(slot);
+    this.meter.grant(slot, demand);
+  }
+
+  /**
    * Takes back what was granted to the key in `slot`. Of what was granted before its rule changed, only a log can tell; of what
    * was granted before the key was reset, or before a bucket had another limit, nobody can.
    *

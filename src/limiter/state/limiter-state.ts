@@ -271,10 +271,11 @@ export class LimiterState {
       keys.refund(slot, grant, ruleFor(this.customers.find(this.name), keys.rule), this.applied.timeMillis);
   }
 
-  /** Forgets what every rule, and every meter that it had, remembers of the key that was looked up just now. */
-  resetKey(): void {
+  /** Forgets what every rule, and every meter that it had, remembers of the key that was looked up just now; or some of them. */
+  resetKey(isMeant: (keys: KeyTable) => boolean = () => true): void {
     this.changedMillis = this.applied.timeMillis;
     for (const [place, keys] of this.keyTables.entries()) {
+      if (!isMeant(keys)) continue;
       let slot = this.stated.slotOf(keys, this.name);
       if (slot === undefined) continue;
       for (; slot !== undefined; slot = this.stated.slotOf(keys, this.name)) keys.reset(slot);

@@ -99,6 +99,11 @@ export const customerRequest: fc.Arbitrary<CustomerRequest> = fc.record({
     fc.constantFrom({ type: 'read' as const }, { type: 'reset' as const }, { type: 'delete' as const }),
     fc.record({ type: fc.constant('block' as const), isBlocked: fc.boolean() }),
     fc.record({
+      type: fc.constant('set' as const),
+      ruleIds: fc.uniqueArray(ruleId, { minLength: 1, maxLength: 3 }),
+      used: fc.nat(9),
+    }),
+    fc.record({
       type: fc.constant('block' as const),
       isBlocked: fc.constant(true),
       durationMillis: fc.integer({ min: 1, max: 2 ** 31 }),

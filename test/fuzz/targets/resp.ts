@@ -96,6 +96,7 @@ const NODE: NodeBehindDoor = {
   access: new PlayedAccess(),
   shedding: new PlayedShedding(),
   operate: () => {},
+  setUsed: () => {},
   customer: () => {},
   backup: () => {},
   readiness: () => ({ status: 'ready' }),

@@ -231,8 +231,11 @@ describe('what is done', () => {
       ['PUT', '/block'],
       ['DELETE', '/block'],
       ['POST', '/reset'],
+      ['PUT', '/used'],
     ] as const) {
-      const told = async (url: string): Promise<unknown> => (await door.app.inject({ method, url })).json();
+      const body = path === '/used' ? { payload: { rule: 'a', used: 1 } } : {};
+      const told = async (url: string): Promise<unknown> =>
+        (await door.app.inject({ method, url, ...body })).json();
       expect(await told(`/v1/users/ada${path}`)).toMatchObject({ userId: 'ada', key: 'user=ada' });
       const ofKey = await told(`/v1/keys/ip=10.0.0.1${path}`);
       expect(ofKey).toMatchObject({ key: 'ip=10.0.0.1' });

@@ -57,6 +57,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   'PUT /v1/keys/:key/block': { url: '/v1/keys/ip=10.0.0.1/block' },
   'PUT /v1/users/:userId/block': { url: '/v1/users/ada/block' },
+  'PUT /v1/keys/:key/used': { url: '/v1/keys/ip=10.0.0.1/used' },
+  'PUT /v1/users/:userId/used': { url: '/v1/users/ada/used' },
   'POST /v1/cluster/nodes': { url: '/v1/cluster/nodes' },
   'PUT /v1/cluster/nodes/:nodeId/labels': { url: '/v1/cluster/nodes/2/labels' },
   'PUT /v1/cluster/version': { url: '/v1/cluster/version' },

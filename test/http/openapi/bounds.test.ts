@@ -62,6 +62,7 @@ const BOUNDS: Readonly<Record<string, unknown>> = {
   'RequestId maxLength': REQUEST_ID_BYTES_MAX,
   'RuleId maxLength': RULE_ID_BYTES_MAX,
   'BlockRequest.durationMillis maximum': BLOCK_MILLIS_MAX,
+  'UsedRequest.used maximum': FIXED_LIMIT_MAX,
   'CustomerRequest.durationMillis maximum': BLOCK_MILLIS_MAX,
   'CustomerRequest.tier maxLength': TIER_BYTES_MAX,
   'CustomerRequest.overrides maxItems': OVERRIDES_MAX,

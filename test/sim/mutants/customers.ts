@@ -184,4 +184,34 @@ export const CUSTOMERS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'CU17',
+    bug: 'what an operator set as used inherits on top in the millisecond in which its window came into force',
+    edits: [
+      {
+        in: 'KeyTable.setUsed',
+        find: 'Math.max(timeMillis, this.sinceMillis)',
+        replace: 'timeMillis',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/set-used.test.ts',
+      why: 'no world has a rule table and an operator in one millisecond of group time often enough',
+    },
+  },
+  {
+    id: 'CU18',
+    bug: 'more than the limit may be set as used',
+    edits: [
+      {
+        in: 'setUsed',
+        find: "if (used > usedMax) return { kind: 'above', ruleId, usedMax };",
+        replace: '',
+      },
+    ],
+    unitTest: {
+      file: 'limiter/set-used.test.ts',
+      why: 'operators of worlds are told the bound, and set no more',
+    },
+  },
 ];
