@@ -1,5 +1,5 @@
 /**
- * Operators who say something of keys while everything breaks: limits of their own, a block, a reset, at any node, now and then only
+ * Operators who say something of keys while everything breaks: limits of their own, a block, a reset, what is used, at any node, now and then only
  * for the version that they know. Whatever they are told must be what the log made of it, while they waited.
  */
 import type { CustomerAction, CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
@@ -15,11 +15,25 @@ import { check } from './story.ts';
 
 const LIMITS = [0, 1, 2, 3, 5, 20, 60];
 const BURSTS = [1, 5, 30];
+/** Of the rule, whatever its limit: some are above it. */
+const USED = [0, 0, 1, 2, 5, 20];
 const TIERS = [undefined, 'gold', 'free'];
 /** An operator who knows a version asks for that, or for none. */
 const FOR_VERSION = 0.4;
 /** Blocks do not last: they leave little to look at. */
-const ACTIONS = ['read', 'put', 'put', 'delete', 'block', 'unblock', 'unblock', 'reset', 'reset'] as const;
+const ACTIONS = [
+  'read',
+  'put',
+  'put',
+  'delete',
+  'block',
+  'unblock',
+  'unblock',
+  'reset',
+  'reset',
+  'set',
+  'set',
+] as const;
 /** Of a block that ends. Some are over before anybody asks, some outlast a failover. */
 const BLOCK_MILLIS = [1, 40, 300, 1_000, 3_000, 20_000];
 const ENDS = 0.6;
@@ -109,6 +123,11 @@ export class CustomerOperators {
       case 'read':
       case 'reset':
         return { type };
+      case 'set': {
+        const [one, ...others] = rules.filter(() => random.chance(0.5));
+        if (one === undefined) return { type: 'reset' };
+        return { type, ruleIds: [one, ...others], used: random.pick(USED) };
+      }
       case 'block':
         return { type, isBlocked: true, ...(random.chance(ENDS) && this.#end()) };
       case 'unblock':
@@ -163,8 +182,15 @@ export class CustomerOperators {
       }
       case 'invalid':
         // Which rules there are is for its node to know: it may be behind.
-        check(action.type === 'put' && action.overrides.length > 0, () => `refused as invalid: ${words()}`);
-        world.story.seen('customer put of a rule that is not there');
+        check(
+          action.type === 'set' || (action.type === 'put' && action.overrides.length > 0),
+          () => `refused as invalid: ${words()}`,
+        );
+        world.story.seen(
+          action.type === 'set'
+            ? `customer set refused for ${answer.field}`
+            : 'customer put of a rule that is not there',
+        );
         return;
       case 'unavailable': {
         const isFull =

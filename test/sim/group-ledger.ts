@@ -126,7 +126,7 @@ export function receiptOf({ decided, ruleId }: Pick<Decision, 'decided' | 'ruleI
   return JSON.stringify([decided.index, decided.position ?? null, decided.term, decided.timeMillis, ruleId]);
 }
 
-/** What a key was granted counts no more when it was reset, and is judged anew when it got other limits. */
+/** What a key was granted counts no more when it was reset, or set, and is judged anew when it got other limits. */
 export function changedBy(
   group: GroupLedger,
   { userId, said }: SaidOfKey,
@@ -137,9 +137,24 @@ export function changedBy(
   // What says nothing leaves no record behind, as if it were deleted.
   const isGone = said.type === 'delete' || (said.type === 'put' && isDone && record?.version === 0);
   if (isGone || record?.version === index) group.ownChanged.set(userId, index);
-  if (said.type !== 'reset') return;
+  if (said.type !== 'reset' && said.type !== 'set') return;
+  if (!isDone) return;
+  const isMeant = (key: string): boolean =>
+    said.type === 'reset' || said.ruleIds.some((ruleId) => key === `${ruleId}/${userId}`);
   for (const [key, grants] of group.grants) {
-    if (!key.endsWith(`/${userId}`)) continue;
+    if (!key.endsWith(`/${userId}`) || !isMeant(key)) continue;
     for (const grant of grants) grant.resetIndex ??= index;
   }
+  if (said.type === 'reset' || said.used === 0) return;
+  const { timeMillis } = decision.decided;
+  // It counts as a grant that nobody was told.
+  for (const ruleId of said.ruleIds)
+    grantsOf(group, ruleId, userId).push({
+      timeMillis,
+      madeMillis: timeMillis,
+      cost: said.used,
+      index,
+      realMillis: undefined,
+      receipt: '',
+    });
 }

@@ -18,7 +18,14 @@ export type Said =
     }
   | { readonly type: 'delete'; readonly ifVersion: number | undefined }
   | { readonly type: 'block'; readonly isBlocked: boolean; readonly durationMillis?: number }
-  | { readonly type: 'reset' };
+  | { readonly type: 'reset' }
+  | ({ readonly type: 'set' } & WantedUse);
+
+/** So much of these rules a key has used. */
+export interface WantedUse {
+  readonly used: number;
+  readonly ruleIds: readonly string[];
+}
 
 export interface SaidOfKey {
   readonly userId: string;
@@ -58,6 +65,7 @@ export function loggedCustomers(data: Uint8Array): readonly SaidOfKey[] {
     if (type === 1) return put();
     if (type === 2) return { type: 'delete', ifVersion: version() };
     if (type === 3) return { type: 'block', ...block() };
+    if (type === 5) return { type: 'set', used: integer(), ruleIds: Array.from({ length: integer() }, text) };
     return { type: type === 0 ? 'read' : 'reset' };
   };
   if (entry.length === 0 || byte() !== CUSTOMERS) return [];

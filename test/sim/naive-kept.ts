@@ -4,16 +4,31 @@
 import type { Entry } from '../../raft/types.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Asked } from './id-ledger.ts';
+import type { WantedUse } from './logged-customers.ts';
 import type { Judged } from './naive-judgement.ts';
 import type { Known } from './naive-known.ts';
 import { runsWith } from './naive-inheritance.ts';
 import { afterJudged, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './naive-keys.ts';
-import { afterRefund, bytesOf, idleAt, meterKindOf, newestOf, type Run } from './naive-meters.ts';
+import {
+  afterGrant,
+  afterRefund,
+  bytesOf,
+  capacityOf,
+  idleAt,
+  meterKindOf,
+  newestOf,
+  type Run,
+} from './naive-meters.ts';
 import type { NaivePast } from './naive-past.ts';
 import { ruleOfKey } from './naive-record.ts';
 import type { GrantedLimit } from './naive-requests.ts';
 import { type Key, keyItem, type KeysOfRule, type RuleState, type Tally } from './naive-state.ts';
 import type { Rule } from '../../src/api/rule.ts';
+
+export type UseRefused =
+  | { readonly kind: 'unknown'; readonly ruleId: string }
+  | { readonly kind: 'above'; readonly ruleId: string; readonly usedMax: number }
+  | { readonly kind: 'full' };
 
 export class NaiveKept {
   sweepRule = 0;
@@ -139,9 +154,51 @@ export class NaiveKept {
     }
   }
 
+  /** Why it cannot be set: nothing changes then. All of these rules are in force, and grant as much, or nothing is set. */
+  refusesUse(
+    userId: string,
+    { ruleIds, used }: WantedUse,
+    { index, capBytes }: { readonly index: number; readonly capBytes: number },
+  ): UseRefused | undefined {
+    let bytes = 0;
+    for (const ruleId of ruleIds) {
+      const keys = this.#past.activeAt(ruleId, index);
+      if (keys === undefined) return { kind: 'unknown', ruleId };
+      const rule = this.#ruleOf(keys, { userId });
+      if (used > capacityOf(rule)) return { kind: 'above', ruleId, usedMax: capacityOf(rule) };
+      const isKnown = keys.keys.get(userId)?.runs.at(-1)?.value !== undefined;
+      const runs = afterGrant(rule, [], { timeMillis: 1, windowMillis: 1, keptMillis: 1, cost: used });
+      if (!isKnown) bytes += KEY_BYTES + userId.length + bytesOf(rule, runs);
+    }
+    return bytes > 0 && this.#tally.bytes + bytes > capBytes ? { kind: 'full' } : undefined;
+  }
+
+  /** That alone counts of a key, as granted now. It is not new to the windows: they know all that there is to know. */
+  use(userId: string, { ruleIds, used }: WantedUse, { index, timeMillis }: Entry): void {
+    this.reset(userId, index, ruleIds);
+    for (const ruleId of ruleIds) {
+      const keys = this.#past.activeAt(ruleId, index);
+      if (keys === undefined) continue;
+      const { groupWindowMillis: windowMillis, sinceMillis } = keys.state;
+      const rule = this.#ruleOf(keys, { userId });
+      const at = { timeMillis, windowMillis, keptMillis: windowMillis, cost: used };
+      const runs = afterGrant(rule, [], at);
+      const key = keys.keys.get(userId) ?? { userId, madeMillis: 0, made: [], sinceIndex: 0, runs: [] };
+      keys.keys.set(userId, key);
+      keys.order.push(key);
+      key.sinceIndex = index;
+      key.madeMillis = Math.max(timeMillis, sinceMillis);
+      key.made.push({ index, value: key.madeMillis });
+      key.runs.push({ index, value: runs });
+      this.#tally.bytes += KEY_BYTES + userId.length + bytesOf(rule, runs);
+      this.#tally.count(keyItem(keys, key, runs), 1);
+    }
+  }
+
   /** All that is remembered of a key, whatever counts of it. */
-  reset(userId: string, index: number): void {
+  reset(userId: string, index: number, ruleIds?: readonly string[]): void {
     for (const [place, keys] of this.#rules.entries()) {
+      if (ruleIds?.includes(keys.state.rule.id) === false) continue;
       const key = keys.keys.get(userId);
       if (key?.runs.at(-1)?.value === undefined) continue;
       this.#forget(keys, key, index);
@@ -183,7 +240,7 @@ export class NaiveKept {
   }
 
   /** As it is for the key now. */
-  #ruleOf({ state }: KeysOfRule, { userId }: Key): Rule {
+  #ruleOf({ state }: KeysOfRule, { userId }: Pick<Key, 'userId'>): Rule {
     return ruleOfKey(state.rule, this.#past.records.at(userId, Infinity));
   }
 }

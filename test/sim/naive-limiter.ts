@@ -3,6 +3,7 @@
  * deny at once, and the state that must be left. Written from the documents; of the product it takes types and the
  * decoding of commands. All it has ever known of a key it keeps, so it can be asked as of any entry.
  */
+import { NO_RECORD } from '../../src/api/customer-record.ts';
 import type { Entry } from '../../raft/types.ts';
 import type { Command } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
@@ -26,10 +27,10 @@ import {
 } from './naive-judgement.ts';
 import type { Known } from './naive-known.ts';
 import { denialOfAll, grantOfAll, tellingGrant } from './naive-joint.ts';
-import { NaiveKept } from './naive-kept.ts';
+import { NaiveKept, type UseRefused } from './naive-kept.ts';
 import { bytesToGrant } from './naive-keys.ts';
 import { NaivePast } from './naive-past.ts';
-import { blockWaitAt } from './naive-record.ts';
+import { blockWaitAt, toldAt } from './naive-record.ts';
 import { NaiveRecords } from './naive-records.ts';
 import { type GrantedLimit, NaiveRequests, requestBytes } from './naive-requests.ts';
 import { type KeysOfRule, resolved, Tally } from './naive-state.ts';
@@ -141,9 +142,21 @@ export class NaiveLimiter {
   }
 
   /** What becomes of what an operator says. */
-  #say(said: SaidOfKey, place: Place, { index, timeMillis: nowMillis }: Entry): Decision {
+  #say(said: SaidOfKey, place: Place, entry: Entry): Decision {
+    const { index, timeMillis: nowMillis } = entry;
     const { userId } = said;
     const capBytes = this.#table?.partitionBytesMax ?? 0;
+    if (said.said.type === 'set') {
+      const told = toldOf(
+        { isDone: true, record: toldAt(this.past.records.at(userId, index), nowMillis) },
+        { place, nowMillis },
+      );
+      const refusal = this.#kept.refusesUse(userId, said.said, { index, capBytes });
+      if (refusal !== undefined) return this.#useRefused(told, refusal, { place, nowMillis });
+      this.#kept.use(userId, said.said, entry);
+      this.#changedMillis = nowMillis;
+      return told;
+    }
     const change = this.past.records.change(said, { index, nowMillis, capBytes });
     if (said.said.type === 'reset') this.#kept.reset(userId, index);
     if (change.kind === 'changed' && change.hasOwn) this.#kept.followOwn(userId, index);
@@ -151,6 +164,18 @@ export class NaiveLimiter {
     if (change.kind === 'full') return toldOf(undefined, { place, nowMillis });
     const isDone = change.kind === 'changed' || change.isDone;
     return toldOf({ isDone, record: change.record }, { place, nowMillis });
+  }
+
+  #useRefused(
+    told: Decision,
+    refusal: UseRefused,
+    at: { readonly place: Place; readonly nowMillis: number },
+  ): Decision {
+    if (refusal.kind === 'full') return toldOf(undefined, at);
+    if (refusal.kind === 'unknown') return refused('unknown_rule', { ...at, ruleId: refusal.ruleId });
+    const { ruleId, usedMax } = refusal;
+    const { record = NO_RECORD } = told.customer ?? {};
+    return { ...told, ruleId, usedMax, customer: { isDone: false, record } };
   }
 
   #changeRules(table: RuleTable, entry: Entry): void {

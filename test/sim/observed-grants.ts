@@ -55,7 +55,7 @@ export class ObservedGrants {
 
   /** An operator wants this of a key. */
   operated({ userId, action }: CustomerRequest): void {
-    if (action.type === 'reset') this.#reset.add(userId);
+    if (action.type === 'reset' || action.type === 'set') this.#reset.add(userId);
     if (action.type !== 'put') return;
     for (const { ruleId, limit } of action.overrides) {
       const key = `${ruleId}/${userId}`;

@@ -209,9 +209,5 @@ export const CUSTOMERS: readonly Mutant[] = [
         replace: '',
       },
     ],
-    unitTest: {
-      file: 'limiter/set-used.test.ts',
-      why: 'operators of worlds are told the bound, and set no more',
-    },
   },
 ];
