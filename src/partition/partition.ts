@@ -50,7 +50,6 @@ export class Partition implements GroupApplication {
   readonly #waiters: Waiters;
   /** They come before the requests that wait. */
   readonly #own: OwnProposals;
-  #isLowDisk = false;
   #room: Room = 'free';
 
   constructor(init: PartitionInit) {
@@ -62,8 +61,7 @@ export class Partition implements GroupApplication {
     this.#own = new OwnProposals({
       machine: this.#machine,
       wallMillis: init.wallMillis,
-      rulesTaken: (version) =>
-        this.#waiters.answerMatchedByOther(version, unavailable('rules_changed', false)),
+      rulesTaken: (to) => this.#waiters.answerMatchedByOther(to, unavailable('rules_changed', false)),
     });
     this.#timestampBound = {
       maxAheadMillis: init.options.maxAheadMillis,
@@ -121,7 +119,6 @@ export class Partition implements GroupApplication {
 
   /** Close to a full disk nothing more is proposed. */
   setLowDisk(isLow: boolean): void {
-    this.#isLowDisk = isLow;
     this.housekeeping.isLowDisk = isLow;
   }
 
@@ -239,15 +236,14 @@ export class Partition implements GroupApplication {
   }
 
   #reasonNotToPropose(request: LoggedRequest): UnavailableReason | undefined {
-    if (this.#isLowDisk) return 'low_disk';
+    if (this.housekeeping.isLowDisk) return 'low_disk';
     if (this.#room !== 'free' && isPut(request)) return 'at_capacity';
     return this.#waiters.isFullFor(request, this.#init.options) ? 'overloaded' : undefined;
   }
 
   takeProposal(): Uint8Array | undefined {
-    const data =
-      this.#own.take(this.#term, () => this.housekeeping.take()) ??
-      this.#waiters.takeBatch(this.#init.options.batchMax);
+    const own = this.#own.take(this.#term, () => this.housekeeping.take());
+    const data = own ?? this.#waiters.takeBatch(this.#init.options.batchMax);
     // What was taken has expired: what waits behind it is next.
     if (data === undefined) this.#maybeProposeMore();
     return data;
@@ -305,7 +301,7 @@ export class Partition implements GroupApplication {
     this.#init.configChanged?.();
   }
 
-  /** This node holds no replica any more. Others may decide what is in its log, and tell this node nothing of it. */
+  /** The replica is gone. Others may decide what is in its log, and tell this node nothing. */
   dropped(): void {
     this.#waiters.answerProposed(unavailable('unknown_outcome', true));
   }

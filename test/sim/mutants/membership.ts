@@ -320,7 +320,7 @@ export const MEMBERSHIP: readonly Mutant[] = [
     },
   },
   {
-    id: 'M21',
+    id: 'M26',
     bug: 'who waits for an entry of a replica that is removed waits until his deadline',
     law: 'nothing that was reserved in vain stays charged',
     edits: [{ in: 'Replicas.drop', find: 'this.#all.get(partition)?.dropped();', replace: '' }],
