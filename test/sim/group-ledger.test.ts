@@ -8,7 +8,8 @@ import type { SaidOfKey } from './logged-customers.ts';
 function changedAt(said: SaidOfKey['said'], isDone: boolean, version: number): number | undefined {
   const group = newLedger(1);
   const record = { version, overrides: [], isBlocked: false };
-  changedBy(group, { userId: 'a', said }, { customer: { isDone, record } } as unknown as Decision, 7);
+  const decision = { customer: { isDone, record } } as unknown as Decision;
+  changedBy(group, { userId: 'a', said }, decision, { index: 7, realMillis: 1 });
   return group.ownChanged.get('a');
 }
 

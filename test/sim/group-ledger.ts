@@ -131,7 +131,7 @@ export function changedBy(
   group: GroupLedger,
   { userId, said }: SaidOfKey,
   decision: Decision,
-  index: number,
+  { index, realMillis }: { readonly index: number; readonly realMillis: number | undefined },
 ): void {
   const { isDone = false, record } = decision.customer ?? {};
   // What says nothing leaves no record behind, as if it were deleted.
@@ -154,7 +154,7 @@ export function changedBy(
       madeMillis: timeMillis,
       cost: said.used,
       index,
-      realMillis: undefined,
+      realMillis,
       receipt: '',
     });
 }

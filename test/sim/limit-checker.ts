@@ -146,7 +146,7 @@ export class LimitChecker {
       },
       onSaid: (i, said, decision) => {
         tellDecision(i, decision);
-        changedBy(group, said, decision, entry.index);
+        changedBy(group, said, decision, { index: entry.index, realMillis: stamp?.seemingMillis });
         this.customers.logged(group.id, entry.index, i, {
           ...said,
           decision,
