@@ -62,6 +62,8 @@ export interface Asking {
   recalledBy: CustomerRecord | undefined;
   /** How its limits stood where its node looked at them, as others had denied it. */
   readonly looked: LimitLook[];
+  /** How often its node asked how one of them stands, answered or not. */
+  looks: number;
   /** What is remembered under its id, if that was asked for: a round was refused. */
   recalled: AllowAnswer | undefined;
   isAnswered: boolean;

@@ -62,6 +62,7 @@ export class DescribedWatch {
       recalledBy: undefined,
       recalled: undefined,
       looked: [],
+      looks: 0,
       isAnswered: false,
       isLost: false,
     };
@@ -205,6 +206,7 @@ export class DescribedWatch {
       askings.length > 0,
       () => `node ${node.id} looks at ${JSON.stringify(request)}, and nobody asked it for that`,
     );
+    for (const asking of askings) asking.looks += 1;
     return {
       node,
       request,
@@ -284,7 +286,7 @@ export class DescribedWatch {
     // What it recalled and looked at took a while.
     const leads = (): boolean => node.core?.partitions.get(partition)?.leader === node.id;
     check(
-      isCurrent(node, life) && (asking.recalled !== undefined || asking.looked.length > 0 || leads()),
+      isCurrent(node, life) && (asking.recalled !== undefined || asking.looks > 0 || leads()),
       () => `node ${node.id} denies ${JSON.stringify(request)}, asked nobody and does not lead`,
     );
     this.#world.story.seen('denied before anything was reserved');

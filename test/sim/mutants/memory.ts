@@ -13,6 +13,10 @@ export const MEMORY: readonly Mutant[] = [
     id: 'X17',
     bug: 'where there is no room nobody forgets what is idle',
     edits: [{ in: 'Housekeeping.want', find: 'if (this.#isDue) this.#init.requestProposal();', replace: '' }],
+    unitTest: {
+      file: 'partition/capacity.test.ts',
+      why: 'a leader that is asked nothing for a second sweeps of itself, so that room comes late and not never',
+    },
   },
   {
     id: 'V1',
