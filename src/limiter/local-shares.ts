@@ -98,6 +98,9 @@ export class LocalShares {
 
   #grant({ windowMillis, cost }: WantedShare, name: string, atMillis: number): void {
     const grants = this.#byName.get(name) ?? { log: [], windowMillis, used: 0 };
+    // When the map is full it may be the first that is idle again.
+    if (!this.#byName.has(name))
+      this.#fullUntilMillis = Math.min(this.#fullUntilMillis, atMillis + windowMillis);
     this.#byName.set(name, grants);
     grants.used += cost;
     const last = grants.log.at(-1);

@@ -24,7 +24,7 @@ import { deniedHere } from './denied-here.ts';
 import { longestDenial } from './longest-denial.ts';
 import { Looks } from './looks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
-import { outdated, OVERLOADED, STARTING } from './node-refusals.ts';
+import { outdated, OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
 import { recall } from './recall.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import { Reservations, reservationsUntil, type Reserved } from './reservations.ts';
@@ -156,8 +156,9 @@ export class DescribedRequests {
       );
     if (others.length === 0) return this.#askFirst(first, [], asking, book);
     const denied = deniedHere(this.#init, shares, asking, book);
-    if (denied.length === 0) this.#reserve(first, others, asking, book);
-    else this.#deny(shares, denied, asking, book);
+    asking.isDeniedHere = denied.length > 0;
+    if (asking.isDeniedHere) this.#deny(shares, denied, asking, book);
+    else this.#reserve(first, others, asking, book);
   }
 
   /** The rules of this node refuse it. Where it asked for one by name, others may be in force. */
@@ -286,8 +287,9 @@ export class DescribedRequests {
     const whenLooked = longestDenial(this.#init, shares, answered, { asking, book });
     this.#recall(first!, asking, book, () =>
       whenLooked(({ denied, answered: all }) => {
+        const isLate = this.#init.monotonicMillis() >= asking.deadlineMillis;
         asking.answered = all;
-        asking.done(withKey(denied.answer, all), denied.share.partition);
+        asking.done(isLate ? TOO_LATE : withKey(denied.answer, all), denied.share.partition);
       }),
     );
   }

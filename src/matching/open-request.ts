@@ -31,6 +31,8 @@ export interface Asking {
   undecided: readonly MatchedLimit[];
   /** What this node took for it from its own shares. A request that is not let through leaves none of it. */
   taken: readonly LocalTake[];
+  /** This node denies it by what it leads itself: nobody is asked for a grant. */
+  isDeniedHere: boolean;
   /** What it is matched with. */
   customer: KnownCustomer | undefined;
   /** How often that was of before. */
@@ -56,6 +58,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     rulesVersion: 0,
     undecided: [],
     taken: [],
+    isDeniedHere: false,
     customer: undefined,
     recordsLearned: 0,
     unmatched: undefined,

@@ -47,7 +47,7 @@ export class Trials {
       done(wouldDeny.length === 0 ? answer : { ...answer, wouldDeny }, partition);
     };
     return () => {
-      if (isLetThrough === false) return;
+      if (isLetThrough === false || asking.isDeniedHere) return;
       for (const share of rules.flatMap((windows) => sharesOf(windows, this.#init.partitionOf))) {
         const one: Reserved = { share, requestId: this.#init.newId(), answer: undefined };
         tried.push(one);

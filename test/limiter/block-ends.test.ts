@@ -106,6 +106,16 @@ describe('a block with an end', () => {
     expect(harness.machine.stateBytes).toBe(empty);
   });
 
+  it('is seen by the sweeps of one round, however many records there are', () => {
+    const harness = harnessWith(CLUSTER);
+    harness.say('u0', { type: 'block', isBlocked: true, durationMillis: 1 });
+    for (let i = 1; i < 8_200; i += 1) harness.say(`u${i}`, { type: 'block', isBlocked: true });
+    const { stateBytes, sweepsPerRound } = harness.machine;
+    harness.nowMillis += 1;
+    for (let i = 0; i < sweepsPerRound; i += 1) harness.machine.apply({ type: 'sweep' }, harness.next());
+    expect(harness.machine.stateBytes).toBeLessThan(stateBytes);
+  });
+
   it('leaves nothing to keep once it is over: a sweep forgets a record that says nothing else, and no other', () => {
     const harness = harnessWith(CLUSTER);
     const block = { type: 'block', isBlocked: true } as const;

@@ -187,6 +187,17 @@ describe('the keys of a node', () => {
     expect(node.granted(busy!, 9)).toBe(2);
   });
 
+  it('make room for others again and again, also where all were idle before', () => {
+    const node = new Node();
+    for (const each of keys(LOCAL_KEYS_MAX)) node.take(each);
+    node.now = 60_000;
+    for (const each of keys(LOCAL_KEYS_MAX, LOCAL_KEYS_MAX)) node.take(each);
+    node.now = 120_000;
+    const [fresh] = keys(1, 2 * LOCAL_KEYS_MAX);
+    expect(node.granted(fresh!, 9)).toBe(3);
+    expect(node.shares.size).toBe(1);
+  });
+
   it('are counted together over all rules', () => {
     const node = new Node();
     for (const each of keys(LOCAL_KEYS_MAX)) node.take(each);

@@ -65,6 +65,8 @@ export class Bench {
   /** By rule, whoever looks at a limit after another one has denied; absent: nobody can say. */
   readonly standings = new Map<string, LookAnswer>();
   readonly lookedAt: { readonly request: LookRequest; readonly deadlineMillis: number }[] = [];
+  /** Instead of being answered at once, looks wait here, if it is there. */
+  held: (() => void)[] | undefined;
   /** What everybody is told at once. */
   refuses: Unavailable | undefined;
   /** What this node leads and denies at once, by how its key begins. */
@@ -80,7 +82,9 @@ export class Bench {
         done(this.inForce as never, 0);
       } else if (request.ask === 'look') {
         this.lookedAt.push({ request, deadlineMillis });
-        done((this.standings.get(request.ruleId ?? '') ?? GONE) as never, 0);
+        const answer = (): void => done((this.standings.get(request.ruleId ?? '') ?? GONE) as never, 0);
+        if (this.held === undefined) answer();
+        else this.held.push(answer);
       } else if (this.refuses !== undefined) done(this.refuses, 0);
       else this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, 0) });
     },

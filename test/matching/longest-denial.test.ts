@@ -109,6 +109,29 @@ describe('a request that its node denied by itself', () => {
     });
     expect(bench.asked).toEqual([]);
   });
+
+  it('is tried by no rule in shadow, however long the looks take', () => {
+    const bench = new Bench();
+    bench.held = [];
+    bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
+    bench.ask(FROM);
+    expect([bench.asked, bench.told]).toEqual([[], []]);
+    for (const answer of bench.held) answer();
+    expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } }, partition: 3 }]);
+    expect(bench.asked).toEqual([]);
+  });
+
+  it('is told no denial after its deadline', () => {
+    const bench = new Bench();
+    bench.held = [];
+    bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
+    bench.ask(FROM);
+    bench.now += 500;
+    for (const answer of bench.held) answer();
+    expect(bench.told).toMatchObject([
+      { answer: { kind: 'unavailable', reason: 'deadline', proposed: false } },
+    ]);
+  });
 });
 
 describe('a request that is granted', () => {

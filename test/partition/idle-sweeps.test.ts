@@ -52,6 +52,26 @@ describe('a partition that nobody asks', () => {
     expect(pass(driver, HOUR_MILLIS)).toEqual([]);
   });
 
+  it('looks at expired request ids about once, and sweeps until all of them are gone', () => {
+    const driver = leading({ windowMillis: 2_000 });
+    for (let i = 0; i < 6_000; i += 1) driver.ask({ userId: `user${i}`, requestId: `id${i}` });
+    for (let turns = 0; turns < 3; turns += 1) driver.turn();
+    driver.commitAll();
+    pass(driver, 60_000);
+    expect(driver.partition.stats()).toMatchObject({ keys: 0, requestIds: 6_000 });
+    let looks = 0;
+    const { housekeeping } = driver.partition;
+    const look = housekeeping.look.bind(housekeeping);
+    housekeeping.look = (looksMax) => {
+      const looked = look(looksMax);
+      looks += looked;
+      return looked;
+    };
+    expect(pass(driver, HOUR_MILLIS)).toHaveLength(Math.ceil(6_000 / 1_024));
+    expect(driver.partition.stateBytes).toBe(0);
+    expect(looks).toBeLessThan(7_000);
+  });
+
   it('is never asked for more than a sweep in its pause', () => {
     const driver = leading({ windowMillis: 2_000 });
     grant(driver, 10_000);

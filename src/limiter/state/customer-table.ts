@@ -90,7 +90,7 @@ export class CustomerTable {
    */
   sweep(looks: number, { index, timeMillis }: AppliedPosition): void {
     const { size } = this;
-    const from = size <= looks ? 0 : (index * looks) % size;
+    const from = (index % Math.max(1, Math.ceil(size / looks))) * looks;
     // Downwards: the last one, which takes the place of one that goes, was looked at before, or is none of these.
     for (let slot = Math.min(size, from + looks) - 1; slot >= from; slot -= 1) {
       if (!saysNothing(recordAt(this.#records[slot]!.record, timeMillis))) continue;

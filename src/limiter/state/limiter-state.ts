@@ -293,8 +293,9 @@ export class LimiterState {
   }
 
   get sweepsPerRound(): number {
-    const { keys, customers } = this.size;
-    return 1 + Math.ceil((keys + customers + this.keyTables.length) / SWEEP_LOOKS);
+    const { keys, customers, requestIds } = this.size;
+    const looks = keys + customers + this.keyTables.length;
+    return 1 + Math.max(Math.ceil(looks / SWEEP_LOOKS), Math.ceil(requestIds / SWEEP_REQUEST_IDS));
   }
 
   /** Forgets some of what is idle. */
