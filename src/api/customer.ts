@@ -58,9 +58,11 @@ export type CustomerAction =
 
 /** How much of a rule's limit a key has used, as an operator says it. */
 export interface UsedQuestion {
+  /** 1 to `KEY_BYTES_MAX` bytes. */
   readonly key: string;
   /** A rule with all its windows, or one window. */
   readonly rule: string;
+  /** 0 to the limit, as it is for the key. */
   readonly used: number;
 }
 
@@ -122,7 +124,7 @@ export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid 
   return undefined;
 }
 
-/** The same of what a door is told. */
+/** The first field of a door's question that is out of its bounds, whatever type it has; undefined: none is. */
 export function invalidInUsed({ key, rule, used }: UsedQuestion): Invalid | undefined {
   return invalidInCustomer({
     ask: 'customer',

@@ -19,13 +19,13 @@ export interface LookRequest {
   readonly userId: string;
   /** Under which rule, 1 to `RULE_ID_BYTES_MAX` bytes; absent means every rule of the table. */
   readonly ruleId?: string | undefined;
-  /** Of the request that would be made: 1 to `COST_MAX`; absent means 1. */
+  /** The cost that the look asks about: 1 to `COST_MAX`; absent means 1. */
   readonly cost?: number | undefined;
-  /** Of the request that would be made, see `AllowRequest`; absent means group time. */
+  /** The time that the look asks about, as in `AllowRequest`; absent means group time. */
   readonly timestampMillis?: number | undefined;
 }
 
-/** What the request would find that the look is for, for each rule: one of cost 1 without a timestamp, unless it said another. */
+/** How the key stands under each rule, for a request with the cost and the time of the look. */
 export interface Standing {
   /** In the order of the rules; just one if one was named. */
   readonly limits: readonly LimitStanding[];

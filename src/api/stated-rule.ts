@@ -34,7 +34,7 @@ export function statedRuleId(limit: number, windowMillis: number): string {
   return `${limit}/${windowMillis}ms`;
 }
 
-/** Every partition knows it, whatever its rules: whoever looks by it learns that somebody leads, and by which rules. */
+/** A stated rule, so every partition can answer a look by it. The answer shows that a leader has a quorum, and which version of the rules it has. */
 export const ANY_RULE = statedRuleId(0, 1);
 
 /** What `statedRuleId` was given; undefined if the id is none of its making, or beyond the bounds. */

@@ -78,7 +78,7 @@ export type PermitAnswer =
       Tried & {
         readonly kind: 'granted';
         readonly allowed: true;
-        /** Of a leaky bucket that queues: go on after so long, not before. */
+        /** A leaky bucket that queues has granted it: wait for this long before you go on. */
         readonly waitMillis?: number;
         readonly decided: PermitReceipt;
       })

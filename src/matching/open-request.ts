@@ -49,6 +49,9 @@ export interface Asking {
   answered: readonly AnsweredShare[];
 }
 
+/** Most requests never take anything. */
+const NO_TAKES: readonly LocalTake[] = [];
+
 export function newAsking(request: MatchedRequest, deadlineMillis: number, done: AskDone): Asking {
   return {
     request,
@@ -57,7 +60,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     isAgain: false,
     rulesVersion: 0,
     undecided: [],
-    taken: [],
+    taken: NO_TAKES,
     isDeniedHere: false,
     customer: undefined,
     recordsLearned: 0,
@@ -99,7 +102,7 @@ export function takeLocal(
 
 function giveBackTaken(asking: Asking): void {
   for (const { giveBack } of asking.taken) giveBack();
-  asking.taken = [];
+  asking.taken = NO_TAKES;
 }
 
 /** What follows once the record of its customer was read. */

@@ -2,7 +2,7 @@
  * The frame of requests that another node is to decide, as it leads their partitions: for each what only the way there
  * needs (id, budget, partition, relay, the rules that matched it), then what operators say of keys, each by its place and in the
  * bytes of an entry of its own; then which of the others are looks, by their places among them, and these others as one batch, in
- * the very bytes of a log entry: a look as a request that names a user, and perhaps a rule, a cost and a time. Nothing at all asks for a sign of
+ * the very bytes of a log entry: a look as a request with a user, and perhaps a rule, a cost and a time. Nothing at all asks for a sign of
  * life.
  *
  * Not one batch for each partition: with many partitions most would hold one request, and cost more than they save.

@@ -220,8 +220,8 @@ export class KeyTable {
   }
 
   /**
-   * Records what an operator says a key has used, which is not known here: perhaps nothing. It is not new to its window from then on, so
-   * it inherits nothing of what was forgotten; nor in the very millisecond in which the window came into force.
+   * Adds a key that is not known here, with the cost that an operator says it has used, perhaps 0. The key counts as made no
+   * earlier than its window came into force, so it inherits nothing, not even if both happen in one millisecond.
    */
   setUsed(
     demand: Demand,
