@@ -12,31 +12,67 @@ import { blockWaitAt } from './naive-record.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
+interface Seen {
+  readonly record: CustomerRecord;
+  readonly at: number;
+}
+
 export class CustomerWatch {
   readonly #world: ClientWorld;
-  /** By process and key: what it has seen of it last. */
-  readonly #known = new Map<string, Map<string, CustomerRecord>>();
+  /** By process and key: what it has seen of it, and when; the last is what it knows. */
+  readonly #known = new Map<string, Map<string, readonly Seen[]>>();
 
   constructor(world: ClientWorld) {
     this.#world = world;
   }
 
   known(node: SimNode, key: string): CustomerRecord {
-    return this.#knownBy(node).get(key) ?? NO_RECORD;
+    return this.#knownBy(node).get(key)?.at(-1)?.record ?? NO_RECORD;
   }
 
-  #knownBy({ id, life }: SimNode): Map<string, CustomerRecord> {
+  /** @param askedAt when somebody asked for this customer */
+  of(node: SimNode, key: string | undefined, askedAt: number): Asking['customer'] {
+    if (key === undefined) return undefined;
+    return {
+      key,
+      known: () => this.known(node, key),
+      wentBy: (partition, index) => this.#wentBy(node, key, { partition, index, askedAt }),
+    };
+  }
+
+  /** What it knew when it denied by the state after entry `index`: that took place since `askedAt`, and it may have learnt more since. */
+  #wentBy(
+    node: SimNode,
+    key: string,
+    {
+      partition,
+      index,
+      askedAt,
+    }: { readonly partition: number; readonly index: number; readonly askedAt: number },
+  ): CustomerRecord {
+    const seen = this.#knownBy(node).get(key) ?? [];
+    const inForce = this.#world.limits.recordAt(groupOfPartition(partition), index, key);
+    const known = seen.filter((_, i) => (seen[i + 1]?.at ?? Infinity) >= askedAt);
+    return known.find(({ record }) => record.version === inForce.version)?.record ?? this.known(node, key);
+  }
+
+  #knownBy({ id, life }: SimNode): Map<string, readonly Seen[]> {
     const process = `${id}/${life}`;
-    const known = this.#known.get(process) ?? new Map<string, CustomerRecord>();
+    const known = this.#known.get(process) ?? new Map<string, readonly Seen[]>();
     this.#known.set(process, known);
     return known;
   }
 
+  #learn(node: SimNode, key: string, record: CustomerRecord): void {
+    const known = this.#knownBy(node);
+    known.set(key, [...(known.get(key) ?? []), { record, at: this.#world.now() }]);
+  }
+
   /** A node knows what it told operators. */
   learning(node: SimNode, { userId }: CustomerRequest): (answer: CustomerAnswer) => void {
-    const known = this.#knownBy(node);
+    const { life } = node;
     return (answer) => {
-      if (answer.kind === 'customer') known.set(userId, answer.outcome.record);
+      if (answer.kind === 'customer' && node.life === life) this.#learn(node, userId, answer.outcome.record);
     };
   }
 
@@ -48,7 +84,6 @@ export class CustomerWatch {
     const { now, limits, story } = this.#world;
     const { node, life } = asking;
     const askedAt = now();
-    const known = this.#knownBy(node);
     const before = recheckedRecord(asking) ?? this.known(node, userId);
     asking.confirmed = undefined;
     asking.blockedMillis = undefined;
@@ -63,11 +98,11 @@ export class CustomerWatch {
       limits.customers.told(groupOfPartition(partition), { userId, type: action.type }, outcome, askedAt);
       const { record, decided } = outcome;
       const wait = blockWaitAt(record, decided.timeMillis);
-      if (record.version !== before.version) known.set(userId, record);
+      if (record.version !== before.version) this.#learn(node, userId, record);
       else if (wait !== undefined) asking.blockedMillis = wait;
       else asking.confirmed = record;
       // A block that has ended changes no version.
-      if (record.version === known.get(userId)?.version) known.set(userId, record);
+      if (record.version === this.known(node, userId).version) this.#learn(node, userId, record);
       if (before.isBlocked && asking.confirmed === record)
         story.seen('customer not blocked any more, by time');
     };
@@ -83,7 +118,7 @@ export class CustomerWatch {
         .recordsSince(key, -Infinity)
         .some(({ version }) => version === record.version);
       check(isKnown, () => `${key} never had this record: ${JSON.stringify(record)}`);
-      this.#knownBy(node).set(key, record);
+      this.#learn(node, key, record);
       story.seen('customer changed under way');
     }
     if (answer.kind !== 'decision' || customer === undefined) return;

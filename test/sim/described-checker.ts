@@ -161,7 +161,7 @@ export class DescribedChecker {
   }
 
   /** A client is told. Returns the question of which this is the answer, if its node asked none: what it denied by itself. */
-  answered(asking: Asking, answer: AskAnswer): AllowRequest | undefined {
+  answered(asking: Asking, answer: AskAnswer, partition: number): AllowRequest | undefined {
     const round = asking.rounds.at(-1);
     for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
     if (round !== undefined && !mustStay(round)) this.#checkReleased(asking, round);
@@ -191,7 +191,7 @@ export class DescribedChecker {
       if (isLooked(asking, decision)) return undefined;
       const isTold = decisions.some((one) => !one.allowed && one.ruleId === decision.ruleId);
       if (isTold && round !== undefined) this.#customers.mustBeUnder(asking, round.version, decision.ruleId);
-      return isTold ? undefined : this.#unasked(asking, decision);
+      return isTold ? undefined : this.#unasked(asking, decision, partition);
     }
     check(round !== undefined, () => `${wordsOfAsking(asking)} was granted, and nobody asked`);
     check(
@@ -229,9 +229,9 @@ export class DescribedChecker {
   }
 
   /** What a node that leads a share of it would be asked for that. */
-  #unasked(asking: Asking, { ruleId, rulesVersion }: Decision): AllowRequest {
+  #unasked(asking: Asking, { ruleId, rulesVersion, decided }: Decision, partition: number): AllowRequest {
     const { customer, request, recalledBy, confirmed } = asking;
-    const record = customer && (recalledBy ?? confirmed ?? customer.known());
+    const record = customer && (recalledBy ?? confirmed ?? customer.wentBy(partition, decided.index));
     const shares = this.limits.sharesOf(asking, rulesVersion, record);
     const share = shares.find((limits) => limits.some((limit) => limit.ruleId === ruleId)) ?? [];
     const [first, ...further] = share;

@@ -54,7 +54,14 @@ export interface Asking {
   readonly rulesAtLeast: number;
   readonly rounds: Round[];
   /** Whose request it is, and what its node knows of that now. */
-  readonly customer: { readonly key: string; readonly known: () => CustomerRecord } | undefined;
+  readonly customer:
+    | {
+        readonly key: string;
+        readonly known: () => CustomerRecord;
+        /** What it went by when it denied, by the state of that partition after that entry. */
+        readonly wentBy: (partition: number, index: number) => CustomerRecord;
+      }
+    | undefined;
   /** That its node has just read that this is so; and that its customer is blocked, and how long it is told to wait for that. */
   confirmed: CustomerRecord | undefined;
   blockedMillis: number | undefined;

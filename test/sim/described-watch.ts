@@ -48,15 +48,15 @@ export class DescribedWatch {
 
   /** A client asks `node`. `done` is told what its process tells, but not what it tells after its end. */
   ask(node: SimNode, request: Question, done: AskDone): Asking {
-    const key = customerKeyOf(request.descriptors);
+    const askedAt = this.#world.now();
     const asking: Asking = {
       request,
       node,
       life: node.life,
-      askedAt: this.#world.now(),
+      askedAt,
       rulesAtLeast: this.#checker.rulesTold,
       rounds: [],
-      customer: key === undefined ? undefined : { key, known: () => this.#customers.known(node, key) },
+      customer: this.#customers.of(node, customerKeyOf(request.descriptors), askedAt),
       confirmed: undefined,
       blockedMillis: undefined,
       recalledBy: undefined,
@@ -75,7 +75,7 @@ export class DescribedWatch {
         check(!asking.isAnswered, () => `${JSON.stringify(request)} was answered twice`);
         asking.isAnswered = true;
         this.#askings.delete(asking);
-        const unasked = this.#checker.answered(asking, answer);
+        const unasked = this.#checker.answered(asking, answer, partition);
         if (unasked !== undefined) this.#deniedUnasked(asking, unasked, answer as AllowAnswer, partition);
         done(answer, partition);
       });
