@@ -150,6 +150,7 @@ export class Clients {
       charge: this.#world.rejections.begun(askedBy(request), this.#world.now()),
       answered: false,
     };
+    this.#observed.asked(request);
     if (request.requestId !== undefined && !this.#firstInvoked.has(idOf(request)))
       this.#firstInvoked.set(idOf(request), attempt.invokedAt);
     this.requests += 1;

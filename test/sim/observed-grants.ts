@@ -2,6 +2,7 @@
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
+import type { AllowRequest } from '../../src/api/request.ts';
 import type { Attempt, ClientWorld } from './client-world.ts';
 import { askedBy, limitsOf } from './id-ledger.ts';
 import { check } from './story.ts';
@@ -19,12 +20,21 @@ export class ObservedGrants {
   readonly #acknowledged = new Set<string>();
   /** By user and id: somebody may have given it back. */
   readonly #givenBack = new Set<string>();
+  /** By user and id: it may have been told as a cost that was used, which no limit denies. */
+  readonly #settled = new Set<string>();
   /** Keys that may have been reset, and by rule and user the highest limit that may have been their own. */
   readonly #reset = new Set<string>();
   readonly #ownLimits = new Map<string, number>();
 
   constructor(world: ClientWorld) {
     this.#world = world;
+  }
+
+  /** Somebody asks this. Under one id a repetition is told what the first was granted. */
+  asked(request: AllowRequest): void {
+    if (request.requestId === undefined) return;
+    if (limitsOf(askedBy(request)).some(({ isSettled }) => isSettled === true))
+      this.#settled.add(idOf(request));
   }
 
   /** Under each of its limits. */
@@ -67,7 +77,7 @@ export class ObservedGrants {
   check(): void {
     const { tables } = this.#world.settings;
     for (const [key, all] of this.#observed) {
-      const grants = all.filter(({ id }) => !this.#givenBack.has(id));
+      const grants = all.filter(({ id }) => !this.#givenBack.has(id) && !this.#settled.has(id));
       // Users have none in their names.
       const end = key.lastIndexOf('/');
       const ruleId = key.slice(0, end);
