@@ -31,7 +31,7 @@
  * term 2 and stamp what follows from the fast timeline: windows would slide early by the difference.
  *
  * A failover costs the few milliseconds in flight, and downtime of a whole group is not credited. Both err
- * toward denial.
+ * toward denial. An application that wants to know how late it is in UTC keeps that beside it.
  */
 export class GroupClock {
   readonly #monotonicMillis: () => number;

@@ -18,11 +18,14 @@
 import type { NodeId } from '../../raft/types.ts';
 import { encodePing, encodePong, type Ping, type Pong } from '../wire/clock-readings.ts';
 import { ClockRates, type ClockVerdict } from './clock-rates.ts';
+import { WallClocks } from './wall-clocks.ts';
 
 export interface ClockWatchInit {
   readonly nodeId: NodeId;
   /** Never runs back; fractions of a millisecond. */
   readonly monotonicMillis: () => number;
+  /** Milliseconds since 1970, as far as this machine knows. */
+  readonly wallMillis: () => number;
   /** Random: answers meant for an earlier process of this node are none for this one. */
   readonly process: number;
   /** All nodes of the cluster. */
@@ -40,6 +43,7 @@ const PING_MILLIS = 1_000;
 export class ClockWatch {
   readonly #init: ClockWatchInit;
   readonly #rates = new ClockRates();
+  readonly #walls = new WallClocks();
   #verdict: ClockVerdict = { fit: true };
   #nextPingMillis: number;
   /** As of the last ping. */
@@ -59,11 +63,17 @@ export class ClockWatch {
     return this.#rates.estimates();
   }
 
-  /** Time passed; to be called several times a second. */
-  tick(): void {
+  /** See `WallClocks`: UTC that a majority of all nodes' wall clocks have reached; undefined if too few are heard. */
+  get utcMillis(): number | undefined {
+    const { nodeId, nodes, monotonicMillis, wallMillis } = this.#init;
+    return this.#walls.utcMillis(nodes(), { nodeId, wallMillis: wallMillis() }, monotonicMillis());
+  }
+
+  /** Time passed; to be called several times a second. Returns whether the others were asked, which is once a second. */
+  tick(): boolean {
     const { nodeId, process, monotonicMillis, nodes, limitPpm, send } = this.#init;
     const nowMillis = monotonicMillis();
-    if (nowMillis < this.#nextPingMillis) return;
+    if (nowMillis < this.#nextPingMillis) return false;
     this.#nextPingMillis = nowMillis + PING_MILLIS;
     this.#limitPpm = limitPpm();
     this.#rates.retain(nodes());
@@ -72,18 +82,22 @@ export class ClockWatch {
     }
     // What was found may be forgotten by now.
     this.#judge();
+    return true;
   }
 
   receivePing(from: NodeId, ping: Ping): void {
-    const { process, monotonicMillis, send } = this.#init;
+    const { process, monotonicMillis, wallMillis, send } = this.#init;
     const { process: asker, sentMillis } = ping;
-    send(from, 'pong', encodePong({ asker, sentMillis, process, peerMillis: monotonicMillis() }));
+    const readings = { peerMillis: monotonicMillis(), wallMillis: wallMillis() };
+    send(from, 'pong', encodePong({ asker, sentMillis, process, ...readings }));
   }
 
-  receivePong(from: NodeId, { asker, sentMillis, process: peerProcess, peerMillis }: Pong): void {
+  receivePong(from: NodeId, pong: Pong): void {
+    const { asker, sentMillis, process: peerProcess, peerMillis, wallMillis } = pong;
     const { process, monotonicMillis, nodes } = this.#init;
     const receivedMillis = monotonicMillis();
     if (asker !== process || !nodes().includes(from)) return;
+    this.#walls.add(from, wallMillis, receivedMillis);
     this.#rates.add(from, peerProcess, { sentMillis, peerMillis, receivedMillis }, this.#limitPpm);
     this.#judge();
   }

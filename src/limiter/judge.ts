@@ -11,7 +11,7 @@ import { conflictBetween } from './fingerprint.ts';
 import type { Demand } from './meters/meter.ts';
 import type { Outcome, Question } from './question.ts';
 import { isBlockedAt, recordAt, ruleFor } from './state/customer-table.ts';
-import { inheritedBy, type Inherited, newestInherited } from './state/inheritance.ts';
+import { inheritedBy, type Inherited, millisBetween, newestInherited } from './state/inheritance.ts';
 import { AHEAD_MILLIS_MAX, type KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
@@ -165,7 +165,6 @@ export class Judgement implements Demand {
     now: number,
     rule = keys.rule,
   ): void {
-    const { meter } = keys;
     this.#keys = keys;
     this.#rule = rule;
     this.#capacity = rule === keys.rule ? keys.capacity : capacityOf(rule);
@@ -173,10 +172,10 @@ export class Judgement implements Demand {
     this.cost = cost;
     this.#isSettled = isSettled;
     this.isEvent = timestampMillis !== undefined && rule.clock === 'request';
-    this.asked = this.isEvent ? (timestampMillis ?? now) : now;
+    this.asked = this.isEvent ? (timestampMillis ?? now) : now + keys.aheadMillis;
     this.#now = now;
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
-    const newestMillis = slot === NONE ? -Infinity : meter.newestMillis(slot);
+    const newestMillis = slot === NONE ? -Infinity : keys.meter.newestMillis(slot);
     this.newestMillis = newestMillis;
     // A restored cluster denies requests for history that may be missing. A settled cost is not denied, so it is recorded now.
     const forgottenMillis = isSettled
@@ -184,7 +183,7 @@ export class Judgement implements Demand {
       : keys.unknownMillis(newestMillis, this, now);
     this.t = Math.max(this.asked, newestMillis, forgottenMillis);
     this.isHeld = this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
-    this.live = slot === NONE ? 0 : meter.liveCost(slot, this);
+    this.live = slot === NONE ? 0 : keys.meter.liveCost(slot, this);
     this.inherited = undefined;
     this.#othersMillis = 0;
   }
@@ -195,23 +194,27 @@ export class Judgement implements Demand {
    * what the new meter promises. So does what other windows of its rule know of a key that is new to this one.
    */
   #countOthers(keys: KeyTable, name: TextBytes, isNew: boolean, now: number): void {
-    const { meter, retired } = keys;
+    const { cost, isEvent } = this;
     let forgottenMillis = 0;
-    if (isNew) this.t = Math.max(this.t, newestInherited(keys, name, now));
-    for (const old of retired) {
+    if (isNew) this.t = Math.max(this.t, newestInherited(this, name, now));
+    for (const old of keys.retired) {
       const slot = old.keys.find(name);
       const newestMillis = slot === NONE ? -Infinity : old.meter.newestMillis(slot);
-      forgottenMillis = Math.max(forgottenMillis, old.forgottenMillis(newestMillis, this.asked));
-      this.t = Math.max(this.t, newestMillis, forgottenMillis);
+      const laterMillis = millisBetween(old, keys, isEvent);
+      const through = old.forgottenMillis(newestMillis, this.asked - laterMillis);
+      if (through > 0) forgottenMillis = Math.max(forgottenMillis, through + laterMillis);
+      this.t = Math.max(this.t, newestMillis + laterMillis, forgottenMillis);
     }
     this.isHeld ||= this.t > this.asked && (!this.isEvent || this.asked < forgottenMillis);
-    this.live = this.slot === NONE ? 0 : meter.liveCost(this.slot, this);
-    for (const { keys: before, rule: old, meter: former, effectiveWindowMillis: keptMillis } of retired) {
+    this.live = this.slot === NONE ? 0 : keys.meter.liveCost(this.slot, this);
+    for (const table of keys.retired) {
+      const { keys: before, rule: old, meter: former, effectiveWindowMillis: keptMillis } = table;
       const slot = before.find(name);
       if (slot === NONE) continue;
       const rule = ruleFor(this.#record, old);
       const windowMillis = this.isEvent ? rule.windowMillis : keptMillis;
-      const demand = { rule, t: this.t, cost: this.cost, windowMillis, keptMillis };
+      const t = this.t + millisBetween(keys, table, isEvent);
+      const demand = { rule, t, cost, windowMillis, keptMillis, isEvent };
       this.live += former.liveCost(slot, demand);
       this.#othersMillis = Math.max(this.#othersMillis, former.millisUntilEmpty(slot, demand));
     }

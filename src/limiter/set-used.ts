@@ -34,7 +34,8 @@ export function setUsed(state: LimiterState, { ruleIds, used }: WantedUse): SetO
     const usedMax = capacityOf(rule);
     if (used > usedMax) return { kind: 'above', ruleId, usedMax };
     const { effectiveWindowMillis: windowMillis } = keys;
-    const demand = { rule, t: applied.timeMillis, cost: used, windowMillis, keptMillis: windowMillis };
+    const t = applied.timeMillis + keys.aheadMillis;
+    const demand = { rule, t, cost: used, windowMillis, keptMillis: windowMillis };
     // A key that is known takes as much at least.
     if (keys.find(name) === NONE)
       bytes += KEY_BYTES + keys.nameBytes(name) + keys.meter.bytesToGrant(NONE, demand);

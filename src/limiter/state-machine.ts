@@ -86,6 +86,11 @@ export class LimiterStateMachine {
     return this.#state.restoredMillis(Math.max(nowMillis, this.applied.timeMillis));
   }
 
+  /** By how much UTC is ahead of group time, as the log says. */
+  get utcAheadMillis(): number {
+    return this.#state.utc.aheadMillis;
+  }
+
   /** The last applied command; index 0 before the first. */
   get applied(): AppliedPosition {
     return this.#state.applied;
@@ -130,6 +135,9 @@ export class LimiterStateMachine {
       case 'historyBegins':
         if (this.#state.lost.isOpen) this.#state.changedMillis = timeMillis;
         this.#state.lost.end(timeMillis, command.wallMillis);
+        return;
+      case 'utc':
+        if (this.#state.utc.step(command.aheadMillis, timeMillis)) this.#state.changedMillis = timeMillis;
         return;
       default: {
         const never: never = command;

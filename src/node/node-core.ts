@@ -159,7 +159,7 @@ export class NodeCore {
     const { nodeId, clocks, random, send, clockJudged } = this.#init;
     return new ClockWatch({
       nodeId,
-      monotonicMillis: clocks.monotonicMillis,
+      ...clocks,
       process: random(FIRST_ID_BOUND),
       nodes: () => this.#nodeIds,
       limitPpm: () => this.#replicas.clockDriftPpm,
@@ -296,7 +296,7 @@ export class NodeCore {
     this.#firstRules.tick();
     this.tokens.tick();
     this.#capacity.tick();
-    this.clock.tick();
+    if (this.clock.tick()) this.#replicas.followUtc(this.clock.utcMillis);
     this.usage.tick();
   }
 

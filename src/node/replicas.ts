@@ -170,6 +170,11 @@ export class Replicas implements LocalReplicas {
     return true;
   }
 
+  /** A majority of the wall clocks have reached this time; undefined: nobody knows. */
+  followUtc(utcMillis: number | undefined): void {
+    for (const replica of this.#all.values()) replica.followUtc(utcMillis);
+  }
+
   /** Requests that wait for a place in a log, or for their entry to be applied. */
   get waitingCount(): number {
     let count = 0;

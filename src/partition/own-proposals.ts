@@ -1,11 +1,12 @@
 /**
- * What a leader proposes for itself, before the requests that wait: rules that changed, that history begins again, and sweeps.
+ * What a leader proposes for itself, before the requests that wait: rules that changed, that history begins again, how late it is in UTC, and sweeps.
  * It knows what is due and what became of it; the partition asks for its turn and applies what is committed.
  */
 import type { Entry } from '../../raft/types.ts';
-import { encodeRules, encodeSweep } from '../limiter/log/command.ts';
+import { encodeRules, encodeSweep, encodeUtc } from '../limiter/log/command.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { LimiterStateMachine } from '../limiter/state-machine.ts';
+import { UTC_AHEAD_MILLIS_MAX } from '../limiter/state/utc-steps.ts';
 import { HistoryBegin } from './history-begin.ts';
 
 export interface OwnProposalsInit {
@@ -16,6 +17,9 @@ export interface OwnProposalsInit {
   readonly rulesTaken: (version: number) => void;
 }
 
+/** By how much group time and what is known of UTC may lag behind the wall clocks. */
+export const UTC_LAG_MILLIS_MAX = 1_000;
+
 export class OwnProposals {
   readonly #init: OwnProposalsInit;
   /** The newest that group 0 has, as far as this node knows. */
@@ -23,7 +27,10 @@ export class OwnProposals {
   #proposedRules = { version: 0, term: 0 };
   readonly #historyBegin = new HistoryBegin();
   /** What is being proposed; undefined: requests. */
-  #proposing: 'rules' | 'historyBegins' | 'sweep' | undefined;
+  #proposing: 'rules' | 'historyBegins' | 'utc' | 'sweep' | undefined;
+  /** By how much UTC is to be ahead of group time; 0: that is not worth an entry. */
+  #wantedAheadMillis = 0;
+  #proposedAhead = { aheadMillis: 0, term: 0 };
   /** The log had no room for what was proposed last. The next applied entry makes room; to ask before that asks in vain. */
   waitsForRoom = false;
 
@@ -49,6 +56,19 @@ export class OwnProposals {
     return this.#historyBegin.isDue(this.#init.machine, term);
   }
 
+  /**
+   * A majority of wall clocks says that UTC is so much ahead of group time. Returns whether an entry is to say so, too: only until this
+   * is asked again.
+   */
+  wantUtc(aheadMillis: number, term: number): boolean {
+    const { machine } = this.#init;
+    const proposed = this.#proposedAhead.term === term ? this.#proposedAhead.aheadMillis : 0;
+    const isLate = aheadMillis > Math.max(proposed, machine.utcAheadMillis) + UTC_LAG_MILLIS_MAX;
+    const isDue = isLate && aheadMillis <= UTC_AHEAD_MILLIS_MAX;
+    this.#wantedAheadMillis = isDue ? aheadMillis : 0;
+    return isDue;
+  }
+
   /** The next entry for the log; undefined: the requests have their turn. */
   take(term: number, isSweepDue: () => boolean): Uint8Array | undefined {
     const { rulesTaken, wallMillis } = this.#init;
@@ -63,6 +83,13 @@ export class OwnProposals {
       this.#proposing = 'historyBegins';
       return this.#historyBegin.take(term, wallMillis());
     }
+    if (this.#wantedAheadMillis > 0) {
+      const aheadMillis = this.#wantedAheadMillis;
+      this.#wantedAheadMillis = 0;
+      this.#proposedAhead = { aheadMillis, term };
+      this.#proposing = 'utc';
+      return encodeUtc(aheadMillis);
+    }
     if (!isSweepDue()) return undefined;
     this.#proposing = 'sweep';
     return encodeSweep();
@@ -73,6 +100,7 @@ export class OwnProposals {
     const proposing = this.#proposing;
     this.#proposing = undefined;
     this.waitsForRoom = entry === undefined && (proposing === 'rules' || proposing === 'historyBegins');
+    if (proposing === 'utc' && entry === undefined) this.#proposedAhead = { aheadMillis: 0, term: 0 };
     if (proposing === 'rules' && entry === undefined) this.#proposedRules = { version: 0, term: 0 };
     if (proposing === 'historyBegins' && entry === undefined) this.#historyBegin.refused();
     return proposing !== undefined;

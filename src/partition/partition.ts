@@ -2,11 +2,9 @@
  * One partition of the users: a limiter state machine behind a Raft group. On the leader it denies at once what its applied state
  * shows to be over the limit, lets the rest wait for the log, and answers it when its entry has been applied.
  */
-import type { CustomerRequest } from '../api/customer.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { LookRequest } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
-import type { RefundRequest } from '../api/refund.ts';
 import type { Answer, LoggedRequest, UserRequest } from '../api/user-request.ts';
 import type {
   GroupApplication,
@@ -106,6 +104,11 @@ export class Partition implements GroupApplication {
     return this.#machine.restoredMillis(this.clock.nowMillis());
   }
 
+  /** How late it is in UTC, as far as the log says that. */
+  get utcMillis(): number {
+    return this.clock.nowMillis() + this.#machine.utcAheadMillis;
+  }
+
   /** The rules in force here; undefined until the first table was applied. */
   get ruleTable(): RuleTable | undefined {
     return this.#machine.ruleTable;
@@ -115,6 +118,13 @@ export class Partition implements GroupApplication {
   wantRules(table: RuleTable): void {
     this.#own.wantRules(table);
     if (this.#isLeader && this.#own.areRulesDue(this.#term)) this.#init.requestProposal();
+  }
+
+  /** To be told each second what a majority of the wall clocks have reached: its leader has the log say how far group time is behind. */
+  followUtc(utcMillis = -Infinity): void {
+    const mayTell = this.#isLeader && this.#canDecide && !this.housekeeping.isLowDisk;
+    const aheadMillis = Math.floor(utcMillis) - this.clock.nowMillis();
+    if (this.#own.wantUtc(mayTell ? aheadMillis : 0, this.#term)) this.#init.requestProposal();
   }
 
   /** Close to a full disk nothing more is proposed. */
@@ -155,7 +165,7 @@ export class Partition implements GroupApplication {
         return this.#look(request, done);
       case 'refund':
       case 'customer':
-        return this.#tell(request, deadlineMillis, done);
+        return this.#propose(undefined, request, deadlineMillis, done); // What it is about may be on its way.
       case undefined:
         this.#allow(request, deadlineMillis, done);
     }
@@ -184,17 +194,8 @@ export class Partition implements GroupApplication {
   deniedAtOnce(request: AllowRequest): Decision | undefined {
     if (!this.#isLeader || !this.#canDecide) return undefined;
     if (request.matchedBy !== this.#own.rulesAhead(this.#term)) return undefined;
-    const nowMillis = this.clock.nowMillis();
-    return quickDenialOf(this.#machine, request, {
-      nowMillis,
-      room: this.#room,
-      bound: this.#timestampBound,
-    });
-  }
-
-  /** By the log, always: what it is about may be on its way. */
-  #tell(request: RefundRequest | CustomerRequest, deadlineMillis: number, done: Done): void {
-    this.#propose(undefined, request, deadlineMillis, done);
+    const at = { nowMillis: this.clock.nowMillis(), room: this.#room, bound: this.#timestampBound };
+    return quickDenialOf(this.#machine, request, at);
   }
 
   #allow(request: AllowRequest, deadlineMillis: number, done: Done): void {

@@ -16,6 +16,8 @@ export interface Pong {
   readonly process: number;
   /** On the peer's monotonic clock, between ping and pong. */
   readonly peerMillis: number;
+  /** On the peer's wall clock then: milliseconds since 1970. */
+  readonly wallMillis: number;
 }
 
 export function encodePing({ process, sentMillis }: Ping): Buffer {
@@ -28,8 +30,8 @@ export function decodePing(payload: Uint8Array): Ping {
   return { process: fields.integer('process'), sentMillis: fields.millis('sentMillis') };
 }
 
-export function encodePong({ asker, sentMillis, process, peerMillis }: Pong): Buffer {
-  return pack([asker, sentMillis, process, peerMillis]);
+export function encodePong({ asker, sentMillis, process, peerMillis, wallMillis }: Pong): Buffer {
+  return pack([asker, sentMillis, process, peerMillis, wallMillis]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -40,5 +42,6 @@ export function decodePong(payload: Uint8Array): Pong {
     sentMillis: fields.millis('sentMillis'),
     process: fields.integer('process'),
     peerMillis: fields.millis('peerMillis'),
+    wallMillis: fields.millis('wallMillis'),
   };
 }

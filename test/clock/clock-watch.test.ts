@@ -18,6 +18,7 @@ class Cluster {
   limitPpm = LIMIT_PPM;
   readonly nodes = new Map<number, Node>();
   readonly cut = new Set<string>();
+  readonly wallOffsets = new Map<number, number>();
   members: readonly number[];
   readonly #clocks = new Map<number, { since: number; at: number; rate: number }>();
   #processes = 0;
@@ -48,6 +49,7 @@ class Cluster {
       nodeId: id,
       process: this.#processes,
       monotonicMillis: () => this.#monotonicMillis(id),
+      wallMillis: () => this.now + (this.wallOffsets.get(id) ?? 0),
       nodes: () => this.members,
       limitPpm: () => this.limitPpm,
       judged: (verdict) => verdicts.push(verdict),
@@ -225,7 +227,13 @@ describe('nodes that compare their clocks', () => {
     // Each of these says that its clock ran for minutes in no time.
     const answer = (peer: number, asker: number): void => {
       for (let i = 0; i < 5; i += 1)
-        watch.receivePong(peer, { asker, sentMillis: 1e6, process: 7, peerMillis: i * 20_000 });
+        watch.receivePong(peer, {
+          asker,
+          sentMillis: 1e6,
+          process: 7,
+          peerMillis: i * 20_000,
+          wallMillis: 0,
+        });
     };
     for (const peer of [2, 3]) answer(peer, 99);
     for (const stranger of [8, 9]) answer(stranger, 1);

@@ -130,6 +130,7 @@ export interface AllowBody {
   readonly allowed: boolean;
   readonly remaining?: number;
   readonly retryAfterMillis?: number;
+  readonly resetMillis?: number;
   readonly reason?: string;
   readonly proposed?: boolean;
   readonly decided?: {

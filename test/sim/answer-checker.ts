@@ -23,6 +23,7 @@ import { tellingLimit } from './naive-joint.ts';
 import { sayingOf, wordsOfStanding } from './naive-judgement.ts';
 import { groupWindowMillis } from './naive-keys.ts';
 import { toldAt } from './naive-record.ts';
+import { axisOf } from './naive-utc.ts';
 import { check } from './story.ts';
 
 export interface AnswerCheckerInit {
@@ -238,9 +239,10 @@ export class AnswerChecker {
     const rule = ruleOf(group, ruleId);
     const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
     // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait.
-    const emptyMillis = machine.past.emptyMillisAt(decided.index, denied, decided.timeMillis);
+    const groupMillis = decided.timeMillis - axisOf(rule, machine.past.stepsAt(decided.index));
+    const emptyMillis = machine.past.emptyMillisAt(decided.index, denied, groupMillis);
     const sinceMillis = Math.max(0, resetMillis - emptyMillis);
-    const nowMillis = decided.timeMillis - (isEvent ? 0 : sinceMillis);
+    const nowMillis = groupMillis - sinceMillis;
     const expected = machine.denialAt(decided, asked, isEvent ? Infinity : nowMillis);
     const saying = sayingOf(decision);
     check(

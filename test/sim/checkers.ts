@@ -21,6 +21,7 @@ import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Story } from './story.ts';
 import { TimeChecker } from './time-checker.ts';
+import { UtcChecker } from './utc-checker.ts';
 
 export interface CheckersInit {
   readonly settings: Settings;
@@ -46,6 +47,7 @@ export class Checkers {
   readonly rejections = new RejectionChecker();
   readonly clocks: ClockChecker;
   readonly times: TimeChecker;
+  readonly utc: UtcChecker;
   readonly offices: OfficeChecker;
   readonly rooms: RoomChecker;
   readonly members: MembersChecker;
@@ -61,6 +63,7 @@ export class Checkers {
     this.coverage = new Coverage({ settings, story, now });
     const { documents, tables } = settings;
     this.times = new TimeChecker({ settings, nodes, now, after });
+    this.utc = new UtcChecker({ settings, nodes, now, after });
     this.limits = new LimitChecker({
       tables: settings.tables,
       now,
@@ -142,13 +145,20 @@ export class Checkers {
 
   #limitsCommitted(group: GroupId, committed: Committed): void {
     this.limits.committed(group, committed);
+    this.utc.committed(group, committed);
     const { kind, data } = committed.entry;
     if (kind !== 'command') return;
     const command = decodeCommand(data);
-    if (command.type === 'sweep') this.coverage.swept();
+    if (command.type === 'sweep' || command.type === 'utc') this.coverage.proposedItself(command.type);
     if (command.type !== 'rules') return;
     this.coverage.rules(command.table);
     this.described?.rules(command.table);
+  }
+
+  /** Nothing is broken from now on, and nothing will be. */
+  healed(): void {
+    this.times.healed();
+    this.utc.healed();
   }
 
   /** A write of `node` is durable. */

@@ -108,9 +108,9 @@ export class Coverage {
     if (use !== undefined) use.isGranted = true;
   }
 
-  /** A leader had its partition forget what is idle. */
-  swept(): void {
-    this.#seen('sweep');
+  /** A leader had its partition forget what is idle, or say how late it is. */
+  proposedItself(what: 'sweep' | 'utc'): void {
+    this.#seen(what);
   }
 
   rules(table: RuleTable): void {

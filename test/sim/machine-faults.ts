@@ -40,8 +40,13 @@ export class MachineFaults {
       this.#hand.later(2_000, () => victim.limitState());
     },
     wallJump: ({ victim }) => {
-      const { random } = this.#hand;
-      victim.wallOffsetMillis += random.pick([-1, 1]) * Math.floor(1.5 ** random.between(6, 31));
+      const { random, world } = this.#hand;
+      const sign = random.pick([-1, 1]);
+      const exponent = random.between(6, 31);
+      // Every other one that jumps forward is a time server, which all machines believe.
+      const isServer = sign > 0 && exponent % 2 === 0;
+      const byMillis = sign * Math.floor(1.5 ** exponent);
+      for (const node of isServer ? world.nodes : [victim]) node.wall.move(byMillis);
     },
     wrongClock: (strike) => this.#breakClockFor(strike),
     unsoundSnapshot: ({ victim }) => {

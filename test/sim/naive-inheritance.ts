@@ -7,6 +7,7 @@ import type { Known, KnownByMeter } from './naive-known.ts';
 import {
   afterGrant,
   type At,
+  atTime,
   meterKindOf,
   newestOf,
   type Run,
@@ -38,16 +39,22 @@ export function heardOf(known: Known, nowMillis: number): readonly (readonly Kno
   );
 }
 
+/** When it is asked, and what is to be added to a time of another rule's meter for that of this one. */
+interface Asking {
+  readonly at: At;
+  readonly later: (rule: Rule) => number;
+}
+
 /** @param live what the window knows itself */
 export function inheritedOf(
   known: Known,
   heard: readonly (readonly KnownByMeter[])[],
-  at: At,
+  { at, later }: Asking,
   live: number,
 ): Inherited | undefined {
   const all = heard.flat();
   const isLogged = [known, ...known.retired, ...all].every(({ rule }) => meterKindOf(rule) === 'slidingLog');
-  return isLogged ? ofLogs(known, all, at) : ofMost(known, heard, at, live);
+  return isLogged ? ofLogs(known, all, at) : ofMost(known, heard, { at, later }, live);
 }
 
 /** Of logs the most that one and others tell together: each what the one before it does not know, within its newest millisecond too. */
@@ -90,13 +97,16 @@ function sumAt(log: readonly Run[], millis: number): number {
 function ofMost(
   { rule, runs: own }: Known,
   heard: readonly (readonly KnownByMeter[])[],
-  at: At,
+  { at, later }: Asking,
   live: number,
 ): Inherited | undefined {
   let most: Inherited | undefined;
   for (const window of heard) {
-    const told = window.map(({ rule: theirs, runs = [] }) => ({ as: countedAs(rule, theirs), runs }));
-    const spent = told.reduce((sum, { as, runs }) => sum + spentAt(as, runs, at), 0);
+    const told = window.map(({ rule: theirs, runs = [] }) => {
+      const theirTime = atTime(at.timeMillis - later(theirs), at.windowMillis, at.steps, at.isEvent);
+      return { as: countedAs(rule, theirs), runs, theirTime };
+    });
+    const spent = told.reduce((sum, { as, runs, theirTime }) => sum + spentAt(as, runs, theirTime), 0);
     if (spent - live <= (most?.cost ?? 0)) continue;
     const [only] = told;
     const isAlike = told.length === 1 && only !== undefined && meterKindOf(only.as) === meterKindOf(rule);
@@ -104,7 +114,7 @@ function ofMost(
       cost: spent - live,
       brought: undefined,
       runs: isAlike && own === undefined && live === 0 ? only.runs : undefined,
-      emptyMillis: Math.max(...told.map(({ as, runs }) => waitUntil(as, runs, at, 0))),
+      emptyMillis: Math.max(...told.map(({ as, runs, theirTime }) => waitUntil(as, runs, theirTime, 0))),
     };
   }
   return most;
@@ -124,17 +134,21 @@ function countedAs(rule: Rule, { meter, granularityMillis }: Rule): Rule {
 export function runsWith(
   inherited: Inherited | undefined,
   { rule, groupWindowMillis, runs }: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,
-  { timeMillis, windowMillis, aheadMillis }: At & { readonly aheadMillis: number },
+  judged: At & { readonly aheadMillis: number },
 ): readonly Run[] | undefined {
   if (inherited === undefined) return runs;
+  const { timeMillis, aheadMillis } = judged;
   const keptMillis = groupWindowMillis + aheadMillis;
   if (inherited.brought !== undefined)
     return withoutEmpty([...(runs ?? []), ...inherited.brought]).filter(
       (run) => run.timeMillis > timeMillis - keptMillis,
     );
-  return afterGrant(rule, runs ?? [], { timeMillis, windowMillis, cost: inherited.cost, keptMillis });
+  return afterGrant(rule, runs ?? [], { ...judged, cost: inherited.cost, keptMillis });
 }
 
-export function newestHeard(heard: readonly (readonly KnownByMeter[])[]): number {
-  return Math.max(-Infinity, ...heard.flat().map(({ runs = [] }) => newestOf(runs)));
+export function newestHeard(
+  heard: readonly (readonly KnownByMeter[])[],
+  later: (rule: Rule) => number,
+): number {
+  return Math.max(-Infinity, ...heard.flat().map(({ rule, runs = [] }) => newestOf(runs) + later(rule)));
 }

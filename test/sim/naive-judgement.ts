@@ -11,7 +11,17 @@ import type { Asked } from './id-ledger.ts';
 import { toldAt, wordsOfRecord } from './naive-record.ts';
 import type { Known, KnownByMeter } from './naive-known.ts';
 import { heardOf, type Inherited, inheritedOf, newestHeard } from './naive-inheritance.ts';
-import { capacityOf, newestOf, reachMillisOf, type Run, spentAt, waitUntil } from './naive-meters.ts';
+import {
+  type At,
+  atTime,
+  capacityOf,
+  newestOf,
+  reachMillisOf,
+  type Run,
+  spentAt,
+  waitUntil,
+} from './naive-meters.ts';
+import { axisOf } from './naive-utc.ts';
 
 const WEEK_MILLIS = 604_800_000;
 
@@ -23,12 +33,9 @@ export interface Place {
   readonly rulesVersion: number;
 }
 
-export interface Judged {
-  readonly isEvent: boolean;
-  /** The time it asks for, and the time it is judged at. */
+export interface Judged extends At {
+  /** The time it asks for; it is judged at `timeMillis`. */
   readonly askedMillis: number;
-  readonly timeMillis: number;
-  readonly windowMillis: number;
   /** So far ahead of group time, as far as a key is kept for longer because of that. */
   readonly aheadMillis: number;
   readonly live: number;
@@ -40,41 +47,49 @@ export interface Judged {
 }
 
 export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
-  const { rule, groupWindowMillis, retired, nearEpochMillis } = known;
+  const { rule, groupWindowMillis, retired, steps } = known;
   const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
-  const askedMillis = isEvent ? (asked.timestampMillis ?? 0) : nowMillis;
+  const askedMillis = isEvent ? (asked.timestampMillis ?? 0) : nowMillis + axisOf(rule, steps);
+  // What is to be added to a time of another meter.
+  const later = (other: Rule): number => (isEvent ? 0 : axisOf(rule, steps) - axisOf(other, steps));
   const windowMillis = isEvent ? rule.windowMillis : groupWindowMillis;
   const meters = [known, ...retired];
-  const forgottenMillis = Math.max(...meters.map((one) => forgottenOf(one, askedMillis, nearEpochMillis)));
+  const forgottenMillis = Math.max(
+    ...meters.map((one) => forgottenOf(one, askedMillis - later(one.rule), known) + later(one.rule)),
+  );
   // A key's time never runs back.
-  const newest = meters.map(({ runs }) => (runs === undefined ? -Infinity : newestOf(runs)));
+  const newest = meters.map(({ rule: its, runs }) =>
+    runs === undefined ? -Infinity : newestOf(runs) + later(its),
+  );
   const heard = heardOf(known, nowMillis);
-  const timeMillis = Math.max(askedMillis, ...newest, forgottenMillis, newestHeard(heard));
+  const timeMillis = Math.max(askedMillis, ...newest, forgottenMillis, newestHeard(heard, later));
   const aheadMillis = Math.min(Math.max(0, timeMillis - nowMillis), WEEK_MILLIS);
   const isHeld = timeMillis > askedMillis && (!isEvent || askedMillis < forgottenMillis);
-  let live = spentAt(rule, known.runs ?? [], { timeMillis, windowMillis });
+  const at = atTime(timeMillis, windowMillis, steps, isEvent);
+  let live = spentAt(rule, known.runs ?? [], at);
   let retiredMillis = 0;
   for (const { rule: before, groupWindowMillis: window, runs = [] } of retired) {
-    const at = { timeMillis, windowMillis: isEvent ? before.windowMillis : window };
-    live += spentAt(before, runs, at);
-    retiredMillis = Math.max(retiredMillis, waitUntil(before, runs, at, 0));
+    const then = atTime(timeMillis - later(before), isEvent ? before.windowMillis : window, steps, isEvent);
+    live += spentAt(before, runs, then);
+    retiredMillis = Math.max(retiredMillis, waitUntil(before, runs, then, 0));
   }
-  const inherited = inheritedOf(known, heard, { timeMillis, windowMillis }, live);
+  const inherited = inheritedOf(known, heard, { at, later }, live);
   live += inherited?.cost ?? 0;
   const fits = !isHeld && live + asked.cost <= capacityOf(rule);
-  const times = { askedMillis, timeMillis, windowMillis, aheadMillis };
-  return { isEvent, ...times, live, retiredMillis, inherited, isHeld, fits };
+  const times = { ...at, askedMillis, aheadMillis };
+  return { ...times, live, retiredMillis, inherited, isHeld, fits };
 }
 
 /** Something may have been forgotten of an unknown key, and of one that is known from a far epoch alone. */
 function forgottenOf(
   { rule, groupWindowMillis, evictedThroughMillis, runs }: KnownByMeter,
   askedMillis: number,
-  nearEpochMillis: number,
+  { nearEpochMillis, steps }: Pick<Known, 'nearEpochMillis' | 'steps'>,
 ): number {
+  if (evictedThroughMillis === 0) return -Infinity;
   const isFar = runs === undefined || newestOf(runs) < nearEpochMillis;
   const overlaps = askedMillis > nearEpochMillis - reachMillisOf(rule, groupWindowMillis);
-  return isFar && overlaps ? evictedThroughMillis : -Infinity;
+  return isFar && overlaps ? evictedThroughMillis + axisOf(rule, steps) : -Infinity;
 }
 
 export function denialOf({ rule, ...known }: Known, judged: Judged, cost: number, place: Place): Decision {

@@ -12,6 +12,7 @@ import { afterJudged, inForceFrom, isIdle, KEY_BYTES, keptAfterMillis } from './
 import {
   afterGrant,
   afterRefund,
+  atTime,
   bytesOf,
   capacityOf,
   idleAt,
@@ -21,6 +22,7 @@ import {
 } from './naive-meters.ts';
 import type { NaivePast } from './naive-past.ts';
 import { ruleOfKey } from './naive-record.ts';
+import { axisOf, NO_STEPS } from './naive-utc.ts';
 import type { GrantedLimit } from './naive-requests.ts';
 import { type Key, keyItem, type KeysOfRule, type RuleState, type Tally } from './naive-state.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -56,7 +58,8 @@ export class NaiveKept {
     if (meterKindOf(rule) !== 'slidingLog' && decided.index <= ruledIndex) return;
     // It was reset since, or forgotten; or nobody knows any more what flowed out of it at which rate.
     if (decided.index < key.sinceIndex) return;
-    const back = { timeMillis: decided.timeMillis, cost, nowMillis };
+    const laterMillis = axisOf(rule, this.#past.stepsAt(index));
+    const back = { timeMillis: decided.timeMillis, cost, nowMillis: nowMillis + laterMillis };
     const runs = afterRefund(this.#ruleOf(keys, key), before, back);
     this.#tally.bytes += bytesOf(rule, runs) - bytesOf(rule, before);
     this.#tally.count(keyItem(keys, key, before), -1);
@@ -140,6 +143,7 @@ export class NaiveKept {
   sweep(entry: Entry, looks: number, drops: number): void {
     const nowMillis = entry.timeMillis;
     const { nearEpochMillis } = this.#past;
+    const steps = this.#past.stepsAt(entry.index);
     let dropped = 0;
     for (let look = 0; look < looks && dropped < drops && this.#rules.length > 0; look += 1) {
       const keys = this.#rules[this.sweepRule];
@@ -147,7 +151,7 @@ export class NaiveKept {
       if (keys === undefined || key === undefined) {
         this.sweepRule = (this.sweepRule + 1) % this.#rules.length;
         this.sweepKey = 0;
-      } else if (isIdle(keys, key, this.#ruleOf(keys, key), { nowMillis, nearEpochMillis })) {
+      } else if (isIdle(keys, key, this.#ruleOf(keys, key), { nowMillis, nearEpochMillis, steps })) {
         this.#forgetIdle(keys, key, entry);
         dropped += 1;
       } else this.sweepKey += 1;
@@ -167,7 +171,7 @@ export class NaiveKept {
       const rule = this.#ruleOf(keys, { userId });
       if (used > capacityOf(rule)) return { kind: 'above', ruleId, usedMax: capacityOf(rule) };
       const isKnown = keys.keys.get(userId)?.runs.at(-1)?.value !== undefined;
-      const runs = afterGrant(rule, [], { timeMillis: 1, windowMillis: 1, keptMillis: 1, cost: used });
+      const runs = afterGrant(rule, [], { ...atTime(1, 1, NO_STEPS), keptMillis: 1, cost: used });
       if (!isKnown) bytes += KEY_BYTES + userId.length + bytesOf(rule, runs);
     }
     return bytes > 0 && this.#tally.bytes + bytes > capBytes ? { kind: 'full' } : undefined;
@@ -181,7 +185,9 @@ export class NaiveKept {
       if (keys === undefined) continue;
       const { groupWindowMillis: windowMillis, sinceMillis } = keys.state;
       const rule = this.#ruleOf(keys, { userId });
-      const at = { timeMillis, windowMillis, keptMillis: windowMillis, cost: used };
+      const steps = this.#past.stepsAt(index);
+      const now = atTime(timeMillis + axisOf(rule, steps), windowMillis, steps);
+      const at = { ...now, keptMillis: windowMillis, cost: used };
       const runs = afterGrant(rule, [], at);
       const key = keys.keys.get(userId) ?? { userId, madeMillis: 0, made: [], sinceIndex: 0, runs: [] };
       keys.keys.set(userId, key);
@@ -224,7 +230,8 @@ export class NaiveKept {
 
   #forgetIdle(keys: KeysOfRule, key: Key, { index }: Entry): void {
     const runs = key.runs.at(-1)?.value ?? [];
-    const goneMillis = idleAt(this.#ruleOf(keys, key), runs, keys.state.groupWindowMillis);
+    const steps = this.#past.stepsAt(index);
+    const goneMillis = idleAt(this.#ruleOf(keys, key), runs, keys.state.groupWindowMillis, steps);
     const evictedThroughMillis = Math.max(keys.state.evictedThroughMillis, goneMillis);
     if (newestOf(runs) >= this.#past.nearEpochMillis) this.#setRule(keys, { evictedThroughMillis }, index);
     this.#forget(keys, key, index);

@@ -7,6 +7,7 @@ import type { Judged } from './naive-judgement.ts';
 import type { Known } from './naive-known.ts';
 import { afterGrant, bytesOf, idleAt, newestOf, reachMillisOf, type Run } from './naive-meters.ts';
 import type { Key, KeysOfRule, RuleState } from './naive-state.ts';
+import type { Steps } from './naive-utc.ts';
 
 const DAY_MILLIS = 86_400_000;
 const LATE_MILLIS = 60_000;
@@ -46,10 +47,10 @@ export function afterJudged(
   cost: number,
 ): readonly Run[] {
   const { rule, groupWindowMillis } = known;
-  const { timeMillis, windowMillis, aheadMillis, inherited } = judged;
+  const { aheadMillis, inherited } = judged;
   const keptMillis = groupWindowMillis + aheadMillis;
   const runs = runsWith(inherited, known, judged) ?? [];
-  return afterGrant(rule, runs, { timeMillis, windowMillis, cost, keptMillis });
+  return afterGrant(rule, runs, { ...judged, cost, keptMillis });
 }
 
 /** Without what is remembered of its request id. */
@@ -83,7 +84,11 @@ export function isIdle(
   { state }: KeysOfRule,
   key: Key,
   rule: Rule,
-  { nowMillis, nearEpochMillis }: { readonly nowMillis: number; readonly nearEpochMillis: number },
+  {
+    nowMillis,
+    nearEpochMillis,
+    steps,
+  }: { readonly nowMillis: number; readonly nearEpochMillis: number; readonly steps: Steps },
 ): boolean {
   const { groupWindowMillis: windowMillis } = state;
   const runs = key.runs.at(-1)?.value ?? [];
@@ -91,6 +96,6 @@ export function isIdle(
   if (newestOf(runs) < nearEpochMillis)
     return key.madeMillis + Math.max(DAY_MILLIS, reachMillis) <= nowMillis;
   const lateMillis = state.isEventTimed ? LATE_MILLIS : 0;
-  const goneMillis = idleAt(rule, runs, windowMillis);
+  const goneMillis = idleAt(rule, runs, windowMillis, steps);
   return Math.max(goneMillis, key.madeMillis + reachMillis) + lateMillis <= nowMillis;
 }

@@ -1,6 +1,7 @@
 /** What the naive limiter knows of a key where it decides something. Data only. */
 import type { Rule } from '../../src/api/rule.ts';
 import type { Run } from './naive-meters.ts';
+import type { Steps } from './naive-utc.ts';
 
 /** What is known of a key by one meter of a rule. */
 export interface KnownByMeter {
@@ -24,6 +25,8 @@ export interface Known extends KnownByMeter {
   /** The other windows of its rule, in the order of their ids, by all meters that they had. */
   readonly others: readonly (readonly KnownByMeter[])[];
   readonly nearEpochMillis: number;
+  /** Of UTC, up to there. */
+  readonly steps: Steps;
   /** By the meters that the rule had before: what they remember counts on top. */
   readonly retired: readonly KnownByMeter[];
 }

@@ -91,6 +91,7 @@ export class NaiveLimiter {
       changedMillis: this.#changedMillis,
       // Far more rules would have to come and go than a run has.
       droppedThroughMillis: 0,
+      utcSteps: this.past.utcSteps,
       sweepTable: this.#kept.sweepRule,
       sweepSlot: this.#kept.sweepKey,
       bytes: this.bytes,
@@ -130,6 +131,9 @@ export class NaiveLimiter {
           );
           position += 1;
         }
+        return;
+      case 'utc':
+        if (this.past.stepUtc(command.aheadMillis, entry)) this.#changedMillis = timeMillis;
         return;
       case 'historyLost':
       case 'historyBegins':

@@ -3,6 +3,7 @@
  * simply as can be: a few runs that nothing changes, each grant makes new ones. It shares no code with the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
+import { aheadAt, NO_STEPS, type Steps } from './naive-utc.ts';
 
 /** What of it means what depends on the meter; the last one has the time of the newest grant. */
 export interface Run {
@@ -15,6 +16,18 @@ export interface Run {
 export interface At {
   readonly timeMillis: number;
   readonly windowMillis: number;
+  /** What the log has said of UTC, and what that is when this is asked. */
+  readonly steps: Steps;
+  readonly utcAheadMillis: number;
+  /** It is a timestamp of a caller. */
+  readonly isEvent: boolean;
+}
+
+/** Where only the window matters. */
+type In = Pick<At, 'timeMillis' | 'windowMillis'>;
+
+export function atTime(timeMillis: number, windowMillis: number, steps: Steps, isEvent = false): At {
+  return { timeMillis, windowMillis, steps, utcAheadMillis: aheadAt(steps, timeMillis), isEvent };
 }
 
 const RUN_BYTES = 16;
@@ -37,7 +50,7 @@ export function newestOf(runs: readonly Run[]): number {
 }
 
 /** A grant exactly as old as the window is out. */
-function liveRuns(runs: readonly Run[], { timeMillis, windowMillis }: At): readonly Run[] {
+function liveRuns(runs: readonly Run[], { timeMillis, windowMillis }: In): readonly Run[] {
   return runs.filter((run) => run.timeMillis > timeMillis - windowMillis);
 }
 
@@ -51,7 +64,7 @@ function rateOf({ limit }: Rule): number {
 }
 
 /** What a bucket holds at that time, in as many parts of a cost as its window has milliseconds. */
-function levelAt(rule: Rule, runs: readonly Run[], { timeMillis, windowMillis }: At): number {
+function levelAt(rule: Rule, runs: readonly Run[], { timeMillis, windowMillis }: In): number {
   const [run] = runs;
   if (run === undefined) return 0;
   const level = Math.ceil((run.cost * windowMillis) / (run.windowMillis ?? 1));
@@ -77,13 +90,49 @@ function isSameWindow({ windowMillis }: Rule, one: number, other: number): boole
   return Math.floor(one / windowMillis) === Math.floor(other / windowMillis);
 }
 
+/** From when on nothing counts that was granted in the window of that time, in group time. */
+function endOf({ windowMillis }: Rule, timeMillis: number, steps: Steps): number {
+  const end = (Math.floor(timeMillis / windowMillis) + 1) * windowMillis;
+  return end - aheadAt(steps, timeMillis);
+}
+
+/**
+ * The last run is of the window of the newest grant. One before it was granted before a step of UTC. Without a step, and for who
+ * brings timestamps, each counts in its own window of UTC.
+ */
+function liveQuotas(rule: Rule, runs: readonly Run[], at: At): readonly Run[] {
+  if (at.isEvent) return runs.filter((run) => at.timeMillis < endOf(rule, run.timeMillis, NO_STEPS));
+  const groupMillis = at.timeMillis - at.utcAheadMillis;
+  return runs.filter((run) => groupMillis < endOf(rule, run.timeMillis, at.steps));
+}
+
+/** Of a fixed window, after a grant, whoever made it. */
+function quotasAfter(rule: Rule, runs: readonly Run[], at: At, cost: number): readonly Run[] {
+  const { timeMillis, steps, utcAheadMillis } = at;
+  const live = liveQuotas(rule, runs, { ...at, isEvent: false }).filter((run) => run.cost > 0);
+  const last = live.find((run) => run === runs.at(-1));
+  const before = live.filter((run) => run !== last);
+  const grant = { timeMillis, cost };
+  if (last === undefined) return [...before, grant];
+  const isSame = isSameWindow(rule, last.timeMillis, timeMillis);
+  const isStepped = aheadAt(steps, last.timeMillis) !== utcAheadMillis;
+  if (isSame && !isStepped) return [...before, { timeMillis, cost: last.cost + cost }];
+  // Two that are carried count until the later one is out; so one of another window is not put together with what this one has.
+  const isOther = before.some((run) => !isSameWindow(rule, run.timeMillis, last.timeMillis));
+  if (isSame && isOther) return [...before, { ...last, cost: last.cost + cost }];
+  const all = [...before, last];
+  const ends = all.map((run) => endOf(rule, run.timeMillis, steps));
+  const latest = all.findLast((_, i) => ends[i] === Math.max(...ends)) ?? last;
+  return [{ timeMillis: latest.timeMillis, cost: costOf(all) }, grant];
+}
+
 /** How much of the capacity is spent. */
 export function spentAt(rule: Rule, runs: readonly Run[], at: At): number {
   switch (meterKindOf(rule)) {
     case 'bucket':
       return Math.ceil(levelAt(rule, runs, at) / at.windowMillis);
     case 'fixedWindow':
-      return isSameWindow(rule, newestOf(runs), at.timeMillis) ? costOf(runs) : 0;
+      return costOf(liveQuotas(rule, runs, at));
     case 'slidingCounter': {
       const [current, previous] = countsAt(rule, runs, at.timeMillis);
       const left = rule.windowMillis - (at.timeMillis % rule.windowMillis);
@@ -125,7 +174,7 @@ export function afterGrant(
     case 'bucket':
       return [{ timeMillis, cost: levelAt(rule, runs, at) + cost * windowMillis, windowMillis }];
     case 'fixedWindow':
-      return [{ timeMillis, cost: spentAt(rule, runs, at) + cost }];
+      return quotasAfter(rule, runs, at, cost);
     case 'slidingCounter': {
       const [current, previous] = countsAt(rule, runs, timeMillis);
       const counted = { timeMillis, windowMillis: rule.windowMillis };
@@ -171,8 +220,12 @@ export function afterRefund(
       const back = Math.max(0, cost - Math.ceil((rateOf(rule) * (newest - timeMillis)) / windowMillis));
       return runs.map((run) => less(run, back * (run.windowMillis ?? 1)));
     }
-    case 'fixedWindow':
-      return isSameWindow(rule, timeMillis, newest) ? inWindow(runs.map((run) => less(run, cost))) : runs;
+    case 'fixedWindow': {
+      if (!isSameWindow(rule, timeMillis, newest)) return runs;
+      const isBack = backMillis < newest && isSameWindow(rule, backMillis, newest);
+      const made = isBack ? backMillis : newest;
+      return runs.map((run, i) => (i === runs.length - 1 ? { ...less(run, cost), timeMillis: made } : run));
+    }
     case 'slidingCounter': {
       const ago = Math.floor(newest / windowMillis) - Math.floor(timeMillis / windowMillis);
       const after = runs.map((run, i) => (i === 1 - ago ? less(run, cost) : run));
@@ -215,14 +268,14 @@ function withRun(runs: readonly Run[], run: Run): readonly Run[] {
   return [...runs.slice(0, -1), { ...run, cost: last.cost + run.cost }];
 }
 
-/** From when on nothing is spent, in a window of that length. */
-export function idleAt(rule: Rule, runs: readonly Run[], windowMillis: number): number {
+/** From when on nothing is spent, in a window of that length and in group time. */
+export function idleAt(rule: Rule, runs: readonly Run[], windowMillis: number, steps: Steps): number {
   const newest = newestOf(runs);
   switch (meterKindOf(rule)) {
     case 'bucket':
       return newest + Math.ceil(levelAt(rule, runs, { timeMillis: newest, windowMillis }) / rateOf(rule));
     case 'fixedWindow':
-      return (Math.floor(newest / rule.windowMillis) + 1) * rule.windowMillis;
+      return Math.max(...runs.map((run) => endOf(rule, run.timeMillis, steps)));
     case 'slidingCounter':
       return (Math.floor(newest / rule.windowMillis) + 2) * rule.windowMillis;
     case 'granules':

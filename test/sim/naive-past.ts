@@ -8,10 +8,11 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { Asked } from './id-ledger.ts';
 import { denialOf, judge } from './naive-judgement.ts';
 import type { Known } from './naive-known.ts';
-import { meterKindOf, reachMillisOf, waitUntil } from './naive-meters.ts';
+import { atTime, meterKindOf, reachMillisOf, waitUntil } from './naive-meters.ts';
 import { ruleOfKey } from './naive-record.ts';
 import type { NaiveRecords } from './naive-records.ts';
 import { type KeysOfRule, resolved, type Since, valueAt } from './naive-state.ts';
+import { aheadNow, axisOf, NO_STEPS, type Steps } from './naive-utc.ts';
 
 const WINDOW_MILLIS_MAX = 31 * 86_400_000;
 
@@ -19,6 +20,7 @@ export class NaivePast {
   readonly tables: Since<RuleTable>[] = [];
   /** Group time. */
   readonly times: Since<number>[] = [];
+  readonly #steps: Since<Steps>[] = [{ index: 0, value: NO_STEPS }];
   /** All rules there ever were, and of each all meters that it had, also those that were forgotten: they were known before. */
   readonly rules = new Map<string, KeysOfRule[]>();
   createdMillis = 0;
@@ -30,6 +32,31 @@ export class NaivePast {
 
   get nearEpochMillis(): number {
     return this.createdMillis - WINDOW_MILLIS_MAX;
+  }
+
+  stepsAt(index: number): Steps {
+    return valueAt(this.#steps, index) ?? NO_STEPS;
+  }
+
+  /** UTC is so much ahead after that entry, if it is more than before. Returns whether it is. */
+  stepUtc(
+    aheadMillis: number,
+    { index, timeMillis }: { readonly index: number; readonly timeMillis: number },
+  ): boolean {
+    const before = this.stepsAt(index);
+    if (aheadMillis <= aheadNow(before)) return false;
+    this.#steps.push({ index, value: [...before, { groupMillis: timeMillis, aheadMillis }] });
+    return true;
+  }
+
+  /** As replicas have them. */
+  get utcSteps(): { readonly fromMillis: number; readonly aheadMillis: number }[] {
+    let beforeMillis = 0;
+    return this.stepsAt(Infinity).map(({ groupMillis, aheadMillis }) => {
+      const fromMillis = groupMillis + beforeMillis + 1;
+      beforeMillis = aheadMillis;
+      return { fromMillis, aheadMillis };
+    });
   }
 
   tableAt(index: number): RuleTable | undefined {
@@ -57,7 +84,8 @@ export class NaivePast {
     if (known === undefined || state === undefined) return undefined;
     const reachMillis = reachMillisOf(state.rule, state.groupWindowMillis);
     const others = this.#windowsBeside(known.rule).map((id) => this.#byMeter(id, asked.userId, index));
-    return { ...known, retired, reachMillis, others, nearEpochMillis: this.nearEpochMillis };
+    const { nearEpochMillis } = this;
+    return { ...known, retired, reachMillis, others, nearEpochMillis, steps: this.stepsAt(index) };
   }
 
   /** What each meter that this rule had and still is known remembers of a key. */
@@ -92,7 +120,7 @@ export class NaivePast {
     const known = this.knownAt(asked, index);
     if (known === undefined) return 0;
     const waits = [known, ...known.retired].map(({ rule, groupWindowMillis: windowMillis, runs = [] }) =>
-      waitUntil(rule, runs, { timeMillis, windowMillis }, 0),
+      waitUntil(rule, runs, atTime(timeMillis + axisOf(rule, known.steps), windowMillis, known.steps), 0),
     );
     const { inherited } = judge(known, { ...asked, timestampMillis: undefined }, timeMillis);
     return Math.max(...waits, inherited?.emptyMillis ?? 0);

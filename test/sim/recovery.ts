@@ -275,7 +275,7 @@ export class Recovery {
     // What crawled when it was healed is still under way, and everything behind it.
     const underWayMillis = network.crawlShare > 0 ? network.crawlMillis : 0;
     const healedMillis = Math.max(HEALED_MILLIS_MIN, HEALED_TICKS * timing.tickMillis);
-    this.#world.after(underWayMillis, () => this.#world.times.healed());
+    this.#world.after(underWayMillis, () => this.#world.checkers.healed());
     // The others must do without that node, and it without them.
     if (random.chance(0.3)) nemesis.breakClock([1.1, 2, 0.5]);
     this.#world.after(healedMillis + underWayMillis, () => {

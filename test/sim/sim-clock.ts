@@ -97,3 +97,15 @@ export class SimClock {
     return gained;
   }
 }
+
+/** What a machine takes for UTC: real time, and what it is off by. */
+export class SimWallClock {
+  offsetMillis = 0;
+  /** The most that was. */
+  offsetMaxMillis = 0;
+
+  move(byMillis: number): void {
+    this.offsetMillis += byMillis;
+    this.offsetMaxMillis = Math.max(this.offsetMaxMillis, this.offsetMillis);
+  }
+}

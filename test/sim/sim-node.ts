@@ -16,7 +16,7 @@ import type { NodeWorld } from './node-world.ts';
 import type { PeerFrameType } from '../../src/wire/frame.ts';
 import type { Endpoint } from './network.ts';
 import type { Random } from './random.ts';
-import { SimClock } from './sim-clock.ts';
+import { SimClock, SimWallClock } from './sim-clock.ts';
 import { SimIdentity } from './sim-identity.ts';
 import { type Countdown, type Machine, SimProcess } from './sim-process.ts';
 
@@ -33,7 +33,7 @@ export class SimNode implements Endpoint, Machine {
   #process: SimProcess | undefined;
   /** Counts processes. */
   life = 0;
-  wallOffsetMillis = 0;
+  readonly wall = new SimWallClock();
   /** The snapshots it sends are not what they were, and nothing but the state machine can tell. */
   sendsUnsound = false;
   /** By how much each of those that slow the disk down does. */
@@ -60,7 +60,7 @@ export class SimNode implements Endpoint, Machine {
     const { wallSkewMillis, driftPpm, stateBytesMax } = world.settings;
     this.stateBytesMax = stateBytesMax;
     this.clock = new SimClock({ now: () => world.now(), random: this.#random, driftPpm });
-    this.wallOffsetMillis = this.#random.between(-wallSkewMillis, wallSkewMillis);
+    this.wall.move(this.#random.between(-wallSkewMillis, wallSkewMillis));
   }
 
   /** It is none of those the cluster was created with. */
@@ -120,7 +120,7 @@ export class SimNode implements Endpoint, Machine {
   }
 
   wallMillis(): number {
-    return this.#world.now() + this.wallOffsetMillis;
+    return this.#world.now() + this.wall.offsetMillis;
   }
 
   /** A new process opens the disk. It takes part when it has read everything. */

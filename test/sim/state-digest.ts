@@ -22,7 +22,8 @@ function textOf(item: StateItem): string {
     case 'state': {
       const { version, createdMillis, changedMillis, droppedThroughMillis, sweepTable, sweepSlot, bytes } =
         item;
-      return `state ${version} ${createdMillis} ${changedMillis} ${droppedThroughMillis} ${sweepTable} ${sweepSlot} ${bytes}`;
+      const steps = item.utcSteps.map(({ fromMillis, aheadMillis }) => `${fromMillis}+${aheadMillis}`).join();
+      return `state ${version} ${createdMillis} ${changedMillis} ${droppedThroughMillis} ${sweepTable} ${sweepSlot} ${bytes} ${steps}`;
     }
     case 'rule': {
       const {

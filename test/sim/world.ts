@@ -29,7 +29,6 @@ import type { Settings } from './settings.ts';
 import { SimNode } from './sim-node.ts';
 import type { Boundary, NodeWorld, Seams } from './node-world.ts';
 import { Story, type Say } from './story.ts';
-import { TimeChecker } from './time-checker.ts';
 
 export interface WorldInit {
   readonly seed: number;
@@ -62,7 +61,6 @@ export class World {
   readonly checkers: Checkers;
   readonly raft: RaftChecker;
   readonly limits: LimitChecker;
-  readonly times: TimeChecker;
   readonly clients: Clients;
   readonly lookers: Lookers;
   /** Where rules come as documents. */
@@ -105,7 +103,7 @@ export class World {
       broke: (from) => this.checkers.asks.broke(from),
     });
     this.checkers = this.#newCheckers(new ClusterPlacement(founders, partitions, replicas, hash));
-    ({ raft: this.raft, limits: this.limits, times: this.times } = this.checkers);
+    ({ raft: this.raft, limits: this.limits } = this.checkers);
     const nodeWorld = this.#nodeWorld(seams, witness);
     this.nodes = ids.map((id) => new SimNode(id, nodeWorld));
     this.clients = new Clients(this.#clientWorld());

@@ -48,8 +48,8 @@ const KINDS = {
   pong: kind({
     encode: encodePong,
     decode: decodePong,
-    samples: [{ asker: 7, sentMillis: 12.25, process: 8, peerMillis: 1e6 }],
-    wrong: ['pong', [1], [1, 'x', 2, 3], [1, 1, 2, Number.NaN]],
+    samples: [{ asker: 7, sentMillis: 12.25, process: 8, peerMillis: 1e6, wallMillis: 1.8e12 }],
+    wrong: ['pong', [1], [1, 1, 2, 3], [1, 'x', 2, 3, 4], [1, 1, 2, Number.NaN, 4], [1, 1, 2, 3, Number.NaN]],
   }),
   groups: kind({
     encode: encodeGroupsOfVersion,

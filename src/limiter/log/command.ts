@@ -9,6 +9,7 @@ import { RULE_INTEGERS, ruleTableOf, ruleValues, TABLE_INTEGERS, tableValues } f
 import { InvalidRuleError, RULES_MAX, type RuleTable } from '../rules.ts';
 import { ByteReader } from '../../bytes/byte-reader.ts';
 import { ByteWriter } from '../../bytes/byte-writer.ts';
+import { UTC_AHEAD_MILLIS_MAX } from '../state/utc-steps.ts';
 import { type AllowBatch, COLUMN } from './batch.ts';
 import { readBatch } from './batch-reader.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
@@ -20,6 +21,7 @@ import {
   KIND_HISTORY_LOST,
   KIND_RULES,
   KIND_SWEEP,
+  KIND_UTC,
 } from './kinds.ts';
 
 export type Command =
@@ -32,7 +34,9 @@ export type Command =
   /** A part of what happened before is missing: everybody counts as saturated until `historyBegins`, and a window longer. */
   | { readonly type: 'historyLost' }
   /** The first leader since then says that the group runs again, and its wall clock. */
-  | { readonly type: 'historyBegins'; readonly wallMillis: number };
+  | { readonly type: 'historyBegins'; readonly wallMillis: number }
+  /** UTC is so much ahead of group time, by the wall clocks of a majority. */
+  | { readonly type: 'utc'; readonly aheadMillis: number };
 
 export { CommandDecodeError };
 
@@ -69,6 +73,14 @@ export function encodeHistoryBegins(wallMillis: number): Uint8Array {
   const out = new ByteWriter();
   out.byte(KIND_HISTORY_BEGINS);
   out.integer(wallMillis);
+  return out.take();
+}
+
+/** @param aheadMillis 0 to `UTC_AHEAD_MILLIS_MAX` */
+export function encodeUtc(aheadMillis: number): Uint8Array {
+  const out = new ByteWriter();
+  out.byte(KIND_UTC);
+  out.integer(aheadMillis);
   return out.take();
 }
 
@@ -109,6 +121,8 @@ function readCommand(): Command {
       return HISTORY_LOST;
     case KIND_HISTORY_BEGINS:
       return { type: 'historyBegins', wallMillis: input.integer('wall clock', 0, INTEGER_MAX) };
+    case KIND_UTC:
+      return { type: 'utc', aheadMillis: input.integer('lag of group time', 0, UTC_AHEAD_MILLIS_MAX) };
     default:
       throw new CommandDecodeError(`unknown kind ${kind}`);
   }

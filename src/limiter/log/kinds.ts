@@ -10,3 +10,5 @@ export const KIND_CUSTOMERS = 4;
 export const KIND_HISTORY_LOST = 5;
 /** The group runs again after that. */
 export const KIND_HISTORY_BEGINS = 6;
+/** By how much UTC is ahead of group time. See `UtcSteps`. */
+export const KIND_UTC = 7;

@@ -5,6 +5,7 @@
 
 import { capacityOf, type Rule } from '../../api/rule.ts';
 import type { StateSize } from '../state/state-size.ts';
+import type { UtcSteps } from '../state/utc-steps.ts';
 import { isThrottle } from '../stated-rules.ts';
 import { ArrivalTimes } from './arrival-times.ts';
 import { Buckets, DRAIN_MILLIS_MAX } from './buckets.ts';
@@ -49,7 +50,7 @@ export function meterKindOf(rule: Rule): MeterKind {
   }
 }
 
-export function meterOf(rule: Rule, size: StateSize): Meter {
+export function meterOf(rule: Rule, size: StateSize, utc?: UtcSteps): Meter {
   const kind = meterKindOf(rule);
   switch (kind) {
     case 'log':
@@ -59,7 +60,7 @@ export function meterOf(rule: Rule, size: StateSize): Meter {
     case 'counter':
       return new SlidingCounters();
     case 'fixed window':
-      return new FixedWindows();
+      return new FixedWindows(utc);
     case 'bucket':
       return new Buckets();
     case 'arrival time':

@@ -22,6 +22,8 @@ export interface Demand {
    * group time, as much longer, for if this is taken back the key is asked at group time again.
    */
   readonly keptMillis: number;
+  /** `t` is a timestamp of its caller. */
+  readonly isEvent?: boolean;
 }
 
 /** Some cost that a key was granted, and when. */

@@ -13,6 +13,8 @@ import type { TextBytes } from './text-bytes.ts';
 
 interface Heir extends Demand {
   readonly keys: KeyTable;
+  /** It is judged at a caller's timestamp. */
+  readonly isEvent: boolean;
   /** Where the key is in `keys`, or `NONE`. */
   readonly slot: number;
   /** What it knows itself to be spent at `t`. */
@@ -46,6 +48,11 @@ export interface Inherited extends Demand {
   readonly emptyMillis: number;
 }
 
+/** What is to be added to a time that keys of `from` are judged at for that of keys of `to`. Timestamps of callers are the same everywhere. */
+export function millisBetween(from: KeyTable, to: KeyTable, isEvent: boolean): number {
+  return isEvent ? 0 : to.aheadMillis - from.aheadMillis;
+}
+
 /** To be called when tables came or left: every window gets to know the others of its rule. */
 export function linkSiblings(tables: readonly KeyTable[]): void {
   const rules = new Map<string, Map<string, KeyTable[]>>();
@@ -64,12 +71,17 @@ export function linkSiblings(tables: readonly KeyTable[]): void {
 }
 
 /** The newest grant to the key that its window is to know of: no time of a key runs back. `-Infinity` without one. */
-export function newestInherited(keys: KeyTable, name: TextBytes, now: number): number {
+export function newestInherited(
+  { keys, isEvent }: Pick<Heir, 'keys' | 'isEvent'>,
+  name: TextBytes,
+  now: number,
+): number {
   let newestMillis = -Infinity;
   for (const sibling of keys.siblings) {
     for (const known of sibling) {
       const slot = keys.slotToInherit(known, name, now);
-      if (slot !== NONE) newestMillis = Math.max(newestMillis, known.meter.newestMillis(slot));
+      const there = slot === NONE ? -Infinity : known.meter.newestMillis(slot);
+      newestMillis = Math.max(newestMillis, there + millisBetween(known, keys, isEvent));
     }
   }
   return newestMillis;
@@ -139,7 +151,7 @@ function fromMost(heir: Heir, windows: readonly (readonly Known[])[]): Inherited
   const { keys, slot, live } = heir;
   let most: Inherited | undefined;
   for (const known of windows) {
-    const spent = known.reduce((sum, one) => sum + one.keys.meter.liveCost(one.slot, heir), 0);
+    const spent = known.reduce((sum, one) => sum + one.keys.meter.liveCost(one.slot, demandAt(one, heir)), 0);
     if (spent <= live + (most?.cost ?? 0)) continue;
     const [only, ...others] = known;
     const isAlike = others.length === 0 && only?.keys.meterKind === keys.meterKind;
@@ -166,10 +178,17 @@ function spentSince({ keys, slot }: Known, afterMillis: number, heir: Heir): num
 }
 
 function emptyAfter(known: readonly Known[], heir: Heir): number {
-  return Math.max(...known.map(({ keys, slot }) => keys.meter.millisUntilEmpty(slot, heir)));
+  return Math.max(
+    ...known.map(({ keys, slot }) => keys.meter.millisUntilEmpty(slot, demandAt({ keys }, heir))),
+  );
+}
+
+/** What the heir asks, at the time that the other table goes by. */
+function demandAt({ keys }: Pick<Known, 'keys'>, heir: Heir): Demand {
+  return { ...demandOf(heir), t: heir.t + millisBetween(heir.keys, keys, heir.isEvent) };
 }
 
 /** One object is used for many questions: nothing of it may be kept. */
-function demandOf({ rule, t, cost, windowMillis, keptMillis }: Heir): Demand {
-  return { rule, t, cost, windowMillis, keptMillis };
+function demandOf({ rule, t, cost, windowMillis, keptMillis, isEvent }: Heir): Demand {
+  return { rule, t, cost, windowMillis, keptMillis, isEvent };
 }

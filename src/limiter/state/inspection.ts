@@ -12,6 +12,7 @@ import type { KeyTable } from './key-table.ts';
 import type { LimiterState } from './limiter-state.ts';
 import { GrantView } from './remembered-grant.ts';
 import { idBehind, NONE } from './rows.ts';
+import type { UtcStep } from './utc-steps.ts';
 
 export type StateItem =
   | {
@@ -20,6 +21,7 @@ export type StateItem =
       readonly createdMillis: number;
       readonly changedMillis: number;
       readonly droppedThroughMillis: number;
+      readonly utcSteps: readonly UtcStep[];
       readonly sweepTable: number;
       readonly sweepSlot: number;
       readonly bytes: number;
@@ -71,6 +73,7 @@ export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
     createdMillis,
     changedMillis,
     droppedThroughMillis,
+    utcSteps: state.utc.all,
     sweepTable,
     sweepSlot,
     bytes: size.bytes,

@@ -14,6 +14,7 @@ import type { GrantView } from './remembered-grant.ts';
 import { NONE } from './rows.ts';
 import { type StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
+import { UtcSteps } from './utc-steps.ts';
 
 /** So far ahead of group time a key may be judged, and come back to it when that is taken back: see `Demand.keptMillis`. */
 export const AHEAD_MILLIS_MAX = 604_800_000;
@@ -43,6 +44,13 @@ interface Granted extends Demand {
   readonly newestMillis: number;
   /** It was judged at a caller's timestamp. */
   readonly isEvent: boolean;
+}
+
+/** A request by the rule as it is for its key. */
+interface Asked {
+  readonly asked: number;
+  readonly isEvent: boolean;
+  readonly rule: Rule;
 }
 
 /** Everything of one window of a rule, under each meter that it had. */
@@ -93,7 +101,7 @@ export class KeyTable {
   readonly isStated: boolean;
   /** True once a grant was stamped with a caller's timestamp. */
   eventTimed = false;
-  /** Every forgotten grant of the near epoch is out of the window at this time. Never above group time. */
+  /** Every forgotten grant of the near epoch is out of the window at this group time. Never above the present one. */
   evictedThroughMillis = 0;
   /** The entry in which its rule became another one last; 0 if it never did. */
   ruledIndex = 0;
@@ -102,6 +110,7 @@ export class KeyTable {
 
   readonly #nearEpochMillis: number;
   readonly #lost: LostHistory;
+  readonly #utc: UtcSteps;
 
   constructor(init: {
     readonly rule: Rule;
@@ -110,6 +119,7 @@ export class KeyTable {
     readonly size: StateSize;
     readonly retired?: readonly KeyTable[] | undefined;
     readonly lost?: LostHistory;
+    readonly utc?: UtcSteps;
     readonly shared?: KeyTable | undefined;
     readonly names?: TextBytes | undefined;
   }) {
@@ -119,6 +129,7 @@ export class KeyTable {
     this.effectiveWindowMillis = init.effectiveWindowMillis;
     this.retired = init.retired ?? NO_TABLES;
     this.#lost = init.lost ?? NOTHING_LOST;
+    this.#utc = init.utc ?? new UtcSteps();
     this.capacity = capacityOf(init.rule);
     this.#reachMillis = reachMillisOf(init.rule, init.effectiveWindowMillis);
     this.#nearEpochMillis = nearEpochMillis(init.createdMillis);
@@ -126,11 +137,16 @@ export class KeyTable {
     this.#names = init.names;
     this.#nameEnd = `\n${init.rule.id}`;
     this.keys = init.shared?.keys ?? new Keys(init.size);
-    this.meter = init.shared?.meter ?? meterOf(init.rule, init.size);
+    this.meter = init.shared?.meter ?? meterOf(init.rule, init.size, this.#utc);
   }
 
   get size(): number {
     return this.keys.size;
+  }
+
+  /** By how much the time that its keys are judged at is ahead of group time: fixed windows go by UTC, all else by group time. */
+  get aheadMillis(): number {
+    return this.meterKind === 'fixed window' ? this.#utc.aheadMillis : 0;
   }
 
   /** Can it keep what `rule`, of the same id, grants? */
@@ -158,30 +174,22 @@ export class KeyTable {
     if (askedMillis <= this.#nearEpochMillis - this.#reachMillis) return 0;
     // Grants of a far epoch say nothing of what was forgotten in the near one.
     const isKnown = newestMillis >= this.#nearEpochMillis;
-    return isKnown ? 0 : this.evictedThroughMillis;
+    return isKnown || this.evictedThroughMillis === 0 ? 0 : this.evictedThroughMillis + this.aheadMillis;
   }
 
   /**
    * The same of what is not known for any reason, for a request to a key of this table.
    *
-   * @param demand with the rule as it is for the key
    * @param now group time
    */
-  unknownMillis(
-    newestMillis: number,
-    demand: { readonly asked: number; readonly isEvent: boolean; readonly rule: Rule },
-    now: number,
-  ): number {
+  unknownMillis(newestMillis: number, demand: Asked, now: number): number {
     const forgottenMillis = this.forgottenMillis(newestMillis, demand.asked);
     if (this.#lost.throughIndex === 0) return forgottenMillis;
     return Math.max(forgottenMillis, this.lostMillis(demand, now));
   }
 
   /** The same of what a restore does not know: see `LostHistory.throughMillis`. */
-  lostMillis(
-    demand: { readonly asked: number; readonly isEvent: boolean; readonly rule: Rule },
-    now: number,
-  ): number {
+  lostMillis(demand: Asked, now: number): number {
     if (this.#lost.throughIndex === 0) return 0;
     const reachMillis = reachMillisOf(demand.rule, this.effectiveWindowMillis);
     const isFar = demand.isEvent && demand.asked <= this.#nearEpochMillis - reachMillis;
@@ -223,12 +231,8 @@ export class KeyTable {
    * Adds a key that is not known here, with the cost that an operator says it has used, perhaps 0. The key counts as made no
    * earlier than its window came into force, so it inherits nothing, not even if both happen in one millisecond.
    */
-  setUsed(
-    demand: Demand,
-    name: TextBytes,
-    { timeMillis, index }: { timeMillis: number; index: number },
-  ): void {
-    const slot = this.add(this.#stored(name), Math.max(timeMillis, this.sinceMillis), index);
+  setUsed(demand: Demand, name: TextBytes, applied: { timeMillis: number; index: number }): void {
+    const slot = this.add(this.#stored(name), Math.max(applied.timeMillis, this.sinceMillis), applied.index);
     this.#watcher?.beforeChange(slot);
     this.meter.grant(slot, demand);
   }
@@ -249,13 +253,8 @@ export class KeyTable {
     if (decidedIndex <= this.ruledIndex && this.meterKind !== 'log') return;
     if (decidedIndex < this.keys.sinceIndexAt(slot)) return;
     this.#watcher?.beforeChange(slot);
-    this.meter.refund(
-      slot,
-      decidedMillis,
-      cost,
-      rule,
-      Math.max(groupMillis, decidedMillis - AHEAD_MILLIS_MAX),
-    );
+    const nowMillis = Math.max(groupMillis + this.aheadMillis, decidedMillis - AHEAD_MILLIS_MAX);
+    this.meter.refund(slot, decidedMillis, cost, rule, nowMillis);
   }
 
   get #farHorizonMillis(): number {
@@ -314,7 +313,8 @@ export class KeyTable {
     const reachMillis = this.#reachOf(rule, windowMillis);
     if (this.meter.newestMillis(slot) < this.#nearEpochMillis)
       return madeMillis + Math.max(FAR_EPOCH_HORIZON_MILLIS, reachMillis);
-    const idleMillis = Math.max(this.meter.idleAtMillis(slot, windowMillis, rule), madeMillis + reachMillis);
+    const goneMillis = this.meter.idleAtMillis(slot, windowMillis, rule) - this.aheadMillis;
+    const idleMillis = Math.max(goneMillis, madeMillis + reachMillis);
     return idleMillis + (this.eventTimed ? LATE_MILLIS : 0);
   }
 
@@ -326,7 +326,7 @@ export class KeyTable {
   /** Forgets the key in `slot`, of which nothing counts any more. The last key of the order takes the slot. */
   forget(slot: number, rule = this.rule, windowMillis = this.effectiveWindowMillis): void {
     if (this.meter.newestMillis(slot) >= this.#nearEpochMillis) {
-      const goneMillis = this.meter.idleAtMillis(slot, windowMillis, rule);
+      const goneMillis = this.meter.idleAtMillis(slot, windowMillis, rule) - this.aheadMillis;
       this.evictedThroughMillis = Math.max(this.evictedThroughMillis, goneMillis);
     }
     this.reset(slot);

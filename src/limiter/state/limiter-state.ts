@@ -24,6 +24,7 @@ import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { StatedTables } from './stated-tables.ts';
 import { tablesUnder } from './rule-change.ts';
 import { TextBytes } from './text-bytes.ts';
+import { UtcSteps } from './utc-steps.ts';
 
 /** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
 const SWEEP_LOOKS = 8_192;
@@ -64,6 +65,7 @@ export class LimiterState {
   readonly requestKey: RequestKey;
   readonly ruleId: TextBytes;
   readonly lost = new LostHistory();
+  readonly utc = new UtcSteps();
   readonly memory = new RequestMemory(this.size, this.lost);
   readonly customers: CustomerTable;
   readonly stated: StatedTables;
@@ -102,9 +104,9 @@ export class LimiterState {
   }
 
   addTable(rule: Rule, effectiveWindowMillis: number): KeyTable {
-    const { createdMillis, size, lost } = this;
+    const { createdMillis, size, lost, utc } = this;
     const retired = this.#retiredOf.get(rule.id);
-    const keys = new KeyTable({ rule, effectiveWindowMillis, createdMillis, size, retired, lost });
+    const keys = new KeyTable({ rule, effectiveWindowMillis, createdMillis, size, retired, lost, utc });
     this.keyTables.push(keys);
     this.#tableOf.set(rule.id, keys);
     return keys;

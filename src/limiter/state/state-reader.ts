@@ -19,6 +19,7 @@ import { NONE } from './rows.ts';
 import { ENTRIES_MAX } from './state-size.ts';
 import { SNAPSHOT_FORMAT } from './state-writer.ts';
 import { STATED_SUFFIX_BYTES_MAX } from './stated-tables.ts';
+import { UTC_AHEAD_MILLIS_MAX, type UtcStep, UTC_STEPS_MAX } from './utc-steps.ts';
 import type { Rule } from '../../api/rule.ts';
 
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
@@ -66,6 +67,7 @@ export class StateReader {
     state.changedMillis = input.integer('changed time', state.createdMillis, INTEGER_MAX);
     state.droppedThroughMillis = input.integer('dropped through', 0, state.changedMillis);
     this.#readLost();
+    yield* this.#readUtcSteps();
     state.table = yield* this.#readRuleTable();
     yield* this.#readKeyTables();
     if (input.isAtEnd) yield;
@@ -95,6 +97,21 @@ export class StateReader {
     lost.sinceMillis = input.integer('lost since', 0, isLost ? Math.max(1, changedMillis) : 0);
     const isOver = lost.sinceMillis > 0;
     lost.stampsMillis = input.integer('stamps that were lost', 0, isOver ? INTEGER_MAX : 0);
+  }
+
+  *#readUtcSteps(): Steps<undefined> {
+    const input = this.#in;
+    const count = input.integer('steps of UTC', 1, UTC_STEPS_MAX);
+    const steps: UtcStep[] = [];
+    for (let i = 0; i < count; i += 1) {
+      if (input.isAtEnd) yield;
+      const before = steps.at(-1) ?? { fromMillis: -1, aheadMillis: -1 };
+      steps.push({
+        fromMillis: input.integer('time of a step', before.fromMillis + 1, INTEGER_MAX),
+        aheadMillis: input.integer('lag of group time', before.aheadMillis + 1, UTC_AHEAD_MILLIS_MAX),
+      });
+    }
+    this.#state.utc.restore(steps);
   }
 
   *#readRuleTable(): Steps<RuleTable | undefined> {

@@ -16,10 +16,11 @@ import type { NamedRecord } from './customer-table.ts';
 import type { LimiterState } from './limiter-state.ts';
 import type { LostHistoryFields } from './lost-history.ts';
 import type { GrantView } from './remembered-grant.ts';
+import type { UtcStep } from './utc-steps.ts';
 import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
-export const SNAPSHOT_FORMAT = 0x51_4c_0b;
+export const SNAPSHOT_FORMAT = 0x51_4c_0c;
 
 export class StateWriter {
   readonly #out = snapshotWriter();
@@ -29,6 +30,7 @@ export class StateWriter {
   readonly #changedMillis: number;
   readonly #droppedThroughMillis: number;
   readonly #lost: LostHistoryFields;
+  readonly #utcSteps: readonly UtcStep[];
   readonly #rules: RuleTable | undefined;
   readonly #sweepTable: number;
   readonly #sweepSlot: number;
@@ -45,6 +47,7 @@ export class StateWriter {
     this.#changedMillis = state.changedMillis;
     this.#droppedThroughMillis = state.droppedThroughMillis;
     this.#lost = state.lost.fields;
+    this.#utcSteps = [...state.utc.all];
     this.#rules = state.table;
     this.#sweepTable = state.sweepTable;
     this.#sweepSlot = state.sweepSlot;
@@ -115,6 +118,7 @@ export class StateWriter {
     out.integer(this.#changedMillis);
     out.integer(this.#droppedThroughMillis);
     this.#writeLost();
+    yield* this.#writeUtcSteps();
     yield* this.#writeRules();
     out.integer(this.#tables.length);
     for (const table of this.#tables) yield* this.#writeTable(table);
@@ -134,6 +138,16 @@ export class StateWriter {
   #writeLost(): void {
     const { throughIndex, sinceMillis, stampsMillis } = this.#lost;
     for (const value of [throughIndex, sinceMillis, stampsMillis]) this.#out.integer(value);
+  }
+
+  *#writeUtcSteps(): Generator<undefined, undefined> {
+    const out = this.#out;
+    out.integer(this.#utcSteps.length);
+    for (const { fromMillis, aheadMillis } of this.#utcSteps) {
+      if (out.isFull) yield;
+      out.integer(fromMillis);
+      out.integer(aheadMillis);
+    }
   }
 
   *#writeRecord({ userId, record }: NamedRecord): Generator<undefined, undefined> {

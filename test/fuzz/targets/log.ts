@@ -8,6 +8,7 @@ import {
   decodeCommand,
   encodeRules,
   encodeSweep,
+  encodeUtc,
 } from '../../../src/limiter/log/command.ts';
 import { LimiterStateMachine } from '../../../src/limiter/state-machine.ts';
 import { validateRuleTable } from '../../../src/limiter/rules.ts';
@@ -89,6 +90,7 @@ export const LOG: readonly Target[] = [
           .map(encodeCustomers),
       },
       fc.constant(encodeSweep()),
+      fc.nat(1e12).map(encodeUtc),
     ),
     bytesMax: 40_000,
     bytesPerByteMax: 1_024,

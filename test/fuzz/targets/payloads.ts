@@ -104,7 +104,13 @@ const KINDS: readonly Kind[] = [
   kind(
     encodePong,
     decodePong,
-    fc.record({ asker: natural, sentMillis: millis, process: natural, peerMillis: millis }),
+    fc.record({
+      asker: natural,
+      sentMillis: millis,
+      process: natural,
+      peerMillis: millis,
+      wallMillis: millis,
+    }),
   ),
   kind(
     encodeGroupsOfVersion,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AllowRequest } from '../../../src/api/request.ts';
+import { type AllowRequest, TIMESTAMP_MILLIS_MAX } from '../../../src/api/request.ts';
 import type { BatchedRequest } from '../../../src/api/user-request.ts';
 import { LimiterAssertionError } from '../../../src/limiter/assert.ts';
 import { BATCH_REQUESTS_MAX, requestsOf } from '../../../src/limiter/log/batch.ts';
@@ -10,6 +10,7 @@ import {
   decodeCommand,
   encodeRules,
   encodeSweep,
+  encodeUtc,
 } from '../../../src/limiter/log/command.ts';
 import { RULES_MAX, validateRuleTable } from '../../../src/limiter/rules.ts';
 import { entryOf, thrownBy } from '../harness.ts';
@@ -200,6 +201,12 @@ describe('the form of a command', () => {
     expect(decodeCommand(encodeSweep())).toEqual({ type: 'sweep' });
   });
 
+  it('brings back how far UTC is ahead, up to what a wall clock can show', () => {
+    for (const aheadMillis of [0, 1_001, TIMESTAMP_MILLIS_MAX])
+      expect(decodeCommand(encodeUtc(aheadMillis))).toEqual({ type: 'utc', aheadMillis });
+    expect(() => decodeCommand(encodeUtc(TIMESTAMP_MILLIS_MAX + 1))).toThrow(CommandDecodeError);
+  });
+
   it('shares no memory with the encoder', () => {
     for (const data of [entryOf([{ userId: 'a' }]), encodeRules(TABLE)])
       expect(data.buffer.byteLength).toBe(data.byteLength);
@@ -209,7 +216,8 @@ describe('the form of a command', () => {
   const PLAIN = [0, 0, 0, 0, 0];
   it.each([
     ['nothing', []],
-    ['an unknown kind', [7]],
+    ['an unknown kind', [99]],
+    ['how late it is without a number', [7]],
     ['a kind of two bytes', [0x81, 0]],
     ['a sweep with more', [3, 0]],
     ['requests without keys', [1, 4, 1, 1, 0, 1]],

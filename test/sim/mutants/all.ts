@@ -32,11 +32,13 @@ import { STATED } from './stated.ts';
 import { TOKENS } from './tokens.ts';
 import { UPGRADE } from './upgrade.ts';
 import { USAGE } from './usage.ts';
+import { UTC } from './utc.ts';
 import { WINDOWS } from './windows.ts';
 import { WIRE } from './wire.ts';
 
 export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   clock: CLOCK,
+  utc: UTC,
   limiter: LIMITER,
   customers: CUSTOMERS,
   joint: JOINT,
@@ -88,6 +90,11 @@ const THEME_OF: Readonly<Record<string, Theme>> = {
   clock: {
     features: ['drift', 'wallSkew', 'timestamps'],
     faults: ['wrongClock', 'wallJump', 'crashLeader', 'handOver'],
+  },
+  utc: {
+    kind: 'small',
+    features: ['meters', 'costs', 'customers', 'eagerSnapshots'],
+    faults: ['crashAll', 'wallJump', 'newRules'],
   },
   limiter: { kind: 'small', features: [...REQUESTS, 'looks'], faults: ['newRules', 'handOver'] },
   customers: { kind: 'small', features: ['documents', 'customers', 'ids', 'meters'] },

@@ -190,8 +190,8 @@ export const CUSTOMERS: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.setUsed',
-        find: 'Math.max(timeMillis, this.sinceMillis)',
-        replace: 'timeMillis',
+        find: 'Math.max(applied.timeMillis, this.sinceMillis)',
+        replace: 'applied.timeMillis',
       },
     ],
     unitTest: {

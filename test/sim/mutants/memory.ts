@@ -25,7 +25,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.forgottenMillis',
-        find: 'return isKnown ? 0 : this.evictedThroughMillis;',
+        find: 'return isKnown || this.evictedThroughMillis === 0 ? 0 : this.evictedThroughMillis + this.aheadMillis;',
         replace: 'return 0;',
       },
     ],
@@ -43,7 +43,7 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'KeyTable.forget',
-        find: 'const goneMillis = this.meter.idleAtMillis(slot, windowMillis, rule);',
+        find: 'const goneMillis = this.meter.idleAtMillis(slot, windowMillis, rule) - this.aheadMillis;',
         replace: 'const goneMillis = this.meter.newestMillis(slot);',
       },
     ],

@@ -75,9 +75,9 @@ export const METERS: readonly Mutant[] = [
     law: 'at most the limit in an aligned window',
     edits: [
       {
-        in: 'FixedWindows.liveCost',
-        find: 'this.rows.newestMillis(slot) < windowStart(rule, t)',
-        replace: 'this.rows.newestMillis(slot) + rule.windowMillis / 2 < t',
+        in: 'FixedWindows.#count',
+        find: 't < this.#endOf(rule, this.rows.newestMillis(slot), t, isEvent)',
+        replace: 't < this.rows.newestMillis(slot) + rule.windowMillis / 2',
       },
     ],
   },
@@ -183,7 +183,13 @@ export const METERS: readonly Mutant[] = [
     id: 'B16',
     bug: 'a fixed window gives back what was granted in one before',
     law: 'at most the limit in an aligned window, less what was refunded',
-    edits: [{ in: 'FixedWindows.refund', find: 'if (timeMillis < startMillis) return;', replace: '' }],
+    edits: [
+      {
+        in: 'FixedWindows.refund',
+        find: 'if (timeMillis < startMillis) return;',
+        replace: '',
+      },
+    ],
     unitTest: {
       file: 'limiter/meter-refunds.test.ts',
       why: 'no verdict of the simulator yet: refunds of these meters that matter are rare in its worlds',

@@ -1,0 +1,77 @@
+/** A leader has the log say how far group time is behind the wall clocks of a majority, when that is more than a second. */
+import { describe, expect, it } from 'vitest';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { UTC_LAG_MILLIS_MAX } from '../../src/partition/own-proposals.ts';
+import { FakeDriver, START } from './fake-driver.ts';
+
+/** What the leader says after it was told that it is so late. */
+function saidAt(driver: FakeDriver, utcMillis: number): unknown {
+  driver.requested = 0;
+  driver.partition.followUtc(utcMillis);
+  const entry = driver.turn();
+  if (driver.requested !== (entry === undefined ? 0 : 1))
+    throw new Error('a place is asked for where one is needed');
+  return entry && decodeCommand(entry.data);
+}
+
+describe('a leader', () => {
+  it('says how late it is when the log is more than a second behind, once', () => {
+    const driver = FakeDriver.leading();
+    driver.now = 5_000;
+    const utcMillis = START + 5_000;
+    for (const lag of [-1e9, 0, UTC_LAG_MILLIS_MAX]) expect(saidAt(driver, utcMillis + lag)).toBeUndefined();
+    const said = { type: 'utc', aheadMillis: UTC_LAG_MILLIS_MAX + 1 };
+    expect(saidAt(driver, utcMillis + UTC_LAG_MILLIS_MAX + 1.75)).toEqual(said);
+    driver.commitAll();
+    expect(driver.partition.utcMillis).toBe(utcMillis + UTC_LAG_MILLIS_MAX + 1);
+    for (const lag of [0, 2 * UTC_LAG_MILLIS_MAX + 1])
+      expect(saidAt(driver, utcMillis + lag)).toBeUndefined();
+    expect(saidAt(driver, utcMillis + 2 * UTC_LAG_MILLIS_MAX + 2)).toMatchObject({ type: 'utc' });
+  });
+
+  it('says it again a second later if it found no place in the log', () => {
+    const driver = FakeDriver.leading();
+    driver.refusesNext = true;
+    driver.partition.followUtc(START + 9_000);
+    expect(driver.turn()).toBeUndefined();
+    expect(driver.turn()).toBeUndefined();
+    expect(saidAt(driver, START + 10_000)).toEqual({ type: 'utc', aheadMillis: 10_000 });
+  });
+
+  it('says nothing that no wall clock can show', () => {
+    const driver = FakeDriver.leading();
+    for (const utcMillis of [Infinity, Number.MAX_SAFE_INTEGER])
+      expect(saidAt(driver, utcMillis)).toBeUndefined();
+  });
+
+  it('goes on with the requests that wait', () => {
+    const driver = FakeDriver.leading();
+    const answers = driver.ask('ada');
+    driver.partition.followUtc(START + 9_000);
+    expect(decodeCommand(driver.turn()!.data).type).toBe('utc');
+    driver.requested = 0;
+    expect(decodeCommand(driver.turn()!.data).type).toBe('allow');
+    driver.commitAll();
+    expect(answers).toMatchObject([{ kind: 'decision' }]);
+  });
+
+  it('says nothing close to a full disk, nor before it has applied what was decided before it', () => {
+    const driver = FakeDriver.leading();
+    driver.partition.setLowDisk(true);
+    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+    driver.partition.setLowDisk(false);
+    driver.follow();
+    driver.lead();
+    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+    driver.commitAll();
+    expect(saidAt(driver, START + 9_000)).toMatchObject({ type: 'utc' });
+  });
+});
+
+describe('a follower', () => {
+  it('says nothing', () => {
+    const driver = FakeDriver.leading();
+    driver.follow();
+    expect(saidAt(driver, START + 9_000)).toBeUndefined();
+  });
+});

@@ -1,0 +1,107 @@
+/**
+ * How late it is in UTC, as the logs say: never later than two wall clocks have been, so that no single one can tell; and when nothing is
+ * broken, soon as late as a majority of the wall clocks of all nodes say.
+ */
+import type { GroupId, NodeId } from '../../raft/types.ts';
+import { decodeCommand } from '../../src/limiter/log/command.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import type { Committed } from './group-history.ts';
+import type { SimNode } from './sim-node.ts';
+import { check } from './story.ts';
+import type { TimeCheckerInit } from './time-checker.ts';
+
+const LOOK_MILLIS = 250;
+/** From then on an office is old enough for its log to say it. */
+const STABLE_MILLIS = 4_000;
+/** What the product allows, and a second to the next question. */
+const LAG_MILLIS_MAX = 1_000 + 1_000;
+/** What a peer said may be ten seconds old, and a clock that goes wrong runs twice as fast. */
+const GAINED_MILLIS_MAX = 10_500;
+
+export class UtcChecker {
+  readonly #init: TimeCheckerInit;
+  #healthySince = Infinity;
+  readonly #leaders = new Map<
+    GroupId,
+    { readonly node: NodeId; readonly term: number; readonly since: number }
+  >();
+
+  constructor(init: TimeCheckerInit) {
+    this.#init = init;
+  }
+
+  /** Nothing is broken from now on. */
+  healed(): void {
+    this.#healthySince = this.#init.now();
+    this.#lookLater();
+  }
+
+  committed(group: GroupId, { entry }: Committed): void {
+    if (entry.kind !== 'command') return;
+    const command = decodeCommand(entry.data);
+    if (command.type !== 'utc') return;
+    const { nodes, now } = this.#init;
+    const utcMillis = entry.timeMillis + command.aheadMillis - GAINED_MILLIS_MAX;
+    const reached = nodes().filter(({ wall }) => now() + wall.offsetMaxMillis >= utcMillis);
+    check(
+      reached.length >= 2,
+      () =>
+        `entry ${entry.index} of group ${group} says it is ${utcMillis} at ${now()}, as ${reached.length} nodes do`,
+    );
+  }
+
+  /** Far more than a question, its answer and an entry take. */
+  get #delayMillis(): number {
+    const { network, disk } = this.#init.settings;
+    const slow = network.slowShare > 0 ? network.slowMillis : 0;
+    const pathMillis = network.delayMinMillis + 30 * network.delayMeanMillis + slow;
+    return 200 + 4 * pathMillis + 50 * disk.syncMeanMillis;
+  }
+
+  #lookLater(): void {
+    this.#init.after(LOOK_MILLIS, () => {
+      this.#look();
+      this.#lookLater();
+    });
+  }
+
+  #look(): void {
+    const { settings, nodes, now } = this.#init;
+    if (now() - this.#healthySince < STABLE_MILLIS || nodes().some(({ clock }) => clock.wrongness !== 1))
+      return;
+    for (let partition = 0; partition < settings.config.partitions; partition += 1) {
+      const group = groupOfPartition(partition);
+      const leads = ({ core }: SimNode): boolean => core?.raft.status(group)?.role === 'leader';
+      const leaders = nodes().filter((node) => node.isRunning && leads(node));
+      const [leader] = leaders;
+      if (leader !== undefined && leaders.length === 1 && this.#isStable(group, leader))
+        this.#compare(partition, leader);
+    }
+  }
+
+  #isStable(group: GroupId, leader: SimNode): boolean {
+    const term = leader.core?.raft.status(group)?.term ?? 0;
+    const known = this.#leaders.get(group);
+    const now = this.#init.now();
+    if (known?.node === leader.id && known.term === term) return now - known.since >= STABLE_MILLIS;
+    this.#leaders.set(group, { node: leader.id, term, since: now });
+    return false;
+  }
+
+  #compare(partition: number, { id, core }: SimNode): void {
+    const replica = core?.partitions.get(partition);
+    const members = core?.meta.state?.nodes ?? [];
+    if (replica?.ruleTable === undefined) return;
+    const walls = members.flatMap((member) => {
+      const node = this.#init.nodes().find((one) => one.id === member.id);
+      return node?.isRunning === true ? [node.wallMillis()] : [];
+    });
+    const utcMillis = walls.toSorted((a, b) => b - a)[Math.floor(members.length / 2)];
+    if (utcMillis === undefined) return;
+    const lagMillis = utcMillis - replica.utcMillis;
+    check(
+      lagMillis <= LAG_MILLIS_MAX + this.#delayMillis,
+      () => `partition ${partition} of node ${id} is ${lagMillis} ms behind the wall clocks of a majority`,
+    );
+  }
+}
