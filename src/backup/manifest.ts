@@ -2,8 +2,9 @@
  * What a backup says of itself: one JSON file, written when all others are on disk. A directory without it is no backup. What
  * is read is checked; nothing is decided.
  */
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { BackupError } from './backup-error.ts';
 
 export const MANIFEST_FILE = 'manifest.json';
@@ -47,12 +48,18 @@ export function fileOf(group: number): string {
   return `group-${group}.snapshot`;
 }
 
+interface ReadManifest {
+  readonly manifest: Manifest;
+  /** Of the file, in hex. */
+  readonly sha256: string;
+}
+
 /** @throws BackupError if there is none, or it is none that this version wrote */
-export async function readManifest(directory: string): Promise<Manifest> {
+export async function readManifest(directory: string): Promise<ReadManifest> {
   const path = join(directory, MANIFEST_FILE);
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = await readFile(path, 'utf8');
+    bytes = await readFile(path);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
     throw new BackupError(
@@ -60,7 +67,8 @@ export async function readManifest(directory: string): Promise<Manifest> {
       `${directory} holds no finished backup: ${MANIFEST_FILE} cannot be read (${code})`,
     );
   }
-  return parseManifest(text, path);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return { manifest: parseManifest(bytes.toString('utf8'), path), sha256 };
 }
 
 /** @param path for people. @throws BackupError */

@@ -1,10 +1,12 @@
 /** `quorate restore`: checks a backup, makes a new cluster of it, and says what that will grant. */
-import { checkBackup, restoreCluster } from '../backup/restore-cluster.ts';
+import { checkBackup } from '../backup/check-backup.ts';
+import { restoreCluster } from '../backup/restore-cluster.ts';
 import { readCluster } from '../config/cluster-directory.ts';
 import { ConfigError } from '../config/config.ts';
 import type { RestoreOptions } from './backup-program.ts';
 import { makeAllCertificates } from './make-certificates.ts';
 import { newClusterConfig } from './new-cluster.ts';
+import { DENIED_TEXT, groupText, soundText } from './restored-text.ts';
 
 /** @throws BackupError, ConfigError, and what the databases throw */
 export async function restore(
@@ -16,9 +18,7 @@ export async function restore(
   const say = json === true ? (): void => undefined : print;
   const backup = await checkBackup(from);
   const { manifest } = backup;
-  say(
-    `the backup is sound: of cluster ${manifest.clusterId}, taken ${manifest.takenAt}, ${manifest.groups.length} groups`,
-  );
+  say(soundText(manifest));
   if (options.verify === true) {
     if (json === true) print(JSON.stringify(manifest));
     else for (const { group, stateHash } of manifest.groups) print(`group ${group}: state ${stateHash}`);
@@ -38,14 +38,11 @@ export async function restore(
     print(JSON.stringify({ clusterId: config.clusterId, from: manifest.clusterId, isSaturated, groups }));
     return;
   }
-  for (const { group, stateHash, backedUpHash } of groups)
-    print(
-      `group ${group}: state ${stateHash}${stateHash === backedUpHash ? ', as backed up' : ', without the tokens'}`,
-    );
+  for (const group of groups) print(groupText(group));
   print(
     isComplete
       ? 'it goes on where the backup ends: if the old cluster granted anything since, or runs again, limits are exceeded'
-      : 'everybody is denied for a full window of each rule from when its partition first runs',
+      : DENIED_TEXT,
   );
   print(`created a cluster of ${config.nodes.length} nodes in ${data}; run each of them with`);
   for (const { id } of config.nodes) print(`  npx quorate node --id ${id} --data ${data}`);

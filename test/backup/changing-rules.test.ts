@@ -2,7 +2,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkBackup, restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { checkBackup } from '../../src/backup/check-backup.ts';
+import { restoreCluster } from '../../src/backup/restore-cluster.ts';
 import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
 import { eventually, temporaryDirectory, testConfig } from '../cluster/harness.ts';

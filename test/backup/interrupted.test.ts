@@ -3,8 +3,9 @@ import { appendFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } f
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BackupError } from '../../src/backup/backup-error.ts';
+import { checkBackup } from '../../src/backup/check-backup.ts';
 import { type Manifest, MANIFEST_FILE, parseManifest, readManifest } from '../../src/backup/manifest.ts';
-import { checkBackup, type Restored, restoreCluster } from '../../src/backup/restore-cluster.ts';
+import { type Restored, restoreCluster } from '../../src/backup/restore-cluster.ts';
 import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
 import { localConfig, readCluster } from '../../src/config/cluster-directory.ts';
 import { temporaryDirectory } from '../cluster/harness.ts';

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { describe, expect, it } from 'vitest';
 import type { BackedUpGroup } from '../../src/backup/manifest.ts';
-import { fillGroup } from '../../src/backup/restore-cluster.ts';
+import { fillGroup } from '../../src/backup/restore-founder.ts';
 import { decodeCommand, encodeHistoryBegins } from '../../src/limiter/log/command.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { RandomBelow } from '../../raft/core-state.ts';
