@@ -5,17 +5,30 @@
 import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { Command } from 'commander';
-import { bootstrapStore } from '../../storage/bootstrap-store.ts';
 import { hasStore } from '../../storage/files.ts';
-import { localConfig, LOCAL_DEFAULTS, nodeDirectory, writeCluster } from '../config/cluster-directory.ts';
-import { factsOf } from '../config/cluster-facts.ts';
+import type { CheckedBackup } from '../backup/check-backup.ts';
+import {
+  localConfig,
+  LOCAL_DEFAULTS,
+  nodeDirectory,
+  PARTITIONS_PER_NODE,
+  writeCluster,
+} from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError, validateConfig } from '../config/config.ts';
+import {
+  backupToRestore,
+  isFounder,
+  makeDatabase,
+  refuseFoundedWithout,
+  refuseOtherBackup,
+} from './container-restore.ts';
 import { containerSettings, type ContainerSettings } from './container-settings.ts';
 import { exchange, type Other, serveRecord } from './founding-exchange.ts';
 import {
   type Founding,
   foundingOf,
   type FoundingRecord,
+  knownFounding,
   openRecord,
   writeRecord,
 } from './founding-record.ts';
@@ -46,32 +59,37 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
   await mkdir(data, { recursive: true });
   let record = await openRecord(data, { clusterId, nodeId });
   const database = nodeDirectory(data, nodeId);
-  if (record.isMade === true && !(await hasStore(database)))
+  // One that is made of a backup gets its name when it is filled.
+  const isWhole = await hasStore(database);
+  if (record.isMade === true && !isWhole)
     throw new ConfigError(
       database,
       'is gone, and with it what this node promised: bring the volume back, or give this container an empty one and a new id',
     );
-  if (record.founding === undefined && (await hasStore(database)))
+  if (record.founding === undefined && isWhole)
     throw new ConfigError(
       data,
       'holds the database of a node that no container made: give this one an empty volume',
     );
+  const known = record.founding ?? (await heardFounding(settings, record));
+  if (known !== undefined) refuseFoundedWithout(settings, known);
+  const backup = isWhole ? undefined : await backupToRestore(settings, known, say);
+  if (backup !== undefined) record = { ...record, backup: backup.sha256 };
   const server: Server = await serveRecord({ host: listen, port }, () => record);
   // It must not keep a node alive that ends.
   server.unref();
-  const founding = record.founding ?? (await agreedFounding(settings, record, say));
-  record = { ...record, founding };
+  const founding = known ?? (await agreedFounding(settings, record, backup, say));
+  if (!isWhole) refuseOtherBackup(settings, founding, backup);
+  const { incarnation, isMade } = record;
+  record = { clusterId, nodeId, incarnation, founding, ...(isMade === true && { isMade }) };
   await writeRecord(data, record);
   const config = configOf(settings, founding);
-  if (record.isMade !== true) {
-    const { incarnation } = record;
-    if (!(await hasStore(database)))
-      await bootstrapStore(database, { nodeId, incarnation, facts: factsOf(config) });
+  if (isMade !== true) {
+    if (!isWhole) await makeDatabase(database, { nodeId, incarnation, config, backup }, say);
     record = { ...record, isMade: true };
     await writeRecord(data, record);
-    const isFounder = founding.founders.some(({ id }) => id === nodeId);
     say(
-      isFounder
+      isFounder(nodeId, founding)
         ? `node ${nodeId} founds cluster ${clusterId}`
         : `node ${nodeId} is prepared: add it with \`quorate nodes add\``,
     );
@@ -83,11 +101,34 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
 async function agreedFounding(
   settings: ContainerSettings,
   record: FoundingRecord,
+  backup: CheckedBackup | undefined,
   say: (line: string) => void,
 ): Promise<Founding> {
-  const { clusterId, foundingPort: port } = settings;
-  const others = foundersOf(settings).filter(({ nodeId }) => nodeId !== settings.nodeId);
-  return exchange(others, { port, clusterId }, (told) => foundingOf(record, told, settings), say);
+  const { clusterId, founders, foundingPort: port } = settings;
+  const stated = settings.partitions ?? founders * PARTITIONS_PER_NODE;
+  const wanted = { founders, partitions: backup?.manifest.partitions ?? stated };
+  const others = othersOf(settings);
+  return exchange(others, { port, clusterId }, (told) => foundingOf(record, told, wanted), say);
+}
+
+/** What others know at once. Before a backup is read: who takes part in what was founded long ago needs none. */
+async function heardFounding(
+  settings: ContainerSettings,
+  record: FoundingRecord,
+): Promise<Founding | undefined> {
+  const { restoreFrom, clusterId, foundingPort: port } = settings;
+  if (restoreFrom === undefined) return undefined;
+  const heard = await exchange(
+    othersOf(settings),
+    { port, clusterId },
+    (told) => ({ founding: knownFounding(record, told) }),
+    () => undefined,
+  );
+  return heard.founding;
+}
+
+function othersOf(settings: ContainerSettings): readonly Other[] {
+  return foundersOf(settings).filter(({ nodeId }) => nodeId !== settings.nodeId);
 }
 
 /** Those that the cluster is founded with, or who took the place of one. */

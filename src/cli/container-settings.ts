@@ -7,7 +7,6 @@ import { InvalidFieldError } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
 import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
-import { PARTITIONS_PER_NODE } from '../config/cluster-directory.ts';
 
 export interface ContainerSettings {
   readonly clusterId: string;
@@ -16,7 +15,10 @@ export interface ContainerSettings {
   readonly nodeId: number;
   /** How many nodes the cluster is founded with: those of the first ordinals. */
   readonly founders: number;
-  readonly partitions: number;
+  /** Absent: not stated. */
+  readonly partitions?: number;
+  /** The directory of a backup that the cluster is to begin with. */
+  readonly restoreFrom?: string;
   /** Where others reach the container of an ordinal. */
   readonly addressOf: (ordinal: number) => NodeAddress;
   readonly listen: string;
@@ -63,12 +65,15 @@ export async function containerSettings(environment: Environment): Promise<Conta
     }
   };
   addressOf(ordinal);
+  const partitions = read.integerIfAny('QUORATE_PARTITIONS', 1, PARTITIONS_MAX);
+  const restoreFrom = read.text('QUORATE_RESTORE_FROM', '');
   return {
     clusterId: read.text('QUORATE_CLUSTER_ID'),
     ordinal,
     nodeId: nodeIdOf(ordinal),
     founders,
-    partitions: read.integer('QUORATE_PARTITIONS', 1, PARTITIONS_MAX, founders * PARTITIONS_PER_NODE),
+    ...(partitions !== undefined && { partitions }),
+    ...(restoreFrom !== '' && { restoreFrom }),
     addressOf,
     listen: read.text('QUORATE_LISTEN', '0.0.0.0'),
     foundingPort: read.integer('QUORATE_FOUNDING_PORT', 1, 65_535, 7_100),
@@ -156,6 +161,10 @@ class Variables {
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
     throw new ConfigError(name, `must be an integer from ${min} to ${max}`);
+  }
+
+  integerIfAny(name: string, min: number, max: number): number | undefined {
+    return this.text(name, '') === '' ? undefined : this.integer(name, min, max, min);
   }
 
   flag(name: string): boolean {

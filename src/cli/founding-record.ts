@@ -12,18 +12,23 @@ import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 
 const FILE = 'founding.json';
 const REPLICAS_MAX = 3;
+const SHA256 = /^[0-9a-f]{64}$/;
 
 /** What the cluster was founded with, the same everywhere and for good. */
 export interface Founding {
   readonly partitions: number;
   readonly replicas: number;
   readonly founders: readonly Founder[];
+  /** The SHA-256 of the manifest of the backup that its groups begin with. Absent: they begin empty. */
+  readonly backup?: string;
 }
 
 export interface FoundingRecord {
   readonly clusterId: string;
   readonly nodeId: number;
   readonly incarnation: string;
+  /** Told by a founder until the founding is agreed on: the backup that it would begin with. Absent: with none. */
+  readonly backup?: string;
   /** Absent: it is not agreed on yet. */
   readonly founding?: Founding;
   /** The database was made: should it be gone, it must not be made again. */
@@ -66,22 +71,30 @@ export function recordIn(text: string, source: string): FoundingRecord {
 }
 
 function validRecord(value: unknown): FoundingRecord {
-  const root = objectAt(value, 'record', ['clusterId', 'nodeId', 'incarnation', 'founding', 'isMade']);
-  const { clusterId, founding, isMade } = root;
+  const root = objectAt(value, 'record', [
+    'clusterId',
+    'nodeId',
+    'incarnation',
+    'backup',
+    'founding',
+    'isMade',
+  ]);
+  const { clusterId, backup, founding, isMade } = root;
   if (typeof clusterId !== 'string' || clusterId === '')
     throw new InvalidFieldError('clusterId', 'must be text');
   return {
     clusterId,
     nodeId: integerAt(root['nodeId'], 'nodeId', 1, NODE_ID_MAX),
     incarnation: incarnationAt(root['incarnation'], 'incarnation'),
+    ...(backup !== undefined && { backup: sha256At(backup, 'backup') }),
     ...(founding !== undefined && { founding: validFounding(founding) }),
     ...(isMade === true && { isMade }),
   };
 }
 
 function validFounding(value: unknown): Founding {
-  const founding = objectAt(value, 'founding', ['partitions', 'replicas', 'founders']);
-  const { founders } = founding;
+  const founding = objectAt(value, 'founding', ['partitions', 'replicas', 'founders', 'backup']);
+  const { founders, backup } = founding;
   if (!Array.isArray(founders) || founders.length === 0 || founders.length > NODES_MAX)
     throw new InvalidFieldError('founders', `must be a list of 1 to ${NODES_MAX}`);
   return {
@@ -94,6 +107,7 @@ function validFounding(value: unknown): Founding {
         incarnation: incarnationAt(founder['incarnation'], `founders[${i}].incarnation`),
       };
     }),
+    ...(backup !== undefined && { backup: sha256At(backup, 'founding.backup') }),
   };
 }
 
@@ -102,36 +116,69 @@ function incarnationAt(value: unknown, path: string): string {
   throw new InvalidFieldError(path, 'must be 32 hexadecimal digits in lower case');
 }
 
+function sha256At(value: unknown, path: string): string {
+  if (typeof value === 'string' && SHA256.test(value)) return value;
+  throw new InvalidFieldError(path, 'must be 64 hexadecimal digits in lower case');
+}
+
+/**
+ * The founding that a volume remembers, its own or another.
+ *
+ * @param told by the founders that answered, by node
+ * @throws ConfigError if the cluster was founded with another volume of this node
+ */
+export function knownFounding(
+  own: FoundingRecord,
+  told: ReadonlyMap<number, FoundingRecord>,
+): Founding | undefined {
+  const known = [own, ...told.values()].find(({ founding }) => founding !== undefined)?.founding;
+  const same = known?.founders.find(({ id }) => id === own.nodeId);
+  if (same === undefined || same.incarnation === own.incarnation) return known;
+  throw new ConfigError(
+    `node ${own.nodeId}`,
+    'has another volume than the cluster was founded with: what that one promised would be forgotten. Bring that volume back, or ' +
+      'give this container a new id in QUORATE_NODE_IDS and add that in place of the old one',
+  );
+}
+
 /**
  * What a container concludes from its own record and those that the founders told.
  *
  * @param told those of all other founders that answered, by node
  * @returns undefined while it has to wait
- * @throws ConfigError if the cluster was founded with another volume of this node
+ * @throws ConfigError if the cluster was founded with another volume of this node, or founders would begin with different backups
  */
 export function foundingOf(
   own: FoundingRecord,
   told: ReadonlyMap<number, FoundingRecord>,
   { founders, partitions }: { readonly founders: number; readonly partitions: number },
 ): Founding | undefined {
-  const known = [own, ...told.values()].find(({ founding }) => founding !== undefined)?.founding;
-  if (known !== undefined) {
-    const same = known.founders.find(({ id }) => id === own.nodeId);
-    if (same === undefined || same.incarnation === own.incarnation) return known;
-    throw new ConfigError(
-      `node ${own.nodeId}`,
-      'has another volume than the cluster was founded with: what that one promised would be forgotten. Bring that volume back, or ' +
-        'give this container a new id in QUORATE_NODE_IDS and add that in place of the old one',
-    );
-  }
-  // One alone founds, and only while all others say that they never heard of a cluster.
-  if (own.nodeId !== 1) return undefined;
+  const known = knownFounding(own, told);
+  if (known !== undefined) return known;
   const ids = Array.from({ length: founders }, (_, i) => i + 1);
+  if (!ids.includes(own.nodeId)) return undefined;
   const all = ids.map((id) => (id === own.nodeId ? own : told.get(id)));
-  if (!all.every((record) => record !== undefined)) return undefined;
+  for (const other of all) if (other !== undefined) refuseDifferent(own, other);
+  // One alone founds, and only while all others say that they never heard of a cluster.
+  if (own.nodeId !== 1 || !all.every((record) => record !== undefined)) return undefined;
   return {
     partitions,
     replicas: Math.min(REPLICAS_MAX, founders),
     founders: all.map(({ nodeId: id, incarnation }) => ({ id, incarnation })),
+    ...(own.backup !== undefined && { backup: own.backup }),
   };
+}
+
+/** What each of them put into its database would be no part of one cluster. */
+function refuseDifferent(own: FoundingRecord, other: FoundingRecord): void {
+  if (own.backup === other.backup) return;
+  const each = [own, other].map(({ nodeId, backup }) =>
+    backup === undefined
+      ? `node ${nodeId} has none`
+      : `node ${nodeId} has one with a manifest of SHA-256 ${backup}`,
+  );
+  throw new ConfigError(
+    'QUORATE_RESTORE_FROM',
+    `must be the same backup in all founders, or unset in all: ${each.join(', ')}. Set it alike, and start them again`,
+  );
 }

@@ -54,6 +54,42 @@ describe('a cluster', () => {
   });
 });
 
+describe('a cluster that begins with a backup', () => {
+  const [monday, tuesday] = ['a'.repeat(64), 'b'.repeat(64)];
+  const alike = [1, 2, 3].map((id) => recordOf(id, { backup: monday }));
+  const founded = { ...FOUNDING, backup: monday };
+
+  it('is founded once all founders have the same one', () => {
+    const [own, ...others] = alike as [FoundingRecord, FoundingRecord, FoundingRecord];
+    expect(foundingOf(own, told(...others), WANTED)).toEqual(founded);
+    expect(foundingOf(own, told(others[0]), WANTED)).toBeUndefined();
+  });
+
+  it.each([
+    ['another', tuesday, `node 2 has one with a manifest of SHA-256 ${tuesday}`],
+    ['none', undefined, 'node 2 has none'],
+  ])('is not founded by any while one has %s', (_, backup, text) => {
+    const other = { ...recordOf(2), ...(backup !== undefined && { backup }) };
+    const first = recordOf(1, { backup: monday });
+    for (const [own, heard] of [
+      [first, other],
+      [other, first],
+      [recordOf(3, { backup: monday }), other],
+    ] as const) {
+      expect(() => foundingOf(own, told(heard), WANTED)).toThrow(text);
+      expect(() => foundingOf(own, told(heard), WANTED)).toThrow('QUORATE_RESTORE_FROM must be the same');
+    }
+  });
+
+  it('is joined by those that have none, and asks none of who is no founder', () => {
+    expect(foundingOf(recordOf(4), told(...alike), WANTED)).toBeUndefined();
+    expect(foundingOf(recordOf(1, { backup: monday }), told(recordOf(1_001)), WANTED)).toBeUndefined();
+    const knows = recordOf(3, { founding: founded });
+    expect(foundingOf(recordOf(4), told(knows), WANTED)).toBe(founded);
+    expect(foundingOf(recordOf(2, { backup: tuesday }), told(knows), WANTED)).toBe(founded);
+  });
+});
+
 describe('a volume', () => {
   let directory: string;
   beforeAll(async () => {
@@ -65,8 +101,10 @@ describe('a volume', () => {
     const own = { clusterId: 'c', nodeId: 2 };
     const record = await openRecord(directory, own);
     expect(record).toEqual({ ...own, incarnation: expect.stringMatching(/^[0-9a-f]{32}$/) });
-    await writeRecord(directory, { ...record, founding: FOUNDING, isMade: true });
-    expect(await openRecord(directory, own)).toEqual({ ...record, founding: FOUNDING, isMade: true });
+    for (const founding of [FOUNDING, { ...FOUNDING, backup: 'a'.repeat(64) }]) {
+      await writeRecord(directory, { ...record, founding, isMade: true });
+      expect(await openRecord(directory, own)).toEqual({ ...record, founding, isMade: true });
+    }
     for (const other of [
       { ...own, nodeId: 3 },
       { ...own, clusterId: 'd' },
@@ -85,6 +123,11 @@ describe('a volume', () => {
     [JSON.stringify({ ...recordOf(1), nodeId: 0 }), 'nodeId'],
     [JSON.stringify({ ...recordOf(1), incarnation: 'x' }), 'incarnation'],
     [JSON.stringify({ ...recordOf(1), other: 1 }), 'record.other'],
+    [JSON.stringify({ ...recordOf(1), backup: 'A'.repeat(64) }), 'backup must be 64 hexadecimal digits'],
+    [
+      JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, backup: 1 } }),
+      'founding.backup must be 64 hexadecimal digits',
+    ],
     [JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, founders: [] } }), 'founders'],
     [
       JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, founders: [{ id: 1 }] } }),
@@ -105,7 +148,6 @@ describe('the environment of a container', () => {
       ordinal: 2,
       nodeId: 3,
       founders: 3,
-      partitions: 6,
       listen: '0.0.0.0',
       foundingPort: 7_100,
       data: '/data',
@@ -132,12 +174,18 @@ describe('the environment of a container', () => {
     expect([nodeId, addressOf(0).id, addressOf(3).id]).toEqual([1001, 1, 1009]);
   });
 
+  it('may state the number of partitions, and a backup', async () => {
+    const stated = { ...GOOD, QUORATE_PARTITIONS: '9', QUORATE_RESTORE_FROM: '/backup' };
+    expect(await containerSettings(stated)).toMatchObject({ partitions: 9, restoreFrom: '/backup' });
+  });
+
   it.each<[Record<string, string>, string]>([
     [{ QUORATE_CLUSTER_ID: '' }, 'QUORATE_CLUSTER_ID must be set'],
     [{ QUORATE_HOST: 'q' }, 'QUORATE_HOST must have {ordinal}'],
     [{ QUORATE_HOST: 'q {ordinal}' }, 'QUORATE_HOST must be a host name'],
     [{ HOSTNAME: 'q' }, 'QUORATE_ORDINAL must be an integer'],
     [{ QUORATE_ORDINAL: '-1' }, 'QUORATE_ORDINAL must be an integer'],
+    [{ QUORATE_PARTITIONS: '0' }, 'QUORATE_PARTITIONS must be an integer from 1 to 4096'],
     [{ QUORATE_FOUNDERS: '65' }, 'QUORATE_FOUNDERS must be an integer from 1 to 64'],
     [{ QUORATE_HTTP_PORT: '8e3' }, 'QUORATE_HTTP_PORT must be an integer from 1 to 65535'],
     [{ QUORATE_NODE_IDS: '1=1001' }, 'QUORATE_NODE_IDS must be a list'],
