@@ -4,6 +4,8 @@ import type { Mutant } from './mutant.ts';
 const NO_BACKUPS = 'no world of the simulator is lost and restored';
 const LOST = { file: 'limiter/lost-history.test.ts', why: NO_BACKUPS };
 const HISTORIES = { file: 'backup/random-histories.test.ts', why: NO_BACKUPS };
+const FOUNDING = { file: 'deployment/founding.test.ts', why: NO_BACKUPS };
+const DATABASES = { file: 'deployment/restored-database.test.ts', why: NO_BACKUPS };
 const INTERRUPTED = { file: 'backup/interrupted.test.ts', why: NO_BACKUPS };
 
 export const BACKUP: readonly Mutant[] = [
@@ -111,5 +113,46 @@ export const BACKUP: readonly Mutant[] = [
       },
     ],
     unitTest: HISTORIES,
+  },
+  {
+    id: 'BK9',
+    bug: 'a container begins as if its backup held all that was ever granted',
+    law: 'what was granted after a backup is granted to nobody again within its window',
+    edits: [{ in: 'makeDatabase', find: 'isComplete: false', replace: 'isComplete: true' }],
+    unitTest: DATABASES,
+  },
+  {
+    id: 'BK10',
+    bug: 'a founder of a restored cluster writes where it takes the others to be',
+    law: 'replicas of a group that are as far have the same state',
+    edits: [
+      {
+        in: 'makeDatabase',
+        find: 'const nodes = facts.founders;',
+        replace:
+          'const nodes = facts.founders.map((founder) => ({ ...founder, http: config.nodes[founder.id - 1]!.http }));',
+      },
+    ],
+    unitTest: DATABASES,
+  },
+  {
+    id: 'BK11',
+    bug: 'a founder makes its database of a backup under the name of a whole one',
+    law: 'a restore that was cut off is none',
+    edits: [
+      {
+        in: 'makeDatabase',
+        find: "`${database}${UNFINISHED}${randomBytes(4).toString('hex')}`",
+        replace: 'database',
+      },
+    ],
+    unitTest: DATABASES,
+  },
+  {
+    id: 'BK12',
+    bug: 'founders with different backups found one cluster',
+    law: 'replicas of a group that are as far have the same state',
+    edits: [{ in: 'refuseDifferent', find: 'own.backup === other.backup', replace: 'own.nodeId > 0' }],
+    unitTest: FOUNDING,
   },
 ];
