@@ -26,8 +26,9 @@ async function textOf(...path: readonly string[]): Promise<string> {
   return readFile(join(ROOT, ...path), 'utf8');
 }
 
-async function manifests(): Promise<readonly Manifest[]> {
-  const documents = parseAllDocuments(await textOf('cluster', 'kubernetes', 'quorate.yaml'));
+/** @param edited what an operator makes of the file */
+async function manifests(edited = (text: string): string => text): Promise<readonly Manifest[]> {
+  const documents = parseAllDocuments(edited(await textOf('cluster', 'kubernetes', 'quorate.yaml')));
   for (const { errors } of documents) expect(errors).toEqual([]);
   return documents.map((document) => document.toJS() as Manifest);
 }
@@ -66,6 +67,14 @@ async function mistakesIn(named: Readonly<Record<string, readonly Manifest[]>>):
   }
 }
 
+/** With what is commented out for a restore. */
+function restoring(text: string): string {
+  return text.replace(
+    /# (?=QUORATE_RESTORE_FROM:|- (?:\{ )?name: backup|  secret: \{ secretName: quorate-backup)/g,
+    '',
+  );
+}
+
 describe('the manifests of Kubernetes', () => {
   it('are of the types that its API publishes', async () => {
     const all = await manifests();
@@ -76,13 +85,14 @@ describe('the manifests of Kubernetes', () => {
       });
     const said = await mistakesIn({
       ours: all,
+      restoring: await manifests(restoring),
       misspelt: changed((spec) => ({ ...spec, replica: 3 })),
       mistyped: changed((spec) => ({ ...spec, replicas: '3' })),
       incomplete: changed((spec) => ({ ...spec, selector: undefined })),
     });
     expect(said).toContain(`'"replica"' does not exist`);
     for (const wrong of ['misspelt', 'mistyped', 'incomplete']) expect(said).toContain(`${wrong}.ts(`);
-    expect(said).not.toContain('ours.ts(');
+    for (const right of ['ours', 'restoring']) expect(said).not.toContain(`${right}.ts(`);
     expect(all.map(({ kind }) => kind).sort()).toEqual(
       ['ConfigMap', 'NetworkPolicy', 'PodDisruptionBudget', 'Service', 'Service', 'StatefulSet'].sort(),
     );
@@ -127,6 +137,18 @@ describe('the manifests of Kubernetes', () => {
     );
   });
 
+  it('mount a backup where the variable says, once that is no comment any more', async () => {
+    const all = await manifests(restoring);
+    const { data } = all.find(({ kind }) => kind === 'ConfigMap') as unknown as {
+      readonly data: Record<string, string>;
+    };
+    const { containers, volumes } = podOf(all);
+    const mountPath = data['QUORATE_RESTORE_FROM'];
+    expect(containers[0]?.volumeMounts).toContainEqual({ name: 'backup', mountPath, readOnly: true });
+    expect(volumes.map(({ name }) => name)).toContain('backup');
+    expect(podOf(await manifests()).volumes.map(({ name }) => name)).not.toContain('backup');
+  });
+
   it('let a node do no more than it must', async () => {
     const [container] = podOf(await manifests()).containers;
     expect(container?.securityContext).toEqual({
@@ -150,9 +172,11 @@ interface Service extends Manifest {
 interface Pod {
   readonly labels: unknown;
   readonly securityContext: unknown;
+  readonly volumes: readonly { readonly name: string }[];
   readonly containers: readonly {
     readonly env: readonly { readonly name: string; readonly value?: string }[];
     readonly ports: readonly { readonly containerPort: number }[];
+    readonly volumeMounts: readonly object[];
     readonly securityContext: unknown;
   }[];
 }
