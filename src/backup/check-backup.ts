@@ -11,7 +11,7 @@ import { type Manifest, readManifest } from './manifest.ts';
 export interface CheckedBackup {
   readonly directory: string;
   readonly manifest: Manifest;
-  /** Of the file of the manifest, in hex: it names every other file by its own, so it stands for the whole backup. */
+  /** The SHA-256 of the manifest, in hex. It names every other file by its own, so it stands for the whole backup. */
   readonly sha256: string;
   /** By which all groups of the new cluster decide. */
   readonly rules: RuleTable;

@@ -50,7 +50,7 @@ export function fileOf(group: number): string {
 
 interface ReadManifest {
   readonly manifest: Manifest;
-  /** Of the file, in hex. */
+  /** The SHA-256 of the file, in hex. */
   readonly sha256: string;
 }
 

@@ -30,7 +30,7 @@ import { piecesOf, stageSnapshot, written } from './stage-snapshot.ts';
 
 export interface RestorationInit {
   readonly backup: CheckedBackup;
-  /** Of the new cluster, with as many partitions as the backup has. */
+  /** The new cluster's, with as many partitions as the backup has. */
   readonly facts: ClusterFacts;
   /** The founders, and what all who fill one say alike of where they are. */
   readonly nodes: readonly Introduction[];
@@ -49,7 +49,7 @@ export interface Restoration extends RestorationInit {
 
 export interface RestoredGroup {
   readonly group: number;
-  /** Of the snapshot as it was read back from the store of a founder, of group 0 what is taken over. */
+  /** That of the snapshot as it was read back from the store of a founder, or for group 0 of what is taken over. */
   readonly stateHash: string;
   /** As the backup tells. Another one only for group 0 whose tokens were dropped. */
   readonly backedUpHash: string;

@@ -65,7 +65,7 @@ async function soundBackup(directory: string): Promise<CheckedBackup> {
 }
 
 /**
- * Of a founder: nobody is to take its cluster for restored.
+ * A founder asks it: nobody is to take its cluster for restored.
  *
  * @throws ConfigError if it was founded without a backup, and is told one
  */
@@ -80,7 +80,7 @@ export function refuseFoundedWithout(settings: ContainerSettings, founding: Foun
 }
 
 /**
- * Of a founder, before its database is made.
+ * A founder asks it before its database is made.
  *
  * @throws ConfigError unless `backup` is the one that the cluster is founded with
  */

@@ -71,7 +71,7 @@ async function heldIn(database: string, nodeId: number, facts = factsOf(config))
   }
 }
 
-/** Of other ports, as who is told otherwise where the others are. */
+/** At other ports, as if this founder was told otherwise where the others are. */
 function elsewhere(nodes: ClusterConfig['nodes']): ClusterConfig['nodes'] {
   return nodes.map((node) => ({ ...node, http: { ...node.http, port: node.http.port + 10_000 } }));
 }
