@@ -94,7 +94,8 @@ export class UtcChecker {
     if (replica?.ruleTable === undefined) return;
     const walls = members.flatMap((member) => {
       const node = this.#init.nodes().find((one) => one.id === member.id);
-      return node?.isRunning === true ? [node.wallMillis()] : [];
+      // Nobody listens to one that was made anew under its old id.
+      return node?.isRunning === true && !node.isStranger ? [node.wallMillis()] : [];
     });
     const utcMillis = walls.toSorted((a, b) => b - a)[Math.floor(members.length / 2)];
     if (utcMillis === undefined) return;

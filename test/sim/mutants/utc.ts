@@ -20,6 +20,10 @@ export const UTC: readonly Mutant[] = [
         replace: 't >= 0 || isEvent ? endMillis : endMillis +',
       },
     ],
+    unitTest: {
+      file: 'limiter/utc.test.ts',
+      why: 'a key would have to be granted something just before an outage, and again just after, in one short window',
+    },
   },
   {
     id: 'UT3',
@@ -32,6 +36,10 @@ export const UTC: readonly Mutant[] = [
         replace: 'this.#setCarried(slot, 0, 0);',
       },
     ],
+    unitTest: {
+      file: 'limiter/utc.test.ts',
+      why: 'a key would have to be granted something just before an outage, and again just after, in one short window',
+    },
   },
   {
     id: 'UT4',
@@ -106,6 +114,10 @@ export const UTC: readonly Mutant[] = [
     bug: 'a rule that changed its meter looks for its grants at the time of the new one',
     law: 'what was granted counts until it is out',
     edits: [{ in: 'millisBetween', find: 'isEvent ? 0 : to.aheadMillis - from.aheadMillis', replace: '0' }],
+    unitTest: {
+      file: 'limiter/utc.test.ts',
+      why: 'a rule would have to change its meter just after an outage, while what it granted before counts',
+    },
   },
   {
     id: 'UT11',
