@@ -60,6 +60,15 @@ describe('what is told', () => {
     expect(found([granted(1_000, [ADA, NET], { ...half, door: 'redis' })])).toEqual([]);
   });
 
+  it('of a settlement that rules changed under is what its first partition remembers: its node asked again', () => {
+    const half = { told: [{ rule: 'user', limit: 2, remaining: 1 }] };
+    const under = change(990, 2, { completeNanos: 1_005e6 });
+    const missing = ["'r1000' was granted under 1 of its 2 limits"];
+    expect(found([granted(1_000, [ADA, NET], { ...half, settled: true }), under])).toEqual([]);
+    expect(found([granted(1_000, [ADA, NET], half), under])).toEqual(missing);
+    expect(found([granted(1_000, [ADA, NET], { ...half, settled: true })])).toEqual(missing);
+  });
+
   it('leaves no more than fits beside the request', () => {
     const told = [{ rule: 'user', limit: 2, remaining: 2 }];
     expect(found([granted(1_000, [ADA], { told })])).toEqual([

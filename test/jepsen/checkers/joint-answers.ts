@@ -115,12 +115,14 @@ function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, find
     if (remaining < 0 || remaining > Math.max(0, limit - (allowed ? cost : 0)))
       findings.add(`'${requestId}' was told that ${remaining} of ${limit} remain under '${rule}'`);
   }
-  // A retry is told what the first partition remembers, and the Redis protocol tells the limit that binds.
   const isFirst = request.attempts[0] === ask;
-  if (isFirst && allowed && ask.door !== 'redis' && told.length !== limits.length)
-    findings.add(`'${requestId}' was granted under ${told.length} of its ${limits.length} limits`);
   const from = request.attempts[0]?.invokeNanos ?? ask.invokeNanos;
   const possible = inForce.possible(from, ask.completeNanos);
+  // A retry is told what the first partition remembers, and the Redis protocol tells the limit that binds. A settlement is asked again
+  // by its node if the rules change under it.
+  const tellsAll = isFirst && ask.door !== 'redis' && !(ask.settled && possible.length > 1);
+  if (tellsAll && allowed && told.length !== limits.length)
+    findings.add(`'${requestId}' was granted under ${told.length} of its ${limits.length} limits`);
   const isOf = (limits: readonly LimitTold[]): boolean =>
     possible.some((change) => limits.every(({ rule, limit }) => change.limits[rule] === limit));
   // A retry may be told what is remembered of a grant, beside what it reserved itself by newer rules. A settlement is asked again of all
