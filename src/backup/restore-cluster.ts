@@ -36,7 +36,7 @@ export async function restoreCluster(init: RestoreInit): Promise<Restored> {
   const facts = factsOf(config);
   const nodes = introductionsOf(config);
   const restoration = await restorationOf({ backup, facts, nodes, isComplete, withoutTokens });
-  // Of each group, what the first founder that has it holds.
+  // By group: the state that was read back from the first founder that has it.
   const readBack = new Map<number, RestoredGroup>();
   await createCluster(data, config, async (database, nodeId) =>
     fillFounder({

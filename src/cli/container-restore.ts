@@ -67,7 +67,7 @@ async function soundBackup(directory: string): Promise<CheckedBackup> {
 /**
  * A founder asks it: nobody is to take its cluster for restored.
  *
- * @throws ConfigError if it was founded without a backup, and is told one
+ * @throws ConfigError if the cluster was founded without a backup, and the settings name one
  */
 export function refuseFoundedWithout(settings: ContainerSettings, founding: Founding): void {
   const { clusterId, nodeId, restoreFrom } = settings;

@@ -1,4 +1,4 @@
-/** The databases that founders make of a backup, each for itself: the same bytes whoever makes them, and whole or none. */
+/** Each founder makes its own database from the backup: all founders write the same bytes, and a database is whole or absent. */
 import { appendFile, cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -122,7 +122,7 @@ describe('three containers with empty volumes and a backup', () => {
     });
     for (const ordinal of ALL) await pods.stop(ordinal, 'SIGTERM');
     await rm(copy, { recursive: true });
-    // One is told of it still.
+    // One of them still has the variable, though the backup is gone.
     for (const ordinal of ALL) await startFrom(ordinal, ordinal === 0 ? copy : undefined);
     await pods.ready(ALL);
     await denyAll();

@@ -21,6 +21,7 @@ import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Committed } from './group-history.ts';
 import type { Settings } from './settings.ts';
 import type { SimNode } from './sim-node.ts';
+import { StableLeaders } from './stable-leaders.ts';
 import { check } from './story.ts';
 
 export interface TimeCheckerInit {
@@ -58,13 +59,11 @@ export class TimeChecker {
   readonly #ledUnheard = new Map<GroupId, number>();
   /** When a node last went on from a snapshot. Keys are the group and the node. */
   readonly #installedAt = new Map<string, number>();
-  readonly #leaders = new Map<
-    GroupId,
-    { readonly node: NodeId; readonly term: number; readonly since: number }
-  >();
+  readonly #leaders: StableLeaders;
 
   constructor(init: TimeCheckerInit) {
     this.#init = init;
+    this.#leaders = new StableLeaders(init, STABLE_MILLIS);
   }
 
   /** Nothing is broken from now on, and nothing will be. */
@@ -136,25 +135,7 @@ export class TimeChecker {
   }
 
   #look(): void {
-    const { settings, nodes } = this.#init;
-    for (let partition = 0; partition < settings.config.partitions; partition += 1) {
-      const group = groupOfPartition(partition);
-      const leaders = nodes().filter(
-        (node) => node.isRunning && node.core?.raft.status(group)?.role === 'leader',
-      );
-      const [leader] = leaders;
-      if (leader !== undefined && leaders.length === 1 && this.#isStable(group, leader))
-        this.#compare(partition, leader);
-    }
-  }
-
-  #isStable(group: GroupId, leader: SimNode): boolean {
-    const term = leader.core?.raft.status(group)?.term ?? 0;
-    const known = this.#leaders.get(group);
-    const now = this.#init.now();
-    if (known?.node === leader.id && known.term === term) return now - known.since >= STABLE_MILLIS;
-    this.#leaders.set(group, { node: leader.id, term, since: now });
-    return false;
+    this.#leaders.each((partition, leader) => this.#compare(partition, leader));
   }
 
   #compare(partition: number, leader: SimNode): void {

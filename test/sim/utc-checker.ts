@@ -2,11 +2,11 @@
  * How late it is in UTC, as the logs say: never later than two wall clocks have been, so that no single one can tell; and when nothing is
  * broken, soon as late as a majority of the wall clocks of all nodes say.
  */
-import type { GroupId, NodeId } from '../../raft/types.ts';
+import type { GroupId } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
-import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Committed } from './group-history.ts';
 import type { SimNode } from './sim-node.ts';
+import { StableLeaders } from './stable-leaders.ts';
 import { check } from './story.ts';
 import type { TimeCheckerInit } from './time-checker.ts';
 
@@ -21,13 +21,11 @@ const GAINED_MILLIS_MAX = 10_500;
 export class UtcChecker {
   readonly #init: TimeCheckerInit;
   #healthySince = Infinity;
-  readonly #leaders = new Map<
-    GroupId,
-    { readonly node: NodeId; readonly term: number; readonly since: number }
-  >();
+  readonly #leaders: StableLeaders;
 
   constructor(init: TimeCheckerInit) {
     this.#init = init;
+    this.#leaders = new StableLeaders(init, STABLE_MILLIS);
   }
 
   /** Nothing is broken from now on. */
@@ -66,26 +64,10 @@ export class UtcChecker {
   }
 
   #look(): void {
-    const { settings, nodes, now } = this.#init;
-    if (now() - this.#healthySince < STABLE_MILLIS || nodes().some(({ clock }) => clock.wrongness !== 1))
-      return;
-    for (let partition = 0; partition < settings.config.partitions; partition += 1) {
-      const group = groupOfPartition(partition);
-      const leads = ({ core }: SimNode): boolean => core?.raft.status(group)?.role === 'leader';
-      const leaders = nodes().filter((node) => node.isRunning && leads(node));
-      const [leader] = leaders;
-      if (leader !== undefined && leaders.length === 1 && this.#isStable(group, leader))
-        this.#compare(partition, leader);
-    }
-  }
-
-  #isStable(group: GroupId, leader: SimNode): boolean {
-    const term = leader.core?.raft.status(group)?.term ?? 0;
-    const known = this.#leaders.get(group);
-    const now = this.#init.now();
-    if (known?.node === leader.id && known.term === term) return now - known.since >= STABLE_MILLIS;
-    this.#leaders.set(group, { node: leader.id, term, since: now });
-    return false;
+    const { nodes, now } = this.#init;
+    const isHealthy = now() - this.#healthySince >= STABLE_MILLIS;
+    if (!isHealthy || nodes().some(({ clock }) => clock.wrongness !== 1)) return;
+    this.#leaders.each((partition, leader) => this.#compare(partition, leader));
   }
 
   #compare(partition: number, { id, core }: SimNode): void {

@@ -90,19 +90,22 @@ export class FixedWindows extends NumberMeter {
     const { rows } = this;
     const newestMillis = rows.newestMillis(slot);
     const count = this.#count(slot, rule, t, false);
-    const isOver = t >= windowEnd(rule, newestMillis);
-    const isStepped = this.#utc.aheadAt(t) !== this.#utc.aheadAt(newestMillis);
     const carried = this.#carried(slot, rule, t, false);
+    if (carried === 0) this.#setCarried(slot, 0, 0);
+    const isStepped = count > 0 && this.#utc.aheadAt(t) !== this.#utc.aheadAt(newestMillis);
+    const isSameWindow = t < windowEnd(rule, newestMillis);
     const isOfOther = carried > 0 && rows.number(slot, CARRIED_AT) < windowStart(rule, newestMillis);
-    // What other windows left must not be held for all of this one: here all counts as long as the first of it.
-    const isKept = isStepped && !isOver && count > 0 && isOfOther;
-    if (!isKept && isStepped && count > 0) this.#carry(slot, rule, count, carried);
-    else if (carried === 0) this.#setCarried(slot, 0, 0);
-    rows.setNumber(slot, COUNT, Math.min(COUNT_MAX, (isOver || (isStepped && !isKept) ? 0 : count) + cost));
-    if (!isKept) rows.setNewestMillis(slot, t);
+    if (isStepped && isSameWindow && isOfOther) {
+      // Carried together, what another window left would be held as long as this one. So the time of the newest grant stays.
+      rows.setNumber(slot, COUNT, Math.min(COUNT_MAX, count + cost));
+      return;
+    }
+    if (isStepped) this.#carry(slot, rule, count, carried);
+    rows.setNumber(slot, COUNT, Math.min(COUNT_MAX, (isStepped ? 0 : count) + cost));
+    rows.setNewestMillis(slot, t);
   }
 
-  /** What the window of the newest grant holds, before a step, counts with what was carried before, until the last of it is out. */
+  /** Adds what the window of the newest grant holds to what is carried. All of that counts until the last of it is out. */
   #carry(slot: number, rule: Rule, count: number, carried: number): void {
     const newestMillis = this.newestMillis(slot);
     const beforeMillis = this.rows.number(slot, CARRIED_AT);

@@ -26,7 +26,7 @@ export class UtcSteps {
   /** In order, both fields rise. The first one holds for all that was before it, too. */
   #steps: UtcStep[] = [{ fromMillis: 0, aheadMillis: 0 }];
 
-  /** Of now. */
+  /** By how much UTC is ahead now. */
   get aheadMillis(): number {
     return this.#steps.at(-1)!.aheadMillis;
   }

@@ -78,8 +78,8 @@ export const UTC: readonly Mutant[] = [
     edits: [
       {
         in: 'FixedWindows.grant',
-        find: 'count > 0 && isOfOther',
-        replace: 'count > 0 && isOfOther && t < 0',
+        find: 'isSameWindow && isOfOther',
+        replace: 'isSameWindow && isOfOther && t < 0',
       },
     ],
     unitTest: {
