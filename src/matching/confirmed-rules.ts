@@ -8,7 +8,7 @@ import type { Unavailable } from '../api/answer.ts';
 import type { AskAnswer } from '../api/question.ts';
 import type { LookAnswer } from '../api/look.ts';
 import { ANY_RULE } from '../api/stated-rule.ts';
-import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
 import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
@@ -18,11 +18,11 @@ type Uncounted = Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>;
 type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;
 
 export class ConfirmedRules {
-  readonly #ask: DescribedRequestsInit['ask'];
+  readonly #ask: MatchedRequestsInit['ask'];
   /** Names the partition that is asked: the same by all, so that they share what a quorum is asked; another one where it fails. */
   #asked = 0;
 
-  constructor({ ask }: Pick<DescribedRequestsInit, 'ask'>) {
+  constructor({ ask }: Pick<MatchedRequestsInit, 'ask'>) {
     this.#ask = ask;
   }
 

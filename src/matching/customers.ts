@@ -21,7 +21,7 @@ import type { RuleBook } from './rule-book.ts';
 const CUSTOMER_BYTES_MAX = KEY_BYTES_MAX - 'customer='.length;
 
 export interface CustomersInit {
-  /** See `DescribedRequestsInit`. */
+  /** See `MatchedRequestsInit`. */
   readonly book: () => RuleBook | 'starting';
   readonly ask: (request: CustomerRequest, done: DoneWith<CustomerRequest>) => void;
   readonly cache: CustomerCache;

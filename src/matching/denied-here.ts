@@ -1,11 +1,11 @@
 /** What this node leads is looked at before anything is reserved elsewhere. It reserves nothing. */
 import type { Asking } from './open-request.ts';
-import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import type { RuleBook } from './rule-book.ts';
 import { type RefusedShare, type Share } from './share-outcome.ts';
 import { guardOf, ownRequestFor } from './share-request.ts';
 
-type Init = Pick<DescribedRequestsInit, 'monotonicMillis' | 'deniedHere' | 'partitionOf'>;
+type Init = Pick<MatchedRequestsInit, 'monotonicMillis' | 'deniedHere' | 'partitionOf'>;
 
 /** What this node knows to be denied need not be reserved anywhere, and given back. */
 export function deniedHere(

@@ -50,10 +50,8 @@ export function askListed(init: ListedInit, request: ListedRequest, done: Listed
       if ([...looked.values()].some(({ isOver }) => isOver))
         return done({ kind: 'listed', allowed: false, lists: outcomesOf(lists, looked, false) });
     }
-    const described = { descriptors: UNNAMED, listed: request } as const;
-    const asking = newAsking(described, init.deadlineMillis, (answer) =>
-      done(answerOf(asking, answer, looked)),
-    );
+    const asked = { descriptors: UNNAMED, listed: request } as const;
+    const asking = newAsking(asked, init.deadlineMillis, (answer) => done(answerOf(asking, answer, looked)));
     init.ask(asking);
   });
 }

@@ -5,14 +5,14 @@
 import type { Decision } from '../api/answer.ts';
 import { jointDenial, limitsOf, standingOf } from '../api/joint-answer.ts';
 import type { Standing } from '../api/look.ts';
-import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
 import { blockedFor } from './record-read.ts';
 import type { RuleBook } from './rule-book.ts';
 import { type AnsweredShare, type RefusedShare, type Share, worstOf } from './share-outcome.ts';
 
-type Init = Pick<DescribedRequestsInit, 'ask' | 'monotonicMillis'>;
+type Init = Pick<MatchedRequestsInit, 'ask' | 'monotonicMillis'>;
 
 /** The part of the time left that a look may take: whoever is denied already waits for no partition without a leader. */
 const LOOKING_PART = 1 / 4;

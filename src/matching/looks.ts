@@ -7,7 +7,7 @@ import { RULES_CHANGED, STARTING } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
 
 export interface LooksInit {
-  /** See `DescribedRequestsInit`. */
+  /** See `MatchedRequestsInit`. */
   readonly book: () => RuleBook | 'starting';
   readonly ask: (request: LookRequest, done: DoneWith<LookRequest>) => void;
 }

@@ -1,13 +1,13 @@
 /** Asks whether an earlier attempt under the same request id was granted, before a denial is told. It charges nothing. */
 import type { AllowAnswer } from '../api/answer.ts';
-import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { TOO_LATE } from './node-refusals.ts';
 import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
 import { type Share, wantsOtherRules, withKey } from './share-outcome.ts';
 import { requestFor } from './share-request.ts';
 
-type Init = Pick<DescribedRequestsInit, 'ask' | 'monotonicMillis'>;
+type Init = Pick<MatchedRequestsInit, 'ask' | 'monotonicMillis'>;
 
 export interface Recall {
   readonly first: Share;

@@ -8,7 +8,7 @@ import { REQUEST_ID_BYTES_MAX } from '../api/request.ts';
 import { textDigest } from '../api/text-hash.ts';
 import type { AskDone, Question } from '../api/question.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
-import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
 import { type AnsweredShare, isAllowed, isCertain, isGrant, type Share, worstOf } from './share-outcome.ts';
@@ -17,7 +17,7 @@ import { ownRequestFor } from './share-request.ts';
 /** The id of a settlement is that of its request with this behind it. */
 const SETTLED = '#settled';
 
-type Init = Pick<DescribedRequestsInit, 'ask' | 'newId' | 'partitionOf'>;
+type Init = Pick<MatchedRequestsInit, 'ask' | 'newId' | 'partitionOf'>;
 
 /** Told once: the answer of the first share if all charged it, else the worst of them; and what the others answered. */
 type SettledDone = (answer: AllowAnswer, partition: number, others: readonly AnsweredShare[]) => void;
@@ -58,8 +58,8 @@ function maybeCharged(asking: Asking): void {
     done(answer.kind === 'unavailable' ? { ...answer, proposed: true } : answer, partition);
 }
 
-/** `DescribedRequests`, as far as it is needed here. */
-interface Described {
+/** `MatchedRequests`, as far as it is needed here. */
+interface Requests {
   ask(question: Question, done: AskDone): void;
   refund(refund: RefundQuestion, done: RefundQuestionDone): void;
 }
@@ -70,11 +70,11 @@ interface Described {
  *
  * @param question with an id; `done` is told once
  */
-export function settleRequest(described: Described, question: Question, done: AskDone): void {
+export function settleRequest(requests: Requests, question: Question, done: AskDone): void {
   const { descriptors, rule, requestId = '' } = question;
-  described.ask({ ...question, requestId: settledId(requestId) }, (answer, partition) => {
+  requests.ask({ ...question, requestId: settledId(requestId) }, (answer, partition) => {
     if (!isAllowed(answer)) return done(answer, partition);
-    described.refund({ descriptors, rule, requestId }, (refunded) => {
+    requests.refund({ descriptors, rule, requestId }, (refunded) => {
       if (refunded.kind === 'unavailable')
         done({ kind: 'unavailable', reason: refunded.reason, proposed: true }, partition);
       else done(answer, partition);

@@ -6,7 +6,7 @@
 import type { AskAnswer, WouldDeny } from '../api/question.ts';
 import { GLOBAL_KEY } from '../api/key-text.ts';
 import { UNMATCHED } from '../api/unmatched.ts';
-import type { DescribedRequestsInit } from './described-requests-init.ts';
+import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
 import type { Reservations, Reserved } from './reservations.ts';
@@ -17,7 +17,7 @@ import { requestFor } from './share-request.ts';
 /** It counts by nothing, and no wait helps. */
 const UNMATCHED_DENIAL: WouldDeny = { ruleId: UNMATCHED, key: GLOBAL_KEY, limit: 0, retryAfterMillis: 0 };
 
-type Init = Pick<DescribedRequestsInit, 'ask' | 'newId' | 'partitionOf' | 'tried'>;
+type Init = Pick<MatchedRequestsInit, 'ask' | 'newId' | 'partitionOf' | 'tried'>;
 
 export class Trials {
   readonly #init: Init;

@@ -8,7 +8,7 @@ import { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { GroupApplication, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { ClockWatch } from '../clock/clock-watch.ts';
-import type { DescribedRequests } from '../matching/described-requests.ts';
+import type { MatchedRequests } from '../matching/matched-requests.ts';
 import { ClusterPlacement, META_GROUP, metaMembers, unlabelled } from '../meta/cluster-placement.ts';
 import { Membership } from '../meta/membership.ts';
 import { MetaGroup } from '../meta/meta-group.ts';
@@ -53,7 +53,7 @@ export class NodeCore {
   /** To be asked what the doors of all nodes answered. */
   readonly usage: UsageExchange;
   /** To be asked what callers ask. */
-  readonly described: DescribedRequests;
+  readonly requests: MatchedRequests;
   readonly backups: Backups;
   /** To be told of all that comes from peers. */
   readonly peers: PeerEvents;
@@ -116,7 +116,7 @@ export class NodeCore {
       hearsOfLeaders: (partition) => this.#replicas.hearsOfLeaders(partition),
     });
     this.#forwarder = forwarder;
-    ({ router: this.router, described: this.described } = routing);
+    ({ router: this.router, requests: this.requests } = routing);
     this.usage = new UsageExchange(init, () => this.#nodeIds);
     this.peers = new PeerEvents({
       nodeId,
@@ -287,7 +287,7 @@ export class NodeCore {
   tick(): void {
     this.raft.tick();
     this.router.tick();
-    this.described.tick();
+    this.requests.tick();
     this.#forwarder.tick();
     this.#departure.tick();
     this.draining.tick();
@@ -341,7 +341,7 @@ export class NodeCore {
   /** Nobody waits for an answer of this node, neither here nor elsewhere. */
   get isIdle(): boolean {
     const { owesAnswers, outstandingCount } = this.#forwarder;
-    const open = outstandingCount + this.router.openCount + this.described.reservations.pendingCount;
+    const open = outstandingCount + this.router.openCount + this.requests.reservations.pendingCount;
     return !owesAnswers && open + this.waitingCount === 0;
   }
 }

@@ -42,7 +42,7 @@ export function metricsOf(init: NodeInit, measured: Measured): Metrics {
     stateBytes: () => readiness.core?.capacity.stateBytes ?? 0,
     stateBytesMax: () => readiness.core?.capacity.stateBytesMax ?? 0,
     refusedAtCapacity: () => readiness.core?.capacity.refused ?? 0,
-    reservations: () => readiness.core?.described.reservations.counts ?? { released: 0, left: 0 },
+    reservations: () => readiness.core?.requests.reservations.counts ?? { released: 0, left: 0 },
     restoredMillis: () =>
       Math.max(0, ...[...(readiness.core?.partitions.values() ?? [])].map((each) => each.restoredMillis)),
     isClockUnfit: () => readiness.core?.clock.verdict.fit === false,

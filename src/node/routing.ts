@@ -4,8 +4,8 @@ import type { Timing } from '../config/config.ts';
 import { LocalShares, type WantedShare } from '../limiter/local-shares.ts';
 import { CurrentBook } from '../matching/current-book.ts';
 import { DegradedDecisions } from '../matching/degraded-decisions.ts';
-import { DescribedRequests } from '../matching/described-requests.ts';
-import type { DescribedRequestsInit } from '../matching/described-requests-init.ts';
+import { MatchedRequests } from '../matching/matched-requests.ts';
+import type { MatchedRequestsInit } from '../matching/matched-requests-init.ts';
 import type { MatchedLimit } from '../matching/matched-limit.ts';
 import type { ClusterPlacement } from '../meta/cluster-placement.ts';
 import type { MetaState } from '../meta/cluster-state.ts';
@@ -25,7 +25,7 @@ export interface RoutingInit {
   /** What this node knows of its cluster. */
   readonly state: () => MetaState | undefined;
   /** Asks whoever leads, if this node may. */
-  readonly ask: DescribedRequestsInit['ask'];
+  readonly ask: MatchedRequestsInit['ask'];
   /** Can the replica here be relied on to learn who leads? */
   readonly hearsOfLeaders: (partition: number) => boolean;
 }
@@ -33,7 +33,7 @@ export interface RoutingInit {
 export interface Routing {
   readonly forwarder: Forwarder;
   readonly router: Router;
-  readonly described: DescribedRequests;
+  readonly requests: MatchedRequests;
 }
 
 export function newRouting(routing: RoutingInit): Routing {
@@ -75,10 +75,10 @@ export function newRouting(routing: RoutingInit): Routing {
     lookPauseTicks: Math.ceil(electionMillis / (2 * tickMillis)),
     openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
   });
-  return { forwarder, router, described: newDescribed(routing, router) };
+  return { forwarder, router, requests: newMatchedRequests(routing, router) };
 }
 
-function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Router): DescribedRequests {
+function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, router: Router): MatchedRequests {
   const { nodeId, config, clocks, doorMillis, random, queues } = init;
   const { monotonicMillis } = clocks;
   const books = new CurrentBook();
@@ -86,7 +86,7 @@ function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Rou
   const shares = new LocalShares();
   const process = random(FIRST_ID_BOUND);
   let count = 0;
-  return new DescribedRequests({
+  return new MatchedRequests({
     book: () => {
       const known = state();
       return known === undefined ? 'starting' : books.of(known);
@@ -102,7 +102,7 @@ function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Rou
     waitingMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
     degraded: new DegradedDecisions({
       takeLocal: (limits) => {
-        const wanted = sharesOf(limits, nodeCount());
+        const wanted = localSharesOf(limits, nodeCount());
         const takenMillis = monotonicMillis();
         return {
           waitMillis: shares.take(wanted, takenMillis),
@@ -116,7 +116,7 @@ function newDescribed({ init, state, ask, partitions }: RoutingInit, router: Rou
 }
 
 /** What one of so many nodes may grant under these limits: all nodes together grant no more than the limit by it. */
-export function sharesOf(limits: readonly MatchedLimit[], nodes: number): WantedShare[] {
+export function localSharesOf(limits: readonly MatchedLimit[], nodes: number): WantedShare[] {
   return limits.map(({ ruleId, window, userId, cost }) => ({
     name: `${ruleId}\n${userId}`,
     limit: Math.floor(window.limit / nodes),

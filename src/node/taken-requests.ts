@@ -5,7 +5,7 @@ import { settleRequest } from '../matching/settlements.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeReadiness } from './readiness.ts';
 
-type Requests = Pick<
+type Taken = Pick<
   NodeBehindDoor,
   'ask' | 'allowListed' | 'look' | 'refund' | 'operate' | 'setUsed' | 'customer'
 >;
@@ -14,7 +14,7 @@ const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', propose
 const DRAINING: Unavailable = { kind: 'unavailable', reason: 'draining', proposed: false };
 const NOT_MEMBER: Unavailable = { kind: 'unavailable', reason: 'not_member', proposed: false };
 
-export function takenRequests(readiness: NodeReadiness): Requests {
+export function takenRequests(readiness: NodeReadiness): Taken {
   /** Undefined while requests are refused, by `refusal`. */
   const serving = (): NodeCore | undefined => {
     const { core, isDraining } = readiness;
@@ -30,23 +30,23 @@ export function takenRequests(readiness: NodeReadiness): Requests {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
       else if (question.settle === true && question.requestId !== undefined)
-        settleRequest(core.described, question, done);
-      else core.described.ask(question, done);
+        settleRequest(core.requests, question, done);
+      else core.requests.ask(question, done);
     },
     allowListed(request, done) {
       const core = serving();
       if (core === undefined) done(refusal());
-      else core.described.askListed(request, (asked, told) => core.ask(asked, told), done);
+      else core.requests.askListed(request, (asked, told) => core.ask(asked, told), done);
     },
     look(question, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
-      else core.described.looks.ask(question, done);
+      else core.requests.looks.ask(question, done);
     },
     refund(question, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
-      else core.described.refund(question, done);
+      else core.requests.refund(question, done);
     },
     operate(request, done) {
       const core = serving();
@@ -56,12 +56,12 @@ export function takenRequests(readiness: NodeReadiness): Requests {
     setUsed(question, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
-      else core.described.customers.setUsed(question, done);
+      else core.requests.customers.setUsed(question, done);
     },
     customer(customerId, action, done) {
       const core = serving();
       if (core === undefined) done(refusal(), 0);
-      else core.described.customers.ask(customerId, action, done);
+      else core.requests.customers.ask(customerId, action, done);
     },
   };
 }

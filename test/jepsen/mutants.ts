@@ -139,7 +139,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     bug: 'reservations are given back though the request was granted',
     edits: [
       {
-        in: 'DescribedRequests.#firstAnswered',
+        in: 'MatchedRequests.#firstAnswered',
         find: 'isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true',
         replace: 'true',
       },

@@ -5,7 +5,7 @@ import { WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import type { MatchedLimit } from '../../src/matching/matched-limit.ts';
 import { RuleBook } from '../../src/matching/rule-book.ts';
 import { LOCAL_KEYS_MAX, LocalShares } from '../../src/limiter/local-shares.ts';
-import { sharesOf } from '../../src/node/routing.ts';
+import { localSharesOf } from '../../src/node/routing.ts';
 import { METERS } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 
@@ -25,11 +25,11 @@ class Node {
   readonly shares = new LocalShares();
 
   take(limits: readonly MatchedLimit[]): number {
-    return this.shares.take(sharesOf(limits, this.nodes), this.now);
+    return this.shares.take(localSharesOf(limits, this.nodes), this.now);
   }
 
   giveBack(limits: readonly MatchedLimit[], takenAt: number): void {
-    this.shares.giveBack(sharesOf(limits, this.nodes), takenAt);
+    this.shares.giveBack(localSharesOf(limits, this.nodes), takenAt);
   }
 
   /** How many of so many are granted now. */

@@ -8,7 +8,7 @@ import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
-import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { MatchedRequests } from '../../src/matching/matched-requests.ts';
 import { ANY_RULE } from '../../src/api/stated-rule.ts';
 import { RuleBook } from '../../src/matching/rule-book.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
@@ -73,7 +73,7 @@ export class Bench {
   readonly denied = new Map<string, Decision>();
   /** What rules in shadow said of requests that were let through. */
   readonly tried: { readonly ruleId: string; readonly wouldAllow: boolean }[] = [];
-  readonly requests = new DescribedRequests({
+  readonly requests = new MatchedRequests({
     book: () => this.book,
     partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
     ask: (request, done, deadlineMillis) => {

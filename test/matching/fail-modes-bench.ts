@@ -6,7 +6,7 @@ import type { RefundAnswer } from '../../src/api/refund.ts';
 import type { UnavailableReason } from '../../src/api/refusals.ts';
 import type { LoggedRequest } from '../../src/api/user-request.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
-import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { MatchedRequests } from '../../src/matching/matched-requests.ts';
 import { RuleBook } from '../../src/matching/rule-book.ts';
 import type { FailMode } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
@@ -39,13 +39,13 @@ export class Bench {
   now = 1_000;
   book: RuleBook | 'starting';
   readonly #names: readonly string[];
-  readonly requests: DescribedRequests;
+  readonly requests: MatchedRequests;
 
   constructor(modes: Readonly<Record<string, FailMode>>) {
     this.#names = Object.keys(modes);
     this.book = bookOf(this.#names.map((id) => `id: ${id}, key: ${id}, failMode: ${modes[id]}`));
     const monotonicMillis = (): number => this.now;
-    this.requests = new DescribedRequests({
+    this.requests = new MatchedRequests({
       book: () => this.book,
       partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
       ask: (request, done, deadlineMillis) => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AskAnswer, Question } from '../../src/api/question.ts';
 import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
-import { DescribedRequests } from '../../src/matching/described-requests.ts';
+import { MatchedRequests } from '../../src/matching/matched-requests.ts';
 import { FakeDriver, tableOf } from '../partition/fake-driver.ts';
 import { bookOf } from './bench.ts';
 
@@ -36,13 +36,13 @@ function turn(driver: FakeDriver): boolean {
 
 class Cluster {
   readonly partitions = [USER, NET].map(() => FakeDriver.leading({ table: TABLE }));
-  readonly requests: DescribedRequests;
+  readonly requests: MatchedRequests;
   #ids = 0;
 
   /** @param leads the node that is asked leads these partitions */
   constructor(leads: readonly number[], document = DOCUMENT) {
     const book = bookOf(VERSION, document);
-    this.requests = new DescribedRequests({
+    this.requests = new MatchedRequests({
       book: () => book,
       partitionOf,
       ask: (request, done) => {

@@ -35,7 +35,7 @@ export function disagreement(world: World, members: readonly SimNode[]): string 
 
 /** Whatever was reserved in vain is given back where all are healthy. */
 function unreleased(members: readonly SimNode[]): string | undefined {
-  const found = members.find(({ core }) => (core?.described.reservations.pendingCount ?? 0) > 0);
+  const found = members.find(({ core }) => (core?.requests.reservations.pendingCount ?? 0) > 0);
   return found === undefined ? undefined : `node ${found.id} has not given back what it reserved in vain`;
 }
 

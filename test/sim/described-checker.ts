@@ -322,7 +322,7 @@ export class DescribedChecker {
   /** What may be charged was asked to be given back, or waits until others were. */
   #checkReleased(asking: Asking, { reservations }: Round): void {
     const kept = reservations.find((one) => !isCertainlyNone(one.answer) && !one.isReleased);
-    if ((asking.node.core?.described.reservations.pendingCount ?? 0) > RELEASES_AT_ONCE) return;
+    if ((asking.node.core?.requests.reservations.pendingCount ?? 0) > RELEASES_AT_ONCE) return;
     check(
       kept === undefined,
       () => `${wordsOfAsking(asking)} is not granted, and ${kept?.request.requestId} not given back`,

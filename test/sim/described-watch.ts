@@ -70,7 +70,7 @@ export class DescribedWatch {
     node.inProcess((core) => {
       const { requestDeadlineMillis } = this.#world.settings.timing;
       this.#ofProcess(node).set(node.arrives() + requestDeadlineMillis, asking);
-      core.described.ask(request, (answer, partition) => {
+      core.requests.ask(request, (answer, partition) => {
         if (!isCurrent(node, asking.life)) return;
         check(!asking.isAnswered, () => `${JSON.stringify(request)} was answered twice`);
         asking.isAnswered = true;
@@ -92,7 +92,7 @@ export class DescribedWatch {
     const { life } = node;
     node.inProcess((core) => {
       this.#isOperator = true;
-      core.described.customers.ask(id, action, (answer, partition) => {
+      core.requests.customers.ask(id, action, (answer, partition) => {
         if (isCurrent(node, life)) done(answer, partition);
       });
       this.#isOperator = false;

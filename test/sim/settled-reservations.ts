@@ -53,7 +53,7 @@ function leastTriedMillis({ own, round }: KnownReservation, tables: readonly Rul
 /** What a process says that it gave back, and left, is what it did. */
 function checkCounts(node: SimNode, reservations: readonly Trial[]): void {
   if (node.core === undefined) return;
-  const { counts, pendingCount } = node.core.described.reservations;
+  const { counts, pendingCount } = node.core.requests.reservations;
   const asked = reservations.filter(
     ({ asking, own }) => asking.node === node && asking.life === node.life && own.isReleased,
   );

@@ -118,7 +118,7 @@ export const CUSTOMERS: readonly Mutant[] = [
     law: 'is denied by a limit of its tier',
     edits: [
       {
-        in: 'DescribedRequests.#refuse',
+        in: 'MatchedRequests.#refuse',
         find: 'else this.#askRecord(customer, [first], { asking, book, goOn: deny });',
         replace: 'else deny();',
       },

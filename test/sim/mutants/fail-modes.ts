@@ -37,7 +37,7 @@ export const FAIL_MODES: readonly Mutant[] = [
     law: 'what is granted is charged under each limit that could be decided',
     edits: [
       {
-        in: 'DescribedRequests.#firstAnswered',
+        in: 'MatchedRequests.#firstAnswered',
         find: 'isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true',
         replace: 'isCertain(answer) && (isRefused || !isGrant(answer) || answer.isRepeat === true)',
       },

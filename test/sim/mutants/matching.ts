@@ -8,7 +8,7 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who is not granted leaves nothing charged',
     edits: [
       {
-        in: 'DescribedRequests.#reservedAll',
+        in: 'MatchedRequests.#reservedAll',
         find: "case 'refused': this.reservations.release(reserved);",
         replace: "case 'refused':",
       },
@@ -20,7 +20,7 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who is granted holds all its limits',
     edits: [
       {
-        in: 'DescribedRequests.#firstAnswered',
+        in: 'MatchedRequests.#firstAnswered',
         find: 'isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true',
         replace: 'isRefused || (isGrant(answer) && answer.isRepeat === true)',
       },
@@ -32,7 +32,7 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who is not granted leaves nothing charged',
     edits: [
       {
-        in: 'DescribedRequests.#firstAnswered',
+        in: 'MatchedRequests.#firstAnswered',
         find: 'isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true',
         replace: 'isRefused && isCertain(answer)',
       },
@@ -44,7 +44,7 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who is granted holds all its limits',
     edits: [
       {
-        in: 'DescribedRequests.#reserve',
+        in: 'MatchedRequests.#reserve',
         find: 'if (open === 0) this.#reservedAll(',
         replace: 'if (open === reserved.length - 1) this.#reservedAll(',
       },
@@ -86,7 +86,7 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who is granted holds all its limits',
     edits: [
       {
-        in: 'DescribedRequests.#reservedAll',
+        in: 'MatchedRequests.#reservedAll',
         find: "case 'refused': this.reservations.release(reserved);",
         replace:
           "case 'refused': if (outcome.answer.kind === 'decision') { this.#askFirst(first, reserved, asking, book); return; } this.reservations.release(reserved);",
@@ -99,13 +99,13 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who was granted is told that again',
     edits: [
       {
-        in: 'DescribedRequests.#deny',
+        in: 'MatchedRequests.#deny',
         find: 'this.#recall(first!, asking, book, () =>',
         replace: '((_: unknown, tell: () => void) => tell())(first, () =>',
       },
     ],
     unitTest: {
-      file: 'matching/described-requests.test.ts',
+      file: 'matching/matched-requests.test.ts',
       why: 'an answer that denies is no law of its own: others may have taken what was granted back',
     },
   },
@@ -134,7 +134,7 @@ export const MATCHING: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'matching/described-refunds.test.ts',
+      file: 'matching/matched-refunds.test.ts',
       why: 'nothing in a log hangs on what is told of it',
     },
   },
@@ -150,7 +150,7 @@ export const MATCHING: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'matching/described-refunds.test.ts',
+      file: 'matching/matched-refunds.test.ts',
       why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
     },
   },

@@ -280,7 +280,7 @@ export const REQUEST_IDS: readonly Mutant[] = [
       },
     ],
     unitTest: {
-      file: 'matching/described-requests.test.ts',
+      file: 'matching/matched-requests.test.ts',
       why: 'an id that is used again there comes with descriptors that are drawn anew, hardly ever with the same ones and another cost',
     },
   },

@@ -5,7 +5,7 @@ import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import type { DegradedDecisions } from './degraded-decisions.ts';
 import type { RuleBook } from './rule-book.ts';
 
-export interface DescribedRequestsInit {
+export interface MatchedRequestsInit {
   /** The rules that this node knows; `starting`: it knows of none yet. */
   readonly book: () => RuleBook | 'starting';
   readonly partitionOf: (userId: string) => number;

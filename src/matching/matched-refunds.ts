@@ -12,8 +12,8 @@ import { STARTING } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
 import { sharesOf } from './share-outcome.ts';
 
-export interface DescribedRefundsInit {
-  /** See `DescribedRequestsInit`. */
+export interface MatchedRefundsInit {
+  /** See `MatchedRequestsInit`. */
   readonly book: () => RuleBook | 'starting';
   readonly partitionOf: (userId: string) => number;
   readonly ask: <R extends CustomerRequest | RefundRequest>(
@@ -33,8 +33,8 @@ interface Refunding {
 }
 
 /** @param cache of this node, which learns what is read */
-export function refundDescribed(
-  init: DescribedRefundsInit,
+export function refundRequest(
+  init: MatchedRefundsInit,
   cache: CustomerCache,
   refund: RefundQuestion,
   done: RefundQuestionDone,
@@ -58,7 +58,7 @@ export function refundDescribed(
 }
 
 function refundAs(
-  { partitionOf, ask }: DescribedRefundsInit,
+  { partitionOf, ask }: MatchedRefundsInit,
   { refund, book, customer, untilMillis }: Refunding,
   done: RefundQuestionDone,
 ): void {

@@ -17,8 +17,8 @@ import { type Asking, beginAgain, newAsking, type Once, takeLocal } from './open
 import { ConfirmedRules } from './confirmed-rules.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
-import { refundDescribed } from './described-refunds.ts';
-import type { AskInTime, DescribedRequestsInit } from './described-requests-init.ts';
+import { refundRequest } from './matched-refunds.ts';
+import type { AskInTime, MatchedRequestsInit } from './matched-requests-init.ts';
 import { askListed, type Look } from './listed-requests.ts';
 import { deniedHere } from './denied-here.ts';
 import { longestDenial } from './longest-denial.ts';
@@ -49,20 +49,20 @@ import { Trials } from './trials.ts';
 /** It is asked again at once where a record was another one; so often, and then with the next tick. */
 const RECORDS_PER_TICK_MAX = 4;
 
-export class DescribedRequests {
+export class MatchedRequests {
   /** What operators say of customers. */
   readonly customers: Customers;
   readonly looks: Looks;
   /** What is to be given back. */
   readonly reservations: Reservations;
   readonly #cache = new CustomerCache();
-  readonly #init: DescribedRequestsInit;
+  readonly #init: MatchedRequestsInit;
   /** To be asked again with the next tick: rules were changing. */
   #waiting: Asking[] = [];
   readonly #confirmed: ConfirmedRules;
   readonly #trials: Trials;
 
-  constructor(init: DescribedRequestsInit) {
+  constructor(init: MatchedRequestsInit) {
     this.#init = init;
     const { book, ask, doorMillis, deadlineMillis } = init;
     const askInTime: AskInTime = (request, done) => ask(request, done, doorMillis() + deadlineMillis);
@@ -87,7 +87,7 @@ export class DescribedRequests {
 
   /** Refunds the grant of a request with an id. @param refund well-formed, see `invalidInQuestion`; calls `done` once */
   refund(refund: RefundQuestion, done: RefundQuestionDone): void {
-    refundDescribed(this.#init, this.#cache, refund, done);
+    refundRequest(this.#init, this.#cache, refund, done);
   }
 
   tick(): void {
