@@ -21,6 +21,8 @@ export const TIMESTAMP_MILLIS_MAX = 8_640_000_000_000_000;
 export const REQUEST_ID_BYTES_MAX = 128;
 /** The most limits that one request is under. */
 export const LIMITS_PER_REQUEST_MAX = 16;
+/** The largest `AllowRequest.attempt`. */
+export const ATTEMPT_MAX = Number.MAX_SAFE_INTEGER;
 /** The largest `AllowRequest.askedDigest`. */
 export const ASKED_DIGEST_MAX = 2 ** 48 - 1;
 
@@ -59,6 +61,12 @@ export interface AllowRequest {
    * may be in force meanwhile. 1 to `ASKED_DIGEST_MAX`; there must be one with `further`.
    */
   readonly askedDigest?: number | undefined;
+  /**
+   * The number of this attempt at a request whose limits are in several partitions. The others hold reservations for it under an id
+   * made of this number. It is remembered with the grant, and a refund answers it, so that these are given back, too. No other attempt has
+   * it. 1 to `ATTEMPT_MAX`; there must be a `requestId` and an `askedDigest` with it.
+   */
+  readonly attempt?: number | undefined;
   /**
    * Nothing is granted now: was it before, under its id? There must be one, and an `askedDigest`. It goes through the log, so
    * that whoever is told no knows that no grant was made before.

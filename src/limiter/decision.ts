@@ -2,6 +2,7 @@
 
 import type { Decision as Judged } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
+import type { Refund } from '../api/refund.ts';
 import type { Conflict } from './fingerprint.ts';
 
 /** A place in the log and the group time stamped there. */
@@ -38,7 +39,7 @@ export interface Decision extends Judged {
   /** Present with `request_id_reused`. */
   readonly conflict?: Conflict;
   /** Present where a refund was asked for: nothing is allowed then, and `decided` is that of `Refund`. */
-  readonly refund?: { readonly refunded: boolean; readonly cost: number };
+  readonly refund?: Pick<Refund, 'refunded' | 'cost' | 'attempt'>;
   /** Present where a record was asked for or changed, and with `customer_changed`: as it is now. Nothing is allowed then. */
   readonly customer?: { readonly isDone: boolean; readonly record: CustomerRecord };
   /** Present where more was to be used than `ruleId` may grant at once: no more than this. Nothing has changed then. */

@@ -28,12 +28,17 @@ export const NOT_JUDGED = {
 
 /** The answer to a refund. @param grant that was taken back, now or before; undefined: none is remembered */
 export function refundOf(grant: GrantView | undefined, place: DecidedAt, nowMillis: number): Decision {
+  const attempt = grant?.attempt;
   return {
     ...NOT_JUDGED,
     ruleId: grant?.ruleId ?? '',
     decided: grant?.decision.decided ?? receiptAt(place, nowMillis),
     rulesVersion: grant?.decision.rulesVersion ?? place.rulesVersion,
-    refund: { refunded: grant !== undefined, cost: grant?.fingerprint.cost ?? 0 },
+    refund: {
+      refunded: grant !== undefined,
+      cost: grant?.fingerprint.cost ?? 0,
+      ...(attempt !== undefined && { attempt }),
+    },
   };
 }
 

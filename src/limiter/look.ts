@@ -17,6 +17,7 @@ const ONE_MORE: Question = {
   askedDigest: undefined,
   ifRemembered: false,
   isSettled: false,
+  attempt: undefined,
   guard: undefined,
 };
 

@@ -12,6 +12,8 @@ export interface Question extends Fingerprint {
   readonly ifRemembered: boolean;
   /** Neither a limit nor a block denies it. */
   readonly isSettled: boolean;
+  /** See `AllowRequest.attempt`. */
+  readonly attempt: number | undefined;
   /** The record that it was matched with. */
   readonly guard: CustomerGuard | undefined;
 }
@@ -26,6 +28,7 @@ export function questionOf(request: AllowRequest): Question {
     askedDigest: request.askedDigest,
     ifRemembered: request.ifRemembered === true,
     isSettled: request.settle === true,
+    attempt: request.attempt,
     guard: request.guard,
   };
 }

@@ -59,6 +59,7 @@ export class LimiterStateMachine {
     askedDigest: undefined as number | undefined,
     ifRemembered: false,
     isSettled: false,
+    attempt: undefined as number | undefined,
     guard: undefined as CustomerGuard | undefined,
   };
   readonly #cursor = new BatchCursor();
@@ -279,6 +280,7 @@ export class LimiterStateMachine {
       asked.askedDigest = cursor.askedDigest;
       asked.ifRemembered = cursor.ifRemembered;
       asked.isSettled = cursor.isSettled;
+      asked.attempt = cursor.attempt;
       asked.guard = cursor.hasGuard ? guardAt(cursor) : undefined;
       place.position = i;
       state.lookUpAt(cursor);

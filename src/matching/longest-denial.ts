@@ -98,17 +98,39 @@ function lookAt(
   const { timestampMillis } = asking.request;
   const nowMillis = monotonicMillis();
   const untilMillis = nowMillis + (asking.deadlineMillis - nowMillis) * LOOKING_PART;
+  lookAtLimits(ask, limits, { timestampMillis, rulesVersion: book.version, untilMillis }, (standings) =>
+    done(standings && lookedShare(share, standings)),
+  );
+}
+
+/**
+ * Looks at limits wherever they lie. `done`: undefined if one of them could not be looked at, or by other rules.
+ *
+ * @param cost that each look asks about; absent: that of the limit
+ */
+export function lookAtLimits(
+  ask: Init['ask'],
+  limits: readonly MatchedLimit[],
+  about: {
+    readonly cost?: number;
+    readonly timestampMillis: number | undefined;
+    readonly rulesVersion: number;
+    readonly untilMillis: number;
+  },
+  done: (standings: ReadonlyMap<MatchedLimit, Standing> | undefined) => void,
+): void {
+  const { timestampMillis, rulesVersion, untilMillis } = about;
   const standings = new Map<MatchedLimit, Standing>();
   let open = limits.length;
   for (const limit of limits) {
     const { userId, ruleId, cost } = limit;
     ask(
-      { ask: 'look', userId, ruleId, cost, timestampMillis },
+      { ask: 'look', userId, ruleId, cost: about.cost ?? cost, timestampMillis },
       (answer) => {
-        if (answer.kind === 'standing' && answer.standing.rulesVersion === book.version)
+        if (answer.kind === 'standing' && answer.standing.rulesVersion === rulesVersion)
           standings.set(limit, answer.standing);
         open -= 1;
-        if (open === 0) done(standings.size === limits.length ? lookedShare(share, standings) : undefined);
+        if (open === 0) done(standings.size === limits.length ? standings : undefined);
       },
       untilMillis,
     );

@@ -1,16 +1,24 @@
 /**
- * Gives back what a request was granted whose limits rules found: all that its first partition charged, where its id is. It says
- * what stays charged elsewhere: the reservations of the attempt that was granted have ids that nobody else knows (README.md). Of
- * a customer the record is read first: which partition was the first one follows from that.
+ * Gives back what a request was granted whose limits rules found: first what its first partition charged, where its id is; then what
+ * the attempt that was granted reserved in others, under the number that the first partition remembers of it (README.md). It says what
+ * stays charged. The record of a customer is read first: which partition was the first one follows from that.
  */
 import type { CustomerRequest } from '../api/customer.ts';
-import type { RefundQuestion, RefundQuestionDone, RefundRequest } from '../api/refund.ts';
+import type {
+  KeptLimit,
+  RefundAnswer,
+  RefundQuestion,
+  RefundQuestionDone,
+  RefundRequest,
+} from '../api/refund.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { asOf, type CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { ownFirst, readOf } from './record-read.ts';
+import type { MatchedLimit } from './matched-limit.ts';
 import { STARTING } from './node-refusals.ts';
+import { reservationId } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
-import { sharesOf } from './share-outcome.ts';
+import { type Share, sharesOf } from './share-outcome.ts';
 
 export interface MatchedRefundsInit {
   /** See `MatchedRequestsInit`. */
@@ -73,14 +81,41 @@ function refundAs(
     { ask: 'refund', userId, requestId: refund.requestId },
     (answer, partition) => {
       if (answer.kind !== 'refund') return done(answer, partition);
-      const { refunded, rulesVersion } = answer.refund;
-      const kept = others
-        .flatMap(({ limits }) => limits)
-        .map((limit) => ({ ruleId: limit.ruleId, userId: limit.userId }));
-      // Other rules may have found other limits, in other partitions.
-      const isKnown = rulesVersion === book.version;
-      done({ ...answer, kept: refunded ? (isKnown ? kept : undefined) : [] }, partition);
+      const { refunded, rulesVersion, attempt } = answer.refund;
+      const tell = (kept: readonly KeptLimit[] | undefined): void => done({ ...answer, kept }, partition);
+      if (!refunded || attempt === undefined) tell([]);
+      // Other rules, or another tier, may have found other limits, in other partitions.
+      else if (rulesVersion !== book.version || others.length === 0) tell(undefined);
+      else refundOthers(ask, others, { attempt, untilMillis }, tell);
     },
     untilMillis,
   );
+}
+
+/** Tells `done` which limits stay charged because nobody could be asked in time; undefined: not all of them were found. */
+function refundOthers(
+  ask: MatchedRefundsInit['ask'],
+  shares: readonly Share[],
+  { attempt, untilMillis }: { readonly attempt: number; readonly untilMillis: number },
+  done: (kept: readonly KeptLimit[] | undefined) => void,
+): void {
+  const answers = new Map<Share, RefundAnswer>();
+  for (const share of shares) {
+    const [{ userId }] = share.limits;
+    ask(
+      { ask: 'refund', userId, requestId: reservationId(attempt, share) },
+      (answer) => {
+        answers.set(share, answer);
+        if (answers.size < shares.length) return;
+        const isFound = [...answers.values()].every((one) => one.kind !== 'refund' || one.refund.refunded);
+        const unasked = shares.filter((one) => answers.get(one)?.kind !== 'refund');
+        done(isFound ? unasked.flatMap(({ limits }) => limits.map(keptOf)) : undefined);
+      },
+      untilMillis,
+    );
+  }
+}
+
+function keptOf({ ruleId, userId }: MatchedLimit): KeptLimit {
+  return { ruleId, userId };
 }

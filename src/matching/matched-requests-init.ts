@@ -18,8 +18,8 @@ export interface MatchedRequestsInit {
   readonly deniedHere: (request: AllowRequest) => Decision | undefined;
   /** To be told of every trial: what a rule in shadow says of a request that all others let through. */
   readonly tried: (ruleId: string, wouldAllow: boolean) => void;
-  /** An id that no other request of this cluster has. */
-  readonly newId: () => string;
+  /** A number that no other attempt of this cluster has: 1 to `ATTEMPT_MAX`. */
+  readonly newAttempt: () => number;
   readonly monotonicMillis: () => number;
   /** When what is asked now came. */
   readonly doorMillis: () => number;

@@ -27,7 +27,7 @@ import type { MatchedLimits } from './matched-limit.ts';
 import { outdated, OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
 import { recall } from './recall.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
-import { Reservations, reservationsUntil, type Reserved } from './reservations.ts';
+import { Reservations, reservationsFor, reservationsUntil, type Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
 import {
   type AnsweredShare,
@@ -43,7 +43,7 @@ import {
   withKey,
 } from './share-outcome.ts';
 import { guardOf, ownRequestFor, requestFor } from './share-request.ts';
-import { settle } from './settlements.ts';
+import { leftNow, settle } from './settlements.ts';
 import { Trials } from './trials.ts';
 
 /** It is asked again at once where a record was another one; so often, and then with the next tick. */
@@ -81,13 +81,18 @@ export class MatchedRequests {
   /** Each list is told what became of it. @param look asks how a key stands; `done` is told once */
   askListed(request: ListedRequest, look: Look, done: ListedDone): void {
     const { book, doorMillis, deadlineMillis } = this.#init;
-    const ask = (asking: Asking): void => this.#ask(asking);
-    askListed({ book, look, ask, deadlineMillis: doorMillis() + deadlineMillis }, request, done);
+    const init = { book, look, deadlineMillis: doorMillis() + deadlineMillis };
+    askListed({ ...init, ask: (asking) => this.#ask(asking) }, request, done);
   }
 
   /** Refunds the grant of a request with an id. @param refund well-formed, see `invalidInQuestion`; calls `done` once */
   refund(refund: RefundQuestion, done: RefundQuestionDone): void {
     refundRequest(this.#init, this.#cache, refund, done);
+  }
+
+  /** See `leftNow` of settlements.ts. */
+  leftNow(question: Question, settled: AskAnswer, done: (answer: AskAnswer) => void): void {
+    leftNow(this.#init, this.#cache, { question, settled }, done);
   }
 
   tick(): void {
@@ -212,13 +217,12 @@ export class MatchedRequests {
   }
 
   #reserve(first: Share, others: readonly Share[], asking: Asking, book: RuleBook): void {
-    const { request, deadlineMillis } = asking;
+    const { request } = asking;
     if (this.reservations.isFull) return asking.done(OVERLOADED, first.partition);
-    const reserved: Reserved[] = others.map((share) => {
-      return { share, requestId: this.#init.newId(), answer: undefined };
-    });
+    asking.attempt = this.#init.newAttempt();
+    const reserved = reservationsFor(others, asking.attempt);
     asking.answered = reserved;
-    const untilMillis = reservationsUntil(others, this.#init.monotonicMillis(), deadlineMillis);
+    const untilMillis = reservationsUntil(others, this.#init.monotonicMillis(), asking.deadlineMillis);
     let open = reserved.length;
     for (const one of reserved) {
       const wanted = requestFor(one.share, request, one.requestId, book);
@@ -283,9 +287,8 @@ export class MatchedRequests {
 
   /** Some of its shares denied it. The answer is that of the limit that takes longest, whichever node is asked. */
   #deny(shares: readonly Share[], answered: readonly AnsweredShare[], asking: Asking, book: RuleBook): void {
-    const [first] = shares;
     const whenLooked = longestDenial(this.#init, shares, answered, { asking, book });
-    this.#recall(first!, asking, book, () =>
+    this.#recall(shares[0]!, asking, book, () =>
       whenLooked(({ denied, answered: all }) => {
         const isLate = this.#init.monotonicMillis() >= asking.deadlineMillis;
         asking.answered = all;
@@ -295,8 +298,7 @@ export class MatchedRequests {
   }
 
   #recall(first: Share, asking: Asking, book: RuleBook, ifNone: () => void): void {
-    const again = (partition: number): void => this.#again(asking, partition);
-    recall(this.#init, { first, asking, book, again, ifNone });
+    recall(this.#init, { first, asking, book, again: (at) => this.#again(asking, at), ifNone });
   }
 
   /** Under the request's own id: what is answered now is the answer. */

@@ -41,6 +41,8 @@ export interface Asking {
   unmatched: Unmatched | undefined;
   /** Of lists: what the rules say of each. */
   lists: MatchedLists | undefined;
+  /** Of the attempt that is on its way; undefined: it reserves nothing. */
+  attempt: number | undefined;
   /** The id that this node drew for a settlement in several partitions that came without one. */
   drawnId: string | undefined;
   /** It is a settlement, and a partition has charged it or may have. */
@@ -66,6 +68,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     recordsLearned: 0,
     unmatched: undefined,
     lists: undefined,
+    attempt: undefined,
     drawnId: undefined,
     mayHaveCharged: false,
     answered: [],
@@ -75,6 +78,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
 /** It is to be matched once more. */
 export function beginAgain(asking: Asking): void {
   asking.isAgain = true;
+  asking.attempt = undefined;
   asking.undecided = [];
   giveBackTaken(asking);
 }

@@ -7,6 +7,21 @@ import type { RefundAnswer, RefundRequest } from '../api/refund.ts';
 import type { DoneWith } from '../api/user-request.ts';
 import { type AnsweredShare, isCertain, isGrant, type Share } from './share-outcome.ts';
 
+/** An id that no caller's request has, and no other attempt. */
+export function attemptId(attempt: number): string {
+  return `~${attempt.toString(36)}`;
+}
+
+/** The id of what an attempt reserves in a partition. */
+export function reservationId(attempt: number, { partition }: Share): string {
+  return `${attemptId(attempt)}.${partition}`;
+}
+
+/** To be asked for. */
+export function reservationsFor(shares: readonly Share[], attempt: number): readonly Reserved[] {
+  return shares.map((share) => ({ share, requestId: reservationId(attempt, share), answer: undefined }));
+}
+
 /** What became of reservations. */
 export interface ReservationCounts {
   /** Given back, because another limit denied the request. */

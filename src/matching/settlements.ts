@@ -5,32 +5,46 @@
 import type { AllowAnswer } from '../api/answer.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { REQUEST_ID_BYTES_MAX } from '../api/request.ts';
+import { jointGrant } from '../api/joint-answer.ts';
+import type { Standing } from '../api/look.ts';
 import { textDigest } from '../api/text-hash.ts';
-import type { AskDone, Question } from '../api/question.ts';
+import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
+import { asOf, type CustomerCache } from './customer-cache.ts';
+import { lookAtLimits } from './longest-denial.ts';
+import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
+import { attemptId } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
-import { type AnsweredShare, isAllowed, isCertain, isGrant, type Share, worstOf } from './share-outcome.ts';
+import {
+  type AnsweredShare,
+  isAllowed,
+  isCertain,
+  isGrant,
+  type Share,
+  sharesOf,
+  worstOf,
+} from './share-outcome.ts';
 import { ownRequestFor } from './share-request.ts';
 
 /** The id of a settlement is that of its request with this behind it. */
 const SETTLED = '#settled';
 
-type Init = Pick<MatchedRequestsInit, 'ask' | 'newId' | 'partitionOf'>;
+type Init = Pick<MatchedRequestsInit, 'ask' | 'newAttempt' | 'partitionOf'>;
 
 /** Told once: the answer of the first share if all charged it, else the worst of them; and what the others answered. */
 type SettledDone = (answer: AllowAnswer, partition: number, others: readonly AnsweredShare[]) => void;
 
 /** Asks all shares. There is one at least. */
 export function settle(
-  { ask, newId, partitionOf }: Init,
+  { ask, newAttempt, partitionOf }: Init,
   shares: readonly [Share, ...Share[]],
   { asking, book }: { readonly asking: Asking; readonly book: RuleBook },
   done: SettledDone,
 ): void {
   // The rules may change before all have answered. Then all are asked again, and each must recognise what it has charged.
-  if (shares.length > 1 && asking.request.requestId === undefined) asking.drawnId ??= newId();
+  if (shares.length > 1 && asking.request.requestId === undefined) asking.drawnId ??= attemptId(newAttempt());
   const answers = new Map<Share, AllowAnswer>();
   for (const share of shares) {
     ask(
@@ -62,11 +76,13 @@ function maybeCharged(asking: Asking): void {
 interface Requests {
   ask(question: Question, done: AskDone): void;
   refund(refund: RefundQuestion, done: RefundQuestionDone): void;
+  leftNow(question: Question, settled: AskAnswer, done: (answer: AskAnswer) => void): void;
 }
 
 /**
  * Charges the true cost of the request with this id, once, and then refunds the estimate that the request was granted before, if it was.
- * Both steps may be repeated, so a caller that gets "unavailable" asks again. The answer tells what was left before the refund.
+ * Both steps may be repeated, so a caller that gets "unavailable" asks again. The answer tells what is left after both, or, if
+ * nobody could be asked in time, after the first.
  *
  * @param question with an id; `done` is told once
  */
@@ -77,9 +93,51 @@ export function settleRequest(requests: Requests, question: Question, done: AskD
     requests.refund({ descriptors, rule, requestId }, (refunded) => {
       if (refunded.kind === 'unavailable')
         done({ kind: 'unavailable', reason: refunded.reason, proposed: true }, partition);
-      else done(answer, partition);
+      else if (refunded.kind !== 'refund' || !refunded.refund.refunded) done(answer, partition);
+      else if (refunded.kept !== undefined && refunded.kept.length > 0)
+        done({ kind: 'unavailable', reason: 'deadline', proposed: true }, partition);
+      else requests.leftNow(question, answer, (left) => done(left, partition));
     });
   });
+}
+
+/**
+ * The answer to a settled request, with what its limits have left now that its estimate was refunded; unchanged if nobody can say in
+ * time, or the rules have changed since.
+ */
+export function leftNow(
+  init: Pick<MatchedRequestsInit, 'book' | 'ask' | 'partitionOf' | 'doorMillis' | 'deadlineMillis'>,
+  cache: CustomerCache,
+  { question, settled }: { readonly question: Question; readonly settled: AskAnswer },
+  done: (answer: AskAnswer) => void,
+): void {
+  const book = init.book();
+  if (settled.kind !== 'decision' || book === 'starting') return done(settled);
+  const { version: rulesVersion } = book;
+  const matched = book.limitsFor(asOf(question, cache.of(question)));
+  const isSame = matched.kind === 'limits' && rulesVersion === settled.decision.rulesVersion;
+  if (!isSame || matched.enforced.length === 0) return done(settled);
+  const { timestampMillis } = question;
+  const untilMillis = init.doorMillis() + init.deadlineMillis;
+  const limitsInOrder = sharesOf(matched.enforced, init.partitionOf).flatMap(({ limits }) => limits);
+  lookAtLimits(init.ask, limitsInOrder, { cost: 1, timestampMillis, rulesVersion, untilMillis }, (limits) =>
+    done(limits === undefined ? settled : withLeft(settled, limits)),
+  );
+}
+
+/** @param limits of the request by the rules that charged it */
+function withLeft(
+  settled: Extract<AskAnswer, { kind: 'decision' }>,
+  limits: ReadonlyMap<MatchedLimit, Standing>,
+): AskAnswer {
+  const { decided, rulesVersion } = settled.decision;
+  const grants = [...limits.values()].flatMap((one) =>
+    one.limits.map((limit) => ({ allowed: true, ...limit, decided, rulesVersion })),
+  );
+  const [only, ...others] = grants;
+  const decision = only !== undefined && others.length === 0 ? only : jointGrant(grants);
+  const key = [...limits.keys()].find(({ ruleId }) => ruleId === decision.ruleId)?.userId;
+  return { ...settled, decision, ...(key !== undefined && { key }) };
 }
 
 /** The id of the settlement. That of the request stays with the grant of the estimate. */

@@ -41,10 +41,12 @@ export function ownRequestFor(
   book: RuleBook,
   partitionOf: PartitionOf,
 ): AllowRequest {
-  const { request, drawnId } = asking;
+  const { request, drawnId, attempt } = asking;
   const wanted = requestFor(share, request, request.requestId ?? drawnId, book);
   const guard = guardOf(share, asking, partitionOf);
-  return guard === undefined ? wanted : { ...wanted, guard };
+  const isRemembered = attempt !== undefined && request.requestId !== undefined;
+  if (guard === undefined && !isRemembered) return wanted;
+  return { ...wanted, ...(isRemembered && { attempt }), ...(guard !== undefined && { guard }) };
 }
 
 /** Undefined where the customer of the request does not lie. */

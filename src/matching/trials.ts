@@ -9,7 +9,7 @@ import { UNMATCHED } from '../api/unmatched.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 import type { Asking } from './open-request.ts';
-import type { Reservations, Reserved } from './reservations.ts';
+import { reservationId, type Reservations, type Reserved } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
 import { isAllowed, isGrant, sharesOf } from './share-outcome.ts';
 import { requestFor } from './share-request.ts';
@@ -17,7 +17,7 @@ import { requestFor } from './share-request.ts';
 /** It counts by nothing, and no wait helps. */
 const UNMATCHED_DENIAL: WouldDeny = { ruleId: UNMATCHED, key: GLOBAL_KEY, limit: 0, retryAfterMillis: 0 };
 
-type Init = Pick<MatchedRequestsInit, 'ask' | 'newId' | 'partitionOf' | 'tried'>;
+type Init = Pick<MatchedRequestsInit, 'ask' | 'newAttempt' | 'partitionOf' | 'tried'>;
 
 export class Trials {
   readonly #init: Init;
@@ -49,7 +49,11 @@ export class Trials {
     return () => {
       if (isLetThrough === false || asking.isDeniedHere) return;
       for (const share of rules.flatMap((windows) => sharesOf(windows, this.#init.partitionOf))) {
-        const one: Reserved = { share, requestId: this.#init.newId(), answer: undefined };
+        const one: Reserved = {
+          share,
+          requestId: reservationId(this.#init.newAttempt(), share),
+          answer: undefined,
+        };
         tried.push(one);
         this.#init.ask(
           requestFor(share, request, one.requestId, book),

@@ -16,6 +16,8 @@ import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 
 /** Requests without an answer that a node holds at a time. */
 export const OPEN_REQUESTS_MAX = 65_536;
+/** Of how many nodes no two draw the same number for an attempt, wherever they begin. */
+const NODES_APART = 32;
 
 export interface RoutingInit {
   readonly init: NodeCoreInit;
@@ -95,7 +97,7 @@ function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, route
     ask,
     deniedHere: (request) => partitions.get(router.partitionOf(request.userId))?.deniedAtOnce(request),
     tried: (ruleId, wouldAllow) => init.tried?.(ruleId, wouldAllow),
-    newId: () => `~${nodeId}.${process}.${(count += 1)}`,
+    newAttempt: () => attemptOf(nodeId, process + (count += 1)),
     monotonicMillis,
     doorMillis,
     deadlineMillis: config.timing.requestDeadlineMillis,
@@ -113,6 +115,11 @@ function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, route
       changed: (isDegraded, decisions) => init.decidesDegraded?.(isDegraded, decisions),
     }),
   });
+}
+
+/** Nodes have different ones. Each process of a node begins where it has drawn. 1 to `ATTEMPT_MAX`. */
+function attemptOf(nodeId: number, count: number): number {
+  return (count % FIRST_ID_BOUND) * NODES_APART + (nodeId % NODES_APART) + 1;
 }
 
 /** What one of so many nodes may grant under these limits: all nodes together grant no more than the limit by it. */

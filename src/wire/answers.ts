@@ -123,12 +123,14 @@ function encodeDecision(decision: Decision, ruleIds: string[]): void {
   for (const limit of limits) encodeLimit(limit, ruleIds);
 }
 
-function encodeRefund({ refunded, ruleId, cost, decided, rulesVersion }: Refund, ruleIds: string[]): void {
+function encodeRefund(refund: Refund, ruleIds: string[]): void {
+  const { refunded, ruleId, cost, decided, rulesVersion, attempt = 0 } = refund;
   out.flag(refunded);
   encodeRuleId(ruleId, ruleIds);
   out.integer(cost);
   encodeReceipt(decided);
   out.integer(rulesVersion);
+  out.integer(attempt);
 }
 
 function encodeRuleId(ruleId: string, ruleIds: string[]): void {
@@ -269,13 +271,15 @@ function decodeLimit(input: ByteReader, ruleIds: string[]): LimitStanding {
 }
 
 function decodeRefund(input: ByteReader, ruleIds: string[]): Refund {
-  return {
+  const refund = {
     refunded: input.flag('refunded'),
     ruleId: decodeRuleId(input, ruleIds),
     cost: input.integer('cost'),
     decided: decodeReceipt(input),
     rulesVersion: input.integer('rulesVersion'),
   };
+  const attempt = input.integer('attempt');
+  return attempt === 0 ? refund : { ...refund, attempt };
 }
 
 function decodeRuleId(input: ByteReader, ruleIds: string[]): string {

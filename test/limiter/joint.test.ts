@@ -222,6 +222,21 @@ describe('a request under several limits, with an id', () => {
     expect(limiter.one(joint({ requestId: 'r1' }))).toMatchObject({ refusal: 'refunded' });
   });
 
+  it('remembers the first attempt at it, and tells that when it is taken back, also from a snapshot', () => {
+    const limiter = harness();
+    const attempt = Number.MAX_SAFE_INTEGER;
+    limiter.one(joint({ requestId: 'r1', attempt }));
+    expect(limiter.one(joint({ requestId: 'r1', attempt: 7 }))).toMatchObject({ allowed: true });
+    limiter.one({ userId: 'eve', ruleId: 'second', requestId: 'r2' });
+    restoreInto(limiter.machine, snapshotOf(limiter.machine));
+    for (let i = 0; i < 2; i += 1) {
+      const refund = { ask: 'refund', userId: 'ada', requestId: 'r1' } as const;
+      expect(limiter.one(refund).refund).toEqual({ refunded: true, cost: 1, attempt });
+    }
+    const other = { ask: 'refund', userId: 'eve', requestId: 'r2' } as const;
+    expect(limiter.one(other).refund).toEqual({ refunded: true, cost: 1 });
+  });
+
   it('is told when it is taken back as when it was granted: by the limit with least remaining', () => {
     const limiter = harness();
     const further = [{ userId: '10.0.0.1', ruleId: 'address', cost: 5 }];

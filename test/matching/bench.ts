@@ -90,7 +90,7 @@ export class Bench {
     },
     deniedHere: ({ userId }) => this.denied.get(userId.split('=')[0] ?? ''),
     tried: (ruleId, wouldAllow) => this.tried.push({ ruleId, wouldAllow }),
-    newId: () => `id${this.asked.length}`,
+    newAttempt: () => this.asked.length + 1,
     monotonicMillis: () => this.now,
     doorMillis: () => this.now,
     deadlineMillis: 500,

@@ -56,7 +56,7 @@ export class Bench {
       },
       deniedHere: () => undefined,
       tried: () => undefined,
-      newId: () => `id${this.asked.length}`,
+      newAttempt: () => this.asked.length + 1,
       monotonicMillis,
       doorMillis: monotonicMillis,
       deadlineMillis: 500,

@@ -1,10 +1,9 @@
 /** What a denied request under limits of several partitions costs their logs, with a leader for each that commits at once. */
 import { describe, expect, it } from 'vitest';
-import type { AskAnswer, Question } from '../../src/api/question.ts';
-import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
-import { MatchedRequests } from '../../src/matching/matched-requests.ts';
+import type { AskAnswer } from '../../src/api/question.ts';
 import { FakeDriver, tableOf } from '../partition/fake-driver.ts';
 import { bookOf } from './bench.ts';
+import { DrivenCluster } from './driven-cluster.ts';
 
 const DOCUMENT = `
 rules:
@@ -27,80 +26,20 @@ function partitionOf(userId: string): number {
   return userId.startsWith('user') ? USER : NET;
 }
 
-/** Says whether there was anything to propose. */
-function turn(driver: FakeDriver): boolean {
-  const isProposed = driver.turn() !== undefined;
-  driver.commitAll();
-  return isProposed;
-}
-
-class Cluster {
-  readonly partitions = [USER, NET].map(() => FakeDriver.leading({ table: TABLE }));
-  readonly requests: MatchedRequests;
-  #ids = 0;
-
-  /** @param leads the node that is asked leads these partitions */
-  constructor(leads: readonly number[], document = DOCUMENT) {
-    const book = bookOf(VERSION, document);
-    this.requests = new MatchedRequests({
-      book: () => book,
-      partitionOf,
-      ask: (request, done) => {
-        const partition = partitionOf(request.userId);
-        const driver = this.partitions[partition]!;
-        driver.partition.decide(request, driver.now + 1_000, (answer) => done(answer as never, partition));
-      },
-      deniedHere: (request) => {
-        const partition = partitionOf(request.userId);
-        return leads.includes(partition)
-          ? this.partitions[partition]?.partition.deniedAtOnce(request)
-          : undefined;
-      },
-      tried: () => undefined,
-      newId: () => `~1.${(this.#ids += 1)}`,
-      monotonicMillis: () => 0,
-      doorMillis: () => 0,
-      deadlineMillis: 1_000,
-      waitingMax: 1,
-      degraded: new DegradedDecisions({
-        takeLocal: () => expect.fail('no rule is local'),
-        monotonicMillis: () => 0,
-        changed: () => expect.fail('all rules are closed'),
-      }),
-    });
-  }
-
-  ask(descriptors: Readonly<Record<string, string>>, requestId?: string, cost?: number): AskAnswer {
-    const told: AskAnswer[] = [];
-    const request: Question = {
-      descriptors: new Map(Object.entries(descriptors)),
-      requestId,
-      cost,
-    };
-    this.requests.ask(request, (answer) => told.push(answer));
-    this.#commit();
-    return told[0] ?? expect.fail('nobody answered');
-  }
-
-  /** All that is asked, and what follows from that. */
-  #commit(): void {
-    while (this.partitions.map(turn).includes(true));
-  }
-
-  get entries(): number {
-    return this.partitions.reduce((sum, { committed }) => sum + committed.length, 0);
-  }
-
-  /** What is left of the limit of a network. */
-  left(ip: string, ruleId = 'net/minute'): number | undefined {
-    const [answer] = this.partitions[NET]!.ask({ ask: 'look', userId: `ip=${ip}`, ruleId });
-    return answer?.kind === 'standing' ? answer.standing.limits[0]?.remaining : undefined;
-  }
+/** @param leads the node that is asked leads these partitions */
+function newCluster(leads: readonly number[], document = DOCUMENT): DrivenCluster {
+  return new DrivenCluster({
+    partitions: 2,
+    partitionOf,
+    leads,
+    book: bookOf(VERSION, document),
+    table: TABLE,
+  });
 }
 
 /** What is answered to `ada` at her limit, asking from elsewhere, and how many entries that costs. */
 function denied(
-  cluster: Cluster,
+  cluster: DrivenCluster,
   requestId?: string,
 ): { readonly answer: AskAnswer; readonly entries: number } {
   for (const ip of ['10.0.0.1', '10.0.0.2'])
@@ -108,26 +47,26 @@ function denied(
   const before = cluster.entries;
   const answer = cluster.ask({ user: 'ada', ip: '10.0.0.3' }, requestId);
   expect(answer).toMatchObject({ decision: { allowed: false, ruleId: 'user/minute' } });
-  expect(cluster.left('10.0.0.3')).toBe(2);
+  expect(cluster.left('ip=10.0.0.3', 'net/minute')).toBe(2);
   return { answer, entries: cluster.entries - before };
 }
 
 describe('a request over two partitions that the first denies', () => {
   it('costs a reservation and its refund where another node leads the first, and no entry where this node does', () => {
-    const elsewhere = denied(new Cluster([]));
-    const here = denied(new Cluster([USER]));
+    const elsewhere = denied(newCluster([]));
+    const here = denied(newCluster([USER]));
     expect([elsewhere.entries, here.entries]).toEqual([2, 0]);
     expect(here.answer).toMatchObject({ decision: { rulesVersion: VERSION, retryAfterMillis: 60_001 } });
   });
 
   it('under an id costs no more than the question whether it was granted before', () => {
-    expect([denied(new Cluster([]), 'r1').entries, denied(new Cluster([USER, NET]), 'r1').entries]).toEqual([
+    expect([denied(newCluster([]), 'r1').entries, denied(newCluster([USER, NET]), 'r1').entries]).toEqual([
       2, 1,
     ]);
   });
 
   it('is told the grant of an earlier attempt', () => {
-    const cluster = new Cluster([USER, NET]);
+    const cluster = newCluster([USER, NET]);
     const first = cluster.ask({ user: 'ada', ip: '10.0.0.1' }, 'r1');
     cluster.ask({ user: 'bob', ip: '10.0.0.1' });
     const before = cluster.entries;
@@ -142,7 +81,7 @@ describe('a request over two partitions that the first denies', () => {
 
 describe('a request over two partitions that the second denies', () => {
   it('costs no entry, and is granted again once there is room', () => {
-    const cluster = new Cluster([NET]);
+    const cluster = newCluster([NET]);
     for (const user of ['ada', 'bob']) cluster.ask({ user, ip: '10.0.0.1' }, user);
     const before = cluster.entries;
     expect(cluster.ask({ user: 'eve', ip: '10.0.0.1' })).toMatchObject({
@@ -163,7 +102,7 @@ describe('a request that two limits deny, one for a minute and one for a day', (
       [undefined, 'r2'].flatMap((requestId) => [1, 2].map((cost) => ({ leads, requestId, cost }))),
     ),
   )('is told the day at every node, and all limits: %j', ({ leads, requestId, cost }) => {
-    const cluster = new Cluster(leads, WITH_DAY);
+    const cluster = newCluster(leads, WITH_DAY);
     for (let i = 0; i < 2; i += 1) expect(cluster.ask(FROM)).toMatchObject({ decision: { allowed: true } });
     const before = cluster.entries;
     expect(cluster.ask(FROM, requestId, cost)).toMatchObject({
@@ -183,12 +122,12 @@ describe('a request that two limits deny, one for a minute and one for a day', (
   });
 
   it.each([[[]], [[USER]], [[USER, NET]]])('is told of a limit that has room as it stands: %j', (leads) => {
-    const cluster = new Cluster(leads, WITH_DAY);
+    const cluster = newCluster(leads, WITH_DAY);
     for (const ip of ['10.0.0.2', '10.0.0.3']) cluster.ask({ user: 'ada', ip });
     expect(cluster.ask(FROM)).toMatchObject({
       decision: { allowed: false, ruleId: 'user/minute', limits: [{}, { ruleId: 'net/day' }] },
     });
-    expect(cluster.left('10.0.0.1', 'net/day')).toBe(2);
+    expect(cluster.left('ip=10.0.0.1', 'net/day')).toBe(2);
   });
 });
 

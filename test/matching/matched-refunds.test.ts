@@ -1,7 +1,7 @@
-/** A request whose limits rules found is given back by what it was: where its id is, and with a word on what stays charged. */
+/** A request whose limits rules found is given back by what it was: where its id is, and where the granted attempt reserved. */
 import { describe, expect, it } from 'vitest';
 import type { RefundQuestionAnswer, Refund } from '../../src/api/refund.ts';
-import { Bench, bookOf, FROM, LOST } from './bench.ts';
+import { Bench, bookOf, FROM, GONE, LOST } from './bench.ts';
 
 const REFUND: Refund = {
   refunded: true,
@@ -10,6 +10,8 @@ const REFUND: Refund = {
   decided: { term: 1, index: 5, position: 0, timeMillis: 8 },
   rulesVersion: 7,
 };
+/** Of a request that reserved something elsewhere: 36 is written `~10`. */
+const OF_ATTEMPT: Refund = { ...REFUND, attempt: 36 };
 const NONE: Refund = { ...REFUND, refunded: false, ruleId: '', cost: 0 };
 
 function refund(bench: Bench, descriptors: Readonly<Record<string, string>>): RefundQuestionAnswer[] {
@@ -20,18 +22,52 @@ function refund(bench: Bench, descriptors: Readonly<Record<string, string>>): Re
 }
 
 describe('a refund by descriptors', () => {
-  it('goes to the partition of the first limit, and says under which limits of others it stays charged', () => {
+  it('goes to the partition of the first limit, and then to all others under the number of the attempt', () => {
     const bench = new Bench();
     const told = refund(bench, FROM);
     expect(bench.asked).toMatchObject([
       { request: { ask: 'refund', userId: 'user=ada', requestId: 'r1' }, deadlineMillis: 1_500 },
     ]);
-    bench.of('user').answer({ kind: 'refund', refund: REFUND });
+    bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
+    expect(told).toEqual([]);
+    expect(bench.asked.slice(1)).toMatchObject([
+      { request: { ask: 'refund', userId: 'ip=10.0.0.1', requestId: '~10.2' }, deadlineMillis: 1_500 },
+      { request: { ask: 'refund', userId: '*', requestId: '~10.3' }, deadlineMillis: 1_500 },
+    ]);
+    bench.of('*').answer({ kind: 'refund', refund: REFUND });
+    expect(told).toEqual([]);
+    bench.of('ip').answer({ kind: 'refund', refund: REFUND });
+    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: [] }]);
+  });
+
+  it('says under which limits it stays charged, as nobody could be asked there', () => {
+    const bench = new Bench();
+    const told = refund(bench, FROM);
+    bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
+    bench.of('*').answer(LOST);
+    bench.of('ip').answer(GONE);
     const kept = [
       { ruleId: 'net/minute', userId: 'ip=10.0.0.1' },
       { ruleId: 'all/minute', userId: '*' },
     ];
-    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept }]);
+    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept }]);
+  });
+
+  it('cannot say what stays charged where nothing is found under the number of the attempt', () => {
+    const bench = new Bench();
+    const told = refund(bench, FROM);
+    bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
+    bench.of('*').answer({ kind: 'refund', refund: NONE });
+    bench.of('ip').answer({ kind: 'refund', refund: REFUND });
+    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
+  });
+
+  it('asks nobody else for a request that reserved nothing, and keeps nothing', () => {
+    const bench = new Bench();
+    const told = refund(bench, FROM);
+    bench.of('user').answer({ kind: 'refund', refund: REFUND });
+    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept: [] }]);
+    expect(bench.asked).toHaveLength(1);
   });
 
   it('of a request in one partition leaves nothing charged', () => {
@@ -44,10 +80,19 @@ describe('a refund by descriptors', () => {
 
   it('cannot say what stays charged where other rules made the grant', () => {
     const bench = new Bench();
-    bench.book = bookOf(8, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    bench.book = bookOf(8);
     const told = refund(bench, FROM);
-    bench.of('user').answer({ kind: 'refund', refund: REFUND });
-    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept: undefined }]);
+    bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
+    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
+    expect(bench.asked).toHaveLength(1);
+  });
+
+  it('cannot say what stays charged where the request has no other limits now', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
+    const told = refund(bench, FROM);
+    bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
+    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
   });
 
   it('of what was never granted gives nothing back, and keeps nothing', () => {
@@ -72,7 +117,7 @@ describe('a refund by descriptors', () => {
 describe('a refund by descriptors of a customer', () => {
   const DOCUMENT = `
 rules:
-  - { id: net, key: ip, windows: { limit: 10, per: minute } }
+  - { id: each, key: user, windows: { limit: 10, per: minute } }
   - { id: free, match: { tier: free }, key: user, group: tier, windows: { limit: 2, per: minute } }
   - { id: pro, match: { tier: pro }, key: customer, group: tier, windows: { limit: 9, per: minute } }
 `;
@@ -89,9 +134,10 @@ rules:
     ]);
     bench.of('customer').answer({ kind: 'customer', outcome: { isDone: true, record: PRO, decided } });
     expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'customer=acme', requestId: 'r1' }]);
-    bench.of('customer').answer({ kind: 'refund', refund: REFUND });
-    const kept = [{ ruleId: 'net/minute', userId: 'ip=10.0.0.1' }];
-    expect(told).toEqual([{ kind: 'refund', refund: REFUND, kept }]);
+    bench.of('customer').answer({ kind: 'refund', refund: OF_ATTEMPT });
+    expect(bench.refunds()[1]).toEqual({ ask: 'refund', userId: 'user=ada', requestId: '~10.1' });
+    bench.of('user').answer({ kind: 'refund', refund: REFUND });
+    expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: [] }]);
   });
 
   it('gives nothing back while nobody can say what the record is', () => {

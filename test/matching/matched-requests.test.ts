@@ -62,8 +62,8 @@ describe('a request whose limits are in several partitions', () => {
     bench.ask({ ...FROM, endpoint: '/dear' }, { requestId: 'r1', cost: 2 });
     // Two reservations, and then the trial.
     expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1', '*', 'ip=10.0.0.1']);
-    expect(bench.of('ip').request).toMatchObject({ ruleId: 'net/minute', cost: 6, requestId: 'id0' });
-    expect(bench.of('*').request).toMatchObject({ ruleId: 'all/minute', cost: 2, requestId: 'id0' });
+    expect(bench.of('ip').request).toMatchObject({ ruleId: 'net/minute', cost: 6, requestId: '~1.2' });
+    expect(bench.of('*').request).toMatchObject({ ruleId: 'all/minute', cost: 2, requestId: '~1.3' });
     bench.of('ip').answer(decision());
     expect(bench.asked).toHaveLength(3);
     bench.of('*').answer(decision({ ruleId: 'all/minute', limit: 100, remaining: 50 }));
@@ -100,7 +100,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toMatchObject([
       { answer: { decision: { allowed: false, retryAfterMillis: 300 } }, partition: 3 },
     ]);
-    expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'ip=10.0.0.1', requestId: 'id0' }]);
+    expect(bench.refunds()).toEqual([{ ask: 'refund', userId: 'ip=10.0.0.1', requestId: '~1.2' }]);
     expect(bench.asked.some(({ request }) => request.userId.startsWith('user'))).toBe(false);
   });
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedAnswer } from '../../src/api/listed.ts';
 import { settleRequest } from '../../src/matching/settlements.ts';
-import { Bench, bookOf, decision, FROM, GONE, LOST } from './bench.ts';
+import { Bench, bookOf, decision, FROM, GONE, limitStanding, LOST } from './bench.ts';
 
 const RULES = `
 rules:
@@ -224,6 +224,49 @@ describe('a settlement of a request by its id', () => {
     });
     expect(ids.map((id) => id.length <= 128 && id.endsWith('#settled'))).toEqual([true, true]);
     expect(ids[0]).not.toBe(ids[1]);
+  });
+
+  it('tells what is left once the estimate was given back', () => {
+    const made = settledById();
+    made.standings.set('user/minute', limitStanding('user/minute', { remaining: 3, retryAfterMillis: 0 }));
+    made.asked[0]?.answer(OVER);
+    made.asked[1]?.answer(GIVEN_BACK);
+    expect(made.lookedAt).toMatchObject([
+      { request: { userId: 'user=ada', ruleId: 'user/minute', cost: 1 }, deadlineMillis: 1_500 },
+    ]);
+    const { decision: settledDecision } = OVER as Extract<typeof OVER, { kind: 'decision' }>;
+    expect(made.told).toMatchObject([
+      {
+        answer: {
+          decision: { allowed: true, remaining: 3, retryAfterMillis: 0, decided: settledDecision.decided },
+          key: 'user=ada',
+        },
+      },
+    ]);
+  });
+
+  it('tells what was left before where the rules have changed since', () => {
+    const made = settledById();
+    made.asked[0]?.answer(OVER);
+    made.book = bookOf(8, RULES);
+    made.asked[1]?.answer(GIVEN_BACK);
+    expect(made.lookedAt).toEqual([]);
+    expect(made.told).toMatchObject([{ answer: { decision: { remaining: 0 } } }]);
+  });
+
+  it('is in doubt where the estimate stays charged in another partition', () => {
+    const made = settledById();
+    made.book = bookOf(
+      7,
+      `rules:
+  - { id: user, key: user, windows: { limit: 9, per: minute } }
+  - { id: all, windows: { limit: 9, per: minute } }
+`,
+    );
+    made.asked[0]?.answer(decision());
+    made.asked[1]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, attempt: 5 } });
+    made.of('*').answer(GONE);
+    expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
   });
 
   it('is charged where nothing was granted under it, or too long ago', () => {

@@ -16,7 +16,7 @@ function nodeThat(is: { readonly isDraining?: boolean; readonly isExcluded?: boo
       : {
           isExcluded: is.isExcluded ?? false,
           ask: note('operate'),
-          described: {
+          requests: {
             ask: note('ask'),
             askListed: note('allowListed'),
             looks: { ask: note('look') },

@@ -27,6 +27,8 @@ export interface Asked extends AskedLimit {
   readonly further?: readonly AskedLimit[];
   /** Counts only if the record of this key has this version. */
   readonly guard?: { readonly userId: string; readonly version: number };
+  /** Of the attempt whose reservations lie in other partitions. A repetition has another one. */
+  readonly attempt?: number | undefined;
   /** It gives back what was granted under its id, and asks for nothing: its cost is 0. */
   readonly isRefund?: boolean;
   /** It asks for what was granted under its id, and for nothing more. */

@@ -36,6 +36,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     return userId === '' ? undefined : { userId, version: integer() };
   });
   const settles = column(integer);
+  const attempts = column(integer);
   const limitAt = (row: number) => ({
     userId: keys[row] ?? '',
     rule: rules[ruleAt[row] ?? 0] ?? '',
@@ -52,6 +53,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
     }
     const further = Array.from({ length: counts[row] ?? 0 }, (_, i) => limitAt(row + 1 + i));
     const askedDigest = digests[row] || undefined;
+    const attempt = attempts[row] || undefined;
     const [stamp, guard] = [stamps[row] ?? 0, guards[row]];
     requests.push({
       ...limitAt(row),
@@ -59,6 +61,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
       requestId,
       ...(guard !== undefined && { guard }),
       ...(askedDigest !== undefined && { askedDigest }),
+      ...(attempt !== undefined && { attempt }),
       ...(recalls[row] === 1 && { isRecall: true }),
       ...(further.length > 0 && { further }),
     });

@@ -204,7 +204,9 @@ function untold({ place, nowMillis }: { readonly place: Place; readonly nowMilli
 
 /** What is told of a refund: of which grant, or of none. */
 export function refundOf(
-  grant: { readonly decision: Decision; readonly cost: number } | undefined,
+  grant:
+    | { readonly decision: Decision; readonly cost: number; readonly attempt: number | undefined }
+    | undefined,
   place: Place,
   nowMillis: number,
 ): Decision {
@@ -218,7 +220,11 @@ export function refundOf(
     resetMillis: 0,
     decided: grant?.decision.decided ?? receiptOf(place, nowMillis),
     rulesVersion: grant?.decision.rulesVersion ?? place.rulesVersion,
-    refund: { refunded: grant !== undefined, cost: grant?.cost ?? 0 },
+    refund: {
+      refunded: grant !== undefined,
+      cost: grant?.cost ?? 0,
+      ...(grant?.attempt !== undefined && { attempt: grant.attempt }),
+    },
   };
 }
 

@@ -318,7 +318,8 @@ export class NaiveLimiter {
     }
     // Told as its grant was: by the limit that told that.
     const told = limits[tellingGrant(limits.map(({ decision }) => decision))]!;
-    return refundOf({ decision: told.decision, cost: told.asked.cost }, place, nowMillis);
+    const { attempt } = remembered.asked;
+    return refundOf({ decision: told.decision, cost: told.asked.cost, attempt }, place, nowMillis);
   }
 
   /** For all of them: each on top of those before it. */

@@ -5,7 +5,7 @@ import type { Asked } from './id-ledger.ts';
 import type { Tally } from './naive-state.ts';
 
 /** The model of sizes: src/limiter/README.md. */
-const ID_BYTES = 136;
+const ID_BYTES = 144;
 
 /** One limit of a request that was granted. */
 export interface GrantedLimit {
@@ -103,7 +103,7 @@ export function requestBytes({ userId, requestId = '' }: Asked, ruleId: string):
 }
 
 function requestItem({ asked, decision, untilMillis, isFound, isRefunded }: RememberedLimit): StateItem {
-  const { userId, requestId = '', rule: ruleId, cost, askedDigest } = asked;
+  const { userId, requestId = '', rule: ruleId, cost, askedDigest, attempt } = asked;
   // What was asked says all.
   const timestampMillis = askedDigest === undefined ? asked.timestampMillis : undefined;
   return {
@@ -111,6 +111,7 @@ function requestItem({ asked, decision, untilMillis, isFound, isRefunded }: Reme
     userId,
     requestId,
     asked: { ruleId, cost, timestampMillis, askedDigest },
+    attempt,
     expiresMillis: untilMillis,
     isFound,
     isRefunded,

@@ -57,10 +57,10 @@ function textOf(item: StateItem): string {
       return text;
     }
     case 'request': {
-      const { userId, requestId, asked, expiresMillis, isFound, isRefunded, decision } = item;
+      const { userId, requestId, asked, expiresMillis, attempt, isFound, isRefunded, decision } = item;
       const { ruleId, cost, timestampMillis, askedDigest } = asked;
       const words = `${userId} ${requestId} ${ruleId} ${cost} ${timestampMillis} ${askedDigest}`;
-      return `request ${words} ${expiresMillis} ${isFound} ${isRefunded} ${sayingOf(decision)}`;
+      return `request ${words} ${expiresMillis} ${attempt} ${isFound} ${isRefunded} ${sayingOf(decision)}`;
     }
     case 'record':
       return `record ${item.userId} ${wordsOfRecord(item.record)}`;

@@ -75,13 +75,17 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({ kind: fc.constant('notLeader'), leader: natural, term: natural }),
   fc.record({
     kind: fc.constant('refund'),
-    refund: fc.record({
-      refunded: fc.boolean(),
-      ruleId: fc.constantFrom('', 'a', 'b'),
-      cost: natural,
-      rulesVersion: natural,
-      decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
-    }),
+    refund: fc.record(
+      {
+        refunded: fc.boolean(),
+        ruleId: fc.constantFrom('', 'a', 'b'),
+        cost: natural,
+        rulesVersion: natural,
+        decided: fc.record({ term: natural, index: natural, timeMillis: natural }),
+        attempt: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+      },
+      { requiredKeys: ['refunded', 'ruleId', 'cost', 'decided', 'rulesVersion'] },
+    ),
   }),
   fc.record({
     kind: fc.constant('standing'),
@@ -212,6 +216,7 @@ describe('requests', () => {
       ruleId: 'r',
       requestId: 'q',
       askedDigest: 5,
+      attempt: 9,
       matchedBy: 3,
       further: [{ userId: 'net', ruleId: 's', cost: 2, settle: true as const }],
     };

@@ -30,6 +30,7 @@ export class LocalLimiter {
     askedDigest: undefined,
     ifRemembered: false,
     isSettled: false,
+    attempt: undefined,
     guard: undefined,
   };
   // oxlint-disable-next-line no-restricted-properties -- where a user is found by it, and nothing else

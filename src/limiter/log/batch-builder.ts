@@ -3,6 +3,7 @@
 import {
   type AllowRequest,
   ASKED_DIGEST_MAX,
+  ATTEMPT_MAX,
   COST_MAX,
   type FurtherLimit,
   KEY_BYTES_MAX,
@@ -92,12 +93,17 @@ export class AllowBatchBuilder {
 
   #addMatched(row: number, request: AllowRequest, askedDigest: number): void {
     assert(isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX), 'what was asked is {}', askedDigest);
-    const { ifRemembered = false, further = [] } = request;
-    assert(!ifRemembered || request.requestId !== undefined, 'what is remembered has an id');
+    const { ifRemembered = false, further = [], attempt } = request;
+    const isIdNeeded = ifRemembered || attempt !== undefined;
+    assert(!isIdNeeded || request.requestId !== undefined, 'what is remembered has an id');
     this.#at(COLUMN.askedDigest, row).integer(askedDigest);
     if (ifRemembered) {
       this.#at(COLUMN.ifRemembered, row).flag(true);
       return;
+    }
+    if (attempt !== undefined) {
+      assert(isBoundedInteger(attempt, 1, ATTEMPT_MAX), 'the attempt is {}', attempt);
+      this.#at(COLUMN.attempt, row).integer(attempt);
     }
     if (further.length === 0) return;
     this.#at(COLUMN.further, row).integer(further.length);

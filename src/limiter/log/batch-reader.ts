@@ -5,6 +5,7 @@
 
 import {
   ASKED_DIGEST_MAX,
+  ATTEMPT_MAX,
   COST_MAX,
   invalidIn,
   KEY_BYTES_MAX,
@@ -31,7 +32,7 @@ export function readBatch(input: ByteReader): AllowBatch {
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
   const ruleIds = readRuleIds(input, size);
   if ((columns & KEYS_ALONE) === 0) throw new CommandDecodeError('requests without keys');
-  const starts: number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  const starts: number[] = Array.from({ length: COLUMNS }, () => 0);
   for (let column = 0; columns >> column !== 0; column += 1) {
     if ((columns & (1 << column)) === 0) continue;
     starts[column] = input.position;
@@ -70,6 +71,9 @@ function readColumn(input: ByteReader, column: number, size: number, rules: numb
       break;
     case COLUMN.further:
       return readFurther(input, size);
+    case COLUMN.attempt:
+      for (let i = 0; i < size; i += 1) if (input.integer('attempt', 0, ATTEMPT_MAX) > 0) said = 1;
+      break;
     case COLUMN.guard:
       for (let i = 0; i < size; i += 1) said |= readGuard(input);
       break;
@@ -112,12 +116,14 @@ function checkRows(batch: AllowBatch): void {
 function isSound(row: BatchCursor, isFurther: boolean): boolean {
   const { isRefund, hasRequestId, askedDigest, further, ifRemembered, isSettled } = row;
   const isMatched = askedDigest !== undefined;
+  const isAttempt = row.attempt !== undefined;
   if (!isFurther && !isRefund)
     return (
       (isMatched || further === 0) &&
-      (!ifRemembered || (isMatched && hasRequestId && further === 0 && !isSettled))
+      (!ifRemembered || (isMatched && hasRequestId && further === 0 && !isSettled)) &&
+      (!isAttempt || (isMatched && hasRequestId && !ifRemembered))
     );
-  const hasMore = isMatched || ifRemembered || row.hasGuard || row.timestampMillis !== undefined;
+  const hasMore = isMatched || isAttempt || ifRemembered || row.hasGuard || row.timestampMillis !== undefined;
   if (hasMore || (isRefund && (isFurther || isSettled))) return false;
   return isFurther ? !hasRequestId : hasRequestId && further === 0 && row.ruleIndex === 0 && row.cost === 1;
 }

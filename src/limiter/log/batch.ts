@@ -39,8 +39,9 @@ export const COLUMN = {
   guard: 9,
   /** 1: the cost is settled: the limit of this row does not deny it. */
   settle: 10,
+  attempt: 11,
 } as const;
-export const COLUMNS = 11;
+export const COLUMNS = 12;
 export const KEYS_ALONE = 1 << COLUMN.key;
 /** What a row may have that is a request of one limit, and bound to no record. */
 export const COLUMNS_OF_ONE =
@@ -81,6 +82,7 @@ export class BatchCursor {
   further = 0;
   ifRemembered = false;
   isSettled = false;
+  attempt: number | undefined;
   /** Where the key of a guard begins and ends, and its version. Both places are 0 if there is none. */
   guardFrom = 0;
   guardTo = 0;
@@ -104,6 +106,7 @@ export class BatchCursor {
     this.further = 0;
     this.ifRemembered = false;
     this.isSettled = false;
+    this.attempt = undefined;
     this.guardFrom = 0;
     this.guardTo = 0;
   }
@@ -148,6 +151,7 @@ export class BatchCursor {
       this.ifRemembered = this.#integer(COLUMN.ifRemembered) === 1;
     if ((columns & (1 << COLUMN.guard)) !== 0) this.#nextGuard();
     if ((columns & (1 << COLUMN.settle)) !== 0) this.isSettled = this.#integer(COLUMN.settle) === 1;
+    if ((columns & (1 << COLUMN.attempt)) !== 0) this.attempt = this.#integer(COLUMN.attempt) || undefined;
   }
 
   #nextGuard(): void {
@@ -213,10 +217,15 @@ export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): 
   const userId = textOf(bytes, cursor.userIdFrom, cursor.userIdTo);
   if (cursor.isRefund) return { ask: 'refund', userId, requestId: textOf(bytes, requestIdFrom, requestIdTo) };
   const guard = cursor.hasGuard ? guardAt(cursor) : undefined;
-  const { isSettled } = cursor;
+  const { isSettled, attempt } = cursor;
   const request = requestAtRow(ruleIds, cursor, userId);
-  if (guard === undefined && !isSettled) return request;
-  return { ...request, ...(guard !== undefined && { guard }), ...(isSettled && { settle: true }) };
+  if (guard === undefined && attempt === undefined && !isSettled) return request;
+  return {
+    ...request,
+    ...(guard !== undefined && { guard }),
+    ...(attempt !== undefined && { attempt }),
+    ...(isSettled && { settle: true }),
+  };
 }
 
 function requestAtRow(ruleIds: readonly string[], cursor: BatchCursor, userId: string): AllowRequest {

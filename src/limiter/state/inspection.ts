@@ -49,6 +49,7 @@ export type StateItem =
       readonly userId: string;
       readonly requestId: string;
       readonly asked: Fingerprint;
+      readonly attempt: number | undefined;
       readonly expiresMillis: number;
       /** It is what a repetition finds; false for a grant that a later one under the same id replaced. */
       readonly isFound: boolean;
@@ -120,13 +121,15 @@ function* requestsOf({ memory, requestKey }: LimiterState): Generator<StateItem,
       decision,
       expiresMillis,
       fingerprint: asked,
+      attempt,
       isRefunded,
     } = view;
     const userId = textOf(bytes, bytesAt, userBytes);
     const requestId = textOf(bytes, bytesAt + userBytes, requestIdBytes);
     requestKey.set(userId, requestId);
     const isFound = memory.find(requestKey, 0) === id;
-    yield { kind: 'request', userId, requestId, asked, expiresMillis, isFound, isRefunded, decision };
+    const remembered = { asked, attempt, expiresMillis, isFound, isRefunded, decision };
+    yield { kind: 'request', userId, requestId, ...remembered };
   }
 }
 

@@ -5,10 +5,10 @@
 
 import type { Rule } from '../../api/rule.ts';
 import type { AppliedPosition, Decision } from '../decision.ts';
-import type { Fingerprint } from '../fingerprint.ts';
 import type { BatchCursor } from '../log/batch.ts';
 import type { MeterKind } from '../meters/meter-of.ts';
 import type { Demand } from '../meters/meter.ts';
+import type { Question } from '../question.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { CustomerTable, ruleFor } from './customer-table.ts';
 import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
@@ -237,7 +237,7 @@ export class LimiterState {
   }
 
   /** Remembers the answer of a grant under its request id: that, and the rule's, are those that are looked up just now. */
-  remember(decision: Decision, asked: Fingerprint, meterKind: MeterKind): void {
+  remember(decision: Decision, asked: Question, meterKind: MeterKind): void {
     const expiresMillis = this.applied.timeMillis + (this.table?.requestIdHorizonMillis ?? 0);
     const grant = this.memory.remember(this.requestKey, this.ruleId);
     grant.record(decision, { asked, expiresMillis, meterKind });

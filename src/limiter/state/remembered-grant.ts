@@ -6,6 +6,7 @@
 import { COST_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
 import type { Decision } from '../decision.ts';
 import type { Fingerprint } from '../fingerprint.ts';
+import type { Question } from '../question.ts';
 import { BATCH_REQUESTS_MAX } from '../log/batch.ts';
 import { METER_KINDS, type MeterKind } from '../meters/meter-of.ts';
 import { FIXED_LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
@@ -24,18 +25,20 @@ const RESET = 5;
 const TIMESTAMP = 6;
 const WAIT = 7;
 const RULES_VERSION = 8;
+/** 0: its request had no reservations. */
+const ATTEMPT = 9;
 /** then these words. The texts' address, hash and link belong to those who keep the row. */
-const LIMIT = 18;
-const REMAINING = 19;
-const WINDOW = 20;
-const POSITION = 21;
-const COST = 22;
-const LENGTHS = 23;
-export const TEXTS = 24;
-export const HASH = 25;
-export const NEXT = 26;
-export const IS_INDEXED = 27;
-export const GRANT_WORDS = 28;
+const LIMIT = 20;
+const REMAINING = 21;
+const WINDOW = 22;
+const POSITION = 23;
+const COST = 24;
+const LENGTHS = 25;
+export const TEXTS = 26;
+export const HASH = 27;
+export const NEXT = 28;
+export const IS_INDEXED = 29;
+export const GRANT_WORDS = 30;
 
 /** A number of a row in a snapshot. */
 interface Column {
@@ -62,6 +65,7 @@ const COLUMNS: readonly Column[] = [
   float('reset', RESET),
   float('wait', WAIT),
   float('version of the rules', RULES_VERSION),
+  float('attempt', ATTEMPT),
 ];
 
 /** Two lengths in one word: in bytes, of a user id and of a request id. */
@@ -85,7 +89,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** What is kept of a grant beside its answer. */
 interface RecordedWith {
-  readonly asked: Fingerprint;
+  readonly asked: Question;
   /** The last millisecond of group time at which the answer may be given again. */
   readonly expiresMillis: number;
   readonly meterKind: MeterKind;
@@ -119,7 +123,8 @@ export class GrantView {
     doubles[double + RESET] = decision.resetMillis;
     doubles[double + WAIT] = decision.waitMillis ?? 0;
     doubles[double + RULES_VERSION] = decision.rulesVersion;
-    const { timestampMillis, askedDigest } = asked;
+    const { timestampMillis, askedDigest, attempt = 0 } = asked;
+    doubles[double + ATTEMPT] = attempt;
     doubles[double + TIMESTAMP] = askedDigest ?? (timestampMillis === undefined ? 0 : timestampMillis + 1);
     if (askedDigest !== undefined) words[at + LENGTHS]! |= HAS_DIGEST;
     words[at + LIMIT] = decision.limit;
@@ -196,6 +201,11 @@ export class GrantView {
 
   get cost(): number {
     return this.words[this.at + COST]!;
+  }
+
+  /** See `AllowRequest.attempt`. */
+  get attempt(): number | undefined {
+    return this.doubles[(this.at >>> 1) + ATTEMPT]! || undefined;
   }
 
   get remaining(): number {

@@ -12,7 +12,7 @@ export const KEY_BYTES = 96;
 /** Eight bytes, twice. */
 export const RUN_BYTES = 16;
 /** A row, a bucket, and of a block the rounding and whose it is. The bytes of its texts come on top. */
-export const REQUEST_ID_BYTES = 136;
+export const REQUEST_ID_BYTES = 144;
 
 /** The record of a key: an object with two lists, a row and a bucket. Its texts come on top. */
 export const CUSTOMER_BYTES = 320;

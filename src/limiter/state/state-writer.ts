@@ -20,7 +20,7 @@ import type { UtcStep } from './utc-steps.ts';
 import type { Rule } from '../../api/rule.ts';
 
 /** The first integer of every snapshot. Another form needs another number. */
-export const SNAPSHOT_FORMAT = 0x51_4c_0c;
+export const SNAPSHOT_FORMAT = 0x51_4c_0d;
 
 export class StateWriter {
   readonly #out = snapshotWriter();

@@ -127,13 +127,17 @@ const answer: fc.Arbitrary<ForwardedAnswer['answer']> = fc.oneof(
   fc.record({ kind: fc.constant('notLeader' as const), leader: natural, term: natural }),
   fc.record({
     kind: fc.constant('refund' as const),
-    refund: fc.record({
-      refunded: fc.boolean(),
-      ruleId: fc.constantFrom('', 'a'),
-      cost: natural,
-      decided,
-      rulesVersion: natural,
-    }),
+    refund: fc.record(
+      {
+        refunded: fc.boolean(),
+        ruleId: fc.constantFrom('', 'a'),
+        cost: natural,
+        decided,
+        rulesVersion: natural,
+        attempt: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+      },
+      { requiredKeys: ['refunded', 'ruleId', 'cost', 'decided', 'rulesVersion'] },
+    ),
   }),
   fc.record({
     kind: fc.constant('standing' as const),

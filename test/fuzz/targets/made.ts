@@ -74,10 +74,17 @@ export const batchedRequest: fc.Arbitrary<BatchedRequest> = fc.oneof(
   ),
   fc.record({ ask: fc.constant('refund' as const), userId, requestId }),
   fc.record({
+    userId,
+    requestId,
+    askedDigest,
+    attempt: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  }),
+  fc.record({
     userId: fc.constant('joint'),
     ruleId: fc.constant('a'),
     requestId,
     askedDigest,
+    attempt: fc.constantFrom(1, Number.MAX_SAFE_INTEGER),
     further: fc.constantFrom(
       [{ userId: 'x', ruleId: 'ü' }],
       [{ userId: 'x', ruleId: 'ü', cost: 7, settle: true as const }],

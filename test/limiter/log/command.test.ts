@@ -119,7 +119,12 @@ describe('a batch', () => {
     builder.add(full);
     const further = [{ userId: 'b', ruleId: 's' }];
     const guard = { userId: 'x'.repeat(1_025), version: 1 };
-    for (const bad of [{ requestId: 'x'.repeat(129) }, { guard }, { askedDigest: 0, further }])
+    for (const bad of [
+      { requestId: 'x'.repeat(129) },
+      { guard },
+      { askedDigest: 0, further },
+      { attempt: 0, askedDigest: 5 },
+    ])
       expect(() => builder.add({ ...full, ...bad })).toThrow(Error);
     builder.add({ userId: 'last' });
     expect(heldBy(builder.take())).toEqual([{ userId: 'first' }, full, { userId: 'last' }]);
@@ -158,11 +163,12 @@ const two = (columns: readonly number[], ...rest: readonly number[]): number[] =
   ...rest,
 ];
 const [KEYS, RULE, COST, TIME, ID, REFUND, DIGEST] = [1, 3, 5, 9, 17, 33, 65];
-const [FURTHER, REMEMBERED, GUARD, SETTLED] = [
+const [FURTHER, REMEMBERED, GUARD, SETTLED, ATTEMPT] = [
   [0x81, 1],
   [0x81, 2],
   [0x81, 4],
   [0x81, 8],
+  [0x81, 16],
 ];
 
 /** All of these. */
@@ -221,7 +227,7 @@ describe('the form of a command', () => {
     ['a kind of two bytes', [0x81, 0]],
     ['a sweep with more', [3, 0]],
     ['requests without keys', [1, 4, 1, 1, 0, 1]],
-    ['a column that nobody has', one([0x81, 16], ...A, 1)],
+    ['a column that nobody has', one([0x81, 32], ...A, 1)],
     ['no requests', [1, KEYS, 0, 1, 0]],
     ['no rule ids', [1, KEYS, 1, 0, 0, ...A]],
     ['more rule ids than requests', [1, RULE, 1, 2, 0, ...A, ...A, 1]],
@@ -265,6 +271,18 @@ describe('the form of a command', () => {
     ],
     ['a refund that is settled', one(withBits([ID | REFUND], SETTLED), ...A, ...A, 1, 1)],
     ['a request that is settled twice over', one(SETTLED, ...A, 2)],
+    ['an attempt without an id', one(withBits([DIGEST], ATTEMPT), ...A, 5, 9)],
+    ['an attempt at nobody knows what', one(withBits([ID], ATTEMPT), ...A, ...A, 9)],
+    [
+      'an attempt at what is remembered',
+      one(withBits([ID | DIGEST], REMEMBERED, ATTEMPT), ...A, ...A, 5, 1, 9),
+    ],
+    ['an attempt at a refund', one(withBits([ID | REFUND], ATTEMPT), ...A, ...A, 1, 9)],
+    [
+      'an attempt of a further limit',
+      two(withBits([ID | DIGEST], FURTHER, ATTEMPT), ...A, 0, 5, 0, 1, 0, 9, 9),
+    ],
+    ['an attempt that nobody has', one(withBits([ID | DIGEST], ATTEMPT), ...A, ...A, 5, 0)],
     ['a guard without a version', one(GUARD, ...A, ...A)],
     ['rules without rules', [2, 1, 0, 0, 0x80, 0x20, 0]],
     ['rules of version 0', [2, 0, 0, 0, 0x80, 0x20, 1, ...A, 0, 1, 1, 0, ...PLAIN]],

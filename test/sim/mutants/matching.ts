@@ -100,8 +100,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'MatchedRequests.#deny',
-        find: 'this.#recall(first!, asking, book, () =>',
-        replace: '((_: unknown, tell: () => void) => tell())(first, () =>',
+        find: 'this.#recall(shares[0]!, asking, book, () =>',
+        replace: '((_: unknown, tell: () => void) => tell())(shares, () =>',
       },
     ],
     unitTest: {
@@ -129,8 +129,8 @@ export const MATCHING: readonly Mutant[] = [
     edits: [
       {
         in: 'refundAs',
-        find: 'refunded ? (isKnown ? kept : undefined) : []',
-        replace: 'refunded && isKnown ? kept : []',
+        find: 'rulesVersion !== book.version || others.length === 0',
+        replace: 'others.length === 0',
       },
     ],
     unitTest: {

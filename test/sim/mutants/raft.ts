@@ -218,6 +218,7 @@ export const RAFT: readonly Mutant[] = [
     id: 'L14',
     bug: 'configurations that were overwritten are still in the list',
     law: 'entries are what the log holds',
+    world: 'far-behind',
     edits: [
       {
         in: 'RaftLog.#truncateFrom',

@@ -87,8 +87,8 @@ export const SETTLEMENTS: readonly Mutant[] = [
     edits: [
       {
         in: 'settle',
-        find: 'asking.drawnId ??= newId();',
-        replace: 'asking.drawnId = newId();',
+        find: 'asking.drawnId ??= attemptId(newAttempt());',
+        replace: 'asking.drawnId = attemptId(newAttempt());',
       },
     ],
     unitTest: {
@@ -172,5 +172,97 @@ export const SETTLEMENTS: readonly Mutant[] = [
       file: 'limiter/settlements.test.ts',
       why: 'it takes settlements of the largest cost to one key',
     },
+  },
+  {
+    id: 'SE15',
+    bug: 'the first partition is not told which attempt it grants',
+    law: 'what was granted can be given back',
+    edits: [
+      {
+        in: 'ownRequestFor',
+        find: 'attempt !== undefined && request.requestId !== undefined',
+        replace: 'attempt === undefined && request.requestId !== undefined',
+      },
+    ],
+    unitTest: {
+      file: 'matching/given-back-random.test.ts',
+      why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
+    },
+  },
+  {
+    id: 'SE16',
+    bug: 'a refund reaches the first partition alone',
+    law: 'what was granted can be given back',
+    edits: [
+      {
+        in: 'refundAs',
+        find: '!refunded || attempt === undefined',
+        replace: '!refunded || attempt !== undefined',
+      },
+    ],
+    unitTest: {
+      file: 'matching/given-back-random.test.ts',
+      why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
+    },
+  },
+  {
+    id: 'SE17',
+    bug: 'what an attempt reserves has the number of another one',
+    law: 'what was granted can be given back',
+    edits: [
+      {
+        in: 'reservationsFor',
+        find: 'requestId: reservationId(attempt, share)',
+        replace: 'requestId: reservationId(attempt + 1, share)',
+      },
+    ],
+    unitTest: {
+      file: 'matching/given-back-random.test.ts',
+      why: 'the simulator gives back by keys: what stays charged denies too much, which is legal',
+    },
+  },
+  {
+    id: 'SE18',
+    bug: 'a snapshot forgets which attempt was granted',
+    law: 'what was granted can be given back',
+    edits: [{ in: 'COLUMNS', find: "float('attempt', ATTEMPT),", replace: "float('attempt', WAIT)," }],
+  },
+  {
+    id: 'SE19',
+    bug: 'which attempt was granted is lost between nodes',
+    law: 'what was granted can be given back',
+    edits: [{ in: 'encodeRefund', find: 'out.integer(attempt);', replace: 'out.integer(attempt * 0);' }],
+    unitTest: {
+      file: 'wire/forwarded.test.ts',
+      why: 'the simulator gives back by keys, where nobody needs the attempt',
+    },
+  },
+  {
+    id: 'SE20',
+    bug: 'a settlement tells what is left before its estimate was given back',
+    law: 'what is left is what others get',
+    edits: [
+      {
+        in: 'settleRequest',
+        find: 'requests.leftNow(question, answer, (left) => done(left, partition));',
+        replace: 'done(answer, partition);',
+      },
+    ],
+    unitTest: {
+      file: 'matching/given-back-random.test.ts',
+      why: 'users of the simulator settle by keys and rules that they name',
+    },
+  },
+  {
+    id: 'SE21',
+    bug: 'what an entry says of the attempt is read as nothing',
+    law: 'what was granted can be given back',
+    edits: [
+      {
+        in: 'BatchCursor.#nextRare',
+        find: 'this.attempt = this.#integer(COLUMN.attempt) || undefined;',
+        replace: 'this.attempt = this.#integer(COLUMN.attempt) > 0 ? undefined : undefined;',
+      },
+    ],
   },
 ];

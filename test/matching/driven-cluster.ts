@@ -1,0 +1,107 @@
+/** A node that matches requests, before partitions with a leader each that commits at once. */
+import { expect } from 'vitest';
+import type { AskAnswer, Question } from '../../src/api/question.ts';
+import type { RefundQuestionAnswer } from '../../src/api/refund.ts';
+import { DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
+import { MatchedRequests } from '../../src/matching/matched-requests.ts';
+import type { RuleBook } from '../../src/matching/rule-book.ts';
+import { settleRequest } from '../../src/matching/settlements.ts';
+import type { RuleTable } from '../../src/limiter/rules.ts';
+import { FakeDriver } from '../partition/fake-driver.ts';
+
+interface DrivenClusterInit {
+  readonly partitions: number;
+  readonly partitionOf: (key: string) => number;
+  /** The node that is asked leads these partitions. */
+  readonly leads?: readonly number[];
+  readonly book: RuleBook;
+  readonly table: RuleTable;
+}
+
+/** Says whether there was anything to propose. */
+function turn(driver: FakeDriver): boolean {
+  const isProposed = driver.turn() !== undefined;
+  driver.commitAll();
+  return isProposed;
+}
+
+export class DrivenCluster {
+  readonly partitions: readonly FakeDriver[];
+  readonly requests: MatchedRequests;
+  /** Nobody answers for these. */
+  readonly silent = new Set<number>();
+  readonly #partitionOf: (key: string) => number;
+  #attempts = 0;
+
+  constructor({ partitions, partitionOf, leads = [], book, table }: DrivenClusterInit) {
+    this.#partitionOf = partitionOf;
+    this.partitions = Array.from({ length: partitions }, () => FakeDriver.leading({ table }));
+    this.requests = new MatchedRequests({
+      book: () => book,
+      partitionOf,
+      ask: (request, done) => {
+        const partition = partitionOf(request.userId);
+        const driver = this.partitions[partition]!;
+        if (this.silent.has(partition))
+          done({ kind: 'unavailable', reason: 'no_leader', proposed: false } as never, partition);
+        else
+          driver.partition.decide(request, driver.now + 1_000, (answer) => done(answer as never, partition));
+      },
+      deniedHere: (request) => {
+        const partition = partitionOf(request.userId);
+        return leads.includes(partition)
+          ? this.partitions[partition]?.partition.deniedAtOnce(request)
+          : undefined;
+      },
+      tried: () => undefined,
+      newAttempt: () => (this.#attempts += 1),
+      monotonicMillis: () => 0,
+      doorMillis: () => 0,
+      deadlineMillis: 1_000,
+      waitingMax: 1,
+      degraded: new DegradedDecisions({
+        takeLocal: () => expect.fail('no rule is local'),
+        monotonicMillis: () => 0,
+        changed: () => expect.fail('all rules are closed'),
+      }),
+    });
+  }
+
+  ask(
+    descriptors: Readonly<Record<string, string>>,
+    requestId?: string,
+    cost?: number,
+    settle?: true,
+  ): AskAnswer {
+    const told: AskAnswer[] = [];
+    const question: Question = { descriptors: new Map(Object.entries(descriptors)), requestId, cost, settle };
+    if (settle === true && requestId !== undefined)
+      settleRequest(this.requests, question, (answer) => told.push(answer));
+    else this.requests.ask(question, (answer) => told.push(answer));
+    this.#commit();
+    return told[0] ?? expect.fail('nobody answered');
+  }
+
+  refund(descriptors: Readonly<Record<string, string>>, requestId: string): RefundQuestionAnswer {
+    const told: RefundQuestionAnswer[] = [];
+    const refund = { descriptors: new Map(Object.entries(descriptors)), requestId };
+    this.requests.refund(refund, (answer) => told.push(answer));
+    this.#commit();
+    return told[0] ?? expect.fail('nobody answered');
+  }
+
+  /** All that is asked, and what follows from that. */
+  #commit(): void {
+    while (this.partitions.map(turn).includes(true));
+  }
+
+  get entries(): number {
+    return this.partitions.reduce((sum, { committed }) => sum + committed.length, 0);
+  }
+
+  /** What is left of the limit of a key. */
+  left(userId: string, ruleId: string): number | undefined {
+    const [answer] = this.partitions[this.#partitionOf(userId)]!.ask({ ask: 'look', userId, ruleId });
+    return answer?.kind === 'standing' ? answer.standing.limits[0]?.remaining : undefined;
+  }
+}
