@@ -39,7 +39,8 @@ export interface QuorateShape {
   readonly tls?: true;
 }
 
-function configOf(
+/** With a rule for requests that name none, which the load never asks: the first of a table is no rule to be named. */
+export function configOf(
   basePort: number,
   { nodes, partitions, copies, tls }: QuorateShape & { readonly nodes: number; readonly partitions: number },
 ): ClusterConfig {
@@ -47,7 +48,7 @@ function configOf(
   const rules = Object.entries(LOAD_RULES).map(([id, rule]) => ({ id, ...rule, clock: 'cluster' as const }));
   return {
     ...local,
-    rules: { ...local.rules, rules },
+    rules: { ...local.rules, rules: [...local.rules.rules, ...rules] },
     ...(copies !== undefined && { replicas: copies }),
     ...(tls === true && { tls: OWN_TLS_SETTINGS }),
   };

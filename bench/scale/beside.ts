@@ -27,9 +27,10 @@ export interface BesideOptions {
 /** Until it is aborted, one change after the other. Returns how many were answered with success. */
 async function changeRules(cluster: QuorateCluster, until: { readonly aborted: boolean }): Promise<number> {
   const [first = { host: '', port: 0 }] = cluster.http;
+  const [unnamed] = cluster.config.rules.rules;
   let changes = 0;
   for (let i = 0; !until.aborted; i += 1) {
-    const rules = Object.entries(LOAD_RULES).map(([id, rule]) => ({
+    const named = Object.entries(LOAD_RULES).map(([id, rule]) => ({
       id,
       ...rule,
       limit: rule.limit - (i % 2),
@@ -38,7 +39,7 @@ async function changeRules(cluster: QuorateCluster, until: { readonly aborted: b
     const { status } = await fetch(urlOf(first, '/v1/rules'), {
       method: 'PUT',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ rules }),
+      body: JSON.stringify({ rules: [unnamed, ...named] }),
     });
     if (status === 200) changes += 1;
     await sleep(CHANGE_EVERY_MILLIS);
