@@ -27,7 +27,8 @@ import {
   wordsOfLimits,
 } from './described-rounds.ts';
 import { DescribedCustomers } from './described-customers.ts';
-import { DescribedLimits } from './described-limits.ts';
+import { DescribedLimits, wordsOfRules } from './described-limits.ts';
+import { DescribedRefunds, type Refunding } from './described-refunds.ts';
 import { DescribedTrials } from './described-trials.ts';
 import type { RulesDocument } from './documents.ts';
 import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
@@ -68,6 +69,7 @@ export class DescribedChecker {
   /** By id: of reservations only. */
   readonly #charges = new Map<string, Charge>();
   readonly trials: DescribedTrials;
+  readonly refunds = new DescribedRefunds();
   /** By what a log says of a question: the versions of the rules that found it. */
   readonly #versions = new Map<string, Set<number>>();
 
@@ -121,7 +123,7 @@ export class DescribedChecker {
       hasAll && round.reservations.every((one) => this.#isHeld(one)),
       () => `${wordsOfAsking(asking)} is asked for in the end, and not all is reserved`,
     );
-    round.first = { answer: undefined };
+    round.first = { answer: undefined, request };
     if (id !== '') this.#attempts.set(id, [...(this.#attempts.get(id) ?? []), { asking, round }]);
     return round.first;
   }
@@ -137,6 +139,14 @@ export class DescribedChecker {
     this.trials.tried(asking, request, this.#init.now());
     const words = wordsOf(askedBy(request));
     this.#versions.set(words, (this.#versions.get(words) ?? new Set()).add(version));
+  }
+
+  /** A node asks to give back on behalf of a user. Returns false if it does so for itself. */
+  refunded(refunding: Refunding, request: RefundRequest): boolean {
+    const known = this.#reservations.get(request.requestId);
+    if (!this.refunds.isFor(refunding, request.requestId, known)) return false;
+    this.refunds.reaches(refunding, request, known);
+    return true;
   }
 
   /** A node asks to give back. Returns what is given back. */
@@ -204,7 +214,7 @@ export class DescribedChecker {
     this.#customers.mustBeInPlace(attempts.map((one) => ({ asking: one.asking, record: one.round.record })));
     check(round.record?.isBlocked !== true, () => `${wordsOfAsking(asking)} is blocked, and granted`);
     check(
-      round.reservations.every((one) => this.#isHeld(one)),
+      round.reservations.every((one) => this.#isHeld(one)) || this.refunds.isAsked(asking.request),
       () => `${wordsOfAsking(asking)} is granted, and does not hold all its limits`,
     );
     if (round.reservations.length === 0) return undefined;
@@ -260,6 +270,7 @@ export class DescribedChecker {
       () => `${wordsOf(asked)}, found by rules ${[...(versions ?? [])].join()}, is granted by ${version}`,
     );
     if (requestId.startsWith(RESERVED)) this.#charges.set(requestId, { isTakenBack: false });
+    else this.refunds.charged(asked);
   }
 
   /** A log takes this back, for the first time. */
@@ -268,7 +279,7 @@ export class DescribedChecker {
     const own = this.#reservations.get(requestId)?.own ?? this.trials.ownOf(requestId);
     const charge = this.#charges.get(requestId);
     check(
-      own?.isReleased === true && charge !== undefined,
+      (own?.isReleased === true || this.refunds.isReached(requestId)) && charge !== undefined,
       () => `${requestId} of ${userId} is taken back, and nobody gave it back`,
     );
     charge.isTakenBack = true;
@@ -278,6 +289,7 @@ export class DescribedChecker {
   checkSettled(nodes: readonly SimNode[]): void {
     const reservations = [...this.#reservations.values()];
     const isCharged = (id: string): boolean => this.#charges.get(id)?.isTakenBack === false;
+    this.refunds.checkSettled(reservations, isCharged);
     checkReservations({
       reservations,
       trials: this.trials.all(),
@@ -328,14 +340,6 @@ export class DescribedChecker {
       () => `${wordsOfAsking(asking)} is not granted, and ${kept?.request.requestId} not given back`,
     );
   }
-}
-
-function wordsOfRules({ rules }: RuleTable): string {
-  return JSON.stringify(
-    rules.map(({ id, of, limit, windowMillis, clock, meter = 'slidingLog' }) => {
-      return [id, of, limit, windowMillis, clock, meter];
-    }),
-  );
 }
 
 function idsOf(limits: readonly { readonly ruleId: string }[]): string {

@@ -17,6 +17,9 @@ const REUSE = 0.03;
 /** What they ask leads to several partitions, which only the rules know: they wait for all as for one. */
 const ANY_PARTITION = 0;
 const AGAIN_MILLIS = 300;
+/** Of so many ids one is given back, and so long after its grant. */
+const REFUNDED_EACH = 4;
+const REFUND_MILLIS = 150;
 /** A tick, and the answers a process still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
@@ -127,7 +130,7 @@ export class DescribedClients {
     answer: AskAnswer,
     { tookMillis, invokedAt }: { readonly tookMillis: number; readonly invokedAt: number },
   ): void {
-    const { world, mustDecideSince, areRulesSettled } = this.#init;
+    const { world, watch, mustDecideSince, areRulesSettled } = this.#init;
     const { requestDeadlineMillis } = world.settings.timing;
     const words = (): string =>
       `${JSON.stringify(Object.fromEntries(request.descriptors))} ${request.requestId ?? ''}: ${JSON.stringify(answer)}`;
@@ -139,6 +142,7 @@ export class DescribedClients {
       case 'decision':
         if (answer.decision.allowed) this.grants += 1;
         else this.denials += 1;
+        if (answer.decision.allowed) this.#maybeRefund(request);
         check(
           tookMillis <= requestDeadlineMillis + LATE_MILLIS_MAX * Math.max(1, node.clock.rate),
           () => `a decision came after ${tookMillis} ms, past its deadline: ${words()}`,
@@ -165,7 +169,10 @@ export class DescribedClients {
       }
       case 'conflict':
         this.conflicts += 1;
-        check(this.#shared.has(request.requestId ?? ''), () => `nobody else has this id: ${words()}`);
+        check(
+          this.#shared.has(request.requestId ?? '') || watch.isRefunded(request),
+          () => `nobody else has this id: ${words()}`,
+        );
         return;
       case 'degraded':
         check(false, () => `every rule is closed: ${words()}`);
@@ -174,6 +181,19 @@ export class DescribedClients {
       case 'unmatched':
         this.unlimited += 1;
     }
+  }
+
+  /** Who gives back follows from the id, and is not drawn: so nothing else is drawn otherwise because of it. */
+  #maybeRefund(request: Question): void {
+    const { world, watch, isActive } = this.#init;
+    const number = Number(request.requestId?.slice(1) ?? 0);
+    if (!world.settings.features.includes('refunds') || number % REFUNDED_EACH !== 1) return;
+    for (const delayMillis of number % 2 === 0 ? [REFUND_MILLIS] : [REFUND_MILLIS, 3 * REFUND_MILLIS])
+      world.after(delayMillis, () => {
+        const nodes = world.askable();
+        const node = nodes[number % nodes.length];
+        if (isActive() && node !== undefined) watch.refund(node, request, () => undefined);
+      });
   }
 
   #maybeAgain(request: Question, answer: AskAnswer | undefined, count: number): void {

@@ -1,4 +1,5 @@
 /** Which limits a described request is under, by partition: by a document, and by what is known of its customer. */
+import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { AskAnswer } from '../../src/api/question.ts';
 import type { LookRequest } from '../../src/api/look.ts';
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
@@ -118,4 +119,13 @@ function placeOf({ userId }: ExpectedLimit): string {
   const parts = userId.split(',');
   const namesUser = parts.some((part) => part.startsWith('user='));
   return `${namesUser ? Math.min(parts.length, 2) : 3} ${userId}`;
+}
+
+/** Equal for tables that say the same, of whichever version. */
+export function wordsOfRules({ rules }: RuleTable): string {
+  return JSON.stringify(
+    rules.map(({ id, of, limit, windowMillis, clock, meter = 'slidingLog' }) => {
+      return [id, of, limit, windowMillis, clock, meter];
+    }),
+  );
 }

@@ -4,7 +4,8 @@ import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { ClientWorld } from './client-world.ts';
-import type { Asking } from './described-rounds.ts';
+import { groupOfPartition } from '../../src/partition/placement.ts';
+import { type Asking, limitsAsked } from './described-rounds.ts';
 import type { SimNode } from './sim-node.ts';
 
 /** One question of a node. */
@@ -41,4 +42,33 @@ export function questionOfRules(world: ClientWorld, node: SimNode, request: Look
     askedAt: world.now(),
     answered: ({ kind }) => world.story.seen(`rules in force ${kind}`),
   };
+}
+
+/** A user gives back what lies in one partition. */
+export function questionOfRefund(
+  world: ClientWorld,
+  node: SimNode,
+  request: RefundRequest,
+): PartitionQuestion {
+  return {
+    node,
+    request,
+    asking: undefined,
+    askedAt: world.now(),
+    answered: (answer, partition) => {
+      if (answer.kind !== 'refund') return world.story.seen('described refund unavailable');
+      world.story.seen(`described refund ${answer.refund.refunded ? 'done' : 'of nothing'}`);
+      const group = groupOfPartition(partition);
+      world.limits.refunded(group, request, answer.refund, world.committedIndex(group));
+    },
+  };
+}
+
+/** What the partition of these limits alone would have told: the others were looked at. */
+export function ofShare(request: AllowRequest, answer: AllowAnswer): AllowAnswer {
+  if (answer.kind !== 'decision' || answer.decision.limits === undefined) return answer;
+  const { limits, ...decision } = answer.decision;
+  const asked = limitsAsked(request);
+  const own = limits.filter((limit) => asked.some(({ ruleId }) => ruleId === limit.ruleId));
+  return { ...answer, decision: asked.length === 1 ? decision : { ...decision, limits: own } };
 }

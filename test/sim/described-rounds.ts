@@ -42,7 +42,7 @@ export interface Round {
   /** Others have denied it, and its node asks whether the record is still what it went by. */
   isRechecked: boolean;
   /** Under the request's own id. */
-  first: { answer: AllowAnswer | undefined } | undefined;
+  first: { answer: AllowAnswer | undefined; readonly request: AllowRequest } | undefined;
 }
 
 export interface Asking {
@@ -76,6 +76,29 @@ export interface Asking {
   isAnswered: boolean;
   /** Its process ended before it was answered. */
   isLost: boolean;
+}
+
+/** A client asks `node` now. */
+export function newAsking(
+  node: SimNode,
+  request: Question,
+  known: Pick<Asking, 'askedAt' | 'rulesAtLeast' | 'customer'>,
+): Asking {
+  return {
+    ...known,
+    request,
+    node,
+    life: node.life,
+    rounds: [],
+    confirmed: undefined,
+    blockedMillis: undefined,
+    recalledBy: undefined,
+    recalled: undefined,
+    looked: [],
+    looks: 0,
+    isAnswered: false,
+    isLost: false,
+  };
 }
 
 export function isGrant(answer: AllowAnswer | undefined): boolean {

@@ -6,7 +6,7 @@ import type { AllowAnswer } from '../../src/api/answer.ts';
 import { type CustomerAction, type CustomerAnswer, type CustomerRequest } from '../../src/api/customer.ts';
 import type { AskDone, Question } from '../../src/api/question.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
-import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
+import type { RefundAnswer, RefundQuestionDone, RefundRequest } from '../../src/api/refund.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeCore } from '../../src/node/node-core.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
@@ -17,11 +17,13 @@ import { customerKeyOf } from './described-limits.ts';
 import {
   isCurrent,
   isOfRules,
+  ofShare,
   type PartitionQuestion,
+  questionOfRefund,
   questionOfRules,
   wordOf,
 } from './described-questions.ts';
-import { type Asking, limitsAsked, wordsOfAsking } from './described-rounds.ts';
+import { type Asking, newAsking, wordsOfAsking } from './described-rounds.ts';
 import { askedBy } from './id-ledger.ts';
 import { isNowhere, isRejection } from './rejections.ts';
 import type { SimNode } from './sim-node.ts';
@@ -49,23 +51,8 @@ export class DescribedWatch {
   /** A client asks `node`. `done` is told what its process tells, but not what it tells after its end. */
   ask(node: SimNode, request: Question, done: AskDone): Asking {
     const askedAt = this.#world.now();
-    const asking: Asking = {
-      request,
-      node,
-      life: node.life,
-      askedAt,
-      rulesAtLeast: this.#checker.rulesTold,
-      rounds: [],
-      customer: this.#customers.of(node, customerKeyOf(request.descriptors), askedAt),
-      confirmed: undefined,
-      blockedMillis: undefined,
-      recalledBy: undefined,
-      recalled: undefined,
-      looked: [],
-      looks: 0,
-      isAnswered: false,
-      isLost: false,
-    };
+    const customer = this.#customers.of(node, customerKeyOf(request.descriptors), askedAt);
+    const asking = newAsking(node, request, { askedAt, rulesAtLeast: this.#checker.rulesTold, customer });
     this.#askings.add(asking);
     node.inProcess((core) => {
       const { requestDeadlineMillis } = this.#world.settings.timing;
@@ -81,6 +68,16 @@ export class DescribedWatch {
       });
     });
     return asking;
+  }
+
+  /** A user gives back at `node` what this request was granted. */
+  refund(node: SimNode, request: Question, done: RefundQuestionDone): void {
+    this.#checker.refunds.ask(node, request, this.#world.settings.timing.requestDeadlineMillis, done);
+  }
+
+  /** Somebody gives, or has given, that back. */
+  isRefunded(request: Question): boolean {
+    return this.#checker.refunds.isAsked(request);
   }
 
   /** An operator says something of a customer at `node`. */
@@ -110,9 +107,11 @@ export class DescribedWatch {
       }
       if (request.ask === 'customer') {
         this.#world.asks.concerns(node.id, request.userId);
-        const heard = this.#isOperator
-          ? this.#customers.learning(node, request)
-          : this.#customers.reading(this.#reader(node, request, deadlineMillis), request);
+        const isRefund = this.#checker.refunds.of(node, deadlineMillis) !== undefined;
+        const heard =
+          this.#isOperator || isRefund
+            ? this.#customers.learning(node, request)
+            : this.#customers.reading(this.#reader(node, request, deadlineMillis), request);
         const told = (answer: CustomerAnswer, partition: number): void => {
           heard(answer, partition);
           done(answer as never, partition);
@@ -122,7 +121,7 @@ export class DescribedWatch {
       }
       const question =
         request.ask === 'refund'
-          ? this.#giveBack(node, request)
+          ? (this.#takeBack(node, request, deadlineMillis) ?? this.#giveBack(node, request))
           : request.ask === 'look'
             ? this.#lookedAt(node, request)
             : request.ifRemembered === true
@@ -177,6 +176,13 @@ export class DescribedWatch {
       () => `node ${node.id} hears of ${JSON.stringify(request)}: ${JSON.stringify(answer)}`,
     );
     question.answered(answer, partition);
+  }
+
+  /** On behalf of a user; undefined: it gives back for itself what it reserved. */
+  #takeBack(node: SimNode, request: RefundRequest, deadlineMillis: number): PartitionQuestion | undefined {
+    const refunding = this.#checker.refunds.of(node, deadlineMillis);
+    if (refunding === undefined || !this.#checker.refunded(refunding, request)) return undefined;
+    return questionOfRefund(this.#world, node, request);
   }
 
   #giveBack(node: SimNode, request: RefundRequest): PartitionQuestion {
@@ -337,13 +343,4 @@ export class DescribedWatch {
       check(!isLate, () => `node ${node.id} never answered ${JSON.stringify(request)}`);
     }
   }
-}
-
-/** What the partition of these limits alone would have told: the others were looked at. */
-function ofShare(request: AllowRequest, answer: AllowAnswer): AllowAnswer {
-  if (answer.kind !== 'decision' || answer.decision.limits === undefined) return answer;
-  const { limits, ...decision } = answer.decision;
-  const asked = limitsAsked(request);
-  const own = limits.filter((limit) => asked.some(({ ruleId }) => ruleId === limit.ruleId));
-  return { ...answer, decision: asked.length === 1 ? decision : { ...decision, limits: own } };
 }
