@@ -27,7 +27,13 @@ import type { MatchedLimits } from './matched-limit.ts';
 import { outdated, OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
 import { recall } from './recall.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
-import { Reservations, reservationsFor, reservationsUntil, type Reserved } from './reservations.ts';
+import {
+  Reservations,
+  reservationsFor,
+  reservationsUntil,
+  reserveAll,
+  type Reserved,
+} from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
 import {
   type AnsweredShare,
@@ -39,6 +45,7 @@ import {
   type Share,
   sharesOf,
   together,
+  wholeAnswer,
   wantsOtherRules,
   withKey,
 } from './share-outcome.ts';
@@ -90,7 +97,6 @@ export class MatchedRequests {
     refundRequest(this.#init, this.#cache, refund, done);
   }
 
-  /** See `leftNow` of settlements.ts. */
   leftNow(question: Question, settled: AskAnswer, done: (answer: AskAnswer) => void): void {
     leftNow(this.#init, this.#cache, { question, settled }, done);
   }
@@ -207,7 +213,7 @@ export class MatchedRequests {
     );
   }
 
-  /** The customer's record is this one, and not what the request was matched with. */
+  /** The record is this one, and not what the request was matched with. */
   #askWith(record: CustomerRecord, asking: Asking, partition: number): void {
     if (asking.customer !== undefined) this.#cache.learn(asking.customer.key, record);
     asking.recordsLearned += 1;
@@ -217,25 +223,14 @@ export class MatchedRequests {
   }
 
   #reserve(first: Share, others: readonly Share[], asking: Asking, book: RuleBook): void {
-    const { request } = asking;
     if (this.reservations.isFull) return asking.done(OVERLOADED, first.partition);
     asking.attempt = this.#init.newAttempt();
     const reserved = reservationsFor(others, asking.attempt);
     asking.answered = reserved;
     const untilMillis = reservationsUntil(others, this.#init.monotonicMillis(), asking.deadlineMillis);
-    let open = reserved.length;
-    for (const one of reserved) {
-      const wanted = requestFor(one.share, request, one.requestId, book);
-      this.#init.ask(
-        wanted,
-        (answer) => {
-          one.answer = answer;
-          open -= 1;
-          if (open === 0) this.#reservedAll(first, reserved, asking, book);
-        },
-        untilMillis,
-      );
-    }
+    const wantedOf = (one: Reserved) => requestFor(one.share, asking.request, one.requestId, book);
+    const next = (): void => this.#reservedAll(first, reserved, asking, book);
+    reserveAll(this.#init.ask, reserved, { wantedOf, untilMillis }, next);
   }
 
   #reservedAll(first: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
@@ -305,7 +300,12 @@ export class MatchedRequests {
   #askFirst(share: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
     this.#init.ask(
       ownRequestFor(share, asking, book, this.#init.partitionOf),
-      (answer, partition) => this.#firstAnswered({ share, answer }, partition, reserved, asking),
+      (answer, partition) => {
+        const whole = reserved.length + asking.undecided.length > 0 ? undefined : wholeAnswer(share, answer);
+        if (whole === undefined) return this.#firstAnswered({ share, answer }, partition, reserved, asking);
+        asking.answered = [{ share, answer }];
+        asking.done(whole, partition);
+      },
       asking.deadlineMillis,
     );
   }

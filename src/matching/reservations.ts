@@ -4,7 +4,9 @@
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import type { RefundAnswer, RefundRequest } from '../api/refund.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith } from '../api/user-request.ts';
+import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { type AnsweredShare, isCertain, isGrant, type Share } from './share-outcome.ts';
 
 /** An id that no caller's request has, and no other attempt. */
@@ -20,6 +22,26 @@ export function reservationId(attempt: number, { partition }: Share): string {
 /** To be asked for. */
 export function reservationsFor(shares: readonly Share[], attempt: number): readonly Reserved[] {
   return shares.map((share) => ({ share, requestId: reservationId(attempt, share), answer: undefined }));
+}
+
+/** Asks for all of them at once. `done`: each is answered. */
+export function reserveAll(
+  ask: MatchedRequestsInit['ask'],
+  reserved: readonly Reserved[],
+  how: { readonly wantedOf: (one: Reserved) => AllowRequest; readonly untilMillis: number },
+  done: () => void,
+): void {
+  let open = reserved.length;
+  for (const one of reserved)
+    ask(
+      how.wantedOf(one),
+      (answer) => {
+        one.answer = answer;
+        open -= 1;
+        if (open === 0) done();
+      },
+      how.untilMillis,
+    );
 }
 
 /** What became of reservations. */

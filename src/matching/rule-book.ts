@@ -20,6 +20,15 @@ const STATED_MAX = 256;
 /** A key escapes these characters of a user's id. */
 const ESCAPED = /[%,]/;
 
+/** Stands for any. */
+const ANY_USER: Descriptors = new Map([[USER, USER]]);
+
+/** What a request of cost 1 that names only its user is under, and the highest cost for which that holds times it. */
+interface OfAnyUser {
+  readonly limits: MatchedLimits;
+  readonly costMax: number;
+}
+
 export class RuleBook {
   readonly version: number;
   /** A rule refuses what nobody can decide. */
@@ -28,10 +37,11 @@ export class RuleBook {
   readonly unmatched: Unmatched | undefined;
   readonly #matcher: RuleMatcher;
   readonly #definitions: readonly RuleDefinition[];
-  /** The limits of a request of cost 1 that names only its user, `user=user`. Undefined: they depend on who the user is. */
-  readonly #ofAnyUser: MatchedLimits | undefined;
-  /** A request of a higher cost is checked anew: a rule may multiply that above `COST_MAX`. */
-  readonly #costOfAnyUserMax: number;
+  readonly #ids: ReadonlySet<string>;
+  /** No limit depends on who the user is. */
+  readonly #isForAnyUser: boolean;
+  /** By the rule that is asked for: what a request that names only its user is under, found when one comes. */
+  readonly #ofAnyUser = new Map<string | undefined, OfAnyUser | undefined>();
   readonly #stated = new Map<string, RuleDefinition>();
   /** By the ids that the limiter keeps them under, of the rules that count by customer alone. */
   readonly #byCustomer: ReadonlyMap<string, RuleDefinition>;
@@ -46,11 +56,8 @@ export class RuleBook {
     );
     this.#matcher = new RuleMatcher(definitions);
     this.#definitions = definitions;
-    const dependsOnUser = definitions.some(asksWhoUserIs);
-    const ofUser = dependsOnUser ? undefined : this.#judged(this.#matcher.match(new Map([[USER, USER]])), 1);
-    this.#ofAnyUser = ofUser?.kind === 'limits' ? ofUser : undefined;
-    const { enforced = [], onTrial = [] } = this.#ofAnyUser ?? {};
-    this.#costOfAnyUserMax = COST_MAX / Math.max(1, ...[enforced, ...onTrial].flat().map(({ cost }) => cost));
+    this.#isForAnyUser = !definitions.some(asksWhoUserIs);
+    this.#ids = new Set(definitions.map(({ id }) => id));
     this.#byCustomer = new Map(
       definitions
         .filter(countsByCustomer)
@@ -65,8 +72,11 @@ export class RuleBook {
 
   /** @param question with its `rule`, that one alone */
   limitsFor({ descriptors, rule, cost = 1 }: Question): MatchedLimits | Invalid {
-    if (rule === undefined)
-      return this.#limitsOfUser(descriptors, cost) ?? this.#judged(this.#matcher.match(descriptors), cost);
+    return this.#limitsOfUser(descriptors, rule, cost) ?? this.#limitsOf(descriptors, rule, cost);
+  }
+
+  #limitsOf(descriptors: Descriptors, rule: string | undefined, cost: number): MatchedLimits | Invalid {
+    if (rule === undefined) return this.#judged(this.#matcher.match(descriptors), cost);
     const stated = this.#statedRule(rule);
     if (stated !== undefined) return statedLimits(stated, descriptors, cost);
     const matching = this.#matcher.matchNamed(rule, descriptors);
@@ -81,21 +91,41 @@ export class RuleBook {
   }
 
   /** Most requests name only their user: their limits were found once. Undefined: they have to be matched. */
-  #limitsOfUser(descriptors: Descriptors, asked: number): MatchedLimits | undefined {
-    const known = this.#ofAnyUser;
+  #limitsOfUser(
+    descriptors: Descriptors,
+    rule: string | undefined,
+    asked: number,
+  ): MatchedLimits | undefined {
     const user = descriptors.size === 1 ? (descriptors.get(USER) ?? '') : '';
-    const isPlain = user !== '' && user.length <= USER_ID_BYTES_MAX && !ESCAPED.test(user);
-    if (known === undefined || !isPlain || asked > this.#costOfAnyUserMax) return undefined;
-    if (known.unmatched !== undefined) return known;
+    if (user === '' || user.length > USER_ID_BYTES_MAX || ESCAPED.test(user)) return undefined;
+    const known = this.#knownOfAnyUser(rule);
+    // A rule may multiply it above `COST_MAX`.
+    if (known === undefined || asked > known.costMax) return undefined;
+    const { limits } = known;
+    if (limits.unmatched !== undefined) return limits;
     const ofUser = `${USER}=${user}`;
-    const ofThis = ({ userId, ruleId, cost, rule, window }: MatchedLimit): MatchedLimit => {
-      return { userId: userId === GLOBAL_KEY ? userId : ofUser, ruleId, cost: cost * asked, rule, window };
-    };
+    const { enforced, onTrial } = limits;
+    // Most have one, and a closure would cost as much as all else here.
+    if (enforced.length === 1 && onTrial.length === 0)
+      return { kind: 'limits', enforced: [limitOf(enforced[0]!, ofUser, asked)], onTrial };
+    const ofThis = (limit: MatchedLimit): MatchedLimit => limitOf(limit, ofUser, asked);
     return {
       kind: 'limits',
-      enforced: known.enforced.map(ofThis),
-      onTrial: known.onTrial.map((windows) => windows.map(ofThis)),
+      enforced: enforced.map(ofThis),
+      onTrial: onTrial.map((windows) => windows.map(ofThis)),
     };
+  }
+
+  #knownOfAnyUser(rule: string | undefined): OfAnyUser | undefined {
+    if (!this.#isForAnyUser) return undefined;
+    const known = this.#ofAnyUser.get(rule);
+    if (known !== undefined || this.#ofAnyUser.has(rule)) return known;
+    // Whoever asks makes up rules that are not there, or states them.
+    if (rule !== undefined && !this.#ids.has(rule)) return undefined;
+    const limits = this.#limitsOf(ANY_USER, rule, 1);
+    const found = limits.kind === 'limits' ? { limits, costMax: costMaxOf(limits) } : undefined;
+    this.#ofAnyUser.set(rule, found);
+    return found;
   }
 
   #statedRule(id: string): RuleDefinition | undefined {
@@ -142,6 +172,19 @@ export class RuleBook {
     const lists = this.listsFor(request);
     return lists.kind === 'limits' && lists.tooDear.length > 0 ? RULES_CHANGED : lists;
   }
+}
+
+function costMaxOf({ enforced, onTrial }: MatchedLimits): number {
+  return COST_MAX / Math.max(1, ...[enforced, ...onTrial].flat().map(({ cost }) => cost));
+}
+
+/** @param known of cost 1, and of the user `user` if it counts by user */
+function limitOf(
+  { userId, ruleId, cost, rule, window }: MatchedLimit,
+  key: string,
+  asked: number,
+): MatchedLimit {
+  return { userId: userId === GLOBAL_KEY ? userId : key, ruleId, cost: cost * asked, rule, window };
 }
 
 function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {

@@ -191,6 +191,14 @@ export function wantsOtherRules(answer: AskAnswer): boolean {
   );
 }
 
+/** To a request under one limit, as most are, if its partition has decided it; undefined: there is more to be looked at. */
+export function wholeAnswer({ limits }: Share, answer: AllowAnswer): AskAnswer | undefined {
+  const [{ ruleId, userId: key }] = limits;
+  if (answer.kind !== 'decision' || limits.length > 1 || answer.decision.ruleId !== ruleId) return undefined;
+  const { kind, decision, isRepeat } = answer;
+  return isRepeat === true ? { kind, decision, isRepeat, key } : { kind, decision, key };
+}
+
 /** With what was counted by the rule that binds. */
 export function withKey(answer: AskAnswer, answered: readonly AnsweredShare[]): AskAnswer {
   if (answer.kind !== 'decision') return answer;

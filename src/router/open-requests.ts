@@ -2,13 +2,14 @@
 import type { OpenRequest } from './open-request.ts';
 
 export class OpenRequests {
-  /** In order of their deadlines, which is the order they came in: they all have as much time. */
+  /** In order of their deadlines: most have as much time as those before them. */
   #usual: OpenRequest[] = [];
-  /** Those that came with a deadline of their own. */
+  /** Those that have less. */
   #others: OpenRequest[] = [];
 
-  /** @param isUsual it has as much time as all others, from now on */
-  add(open: OpenRequest, isUsual: boolean): void {
+  add(open: OpenRequest): void {
+    const last = this.#usual.at(-1);
+    const isUsual = last === undefined || open.deadlineMillis >= last.deadlineMillis;
     (isUsual ? this.#usual : this.#others).push(open);
   }
 

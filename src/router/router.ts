@@ -91,14 +91,14 @@ export class Router {
       return;
     }
     this.#openCount += 1;
-    this.#begin(open, deadlineMillis === undefined);
+    this.#begin(open);
   }
 
-  #begin(open: OpenRequest, isUsual: boolean): void {
+  #begin(open: OpenRequest): void {
     const route = this.#routeOf[open.partition] ?? NO_NODE;
     if (route === NO_NODE) this.#wait(open);
     else this.#ask(open, route);
-    if (!open.isSettled) this.#open.add(open, isUsual);
+    if (!open.isSettled) this.#open.add(open);
   }
 
   /** While callers are refused at once, the node finds out itself when somebody leads: a look takes a quorum, and no entry. */
@@ -111,7 +111,7 @@ export class Router {
       isOwn: true,
       done: () => this.#lookup(partition).breaker.lookEnded(),
     });
-    this.#begin(open, false);
+    this.#begin(open);
   }
 
   /** The replica of `partition` on this node learned of a leader in `term`, or lost it. */

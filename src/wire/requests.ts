@@ -116,10 +116,15 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
     const request = customer ?? requests[next]!;
     if (customer === undefined) next += 1;
     const version = matchedBy[i]!;
-    forwarded[i]!.request =
-      version === 0 || request.ask !== undefined ? request : { ...request, matchedBy: version };
+    if (version > 0 && request.ask === undefined) found(request, version);
+    forwarded[i]!.request = request;
   }
   return forwarded;
+}
+
+/** Its limits were found by this version. It was just made, and nobody else has it: a copy would cost more than all else here. */
+function found(request: { matchedBy?: number | undefined }, version: number): void {
+  request.matchedBy = version;
 }
 
 /** By their places among `count` requests. */

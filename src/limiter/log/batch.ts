@@ -218,25 +218,32 @@ export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): 
   if (cursor.isRefund) return { ask: 'refund', userId, requestId: textOf(bytes, requestIdFrom, requestIdTo) };
   const guard = cursor.hasGuard ? guardAt(cursor) : undefined;
   const { isSettled, attempt } = cursor;
-  const request = requestAtRow(ruleIds, cursor, userId);
-  if (guard === undefined && attempt === undefined && !isSettled) return request;
+  const request = requestAtRow(ruleIds, cursor, userId, isSettled || undefined);
+  if (guard === undefined && attempt === undefined) return request;
   return {
     ...request,
     ...(guard !== undefined && { guard }),
     ...(attempt !== undefined && { attempt }),
-    ...(isSettled && { settle: true }),
   };
 }
 
-function requestAtRow(ruleIds: readonly string[], cursor: BatchCursor, userId: string): AllowRequest {
+function requestAtRow(
+  ruleIds: readonly string[],
+  cursor: BatchCursor,
+  userId: string,
+  settle: true | undefined,
+): AllowRequest {
   const { bytes, ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo, askedDigest } = cursor;
   const ruleId = ruleIds[ruleIndex];
+  // All fields that most requests have, in the order of those that this node makes itself: what reads them finds one shape.
   const request = {
     userId,
     ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
     cost: cost === 1 ? undefined : cost,
     timestampMillis,
     requestId: cursor.hasRequestId ? textOf(bytes, requestIdFrom, requestIdTo) : undefined,
+    matchedBy: undefined,
+    settle,
   };
   if (askedDigest === undefined) return request;
   if (cursor.ifRemembered) return { ...request, askedDigest, ifRemembered: true };

@@ -44,9 +44,9 @@ export const MATCHING: readonly Mutant[] = [
     law: 'who is granted holds all its limits',
     edits: [
       {
-        in: 'MatchedRequests.#reserve',
-        find: 'if (open === 0) this.#reservedAll(',
-        replace: 'if (open === reserved.length - 1) this.#reservedAll(',
+        in: 'reserveAll',
+        find: 'if (open === 0) done();',
+        replace: 'if (open === reserved.length - 1) done();',
       },
     ],
   },
