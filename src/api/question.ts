@@ -71,19 +71,30 @@ export interface UserQuestion extends Pick<
 }
 
 /** `userId` is the descriptor `user`, and nothing else. */
-export function questionOf({ userId, ...rest }: UserQuestion): Question {
-  return { descriptors: new Map([[USER, userId]]), ...rest };
+export function questionOf({
+  userId,
+  rule,
+  cost,
+  timestampMillis,
+  requestId,
+  settle,
+}: UserQuestion): Question {
+  // Most requests come here: no list of pairs, and no copy of what is left.
+  const descriptors = new Map<string, string>();
+  descriptors.set(USER, userId);
+  return { descriptors, rule, cost, timestampMillis, requestId, settle };
 }
 
 /** The first field that is out of its bounds, whatever type it has; undefined if the question is well-formed. */
-export function invalidInUser({ userId, ...rest }: UserQuestion): Invalid | undefined {
-  if (!isBoundedText(userId, USER_ID_BYTES_MAX))
+export function invalidInUser(question: UserQuestion): Invalid | undefined {
+  if (!isBoundedText(question.userId, USER_ID_BYTES_MAX))
     return wrong('userId', `userId must be text of 1 to ${USER_ID_BYTES_MAX} bytes`);
-  return invalidInRest(rest);
+  return invalidInRest(question);
 }
 
 /** The first thing that is out of its bounds; undefined if the question is well-formed. */
-export function invalidInQuestion({ descriptors, ...rest }: Question): Invalid | undefined {
+export function invalidInQuestion(question: Question): Invalid | undefined {
+  const { descriptors } = question;
   if (descriptors.size === 0 || descriptors.size > DESCRIPTORS_MAX)
     return wrong('descriptors', `descriptors must be 1 to ${DESCRIPTORS_MAX}`);
   for (const [name, value] of descriptors) {
@@ -95,7 +106,7 @@ export function invalidInQuestion({ descriptors, ...rest }: Question): Invalid |
     if (value !== '' && !isBoundedText(value, DESCRIPTOR_VALUE_BYTES_MAX))
       return wrong(`descriptors.${name}`, `${name} must be text of 0 to ${DESCRIPTOR_VALUE_BYTES_MAX} bytes`);
   }
-  return invalidInRest(rest);
+  return invalidInRest(question);
 }
 
 function invalidInRest({

@@ -13,7 +13,7 @@ import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
 import type { RefundQuestion, RefundQuestionDone } from '../api/refund.ts';
-import { type Asking, beginAgain, newAsking, type Once, takeLocal } from './open-request.ts';
+import { type Asking, beginAgain, newAsking, NONE, type Once, takeLocal } from './open-request.ts';
 import { ConfirmedRules } from './confirmed-rules.ts';
 import { asOf, CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { Customers } from './customers.ts';
@@ -131,7 +131,7 @@ export class MatchedRequests {
     const matched = lists ?? book.limitsFor(asOf(request, customer));
     asking.lists = lists?.kind === 'limits' ? lists : undefined;
     asking.unmatched = matched.kind === 'limits' ? matched.unmatched : undefined;
-    asking.answered = [];
+    asking.answered = NONE;
     if (book.unmatched === 'shadow' && !asking.isAgain) this.#trials.listenForUnmatched(asking);
     if (matched.kind !== 'limits') {
       const refuse = (): void => this.#refuseMatched(matched, asking, book);
@@ -165,7 +165,7 @@ export class MatchedRequests {
       return settle(this.#init, [first, ...others], { asking, book }, (answer, partition, reserved) =>
         this.#conclude(answer, partition, asking, reserved),
       );
-    if (others.length === 0) return this.#askFirst(first, [], asking, book);
+    if (others.length === 0) return this.#askFirst(first, NONE, asking, book);
     const denied = deniedHere(this.#init, shares, asking, book);
     asking.isDeniedHere = denied.length > 0;
     if (asking.isDeniedHere) this.#deny(shares, denied, asking, book);
@@ -303,7 +303,7 @@ export class MatchedRequests {
       (answer, partition) => {
         const whole = reserved.length + asking.undecided.length > 0 ? undefined : wholeAnswer(share, answer);
         if (whole === undefined) return this.#firstAnswered({ share, answer }, partition, reserved, asking);
-        asking.answered = [{ share, answer }];
+        if (asking.lists !== undefined) asking.answered = [{ share, answer }];
         asking.done(whole, partition);
       },
       asking.deadlineMillis,

@@ -51,8 +51,8 @@ export interface Asking {
   answered: readonly AnsweredShare[];
 }
 
-/** Most requests never take anything. */
-const NO_TAKES: readonly LocalTake[] = [];
+/** Most requests never have any, of whatever it is. */
+export const NONE: readonly never[] = [];
 
 export function newAsking(request: MatchedRequest, deadlineMillis: number, done: AskDone): Asking {
   return {
@@ -61,8 +61,8 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     done,
     isAgain: false,
     rulesVersion: 0,
-    undecided: [],
-    taken: NO_TAKES,
+    undecided: NONE,
+    taken: NONE,
     isDeniedHere: false,
     customer: undefined,
     recordsLearned: 0,
@@ -71,7 +71,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
     attempt: undefined,
     drawnId: undefined,
     mayHaveCharged: false,
-    answered: [],
+    answered: NONE,
   };
 }
 
@@ -79,7 +79,7 @@ export function newAsking(request: MatchedRequest, deadlineMillis: number, done:
 export function beginAgain(asking: Asking): void {
   asking.isAgain = true;
   asking.attempt = undefined;
-  asking.undecided = [];
+  asking.undecided = NONE;
   giveBackTaken(asking);
 }
 
@@ -106,7 +106,7 @@ export function takeLocal(
 
 function giveBackTaken(asking: Asking): void {
   for (const { giveBack } of asking.taken) giveBack();
-  asking.taken = NO_TAKES;
+  asking.taken = NONE;
 }
 
 /** What follows once the record of its customer was read. */

@@ -27,7 +27,7 @@ export function sharesOf(
   const [first] = limits;
   if (first === undefined) return [];
   // Most requests have one limit.
-  if (limits.length === 1) return [{ partition: partitionOf(first.userId), limits: [first] }];
+  if (isOne(limits)) return [{ partition: partitionOf(first.userId), limits }];
   const shares = new Map<number, [MatchedLimit, ...MatchedLimit[]]>();
   for (const limit of limits) {
     const partition = partitionOf(limit.userId);
@@ -40,6 +40,10 @@ export function sharesOf(
     limits: keeperFirst(ofPartition, keyOf),
   }));
   return one === undefined ? [] : keeperFirst([one, ...others], ({ limits: [keeper] }) => keeper.userId);
+}
+
+function isOne(limits: readonly MatchedLimit[]): limits is readonly [MatchedLimit] {
+  return limits.length === 1;
 }
 
 function keyOf({ userId }: MatchedLimit): string {
@@ -193,7 +197,7 @@ export function wantsOtherRules(answer: AskAnswer): boolean {
 
 /** To a request under one limit, as most are, if its partition has decided it; undefined: there is more to be looked at. */
 export function wholeAnswer({ limits }: Share, answer: AllowAnswer): AskAnswer | undefined {
-  const [{ ruleId, userId: key }] = limits;
+  const { ruleId, userId: key } = limits[0];
   if (answer.kind !== 'decision' || limits.length > 1 || answer.decision.ruleId !== ruleId) return undefined;
   const { kind, decision, isRepeat } = answer;
   return isRepeat === true ? { kind, decision, isRepeat, key } : { kind, decision, key };
