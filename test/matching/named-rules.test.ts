@@ -42,6 +42,24 @@ describe('a request', () => {
     });
   });
 
+  it('is under its own limits, whoever asked before, and with which rule and cost', () => {
+    const document = `${DOCUMENT}  - { id: dear, key: user, named: true, windows: { limit: 5, per: hour }, shadow: true }\n`;
+    const ways = [undefined, 'login', 'dear', 'per-user', 'by-ip', 'nobody', '3/60000ms'];
+    const users = ['ada', 'bob', 'a%b', 'x,y', 'user'];
+    const questions = ways.flatMap((rule) =>
+      users.flatMap((userId) => [1, 3, 1_000_000].map((cost) => questionOf({ userId, rule, cost }))),
+    );
+    const used = bookOf(7, document);
+    for (const question of [...questions, ...questions.toReversed()])
+      expect(used.limitsFor(question)).toEqual(bookOf(7, document).limitsFor(question));
+    // A descriptor more goes another way, and finds the same.
+    for (const { descriptors, ...rest } of questions) {
+      const more = new Map(descriptors).set('other', 'x');
+      const found = used.limitsFor({ descriptors, ...rest });
+      expect(used.limitsFor({ descriptors: more, ...rest })).toEqual(found);
+    }
+  });
+
   it('that states its rule is under that one alone, and counts by user', () => {
     expect(limitsOf(questionOf({ userId: 'ada', rule: '3/60000ms' }))).toEqual(['3/60000ms user=ada']);
     expect(limitsOf({ descriptors: new Map([['ip', '10.0.0.1']]), rule: '3/60000ms' })).toMatchObject({

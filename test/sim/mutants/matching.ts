@@ -310,4 +310,37 @@ export const MATCHING: readonly Mutant[] = [
       why: 'which of several limits a denial names is no law of the simulator: each of them denies',
     },
   },
+  {
+    id: 'A33',
+    bug: 'who asks for one rule is under the limits of another that somebody asked for before',
+    law: 'a rule that is asked for decides alone',
+    edits: [
+      {
+        in: 'RuleBook.#knownOfAnyUser',
+        find: 'this.#ofAnyUser.set(rule, found);',
+        replace:
+          'this.#ofAnyUser.set(rule, found); if (found !== undefined) this.#ofAnyUser.set(undefined, found);',
+      },
+    ],
+    unitTest: {
+      file: 'matching/named-rules.test.ts',
+      why: 'in the simulator documents have no named rules',
+    },
+  },
+  {
+    id: 'A34',
+    bug: 'a request that came with less time than those before waits as long as they do',
+    law: 'a decision comes before its deadline, or never',
+    edits: [
+      {
+        in: 'OpenRequests.add',
+        find: 'last === undefined || open.deadlineMillis >= last.deadlineMillis',
+        replace: 'last === undefined || open.deadlineMillis >= 0',
+      },
+    ],
+    unitTest: {
+      file: 'router/open-requests.test.ts',
+      why: 'all rules of the simulator are closed: what is asked has as much time as its request',
+    },
+  },
 ];
