@@ -148,11 +148,10 @@ describe('one user', () => {
     const settle = async (cost: number, requestId: string): Promise<unknown> =>
       told(await client.settle({ userId: 'cyd', cost, requestId }));
     expect(await reserve('e1')).toBe(LIMIT - 4);
-    // What is left is told before the estimate is given back.
-    expect(await settle(1, 'e1')).toBe(LIMIT - 5);
-    expect(await settle(1, 'e1')).toBe(LIMIT - 5);
+    expect(await settle(1, 'e1')).toBe(LIMIT - 1);
+    expect(await settle(1, 'e1')).toBe(LIMIT - 1);
     expect(await reserve('e2')).toBe(LIMIT - 5);
-    expect(await settle(6, 'e2')).toBe(0);
+    expect(await settle(6, 'e2')).toBe(LIMIT - 7);
     expect(told(await client.allow({ userId: 'cyd' }))).toBe(LIMIT - 8);
     client.close();
   });
