@@ -28,8 +28,7 @@ interface Charge {
 export function checkJointLimits(joint: JointHistory, bands: readonly NemesisBand[]): CheckResult {
   if (joint.asks.length === 0) return skipped('joint-limits', NO_JOINT);
   const findings = new Findings('joint-limits');
-  const homes = new Homes(joint.asks);
-  for (const [key, groups] of homes.divided)
+  for (const [key, groups] of new Homes(joint.asks).divided)
     findings.add(`key '${key}' was decided by groups ${groups.join(', ')}`);
   const inForce = new LimitsInForce(joint.changes);
   const keyChanges = new KeyChanges(joint.keyChanges);
@@ -43,9 +42,9 @@ export function checkJointLimits(joint: JointHistory, bands: readonly NemesisBan
     else checkBlocks(request, keyChanges, findings);
     for (const limit of limits) {
       const { invokeNanos, completeNanos } = grant;
-      const refundedFromNanos = homes.mayGiveBack(request, limit) ? request.givenBackFromNanos : Infinity;
       const resetFromNanos = keyChanges.mayBeResetFrom(limit.key, invokeNanos);
-      const givenBackFromNanos = Math.min(refundedFromNanos, resetFromNanos);
+      // A refund reaches all limits of its request, in whichever partitions they lie.
+      const givenBackFromNanos = Math.min(request.givenBackFromNanos, resetFromNanos);
       const name = budgetName(limit);
       const budget = budgets.get(name) ?? { limit, charges: [] };
       budgets.set(name, budget);

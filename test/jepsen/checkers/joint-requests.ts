@@ -92,11 +92,6 @@ export class Homes {
     return first === undefined || second === undefined ? undefined : first === second;
   }
 
-  /** Refunds give back what lies with the first key, and nothing elsewhere. */
-  mayGiveBack({ limits }: JointRequest, { key }: LimitAsked): boolean {
-    return this.areTogether(limits[0]?.key ?? '', key) !== false;
-  }
-
   /** Some limits may have been reserved before the request was decided. */
   mayReserve({ limits }: Ask): boolean {
     return limits.some(({ key }) => this.areTogether(limits[0]?.key ?? '', key) !== true);
