@@ -39,7 +39,7 @@ export interface QuorateShape {
   readonly tls?: true;
 }
 
-/** With a rule for requests that name none, which the load never asks: the first of a table is no rule to be named. */
+/** The load names its rules. The first rule of a table cannot be named, so the default rule stands before them. */
 export function configOf(
   basePort: number,
   { nodes, partitions, copies, tls }: QuorateShape & { readonly nodes: number; readonly partitions: number },

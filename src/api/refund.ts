@@ -23,7 +23,7 @@ export interface Refund {
   readonly cost: number;
   /** Of the grant, as its caller was told; without one the place where that was found out. */
   readonly decided: Receipt;
-  /** Of the request that was granted; absent: it reserved nothing in other partitions. See `AllowRequest.attempt`. */
+  /** The number of the attempt that was granted; absent if it reserved nothing in other partitions. See `AllowRequest.attempt`. */
   readonly attempt?: number;
   /** Of the rules that granted it; without a grant of those in force where that was found out. */
   readonly rulesVersion: number;

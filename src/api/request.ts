@@ -62,9 +62,9 @@ export interface AllowRequest {
    */
   readonly askedDigest?: number | undefined;
   /**
-   * The number of this attempt at a request whose limits are in several partitions. The others hold reservations for it under an id
-   * made of this number. It is remembered with the grant, and a refund answers it, so that these are given back, too. No other attempt has
-   * it. 1 to `ATTEMPT_MAX`; there must be a `requestId` and an `askedDigest` with it.
+   * The number of this attempt at a request whose limits are in several partitions; no other attempt has it. The ids of its
+   * reservations in the other partitions are made of it. The partition remembers it with the grant and names it in the answer to a
+   * refund, so that the node can refund the reservations as well. 1 to `ATTEMPT_MAX`; needs a `requestId` and an `askedDigest`.
    */
   readonly attempt?: number | undefined;
   /**

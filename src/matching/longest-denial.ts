@@ -104,7 +104,8 @@ function lookAt(
 }
 
 /**
- * Looks at limits wherever they lie. `done`: undefined if one of them could not be looked at, or by other rules.
+ * Looks at limits wherever they lie. Tells `done` how each stands, in the order of `limits`; undefined if one of them could not be looked
+ * at, or other rules are in force there.
  *
  * @param cost that each look asks about; absent: that of the limit
  */
@@ -130,7 +131,9 @@ export function lookAtLimits(
         if (answer.kind === 'standing' && answer.standing.rulesVersion === rulesVersion)
           standings.set(limit, answer.standing);
         open -= 1;
-        if (open === 0) done(standings.size === limits.length ? standings : undefined);
+        if (open > 0) return;
+        const isWhole = standings.size === limits.length;
+        done(isWhole ? new Map(limits.map((one) => [one, standings.get(one)!])) : undefined);
       },
       untilMillis,
     );

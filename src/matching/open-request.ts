@@ -41,7 +41,7 @@ export interface Asking {
   unmatched: Unmatched | undefined;
   /** Of lists: what the rules say of each. */
   lists: MatchedLists | undefined;
-  /** Of the attempt that is on its way; undefined: it reserves nothing. */
+  /** The number of the attempt that is on its way; undefined if it reserves nothing. */
   attempt: number | undefined;
   /** The id that this node drew for a settlement in several partitions that came without one. */
   drawnId: string | undefined;

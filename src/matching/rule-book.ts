@@ -23,7 +23,7 @@ const ESCAPED = /[%,]/;
 /** Stands for any. */
 const ANY_USER: Descriptors = new Map([[USER, USER]]);
 
-/** What a request of cost 1 that names only its user is under, and the highest cost for which that holds times it. */
+/** The limits of a request of cost 1 that names only its user, and the highest cost by which they may be multiplied. */
 interface OfAnyUser {
   readonly limits: MatchedLimits;
   readonly costMax: number;
@@ -105,7 +105,7 @@ export class RuleBook {
     if (limits.unmatched !== undefined) return limits;
     const ofUser = `${USER}=${user}`;
     const { enforced, onTrial } = limits;
-    // Most have one, and a closure would cost as much as all else here.
+    // Most have one limit: no closure for them.
     if (enforced.length === 1 && onTrial.length === 0)
       return { kind: 'limits', enforced: [limitOf(enforced[0]!, ofUser, asked)], onTrial };
     const ofThis = (limit: MatchedLimit): MatchedLimit => limitOf(limit, ofUser, asked);
@@ -178,7 +178,7 @@ function costMaxOf({ enforced, onTrial }: MatchedLimits): number {
   return COST_MAX / Math.max(1, ...[enforced, ...onTrial].flat().map(({ cost }) => cost));
 }
 
-/** @param known of cost 1, and of the user `user` if it counts by user */
+/** A limit of any user at cost 1, as that of one user. @param key of that user */
 function limitOf(
   { userId, ruleId, cost, rule, window }: MatchedLimit,
   key: string,

@@ -16,7 +16,7 @@ import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 
 /** Requests without an answer that a node holds at a time. */
 export const OPEN_REQUESTS_MAX = 65_536;
-/** Of how many nodes no two draw the same number for an attempt, wherever they begin. */
+/** Two nodes never draw the same number for an attempt if their ids differ modulo this. */
 const NODES_APART = 32;
 
 export interface RoutingInit {
@@ -117,7 +117,7 @@ function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, route
   });
 }
 
-/** Nodes have different ones. Each process of a node begins where it has drawn. 1 to `ATTEMPT_MAX`. */
+/** The number of an attempt, 1 to `ATTEMPT_MAX`. @param count of attempts, from a start that each process draws at random */
 function attemptOf(nodeId: number, count: number): number {
   return (count % FIRST_ID_BOUND) * NODES_APART + (nodeId % NODES_APART) + 1;
 }

@@ -116,14 +116,14 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
     const request = customer ?? requests[next]!;
     if (customer === undefined) next += 1;
     const version = matchedBy[i]!;
-    if (version > 0 && request.ask === undefined) found(request, version);
+    if (version > 0 && request.ask === undefined) setMatchedBy(request, version);
     forwarded[i]!.request = request;
   }
   return forwarded;
 }
 
-/** Its limits were found by this version. It was just made, and nobody else has it: a copy would cost more than all else here. */
-function found(request: { matchedBy?: number | undefined }, version: number): void {
+/** Changes the request in place: it was just decoded, nothing else holds it, and a copy of each forwarded request is costly. */
+function setMatchedBy(request: { matchedBy?: number | undefined }, version: number): void {
   request.matchedBy = version;
 }
 

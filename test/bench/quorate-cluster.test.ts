@@ -2,10 +2,16 @@
 import { expect, it } from 'vitest';
 import { configOf } from '../../bench/peers/quorate-cluster.ts';
 import { LOAD_RULES } from '../../bench/workloads.ts';
+import { questionOf } from '../../src/api/question.ts';
+import { RuleBook } from '../../src/matching/rule-book.ts';
+import { definitionsOfTable } from '../../src/rules/table-form.ts';
 
-it('has a rule for each that the load names, and the first one is for requests that name none', () => {
-  const { rules } = configOf(9_000, { nodes: 3, partitions: 6 });
-  // The first rule of a table binds requests of users, and cannot be named: the others are asked by name.
-  const [, ...named] = rules.rules;
-  expect(named).toMatchObject(Object.entries(LOAD_RULES).map(([id, rule]) => ({ id, ...rule })));
-});
+it.each(Object.entries(LOAD_RULES))(
+  'puts a request that names %s under that rule alone',
+  (rule, { limit }) => {
+    const { rules } = configOf(9_000, { nodes: 3, partitions: 6 });
+    const book = new RuleBook(1, definitionsOfTable(rules.rules));
+    const limits = book.limitsFor(questionOf({ userId: 'ada', rule }));
+    expect(limits).toMatchObject({ kind: 'limits', enforced: [{ userId: 'user=ada', window: { limit } }] });
+  },
+);

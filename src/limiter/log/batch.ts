@@ -235,7 +235,7 @@ function requestAtRow(
 ): AllowRequest {
   const { bytes, ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo, askedDigest } = cursor;
   const ruleId = ruleIds[ruleIndex];
-  // All fields that most requests have, in the order of those that this node makes itself: what reads them finds one shape.
+  // The same fields in the same order as in `requestFor`, so that the engine gives both kinds of requests one shape.
   const request = {
     userId,
     ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
