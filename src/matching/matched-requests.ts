@@ -24,7 +24,7 @@ import { deniedHere } from './denied-here.ts';
 import { longestDenial } from './longest-denial.ts';
 import { Looks } from './looks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
-import { outdated, OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
+import { OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
 import { recall } from './recall.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import {
@@ -49,9 +49,10 @@ import {
   wantsOtherRules,
   withKey,
 } from './share-outcome.ts';
-import { guardOf, ownRequestFor, requestFor } from './share-request.ts';
+import { guardOf, ownRequestFor, plainRequestFor, plainShare, requestFor } from './share-request.ts';
 import { leftNow, settle } from './settlements.ts';
 import { Trials } from './trials.ts';
+import { WaitingForRules } from './waiting-for-rules.ts';
 
 /** It is asked again at once where a record was another one; so often, and then with the next tick. */
 const RECORDS_PER_TICK_MAX = 4;
@@ -64,8 +65,7 @@ export class MatchedRequests {
   readonly reservations: Reservations;
   readonly #cache = new CustomerCache();
   readonly #init: MatchedRequestsInit;
-  /** To be asked again with the next tick: rules were changing. */
-  #waiting: Asking[] = [];
+  readonly #waiting: WaitingForRules;
   readonly #confirmed: ConfirmedRules;
   readonly #trials: Trials;
 
@@ -76,13 +76,28 @@ export class MatchedRequests {
     this.customers = new Customers({ book, cache: this.#cache, ask: askInTime });
     this.looks = new Looks({ book, ask: askInTime });
     this.reservations = new Reservations(init);
+    this.#waiting = new WaitingForRules(init);
     this.#confirmed = new ConfirmedRules(init);
     this.#trials = new Trials(init, this.reservations);
   }
 
   /** @param request well-formed, see `invalidInQuestion`; `done` is told once */
   ask(request: Question, done: AskDone): void {
-    this.#ask(newAsking(request, this.#init.doorMillis() + this.#init.deadlineMillis, done));
+    const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
+    const book = this.#init.book();
+    if (book === 'starting') return done(STARTING, 0);
+    const only = request.settle === true ? undefined : book.onlyLimitFor(request);
+    if (only === undefined) return this.#ask(newAsking(request, deadlineMillis, done));
+    // Most requests: nothing is kept of them but what their one partition is asked.
+    const wanted = plainRequestFor(only, request, book.version);
+    const answered = (answer: AllowAnswer, partition: number): void => {
+      const whole = wholeAnswer(wanted, answer);
+      if (whole !== undefined) return done(whole, partition);
+      const asking = newAsking(request, deadlineMillis, done, book.version);
+      const share = plainShare(only, wanted, partition);
+      this.#firstAnswered({ share, answer }, partition, NONE, asking);
+    };
+    this.#init.ask(wanted, answered, deadlineMillis);
   }
 
   /** Each list is told what became of it. @param look asks how a key stands; `done` is told once */
@@ -102,22 +117,9 @@ export class MatchedRequests {
   }
 
   tick(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const asking of waiting) this.#ask(asking);
+    for (const asking of this.#waiting.takeAll()) this.#ask(asking);
     this.reservations.tick();
     this.#init.degraded.tick();
-  }
-
-  /** The rules of this node and of a partition differ, or what they know of a customer: one of them will learn of what is newer. */
-  #again(asking: Asking, partition: number): void {
-    const { monotonicMillis, waitingMax } = this.#init;
-    if (monotonicMillis() >= asking.deadlineMillis) asking.done(outdated(asking), partition);
-    else if (this.#waiting.length >= waitingMax) asking.done(OVERLOADED, partition);
-    else {
-      beginAgain(asking);
-      this.#waiting.push(asking);
-    }
   }
 
   #ask(asking: Asking): void {
@@ -182,7 +184,7 @@ export class MatchedRequests {
   }
 
   #tell(answer: AskAnswer, asking: Asking, partition: number): void {
-    if (wantsOtherRules(answer)) this.#again(asking, partition);
+    if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);
     else asking.done(answer, partition);
   }
 
@@ -217,7 +219,7 @@ export class MatchedRequests {
   #askWith(record: CustomerRecord, asking: Asking, partition: number): void {
     if (asking.customer !== undefined) this.#cache.learn(asking.customer.key, record);
     asking.recordsLearned += 1;
-    if (asking.recordsLearned % RECORDS_PER_TICK_MAX === 0) return this.#again(asking, partition);
+    if (asking.recordsLearned % RECORDS_PER_TICK_MAX === 0) return this.#waiting.add(asking, partition);
     beginAgain(asking);
     this.#ask(asking);
   }
@@ -293,19 +295,14 @@ export class MatchedRequests {
   }
 
   #recall(first: Share, asking: Asking, book: RuleBook, ifNone: () => void): void {
-    recall(this.#init, { first, asking, book, again: (at) => this.#again(asking, at), ifNone });
+    recall(this.#init, { first, asking, book, again: (at) => this.#waiting.add(asking, at), ifNone });
   }
 
   /** Under the request's own id: what is answered now is the answer. */
   #askFirst(share: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
     this.#init.ask(
       ownRequestFor(share, asking, book, this.#init.partitionOf),
-      (answer, partition) => {
-        const whole = reserved.length + asking.undecided.length > 0 ? undefined : wholeAnswer(share, answer);
-        if (whole === undefined) return this.#firstAnswered({ share, answer }, partition, reserved, asking);
-        if (asking.lists !== undefined) asking.answered = [{ share, answer }];
-        asking.done(whole, partition);
-      },
+      (answer, partition) => this.#firstAnswered({ share, answer }, partition, reserved, asking),
       asking.deadlineMillis,
     );
   }
@@ -343,7 +340,7 @@ export class MatchedRequests {
   ): void {
     const record = recordIn(answer);
     if (record !== undefined) this.#askWith(record, asking, partition);
-    else if (wantsOtherRules(answer)) this.#again(asking, partition);
+    else if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);
     else asking.done(withKey(together(answer, reserved), asking.answered), partition);
   }
 }

@@ -54,13 +54,19 @@ export interface Asking {
 /** Most requests never have any, of whatever it is. */
 export const NONE: readonly never[] = [];
 
-export function newAsking(request: MatchedRequest, deadlineMillis: number, done: AskDone): Asking {
+/** @param rulesVersion 0 while nothing was found by any */
+export function newAsking(
+  request: MatchedRequest,
+  deadlineMillis: number,
+  done: AskDone,
+  rulesVersion = 0,
+): Asking {
   return {
     request,
     deadlineMillis,
     done,
     isAgain: false,
-    rulesVersion: 0,
+    rulesVersion,
     undecided: NONE,
     taken: NONE,
     isDeniedHere: false,

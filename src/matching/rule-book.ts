@@ -26,6 +26,8 @@ const ANY_USER: Descriptors = new Map([[USER, USER]]);
 /** The limits of a request of cost 1 that names only its user, and the highest cost by which they may be multiplied. */
 interface OfAnyUser {
   readonly limits: MatchedLimits;
+  /** The only one, if that is enforced. */
+  readonly only: MatchedLimit | undefined;
   readonly costMax: number;
 }
 
@@ -75,6 +77,15 @@ export class RuleBook {
     return this.#limitsOfUser(descriptors, rule, cost) ?? this.#limitsOf(descriptors, rule, cost);
   }
 
+  /**
+   * Of a question that names only its user, as most do, where it is under one limit: that limit as that of any user, at cost 1.
+   * Undefined: `limitsFor` has to find what it is under.
+   */
+  onlyLimitFor({ descriptors, rule, cost = 1 }: Question): MatchedLimit | undefined {
+    const known = userIn(descriptors) === '' ? undefined : this.#knownOfAnyUser(rule);
+    return known === undefined || cost > known.costMax ? undefined : known.only;
+  }
+
   #limitsOf(descriptors: Descriptors, rule: string | undefined, cost: number): MatchedLimits | Invalid {
     if (rule === undefined) return this.#judged(this.#matcher.match(descriptors), cost);
     const stated = this.#statedRule(rule);
@@ -96,19 +107,15 @@ export class RuleBook {
     rule: string | undefined,
     asked: number,
   ): MatchedLimits | undefined {
-    const user = descriptors.size === 1 ? (descriptors.get(USER) ?? '') : '';
-    if (user === '' || user.length > USER_ID_BYTES_MAX || ESCAPED.test(user)) return undefined;
+    const user = userIn(descriptors);
+    if (user === '') return undefined;
     const known = this.#knownOfAnyUser(rule);
     // A rule may multiply it above `COST_MAX`.
     if (known === undefined || asked > known.costMax) return undefined;
     const { limits } = known;
     if (limits.unmatched !== undefined) return limits;
-    const ofUser = `${USER}=${user}`;
     const { enforced, onTrial } = limits;
-    // Most have one limit: no closure for them.
-    if (enforced.length === 1 && onTrial.length === 0)
-      return { kind: 'limits', enforced: [limitOf(enforced[0]!, ofUser, asked)], onTrial };
-    const ofThis = (limit: MatchedLimit): MatchedLimit => limitOf(limit, ofUser, asked);
+    const ofThis = (limit: MatchedLimit): MatchedLimit => limitOfUser(limit, user, asked);
     return {
       kind: 'limits',
       enforced: enforced.map(ofThis),
@@ -123,7 +130,7 @@ export class RuleBook {
     // Whoever asks makes up rules that are not there, or states them.
     if (rule !== undefined && !this.#ids.has(rule)) return undefined;
     const limits = this.#limitsOf(ANY_USER, rule, 1);
-    const found = limits.kind === 'limits' ? { limits, costMax: costMaxOf(limits) } : undefined;
+    const found = limits.kind === 'limits' ? ofAnyUser(limits) : undefined;
     this.#ofAnyUser.set(rule, found);
     return found;
   }
@@ -174,17 +181,27 @@ export class RuleBook {
   }
 }
 
-function costMaxOf({ enforced, onTrial }: MatchedLimits): number {
-  return COST_MAX / Math.max(1, ...[enforced, ...onTrial].flat().map(({ cost }) => cost));
+function ofAnyUser(limits: MatchedLimits): OfAnyUser {
+  const { enforced, onTrial } = limits;
+  const costMax = COST_MAX / Math.max(1, ...[enforced, ...onTrial].flat().map(({ cost }) => cost));
+  const isOne = enforced.length === 1 && onTrial.length === 0;
+  return { limits, only: isOne ? enforced[0] : undefined, costMax };
 }
 
-/** A limit of any user at cost 1, as that of one user. @param key of that user */
-function limitOf(
+/** The only descriptor, if that is a user whose key is written as the id is; else ''. */
+function userIn(descriptors: Descriptors): string {
+  const user = descriptors.size === 1 ? (descriptors.get(USER) ?? '') : '';
+  return user.length > USER_ID_BYTES_MAX || ESCAPED.test(user) ? '' : user;
+}
+
+/** A limit of any user at cost 1, as that of one user. */
+function limitOfUser(
   { userId, ruleId, cost, rule, window }: MatchedLimit,
-  key: string,
+  user: string,
   asked: number,
 ): MatchedLimit {
-  return { userId: userId === GLOBAL_KEY ? userId : key, ruleId, cost: cost * asked, rule, window };
+  const key = userId === GLOBAL_KEY ? userId : `${USER}=${user}`;
+  return { userId: key, ruleId, cost: cost * asked, rule, window };
 }
 
 function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {

@@ -4,6 +4,7 @@ import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer } from '../api/question.ts';
 import { jointGrant, limitsOf } from '../api/joint-answer.ts';
 import type { LookAnswer } from '../api/look.ts';
+import type { AllowRequest } from '../api/request.ts';
 import type { UnavailableReason } from '../api/refusals.ts';
 import { waitMillisOf } from '../api/waiting.ts';
 import { compareText } from '../rules/native-scope.ts';
@@ -196,9 +197,11 @@ export function wantsOtherRules(answer: AskAnswer): boolean {
 }
 
 /** To a request under one limit, as most are, if its partition has decided it; undefined: there is more to be looked at. */
-export function wholeAnswer({ limits }: Share, answer: AllowAnswer): AskAnswer | undefined {
-  const { ruleId, userId: key } = limits[0];
-  if (answer.kind !== 'decision' || limits.length > 1 || answer.decision.ruleId !== ruleId) return undefined;
+export function wholeAnswer(
+  { ruleId, userId: key }: Pick<AllowRequest, 'ruleId' | 'userId'>,
+  answer: AllowAnswer,
+): AskAnswer | undefined {
+  if (answer.kind !== 'decision' || answer.decision.ruleId !== ruleId) return undefined;
   const { kind, decision, isRepeat } = answer;
   return isRepeat === true ? { kind, decision, isRepeat, key } : { kind, decision, key };
 }

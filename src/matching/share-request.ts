@@ -1,9 +1,11 @@
 /** What a partition is asked for a request whose limits it shares. Pure. */
 import type { CustomerGuard } from '../api/customer-record.ts';
-import type { Question } from '../api/question.ts';
+import { type Question, USER } from '../api/question.ts';
+import { GLOBAL_KEY } from '../api/key-text.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import { askedDigest } from './asked-digest.ts';
 import type { Asking } from './open-request.ts';
+import type { MatchedLimit } from './matched-limit.ts';
 import type { RuleBook } from './rule-book.ts';
 import type { Share } from './share-outcome.ts';
 
@@ -30,6 +32,31 @@ export function requestFor(
     };
   });
   return { ...one, askedDigest: digest, further: others.length === 0 ? undefined : others };
+}
+
+type PlainRequest = AllowRequest & { readonly cost: number };
+
+/** For a question that is under one limit, as most are. @param only see `RuleBook.onlyLimitFor` */
+export function plainRequestFor(
+  { userId, ruleId, cost }: MatchedLimit,
+  request: Question,
+  matchedBy: number,
+): PlainRequest {
+  const { descriptors, timestampMillis, requestId } = request;
+  return {
+    userId: userId === GLOBAL_KEY ? userId : `${USER}=${descriptors.get(USER) ?? ''}`,
+    ruleId,
+    cost: cost * (request.cost ?? 1),
+    timestampMillis,
+    requestId,
+    askedDigest: requestId === undefined ? undefined : askedDigest(request),
+    matchedBy,
+  };
+}
+
+/** What a question is under that asked so. */
+export function plainShare(only: MatchedLimit, { userId, cost }: PlainRequest, partition: number): Share {
+  return { partition, limits: [{ ...only, userId, cost }] };
 }
 
 type PartitionOf = (userId: string) => number;

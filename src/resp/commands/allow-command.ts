@@ -20,9 +20,8 @@ function runAllow(call: Call): Reply | undefined {
   const { args } = call;
   const userId = args.text(1);
   if (userId === undefined) return notUtf8('userId');
-  const options = grantOptions(args, 2, true);
-  if ('kind' in options) return options;
-  const request = { userId, ...options };
+  const request = grantOptions(args, 2, true, userId);
+  if ('kind' in request) return request;
   const invalid = invalidInUser(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.ask(questionOf(request), writeAllow, request.cost ?? 1);

@@ -35,7 +35,8 @@ function runMatch(call: Call): Reply | undefined {
   if (!(descriptors instanceof Map)) return descriptors;
   const options = grantOptions(args, end, false);
   if ('kind' in options) return options;
-  const request: Question = { descriptors, ...options };
+  const { userId: _, ...rest } = options;
+  const request: Question = { descriptors, ...rest };
   const invalid = invalidInQuestion(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.askAtLength(request, matchReply);
