@@ -165,7 +165,7 @@ describe.each(METERS)('%s', (_, rule) => {
           expect(size.bytes - before).toBeLessThanOrEqual(said);
         }
         meter.remove(0);
-        expect([meter.size, size.bytes]).toEqual([0, 0]);
+        expect([meter.rows.size, size.bytes]).toEqual([0, 0]);
       }),
     );
   });
@@ -207,7 +207,7 @@ describe.each(METERS)('%s', (_, rule) => {
         meter.grant(1, demand(end, 1));
         const kept = trial.answers(1, end);
         meter.remove(0);
-        expect(meter.size).toBe(1);
+        expect(meter.rows.size).toBe(1);
         expect(trial.answers(0, end)).toEqual(kept);
       }),
     );

@@ -64,33 +64,33 @@ export class ArrivalTimes extends NumberMeter {
 
   /** At the arrival time, by whatever rule. */
   idleAtMillis(slot: number): number {
-    return this.newestMillis(slot) + ceilDiv(this.rows.number(slot, DEBT), NANOS_PER_MILLI);
+    return this.newestMillis(slot) + ceilDiv(this.numbers.number(slot, DEBT), NANOS_PER_MILLI);
   }
 
   grant(slot: number, demand: Demand): void {
     const { t, cost } = demand;
     const debt = this.#debtAt(slot, t) + cost * intervalNanos(demand);
-    this.rows.setNumber(slot, DEBT, Math.min(Number.MAX_SAFE_INTEGER, debt));
-    this.rows.setNewestMillis(slot, t);
+    this.numbers.setNumber(slot, DEBT, Math.min(Number.MAX_SAFE_INTEGER, debt));
+    this.numbers.setNewestMillis(slot, t);
   }
 
   refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
     const elapsed = this.newestMillis(slot) - timeMillis;
     // By the window as it was stated: a wider one, in group time, made the debt larger.
     const nanos = cost * floorDiv(rule.windowMillis * NANOS_PER_MILLI, Math.max(1, rule.limit));
-    const debt = this.rows.number(slot, DEBT);
+    const debt = this.numbers.number(slot, DEBT);
     if (elapsed < 0 || elapsed * NANOS_PER_MILLI >= nanos) return;
-    this.rows.setNumber(slot, DEBT, Math.max(0, debt - (nanos - elapsed * NANOS_PER_MILLI)));
+    this.numbers.setNumber(slot, DEBT, Math.max(0, debt - (nanos - elapsed * NANOS_PER_MILLI)));
   }
 
   /** Its debt, in nanoseconds. */
   inspect(slot: number): readonly KeyRun[] {
-    return [{ timeMillis: this.newestMillis(slot), cost: this.rows.number(slot, DEBT) }];
+    return [{ timeMillis: this.newestMillis(slot), cost: this.numbers.number(slot, DEBT) }];
   }
 
   #debtAt(slot: number, t: number): number {
-    const debt = this.rows.number(slot, DEBT);
-    const elapsed = t - this.rows.newestMillis(slot);
+    const debt = this.numbers.number(slot, DEBT);
+    const elapsed = t - this.numbers.newestMillis(slot);
     return elapsed >= ceilDiv(debt, NANOS_PER_MILLI) ? 0 : debt - elapsed * NANOS_PER_MILLI;
   }
 }

@@ -73,9 +73,9 @@ export class Buckets extends NumberMeter {
   grant(slot: number, demand: Demand): void {
     const { t, cost, windowMillis } = demand;
     const level = this.#levelAt(slot, demand) + cost * windowMillis;
-    this.rows.setNumber(slot, LEVEL, Math.min(LEVEL_COST_MAX * windowMillis, level));
-    this.rows.setNumber(slot, PARTS, windowMillis);
-    this.rows.setNewestMillis(slot, t);
+    this.numbers.setNumber(slot, LEVEL, Math.min(LEVEL_COST_MAX * windowMillis, level));
+    this.numbers.setNumber(slot, PARTS, windowMillis);
+    this.numbers.setNewestMillis(slot, t);
   }
 
   refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
@@ -84,26 +84,26 @@ export class Buckets extends NumberMeter {
     const elapsed = this.newestMillis(slot) - timeMillis;
     if (elapsed < 0 || elapsed >= ceilDiv(cost * windowMillis, rateOf(rule))) return;
     const back = cost - ceilDiv(elapsed * rateOf(rule), windowMillis);
-    const level = this.rows.number(slot, LEVEL);
-    this.rows.setNumber(slot, LEVEL, Math.max(0, level - back * this.rows.number(slot, PARTS)));
+    const level = this.numbers.number(slot, LEVEL);
+    this.numbers.setNumber(slot, LEVEL, Math.max(0, level - back * this.numbers.number(slot, PARTS)));
   }
 
   /** Its cost in parts. */
   inspect(slot: number): readonly KeyRun[] {
-    const cost = this.rows.number(slot, LEVEL);
-    return [{ timeMillis: this.newestMillis(slot), cost, windowMillis: this.rows.number(slot, PARTS) }];
+    const cost = this.numbers.number(slot, LEVEL);
+    return [{ timeMillis: this.newestMillis(slot), cost, windowMillis: this.numbers.number(slot, PARTS) }];
   }
 
   #levelAt(slot: number, { rule, t, windowMillis }: Demand): number {
     const level = this.#level(slot, windowMillis);
-    const elapsed = t - this.rows.newestMillis(slot);
+    const elapsed = t - this.numbers.newestMillis(slot);
     return elapsed >= ceilDiv(level, rateOf(rule)) ? 0 : level - elapsed * rateOf(rule);
   }
 
   /** The level after the newest grant, where a cost has `windowMillis` parts. */
   #level(slot: number, windowMillis: number): number {
-    const level = this.rows.number(slot, LEVEL);
-    const parts = this.rows.number(slot, PARTS);
+    const level = this.numbers.number(slot, LEVEL);
+    const parts = this.numbers.number(slot, PARTS);
     if (level === 0 || parts === windowMillis) return level;
     return floorDiv(level, parts) * windowMillis + ceilScaled(level % parts, windowMillis, parts);
   }

@@ -60,7 +60,7 @@ export class FixedWindows extends NumberMeter {
     const carried = this.#carried(slot, rule, t, isEvent);
     if (count + carried + cost <= rule.limit) return 0;
     const countMillis = this.#endOf(rule, this.newestMillis(slot), t, isEvent) - t;
-    const carriedMillis = this.#endOf(rule, this.rows.number(slot, CARRIED_AT), t, isEvent) - t;
+    const carriedMillis = this.#endOf(rule, this.numbers.number(slot, CARRIED_AT), t, isEvent) - t;
     if (carried === 0) return countMillis;
     if (count === 0) return carriedMillis;
     // One of them leaves first, and that may be enough.
@@ -75,75 +75,80 @@ export class FixedWindows extends NumberMeter {
     const isCarried = this.#carried(slot, rule, t, isEvent) > 0;
     const countMillis = isCounted ? this.#endOf(rule, this.newestMillis(slot), t, isEvent) - t : 0;
     return isCarried
-      ? Math.max(countMillis, this.#endOf(rule, this.rows.number(slot, CARRIED_AT), t, isEvent) - t)
+      ? Math.max(countMillis, this.#endOf(rule, this.numbers.number(slot, CARRIED_AT), t, isEvent) - t)
       : countMillis;
   }
 
   /** As far as UTC is ahead now. */
   idleAtMillis(slot: number, _windowMillis: number, rule: Rule): number {
     const endMillis = this.#lastEndOf(rule, this.newestMillis(slot));
-    if (this.rows.number(slot, CARRIED) === 0) return endMillis;
-    return Math.max(endMillis, this.#lastEndOf(rule, this.rows.number(slot, CARRIED_AT)));
+    if (this.numbers.number(slot, CARRIED) === 0) return endMillis;
+    return Math.max(endMillis, this.#lastEndOf(rule, this.numbers.number(slot, CARRIED_AT)));
   }
 
   grant(slot: number, { rule, t, cost }: Demand): void {
-    const { rows } = this;
-    const newestMillis = rows.newestMillis(slot);
+    const { numbers } = this;
+    const newestMillis = numbers.newestMillis(slot);
     const count = this.#count(slot, rule, t, false);
     const carried = this.#carried(slot, rule, t, false);
     if (carried === 0) this.#setCarried(slot, 0, 0);
     const isStepped = count > 0 && this.#utc.aheadAt(t) !== this.#utc.aheadAt(newestMillis);
     const isSameWindow = t < windowEnd(rule, newestMillis);
-    const isOfOther = carried > 0 && rows.number(slot, CARRIED_AT) < windowStart(rule, newestMillis);
+    const isOfOther = carried > 0 && numbers.number(slot, CARRIED_AT) < windowStart(rule, newestMillis);
     if (isStepped && isSameWindow && isOfOther) {
       // Carried together, what another window left would be held as long as this one. So the time of the newest grant stays.
-      rows.setNumber(slot, COUNT, Math.min(COUNT_MAX, count + cost));
+      numbers.setNumber(slot, COUNT, Math.min(COUNT_MAX, count + cost));
       return;
     }
     if (isStepped) this.#carry(slot, rule, count, carried);
-    rows.setNumber(slot, COUNT, Math.min(COUNT_MAX, (isStepped ? 0 : count) + cost));
-    rows.setNewestMillis(slot, t);
+    numbers.setNumber(slot, COUNT, Math.min(COUNT_MAX, (isStepped ? 0 : count) + cost));
+    numbers.setNewestMillis(slot, t);
   }
 
   /** Adds what the window of the newest grant holds to what is carried. All of that counts until the last of it is out. */
   #carry(slot: number, rule: Rule, count: number, carried: number): void {
     const newestMillis = this.newestMillis(slot);
-    const beforeMillis = this.rows.number(slot, CARRIED_AT);
+    const beforeMillis = this.numbers.number(slot, CARRIED_AT);
     const isLast =
       carried === 0 || this.#lastEndOf(rule, newestMillis) >= this.#lastEndOf(rule, beforeMillis);
     this.#setCarried(slot, Math.min(COUNT_MAX, carried + count), isLast ? newestMillis : beforeMillis);
   }
 
   #setCarried(slot: number, cost: number, atMillis: number): void {
-    this.rows.setNumber(slot, CARRIED, cost);
-    this.rows.setNumber(slot, CARRIED_AT, atMillis);
+    this.numbers.setNumber(slot, CARRIED, cost);
+    this.numbers.setNumber(slot, CARRIED_AT, atMillis);
   }
 
   refund(slot: number, timeMillis: number, cost: number, rule: Rule, nowMillis: number): void {
     const newestMillis = this.newestMillis(slot);
     const startMillis = windowStart(rule, newestMillis);
     if (timeMillis < startMillis) return;
-    this.rows.setNumber(slot, COUNT, Math.max(0, this.rows.number(slot, COUNT) - cost));
-    if (nowMillis >= startMillis) this.rows.setNewestMillis(slot, Math.min(newestMillis, nowMillis));
+    this.numbers.setNumber(slot, COUNT, Math.max(0, this.numbers.number(slot, COUNT) - cost));
+    if (nowMillis >= startMillis) this.numbers.setNewestMillis(slot, Math.min(newestMillis, nowMillis));
   }
 
   inspect(slot: number): readonly KeyRun[] {
-    const carried = { timeMillis: this.rows.number(slot, CARRIED_AT), cost: this.rows.number(slot, CARRIED) };
-    const counted = { timeMillis: this.newestMillis(slot), cost: this.rows.number(slot, COUNT) };
+    const carried = {
+      timeMillis: this.numbers.number(slot, CARRIED_AT),
+      cost: this.numbers.number(slot, CARRIED),
+    };
+    const counted = { timeMillis: this.newestMillis(slot), cost: this.numbers.number(slot, COUNT) };
     return carried.cost === 0 ? [counted] : [carried, counted];
   }
 
   /** What counts of the window of the newest grant. */
   #count(slot: number, rule: Rule, t: number, isEvent: boolean): number {
-    return t < this.#endOf(rule, this.rows.newestMillis(slot), t, isEvent)
-      ? this.rows.number(slot, COUNT)
+    return t < this.#endOf(rule, this.numbers.newestMillis(slot), t, isEvent)
+      ? this.numbers.number(slot, COUNT)
       : 0;
   }
 
   /** What counts of windows that UTC was stepped out of. */
   #carried(slot: number, rule: Rule, t: number, isEvent: boolean): number {
-    const carried = this.rows.number(slot, CARRIED);
-    return carried > 0 && t < this.#endOf(rule, this.rows.number(slot, CARRIED_AT), t, isEvent) ? carried : 0;
+    const carried = this.numbers.number(slot, CARRIED);
+    return carried > 0 && t < this.#endOf(rule, this.numbers.number(slot, CARRIED_AT), t, isEvent)
+      ? carried
+      : 0;
   }
 
   /** Until when what was granted at `millis` counts, as it is reckoned at `t`: what was skipped since does not count as passed. */

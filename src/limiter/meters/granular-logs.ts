@@ -52,8 +52,8 @@ export class GranularLogs implements Meter {
     this.#logs = new SlidingLogs(size);
   }
 
-  get size(): number {
-    return this.#logs.size;
+  get rows(): Rows {
+    return this.#logs.rows;
   }
 
   add(): void {

@@ -4,6 +4,7 @@
  */
 
 import type { Rule } from '../../api/rule.ts';
+import type { Rows } from '../state/rows.ts';
 import type { Slab } from '../state/block-pool.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { ByteWriter } from '../../bytes/byte-writer.ts';
@@ -53,12 +54,13 @@ export interface KeyRun {
  * - **Rules change.** Limit and window may be others at the next demand, and what was recorded counts by the new ones.
  */
 export interface Meter {
-  readonly size: number;
+  /** A row of each key, from 0 on. Its first `METER_WORDS` are the meter's, and the others belong to `Keys`. */
+  readonly rows: Rows;
 
-  /** Adds a key that was granted nothing, in the next slot. */
+  /** Adds a key that was granted nothing, in the next slot: appends its row. */
   add(): void;
 
-  /** Forgets the key in `slot`; that of the last slot takes its place. */
+  /** Forgets the key in `slot`; that of the last slot takes its place: moves its row, and drops the last. */
   remove(slot: number): void;
 
   /** Time of the newest grant in milliseconds, 0 without any. A demand for an earlier time is judged at this. */

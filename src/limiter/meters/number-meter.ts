@@ -4,32 +4,33 @@
  */
 import type { Rule } from '../../api/rule.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
+import type { Rows } from '../state/rows.ts';
 import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
 import { type NumberBound, NumberRows } from './number-rows.ts';
 
 /** One row of a `NumberRows` per key. */
 export abstract class NumberMeter implements Meter {
-  protected readonly rows: NumberRows;
+  protected readonly numbers: NumberRows;
 
   /** @param bounds of its numbers, see `NumberRows` */
   protected constructor(bounds: readonly NumberBound[]) {
-    this.rows = new NumberRows(bounds);
+    this.numbers = new NumberRows(bounds);
   }
 
-  get size(): number {
-    return this.rows.size;
+  get rows(): Rows {
+    return this.numbers.rows;
   }
 
   add(): void {
-    this.rows.add();
+    this.numbers.add();
   }
 
   remove(slot: number): void {
-    this.rows.remove(slot);
+    this.numbers.remove(slot);
   }
 
   newestMillis(slot: number): number {
-    return this.rows.newestMillis(slot);
+    return this.numbers.newestMillis(slot);
   }
 
   /** Its row is there already. */
@@ -38,11 +39,11 @@ export abstract class NumberMeter implements Meter {
   }
 
   view(): MeterView {
-    return this.rows.view();
+    return this.numbers.view();
   }
 
   read(slot: number, input: ByteReader, madeMillis: number): number {
-    this.rows.read(slot, input, madeMillis);
+    this.numbers.read(slot, input, madeMillis);
     return 0;
   }
 

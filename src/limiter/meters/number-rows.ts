@@ -7,17 +7,15 @@ import type { Slab } from '../state/block-pool.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { ByteWriter } from '../../bytes/byte-writer.ts';
 import { InvalidSnapshotError } from '../state/snapshot-bytes.ts';
-import { Rows } from '../state/rows.ts';
+import { newKeyRows } from '../state/keys.ts';
+import type { Rows } from '../state/rows.ts';
 import type { MeterView } from './meter.ts';
 
-/** A row: these floats, all of them integers. */
+/** Of a row: these floats, all of them integers, which are `METER_WORDS` together. */
 const NEWEST = 0;
 const FIRST_NUMBER = 1;
 const NUMBERS = 3;
 const DOUBLES_PER_ROW = FIRST_NUMBER + NUMBERS;
-/** As many as `KEY_BYTES` covers. */
-const WORDS_PER_ROW = 2 * DOUBLES_PER_ROW;
-const ROWS_PER_SEGMENT = 2_048;
 
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 
@@ -29,7 +27,7 @@ export interface NumberBound {
 }
 
 export class NumberRows {
-  readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
+  readonly #rows = newKeyRows();
   readonly #bounds: readonly NumberBound[];
 
   /** @param bounds of each number that is in use, of a key that was granted something */
@@ -37,8 +35,8 @@ export class NumberRows {
     this.#bounds = bounds;
   }
 
-  get size(): number {
-    return this.#rows.size;
+  get rows(): Rows {
+    return this.#rows;
   }
 
   /** Adds a row of zeros. */

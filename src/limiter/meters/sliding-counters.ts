@@ -70,10 +70,10 @@ export class SlidingCounters extends NumberMeter {
 
   grant(slot: number, { rule, t, cost }: Demand): void {
     this.#open(slot, rule, t);
-    this.rows.setNewestMillis(slot, t);
-    this.rows.setNumber(slot, WINDOW, rule.windowMillis);
-    this.rows.setNumber(slot, CURRENT, Math.min(COUNT_MAX, this.#current + cost));
-    this.rows.setNumber(slot, PREVIOUS, this.#previous);
+    this.numbers.setNewestMillis(slot, t);
+    this.numbers.setNumber(slot, WINDOW, rule.windowMillis);
+    this.numbers.setNumber(slot, CURRENT, Math.min(COUNT_MAX, this.#current + cost));
+    this.numbers.setNumber(slot, PREVIOUS, this.#previous);
   }
 
   refund(slot: number, timeMillis: number, cost: number, { windowMillis }: Rule, nowMillis: number): void {
@@ -81,28 +81,28 @@ export class SlidingCounters extends NumberMeter {
     const windowsAgo = floorDiv(newestMillis, windowMillis) - floorDiv(timeMillis, windowMillis);
     if (windowsAgo > 1) return;
     const counter = windowsAgo === 0 ? CURRENT : PREVIOUS;
-    this.rows.setNumber(slot, counter, Math.max(0, this.rows.number(slot, counter) - cost));
+    this.numbers.setNumber(slot, counter, Math.max(0, this.numbers.number(slot, counter) - cost));
     const isSameWindow = floorDiv(nowMillis, windowMillis) === floorDiv(newestMillis, windowMillis);
-    if (isSameWindow) this.rows.setNewestMillis(slot, Math.min(newestMillis, nowMillis));
+    if (isSameWindow) this.numbers.setNewestMillis(slot, Math.min(newestMillis, nowMillis));
   }
 
   inspect(slot: number): readonly KeyRun[] {
     const timeMillis = this.newestMillis(slot);
-    const windowMillis = this.rows.number(slot, WINDOW);
+    const windowMillis = this.numbers.number(slot, WINDOW);
     return [PREVIOUS, CURRENT].map((i) => ({
       timeMillis,
-      cost: this.rows.number(slot, i),
+      cost: this.numbers.number(slot, i),
       windowMillis,
     }));
   }
 
   /** What both windows hold as seen from `t`. */
   #open(slot: number, { windowMillis }: Rule, t: number): void {
-    const rows = this.rows;
-    const newestMillis = rows.newestMillis(slot);
-    const before = rows.number(slot, WINDOW);
-    this.#current = rows.number(slot, CURRENT);
-    this.#previous = rows.number(slot, PREVIOUS);
+    const { numbers } = this;
+    const newestMillis = numbers.newestMillis(slot);
+    const before = numbers.number(slot, WINDOW);
+    this.#current = numbers.number(slot, CURRENT);
+    this.#previous = numbers.number(slot, PREVIOUS);
     if (before !== windowMillis && before !== 0) {
       this.#current = Math.min(COUNT_MAX, this.#spent(before, newestMillis % before));
       this.#previous = 0;

@@ -7,21 +7,20 @@ import { assert } from '../assert.ts';
 import { BlockPool, roomOf, wordOf } from '../state/block-pool.ts';
 import type { Rule } from '../../api/rule.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
-import { NONE, Rows } from '../state/rows.ts';
+import { newKeyRows } from '../state/keys.ts';
+import { NONE, type Rows } from '../state/rows.ts';
 import { RUN_BYTES, type StateSize } from '../state/state-size.ts';
 import { COST_SUM_MAX, LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from './log-runs.ts';
 import { LogReader, LogView } from './log-snapshot.ts';
 import type { Demand, KeyRun, Meter } from './meter.ts';
 
-/** A row: the base in the first two words, as one float, then these. */
+/** Of a row: the base in the first two words, as one float, then these, which are `METER_WORDS` together. */
 const BLOCK = 2;
 const CAPACITY = 3;
 const HEAD = 4;
 const COUNT = 5;
 const SPENT = 6;
 const FORM = 7;
-const WORDS_PER_ROW = 8;
-const ROWS_PER_SEGMENT = 2_048;
 
 /** Below this many runs a block is not worth shrinking. */
 const SHRINK_CAPACITY_MIN = 4;
@@ -37,7 +36,7 @@ const SHRINK_CAPACITY_MIN = 4;
  */
 export class SlidingLogs implements Meter {
   readonly #size: StateSize;
-  readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
+  readonly #rows = newKeyRows();
   /** Of runs, by slot. */
   readonly #pool = new BlockPool((slot, address) => {
     this.#rows.words(slot)[this.#rows.at(slot) + BLOCK] = address;
@@ -50,8 +49,8 @@ export class SlidingLogs implements Meter {
     this.#size = size;
   }
 
-  get size(): number {
-    return this.#rows.size;
+  get rows(): Rows {
+    return this.#rows;
   }
 
   /** Adds an empty log in the next slot. */

@@ -136,8 +136,8 @@ export class KeyTable {
     this.shared = init.shared;
     this.#names = init.names;
     this.#nameEnd = `\n${init.rule.id}`;
-    this.keys = init.shared?.keys ?? new Keys(init.size);
     this.meter = init.shared?.meter ?? meterOf(init.rule, init.size, this.#utc);
+    this.keys = init.shared?.keys ?? new Keys(init.size, this.meter.rows);
   }
 
   get size(): number {

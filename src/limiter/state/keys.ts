@@ -1,7 +1,7 @@
 /**
  * Keys by name and by slot: slots are 0 to `size - 1`, and the last key takes the slot of one that is removed. It
- * remembers when each key was last granted something, and nothing else of it: what it was granted is in columns of the
- * same slots.
+ * remembers when each key was last granted something, and nothing else of it: what it was granted, a meter keeps in the first words
+ * of the same rows. So a decision finds all of a key in one place, where each further one is another wait for memory.
  */
 
 import { BlockPool, wordOf } from './block-pool.ts';
@@ -10,14 +10,22 @@ import { NONE, Rows } from './rows.ts';
 import type { StateSize } from './state-size.ts';
 import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
-/** A row: two floats, a time and the index of an entry, then these words. */
-const SINCE_INDEX = 1;
-const NAME = 4;
-const NAME_BYTES = 5;
-const HASH = 6;
-const NEXT = 7;
-const WORDS_PER_ROW = 8;
+/** Of a key: these words, then two floats, a time and the index of an entry. What every lookup reads comes first. */
+const HASH = 0;
+const NEXT = 1;
+const NAME = 2;
+const NAME_BYTES = 3;
+const MADE_MILLIS = 2;
+const SINCE_INDEX = 3;
+const KEY_WORDS = 8;
+/** Of a row of a meter, before those of the key. */
+export const METER_WORDS = 8;
 const ROWS_PER_SEGMENT = 2_048;
+
+/** For a meter: it appends and drops rows. */
+export function newKeyRows(): Rows {
+  return new Rows(METER_WORDS + KEY_WORDS, ROWS_PER_SEGMENT);
+}
 
 /** Where the bytes of a name are. */
 interface NameView {
@@ -28,15 +36,21 @@ interface NameView {
 
 export class Keys {
   readonly #size: StateSize;
-  readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
-  readonly #index = new LinearIndex(this.#rows, { hash: HASH, next: NEXT });
+  readonly #rows: Rows;
+  /** Where the words of a key begin in its row. */
+  readonly #from: number;
+  readonly #index: LinearIndex;
   /** Of names, by slot. */
   readonly #pool = new BlockPool((slot, address) => {
-    this.#rows.words(slot)[this.#rows.at(slot) + NAME] = address;
+    this.#rows.words(slot)[this.#at(slot) + NAME] = address;
   });
 
-  constructor(size: StateSize) {
+  /** @param meterRows see `newKeyRows`; absent: no meter keeps anything of these keys */
+  constructor(size: StateSize, meterRows?: Rows) {
     this.#size = size;
+    this.#rows = meterRows ?? new Rows(KEY_WORDS, ROWS_PER_SEGMENT);
+    this.#from = meterRows === undefined ? 0 : METER_WORDS;
+    this.#index = new LinearIndex(this.#rows, { hash: this.#from + HASH, next: this.#from + NEXT });
   }
 
   get size(): number {
@@ -49,7 +63,7 @@ export class Keys {
     let slot = this.#index.first(hash);
     while (slot !== NONE) {
       const row = this.#rows.words(slot);
-      const at = this.#rows.at(slot);
+      const at = this.#at(slot);
       if (row[at + NAME_BYTES] === name.length && name.equals(this.#pool, row[at + NAME]!)) return slot;
       slot = this.#index.after(slot, hash);
     }
@@ -61,13 +75,13 @@ export class Keys {
     for (let slot = this.#index.first(hash); slot !== NONE; slot = this.#index.after(slot, hash)) yield slot;
   }
 
-  /** Adds a key of a name that is not there, in the next slot. */
+  /** Adds a key of a name that is not there, in the next slot: the row that its meter has just appended. */
   add(name: TextBytes, madeMillis: number, sinceIndex = 0): number {
-    const slot = this.#rows.append();
+    const slot = this.#from === 0 ? this.#rows.append() : this.#rows.size - 1;
     const address = this.#pool.allocate(name.units, slot);
     name.store(this.#pool, address);
     const row = this.#rows.words(slot);
-    const at = this.#rows.at(slot);
+    const at = this.#at(slot);
     row[at + NAME] = address;
     row[at + NAME_BYTES] = name.length;
     this.setMadeMillis(slot, madeMillis);
@@ -78,10 +92,10 @@ export class Keys {
     return slot;
   }
 
-  /** Forgets the key in `slot`; the last one takes its place. */
+  /** Forgets the key in `slot`; the last one takes its place, once its meter has moved the row. */
   remove(slot: number): void {
     const row = this.#rows.words(slot);
-    const at = this.#rows.at(slot);
+    const at = this.#at(slot);
     const length = row[at + NAME_BYTES]!;
     this.#size.keys -= 1;
     this.#size.keyTextBytes -= length;
@@ -89,17 +103,17 @@ export class Keys {
     this.#index.remove(slot);
     const last = this.#rows.size - 1;
     if (slot !== last) {
-      this.#rows.copy(last, slot);
-      this.#pool.setOwner(row[at + NAME]!, slot);
+      this.#pool.setOwner(this.#rows.words(last)[this.#at(last) + NAME]!, slot);
       this.#index.moved(last, slot);
+      if (this.#from === 0) this.#rows.copy(last, slot);
     }
-    this.#rows.dropLast();
+    if (this.#from === 0) this.#rows.dropLast();
   }
 
   /** Lets `into` point to the name of a key, until any is removed. */
   readName<T extends NameView>(slot: number, into: T): T {
     const row = this.#rows.words(slot);
-    const at = this.#rows.at(slot);
+    const at = this.#at(slot);
     const name = row[at + NAME]!;
     into.bytes = this.#pool.slab(name).bytes;
     into.nameFrom = wordOf(name) * 4;
@@ -112,19 +126,23 @@ export class Keys {
    * that is kept for longer: see `KeyTable`.
    */
   madeMillisAt(slot: number): number {
-    return this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1]!;
+    return this.#rows.doubles(slot)[(this.#at(slot) >>> 1) + MADE_MILLIS]!;
   }
 
   setMadeMillis(slot: number, millis: number): void {
-    this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1] = millis;
+    this.#rows.doubles(slot)[(this.#at(slot) >>> 1) + MADE_MILLIS] = millis;
   }
 
   /** The entry since which the key is known, and its rule the same for it: see `KeyTable.refund`. */
   sinceIndexAt(slot: number): number {
-    return this.#rows.doubles(slot)[(this.#rows.at(slot) >>> 1) + SINCE_INDEX]!;
+    return this.#rows.doubles(slot)[(this.#at(slot) >>> 1) + SINCE_INDEX]!;
   }
 
   setSinceIndex(slot: number, index: number): void {
-    this.#rows.doubles(slot)[(this.#rows.at(slot) >>> 1) + SINCE_INDEX] = index;
+    this.#rows.doubles(slot)[(this.#at(slot) >>> 1) + SINCE_INDEX] = index;
+  }
+
+  #at(slot: number): number {
+    return this.#rows.at(slot) + this.#from;
   }
 }

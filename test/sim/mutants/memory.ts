@@ -92,7 +92,7 @@ export const MEMORY: readonly Mutant[] = [
       {
         in: 'KeyTable.reset',
         find: 'this.meter.remove(slot);',
-        replace: 'this.meter.remove(this.meter.size - 1);',
+        replace: 'this.meter.remove(this.size - 1);',
       },
     ],
   },
