@@ -46,12 +46,14 @@ export class LogRuns {
   head = 0;
   /** Recorded runs, live or not yet forgotten. */
   count = 0;
+  /** Of the newest run, as `words` have it, or had it before they were changed. Meaningless while `count` is 0. */
+  newestOffset = 0;
   /** Cumulative cost before the head run (mod 2^32). Recorded cost = the tail's cumulative cost minus this. */
   spentBeforeHead = 0;
 
   /** Time of the newest grant in milliseconds; 0 when nothing is recorded. */
   get newestMillis(): number {
-    return this.count === 0 ? 0 : this.millis(this.count - 1);
+    return this.count === 0 ? 0 : this.baseMillis + this.newestOffset;
   }
 
   /** The time of recorded run `i`, 0 being the oldest. */
@@ -98,7 +100,9 @@ export class LogRuns {
   /** Milliseconds after `t` until nothing counts any more; 0 when nothing does at `t`. */
   millisUntilEmpty(t: number, windowMillis: number): number {
     const last = this.spentCount - 1;
-    return last < 0 ? 0 : Math.max(0, this.millis(last) + windowMillis - t);
+    if (last < 0) return 0;
+    const lastMillis = last === this.count - 1 ? this.newestMillis : this.millis(last);
+    return Math.max(0, lastMillis + windowMillis - t);
   }
 
   /** Nothing is left of the newest run, and its time is the time of the key. No other run is empty. */
@@ -115,8 +119,10 @@ export class LogRuns {
   firstLive(horizonMillis: number): number {
     const horizon = horizonMillis - this.baseMillis;
     const last = this.count - 1;
-    if (last < 0 || this.offset(0) > horizon) return 0;
-    if (this.offset(last) <= horizon) return this.count;
+    // Most often one of these says it, and no run is looked at.
+    if (last < 0 || horizon < 0) return 0;
+    if (this.newestOffset <= horizon) return this.count;
+    if (this.offset(0) > horizon) return 0;
     // Gallop from the head: what expired since the last grant is usually one run or two.
     let expired = 0;
     let live = 1;

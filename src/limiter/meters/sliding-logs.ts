@@ -16,11 +16,13 @@ import type { Demand, KeyRun, Meter } from './meter.ts';
 
 /** Of a row: the base in the first two words, as one float, then these, which are `METER_WORDS` together. */
 const BLOCK = 2;
-const CAPACITY = 3;
+/** The capacity, and in the lowest bit the form. */
+const SHAPE = 3;
 const HEAD = 4;
 const COUNT = 5;
 const SPENT = 6;
-const FORM = 7;
+/** Offset of the newest run, as its block has it: so most decisions need not look into that. */
+const NEWEST = 7;
 
 /** Below this many runs a block is not worth shrinking. */
 const SHRINK_CAPACITY_MIN = 4;
@@ -59,11 +61,11 @@ export class SlidingLogs implements Meter {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     row[at + BLOCK] = NONE;
-    row[at + CAPACITY] = 0;
+    row[at + SHAPE] = shapeOf(0, NARROW);
     row[at + HEAD] = 0;
     row[at + COUNT] = 0;
     row[at + SPENT] = 0;
-    row[at + FORM] = NARROW;
+    row[at + NEWEST] = 0;
   }
 
   /** Forgets the log in `slot`; that of the last slot takes its place. */
@@ -72,7 +74,8 @@ export class SlidingLogs implements Meter {
     const at = this.#rows.at(slot);
     this.#size.runs -= row[at + COUNT]!;
     if (row[at + BLOCK] !== NONE) {
-      this.#pool.free(row[at + BLOCK]!, unitsFor(row[at + CAPACITY]!, row[at + FORM]!));
+      const shape = row[at + SHAPE]!;
+      this.#pool.free(row[at + BLOCK]!, unitsFor(shape >>> 1, shape & 1));
     }
     const last = this.#rows.size - 1;
     if (slot !== last) {
@@ -87,11 +90,13 @@ export class SlidingLogs implements Meter {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     into.baseMillis = this.#rows.doubles(slot)[at >>> 1]!;
-    into.capacity = row[at + CAPACITY]!;
+    const shape = row[at + SHAPE]!;
+    into.capacity = shape >>> 1;
+    into.form = shape & 1;
     into.head = row[at + HEAD]!;
     into.count = row[at + COUNT]!;
     into.spentBeforeHead = row[at + SPENT]!;
-    into.form = row[at + FORM]!;
+    into.newestOffset = row[at + NEWEST]!;
     const block = row[at + BLOCK]!;
     if (block !== NONE) {
       into.words = this.#pool.words(block);
@@ -265,7 +270,7 @@ export class SlidingLogs implements Meter {
     row[at + HEAD] = log.head;
     row[at + COUNT] = log.count;
     row[at + SPENT] = log.spentBeforeHead;
-    row[at + FORM] = log.form;
+    row[at + NEWEST] = log.count === 0 ? 0 : log.offset(log.count - 1);
   }
 
   #prune(log: LogRuns, horizonMillis: number): void {
@@ -299,7 +304,7 @@ export class SlidingLogs implements Meter {
     row[at + BLOCK] = block;
     // If both are of one size, the new one moves into the place of the former.
     if (former !== NONE) this.#pool.free(former, unitsFor(log.capacity, log.form));
-    row[at + CAPACITY] = capacity;
+    row[at + SHAPE] = shapeOf(capacity, form);
     row[at + HEAD] = 0;
     const address = row[at + BLOCK]!;
     log.words = this.#pool.words(address);
@@ -307,8 +312,11 @@ export class SlidingLogs implements Meter {
     log.capacity = capacity;
     log.head = 0;
     log.form = form;
-    row[at + FORM] = form;
   }
+}
+
+function shapeOf(capacity: number, form: number): number {
+  return (capacity << 1) | form;
 }
 
 function unitsFor(runs: number, form: number): number {
