@@ -46,7 +46,8 @@ export class LogRuns {
   head = 0;
   /** Recorded runs, live or not yet forgotten. */
   count = 0;
-  /** Of the newest run, as `words` have it, or had it before they were changed. Meaningless while `count` is 0. */
+  /** Of the oldest and the newest run, as `words` have it. Meaningless while `count` is 0. Who changes the words sets them. */
+  oldestOffset = 0;
   newestOffset = 0;
   /** Cumulative cost before the head run (mod 2^32). Recorded cost = the tail's cumulative cost minus this. */
   spentBeforeHead = 0;
@@ -120,9 +121,8 @@ export class LogRuns {
     const horizon = horizonMillis - this.baseMillis;
     const last = this.count - 1;
     // Most often one of these says it, and no run is looked at.
-    if (last < 0 || horizon < 0) return 0;
+    if (last < 0 || this.oldestOffset > horizon) return 0;
     if (this.newestOffset <= horizon) return this.count;
-    if (this.offset(0) > horizon) return 0;
     // Gallop from the head: what expired since the last grant is usually one run or two.
     let expired = 0;
     let live = 1;
@@ -136,6 +136,12 @@ export class LogRuns {
       else expired = middle;
     }
     return live;
+  }
+
+  /** Sets the offsets of both ends after any run was changed. */
+  readEnds(): void {
+    this.oldestOffset = this.count === 0 ? 0 : this.offset(0);
+    this.newestOffset = this.count === 0 ? 0 : this.offset(this.count - 1);
   }
 
   /** Copies the runs, in order, to where in `target` a log of that form begins, with a ring of that capacity. */

@@ -61,7 +61,7 @@ export class LogView implements MeterView {
     log.start = at + HEAD_WORDS;
     log.capacity = log.count;
     log.head = 0;
-    log.newestOffset = log.count === 0 ? 0 : log.offset(log.count - 1);
+    log.readEnds();
   }
 
   /** A part is the run to go on with. */

@@ -16,12 +16,12 @@ import type { Demand, KeyRun, Meter } from './meter.ts';
 
 /** Of a row: the base in the first two words, as one float, then these, which are `METER_WORDS` together. */
 const BLOCK = 2;
-/** The capacity, and in the lowest bit the form. */
-const SHAPE = 3;
-const HEAD = 4;
-const COUNT = 5;
-const SPENT = 6;
-/** Offset of the newest run, as its block has it: so most decisions need not look into that. */
+/** The head, and in the lowest bit the form. */
+const HEAD = 3;
+const COUNT = 4;
+const SPENT = 5;
+/** Offsets of the oldest and the newest run, as the block has them: so most decisions need not look into that. */
+const OLDEST = 6;
 const NEWEST = 7;
 
 /** Below this many runs a block is not worth shrinking. */
@@ -61,10 +61,10 @@ export class SlidingLogs implements Meter {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     row[at + BLOCK] = NONE;
-    row[at + SHAPE] = shapeOf(0, NARROW);
-    row[at + HEAD] = 0;
+    row[at + HEAD] = NARROW;
     row[at + COUNT] = 0;
     row[at + SPENT] = 0;
+    row[at + OLDEST] = 0;
     row[at + NEWEST] = 0;
   }
 
@@ -73,10 +73,8 @@ export class SlidingLogs implements Meter {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     this.#size.runs -= row[at + COUNT]!;
-    if (row[at + BLOCK] !== NONE) {
-      const shape = row[at + SHAPE]!;
-      this.#pool.free(row[at + BLOCK]!, unitsFor(shape >>> 1, shape & 1));
-    }
+    const block = row[at + BLOCK]!;
+    if (block !== NONE) this.#pool.free(block, this.#pool.slab(block).blockUnits);
     const last = this.#rows.size - 1;
     if (slot !== last) {
       this.#rows.copy(last, slot);
@@ -87,30 +85,39 @@ export class SlidingLogs implements Meter {
 
   /** Lets `into` point to the log in `slot`, until anything is changed. */
   open(slot: number, into: LogRuns): LogRuns {
+    this.#peek(slot, into);
+    const block = this.#rows.words(slot)[this.#rows.at(slot) + BLOCK]!;
+    into.capacity = 0;
+    if (block === NONE) return into;
+    const { words, blockUnits } = this.#pool.slab(block);
+    into.words = words;
+    into.start = wordOf(block);
+    into.capacity = (blockUnits * 2) >>> into.form;
+    return into;
+  }
+
+  /** The same but for its runs, which are in another place. */
+  #peek(slot: number, into: LogRuns): LogRuns {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
     into.baseMillis = this.#rows.doubles(slot)[at >>> 1]!;
-    const shape = row[at + SHAPE]!;
-    into.capacity = shape >>> 1;
-    into.form = shape & 1;
-    into.head = row[at + HEAD]!;
+    into.head = row[at + HEAD]! >>> 1;
+    into.form = row[at + HEAD]! & 1;
     into.count = row[at + COUNT]!;
     into.spentBeforeHead = row[at + SPENT]!;
+    into.oldestOffset = row[at + OLDEST]!;
     into.newestOffset = row[at + NEWEST]!;
-    const block = row[at + BLOCK]!;
-    if (block !== NONE) {
-      into.words = this.#pool.words(block);
-      into.start = wordOf(block);
-    }
     return into;
   }
 
   newestMillis(slot: number): number {
-    return this.open(slot, this.#log).newestMillis;
+    return this.#peek(slot, this.#log).newestMillis;
   }
 
   liveCost(slot: number, { t, windowMillis }: Demand): number {
-    return this.open(slot, this.#log).liveCost(t, windowMillis);
+    const log = this.#peek(slot, this.#log);
+    const isToldByEnds = log.form === NARROW && log.oldestOffset > t - windowMillis - log.baseMillis;
+    return isToldByEnds ? log.count : this.open(slot, log).liveCost(t, windowMillis);
   }
 
   millisUntilAvailable(slot: number, { t, rule, windowMillis }: Demand, cost: number): number {
@@ -118,7 +125,8 @@ export class SlidingLogs implements Meter {
   }
 
   millisUntilEmpty(slot: number, { t, windowMillis }: Demand): number {
-    return this.open(slot, this.#log).millisUntilEmpty(t, windowMillis);
+    const log = this.#peek(slot, this.#log);
+    return (log.form === NARROW ? log : this.open(slot, log)).millisUntilEmpty(t, windowMillis);
   }
 
   idleAtMillis(slot: number, windowMillis: number): number {
@@ -128,12 +136,14 @@ export class SlidingLogs implements Meter {
   /** A grant that joins the newest run, or makes the log forget an older one, takes nothing. */
   bytesToGrant(slot: number, { t, cost, keptMillis }: Demand): number {
     if (slot === NONE) return cost > COST_SUM_MAX ? Infinity : RUN_BYTES;
-    const log = this.open(slot, this.#log);
+    const log = this.#peek(slot, this.#log);
+    if (log.form === WIDE) this.open(slot, log);
     // All of it counts but for what the grant forgets, which is looked for only where it matters.
     const isTooMuch = log.recordedCost + cost > COST_SUM_MAX;
-    if (isTooMuch && log.liveCost(t, keptMillis) + cost > COST_SUM_MAX) return Infinity;
-    const isJoined = log.count > 0 && (log.newestMillis === t || log.isNewestTakenBack);
-    const isLonger = !isJoined && log.firstLive(t - keptMillis) === 0;
+    if (isTooMuch && this.open(slot, log).liveCost(t, keptMillis) + cost > COST_SUM_MAX) return Infinity;
+    if (log.count === 0) return RUN_BYTES;
+    const isJoined = log.newestMillis === t || log.isNewestTakenBack;
+    const isLonger = !isJoined && log.oldestOffset > t - keptMillis - log.baseMillis;
     return isLonger ? RUN_BYTES : 0;
   }
 
@@ -160,6 +170,7 @@ export class SlidingLogs implements Meter {
     } else if (run < log.count - 1) log.removeRun(run);
     else this.#takeBackNewest(slot, log, Math.min(timeMillis, nowMillis));
     this.#size.runs += log.count - before;
+    log.readEnds();
     this.#keep(slot, log);
   }
 
@@ -254,10 +265,13 @@ export class SlidingLogs implements Meter {
     // A quarter more than needed: that always fits a smaller size.
     if (isRoomy) this.#resize(slot, log, runs + (runs >>> 2), form);
     else if (runs > log.capacity || form !== log.form) this.#resize(slot, log, runs, form);
-    if (log.count === 0) this.#setBase(slot, log, t);
-    else if (t - log.baseMillis > LOG_WINDOW_MILLIS_MAX) this.#rebase(slot, log);
+    if (log.count === 0) {
+      this.#setBase(slot, log, t);
+      log.oldestOffset = 0;
+    } else if (t - log.baseMillis > LOG_WINDOW_MILLIS_MAX) this.#rebase(slot, log);
     const word = log.word(runs - 1);
-    log.words[word] = t - log.baseMillis;
+    log.newestOffset = t - log.baseMillis;
+    log.words[word] = log.newestOffset;
     if (log.form === WIDE) log.words[word + log.capacity] = spent;
     log.count = runs;
     this.#size.runs += log.count - before;
@@ -267,10 +281,11 @@ export class SlidingLogs implements Meter {
   #keep(slot: number, log: LogRuns): void {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
-    row[at + HEAD] = log.head;
+    row[at + HEAD] = headWord(log);
     row[at + COUNT] = log.count;
     row[at + SPENT] = log.spentBeforeHead;
-    row[at + NEWEST] = log.count === 0 ? 0 : log.offset(log.count - 1);
+    row[at + OLDEST] = log.oldestOffset;
+    row[at + NEWEST] = log.newestOffset;
   }
 
   #prune(log: LogRuns, horizonMillis: number): void {
@@ -279,6 +294,7 @@ export class SlidingLogs implements Meter {
     log.spentBeforeHead = log.cumulative(first - 1);
     log.head = (log.head + first) % log.capacity;
     log.count -= first;
+    log.oldestOffset = log.count === 0 ? 0 : log.offset(0);
   }
 
   #setBase(slot: number, log: LogRuns, millis: number): void {
@@ -290,6 +306,7 @@ export class SlidingLogs implements Meter {
   #rebase(slot: number, log: LogRuns): void {
     const shift = log.offset(0);
     for (let i = 0; i < log.count; i += 1) log.words[log.word(i)]! -= shift;
+    log.oldestOffset = 0;
     this.#setBase(slot, log, log.baseMillis + shift);
   }
 
@@ -304,19 +321,18 @@ export class SlidingLogs implements Meter {
     row[at + BLOCK] = block;
     // If both are of one size, the new one moves into the place of the former.
     if (former !== NONE) this.#pool.free(former, unitsFor(log.capacity, log.form));
-    row[at + SHAPE] = shapeOf(capacity, form);
-    row[at + HEAD] = 0;
     const address = row[at + BLOCK]!;
     log.words = this.#pool.words(address);
     log.start = wordOf(address);
     log.capacity = capacity;
     log.head = 0;
     log.form = form;
+    row[at + HEAD] = headWord(log);
   }
 }
 
-function shapeOf(capacity: number, form: number): number {
-  return (capacity << 1) | form;
+function headWord({ head, form }: LogRuns): number {
+  return ((head << 1) | form) >>> 0;
 }
 
 function unitsFor(runs: number, form: number): number {
