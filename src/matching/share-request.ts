@@ -43,15 +43,16 @@ export function plainRequestFor(
   matchedBy: number,
 ): PlainRequest {
   const { descriptors, timestampMillis, requestId } = request;
-  return {
+  const wanted = {
     userId: userId === GLOBAL_KEY ? userId : `${USER}=${descriptors.get(USER) ?? ''}`,
     ruleId,
     cost: cost * (request.cost ?? 1),
     timestampMillis,
     requestId,
-    askedDigest: requestId === undefined ? undefined : askedDigest(request),
     matchedBy,
+    settle: undefined,
   };
+  return requestId === undefined ? wanted : { ...wanted, askedDigest: askedDigest(request) };
 }
 
 /** What a question is under that asked so. */

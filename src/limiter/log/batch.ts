@@ -273,11 +273,14 @@ const SHORT_TEXT_BYTES = 24;
 
 function textOf(bytes: Uint8Array, from: number, to: number): string {
   if (to - from > SHORT_TEXT_BYTES) return decoder.decode(bytes.subarray(from, to));
+  let highest = 0;
+  for (let i = from; i < to; i += 1) highest |= bytes[i]!;
+  if (highest >= 0x80) return decoder.decode(bytes.subarray(from, to));
+  // Few letters at a time: each sum is a string of its own.
+  const { fromCharCode } = String;
   let text = '';
-  for (let i = from; i < to; i += 1) {
-    const byte = bytes[i]!;
-    if (byte >= 0x80) return decoder.decode(bytes.subarray(from, to));
-    text += String.fromCharCode(byte);
-  }
+  let i = from;
+  for (; i + 4 <= to; i += 4) text += fromCharCode(bytes[i]!, bytes[i + 1]!, bytes[i + 2]!, bytes[i + 3]!);
+  for (; i < to; i += 1) text += fromCharCode(bytes[i]!);
   return text;
 }
