@@ -41,8 +41,31 @@ export const LIMITER: readonly Mutant[] = [
     bug: 'a grant exactly one window old still counts',
     law: 'a denial has a reason: what counts is younger than the window',
     edits: [
-      { in: 'LogRuns.firstLive', find: 'this.offset(0) > horizon', replace: 'this.offset(0) >= horizon' },
+      {
+        in: 'LogRuns.firstLive',
+        find: 'this.oldestOffset > horizon',
+        replace: 'this.oldestOffset >= horizon',
+      },
+      { in: 'SlidingLogs.liveCost', find: 'log.oldestOffset > t', replace: 'log.oldestOffset >= t' },
     ],
+  },
+  {
+    id: 'W24',
+    bug: 'a key remembers the time of a grant as its oldest after that was forgotten',
+    law: 'no window over its limit in group time',
+    edits: [
+      {
+        in: 'SlidingLogs.#prune',
+        find: 'log.oldestOffset = log.count === 0 ? 0 : log.offset(0);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'W25',
+    bug: 'a key remembers the time of its newest grant after that was refunded',
+    law: 'a denied request leaves no trace',
+    edits: [{ in: 'SlidingLogs.refund', find: 'log.readEnds();', replace: '' }],
   },
   {
     id: 'W2',
@@ -285,7 +308,7 @@ export const LIMITER: readonly Mutant[] = [
     edits: [
       {
         in: 'SlidingLogs.bytesToGrant',
-        find: 'if (isTooMuch && log.liveCost(t, keptMillis) + cost > COST_SUM_MAX) return Infinity;',
+        find: 'if (isTooMuch && this.open(slot, log).liveCost(t, keptMillis) + cost > COST_SUM_MAX) return Infinity;',
         replace: '',
       },
     ],

@@ -90,9 +90,9 @@ export const MEMORY: readonly Mutant[] = [
     law: 'no window over its limit in log time',
     edits: [
       {
-        in: 'KeyTable.reset',
-        find: 'this.meter.remove(slot);',
-        replace: 'this.meter.remove(this.size - 1);',
+        in: 'SlidingLogs.remove',
+        find: 'this.#rows.copy(last, slot);',
+        replace: 'this.#rows.copy(last, slot); row[at + COUNT] = 0;',
       },
     ],
   },

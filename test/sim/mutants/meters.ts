@@ -76,8 +76,8 @@ export const METERS: readonly Mutant[] = [
     edits: [
       {
         in: 'FixedWindows.#count',
-        find: 't < this.#endOf(rule, this.rows.newestMillis(slot), t, isEvent)',
-        replace: 't < this.rows.newestMillis(slot) + rule.windowMillis / 2',
+        find: 't < this.#endOf(rule, this.numbers.newestMillis(slot), t, isEvent)',
+        replace: 't < this.numbers.newestMillis(slot) + rule.windowMillis / 2',
       },
     ],
   },

@@ -175,7 +175,7 @@ export const STATED: readonly Mutant[] = [
     edits: [
       {
         in: 'ArrivalTimes.idleAtMillis',
-        find: 'ceilDiv(this.rows.number(slot, DEBT), NANOS_PER_MILLI)',
+        find: 'ceilDiv(this.numbers.number(slot, DEBT), NANOS_PER_MILLI)',
         replace: '0',
       },
     ],
