@@ -155,8 +155,10 @@ export class Waiters {
     if (conflict !== undefined) return false;
     earlier.retries ??= [];
     earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
+    // Another attempt has reservations of its own, and the grant will not be its own: it is to give them back.
+    const isOther = request.attempt !== earlier.request.attempt;
     if (earlier.retries.length >= RETRIES_WAITING_MAX) done(unavailable('overloaded', false));
-    else earlier.retries.push(done);
+    else earlier.retries.push(isOther ? (answer) => done(asRepeat(answer)) : done);
     return true;
   }
 
@@ -318,4 +320,8 @@ export class Waiters {
     this.#inflight.delete(index);
     this.#inflightRequests -= waiters.length;
   }
+}
+
+function asRepeat(answer: Answer): Answer {
+  return answer.kind === 'decision' && answer.decision.allowed ? { ...answer, isRepeat: true } : answer;
 }

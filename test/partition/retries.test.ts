@@ -20,6 +20,24 @@ describe('retries with a request id', () => {
     expect([1, 2, 3].map(() => allowed(driver.decide('ada')))).toEqual([true, true, false]);
   });
 
+  it('of other attempts learn that the grant is not theirs: they have reservations of their own to give back', () => {
+    const driver = FakeDriver.leading();
+    const attemptOf = (attempt: number): AllowRequest => ({
+      ...again,
+      askedDigest: 1,
+      matchedBy: 1,
+      attempt,
+    });
+    const [first, second, same] = [1, 2, 1].map((attempt) => driver.ask(attemptOf(attempt)));
+    driver.turn();
+    driver.commitAll();
+    expect([first, second, same].map((told) => told?.map(allowed))).toEqual([[true], [true], [true]]);
+    expect(first?.[0]).not.toHaveProperty('isRepeat');
+    expect(second).toEqual([{ ...first?.[0], isRepeat: true }]);
+    // A node that asks once more, as it had no answer, asks for the same attempt.
+    expect(same).toEqual(first);
+  });
+
   it('get the remembered answer by the log once the attempt is decided, and charge nothing', () => {
     const driver = FakeDriver.leading();
     const first = driver.decide(again);
