@@ -3,6 +3,10 @@ import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, START, tableOf, usersOf } from './fake-driver.ts';
 
+function attemptOf(attempt: number): AllowRequest {
+  return { userId: 'ada', requestId: 'r1', askedDigest: 1, matchedBy: 1, attempt };
+}
+
 describe('retries with a request id', () => {
   const again = { userId: 'ada', requestId: 'r1' };
 
@@ -22,12 +26,6 @@ describe('retries with a request id', () => {
 
   it('of other attempts learn that the grant is not theirs: they have reservations of their own to give back', () => {
     const driver = FakeDriver.leading();
-    const attemptOf = (attempt: number): AllowRequest => ({
-      ...again,
-      askedDigest: 1,
-      matchedBy: 1,
-      attempt,
-    });
     const [first, second, same] = [1, 2, 1].map((attempt) => driver.ask(attemptOf(attempt)));
     driver.turn();
     driver.commitAll();

@@ -169,4 +169,20 @@ export const JOINT: readonly Mutant[] = [
       why: 'few worlds have queues, and the limit that queues must not be the one with least remaining',
     },
   },
+  {
+    id: 'A35',
+    bug: 'a retry that waits with its first attempt takes the grant for its own',
+    law: 'no reservation is left charged',
+    edits: [
+      {
+        in: 'Waiters.maybeJoin',
+        find: 'request.attempt !== earlier.request.attempt',
+        replace: 'false',
+      },
+    ],
+    unitTest: {
+      file: 'partition/retries.test.ts',
+      why: 'two attempts must wait for one place in the log: users repeat themselves when they were answered, or their node is gone',
+    },
+  },
 ];

@@ -343,20 +343,4 @@ export const MATCHING: readonly Mutant[] = [
       why: 'all rules of the simulator are closed: what is asked has as much time as its request',
     },
   },
-  {
-    id: 'A35',
-    bug: 'a retry that waits with its first attempt takes the grant for its own',
-    law: 'no reservation is left charged',
-    edits: [
-      {
-        in: 'Waiters.maybeJoin',
-        find: 'request.attempt !== earlier.request.attempt',
-        replace: 'false',
-      },
-    ],
-    unitTest: {
-      file: 'partition/retries.test.ts',
-      why: 'two attempts must wait for one place in the log: users repeat themselves when they were answered, or their node is gone',
-    },
-  },
 ];
