@@ -75,6 +75,14 @@ describe('what is told', () => {
       "'r1000' was told that 2 of 2 remain under 'user'",
     ]);
   });
+
+  it('tells a settlement what is left now: its cost may have left the window while it was settled', () => {
+    const more = { told: [{ rule: 'user', limit: 2, remaining: 2 }], settled: true };
+    expect(found([granted(1_000, [ADA], { ...more, completeNanos: 2_001e6 })])).toEqual([]);
+    expect(found([granted(1_000, [ADA], { ...more, completeNanos: 1_999e6 })])).toEqual([
+      "'r1000' was told that 2 of 2 remain under 'user'",
+    ]);
+  });
 });
 
 describe('a key', () => {

@@ -109,14 +109,17 @@ function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, find
   const { allowed, told, limits, requestId, cost } = ask;
   if (allowed === null || ask.blocked) return;
   if (told.length === 0) findings.add(`'${requestId}' was ${allowed ? 'granted' : 'denied'} under no limit`);
-  for (const { rule, remaining, limit } of told) {
-    if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was told of rule '${rule}'`);
-    // A settled cost may exceed the limit. Nothing remains then.
-    if (remaining < 0 || remaining > Math.max(0, limit - (allowed ? cost : 0)))
-      findings.add(`'${requestId}' was told that ${remaining} of ${limit} remain under '${rule}'`);
-  }
   const isFirst = request.attempts[0] === ask;
   const from = request.attempts[0]?.invokeNanos ?? ask.invokeNanos;
+  for (const { rule, remaining, limit } of told) {
+    if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was told of rule '${rule}'`);
+    const { windowMillis = Infinity } = limits.find((asked) => asked.rule === rule) ?? {};
+    // A settlement is told what is left once its estimate is refunded. What it charged may have left the window by then.
+    const isOut = ask.settled && ask.completeNanos > from + windowMillis * 1e6;
+    // A settled cost may exceed the limit. Nothing remains then.
+    if (remaining < 0 || remaining > Math.max(0, limit - (allowed && !isOut ? cost : 0)))
+      findings.add(`'${requestId}' was told that ${remaining} of ${limit} remain under '${rule}'`);
+  }
   const possible = inForce.possible(from, ask.completeNanos);
   // A retry is told what the first partition remembers, and the Redis protocol tells the limit that binds. A settlement is asked again
   // by its node if the rules change under it.
