@@ -17,24 +17,14 @@ export interface Place {
   copies: number;
   readonly format: AnswerFormat | undefined;
   readonly quantity: number;
-  /** The group that it leaves with. */
-  readonly group: number;
   next: Place | undefined;
 }
-
-/** What is read at once leaves together; so many at most. */
-const GROUP_MAX = 64;
 
 export class AnswerQueue {
   #head: Place | undefined;
   #tail: Place | undefined;
   #count = 0;
   #heldBytes = 0;
-  /** Of what comes now, and how many are in it. */
-  #group = 0;
-  #grouped = 0;
-  /** No place before it waits for its answer; undefined: none does. */
-  #unanswered: Place | undefined;
 
   /** How many answers have not gone out. */
   get count(): number {
@@ -48,29 +38,13 @@ export class AnswerQueue {
 
   get isReady(): boolean {
     const head = this.#head;
-    return head !== undefined && isAnswered(head);
-  }
-
-  /** Everything in the group of the next answer to go out has its answer. */
-  get isGroupReady(): boolean {
-    let place = this.#unanswered;
-    while (place !== undefined && isAnswered(place)) place = place.next;
-    this.#unanswered = place;
-    return place === undefined || place.group !== this.#head?.group;
-  }
-
-  /** What comes from now on was read at once. */
-  beginGroup(): void {
-    this.#group += 1;
-    this.#grouped = 0;
+    return head !== undefined && (head.bytes !== undefined || head.answer !== undefined);
   }
 
   /** An answer that is there already. */
   add(bytes: Buffer): void {
     this.#heldBytes += bytes.length;
-    const group = this.#nextInGroup();
-    const noAnswer = { answer: undefined, format: undefined, quantity: 0 };
-    this.#append({ bytes, copies: 1, group, next: undefined, ...noAnswer });
+    this.#append({ bytes, answer: undefined, copies: 1, format: undefined, quantity: 0, next: undefined });
   }
 
   /** The same, where it is likely that the answer before was this one: its bytes are not held once more. */
@@ -105,7 +79,6 @@ export class AnswerQueue {
       copies: 1,
       format,
       quantity,
-      group: this.#nextInGroup(),
       next: undefined,
     };
     this.#append(place);
@@ -135,26 +108,14 @@ export class AnswerQueue {
   clear(): void {
     this.#head = undefined;
     this.#tail = undefined;
-    this.#unanswered = undefined;
     this.#count = 0;
     this.#heldBytes = 0;
   }
 
-  #nextInGroup(): number {
-    if (this.#grouped === GROUP_MAX) this.beginGroup();
-    this.#grouped += 1;
-    return this.#group;
-  }
-
   #append(place: Place): void {
-    this.#unanswered ??= place;
     if (this.#tail === undefined) this.#head = place;
     else this.#tail.next = place;
     this.#tail = place;
     this.#count += 1;
   }
-}
-
-function isAnswered({ bytes, answer }: Place): boolean {
-  return bytes !== undefined || answer !== undefined;
 }

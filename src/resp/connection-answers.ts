@@ -45,16 +45,6 @@ export class ConnectionAnswers {
     return this.#queue.heldBytes;
   }
 
-  /** What was asked together with what goes out next is answered, too: they leave in one write. */
-  get isGroupReady(): boolean {
-    return this.#shed > 0 || this.#queue.isGroupReady;
-  }
-
-  /** What is asked from now on was read at once. */
-  beginGroup(): void {
-    this.#queue.beginGroup();
-  }
-
   /** Moves all that can go out to `writer`. */
   drainTo(writer: ReplyWriter): void {
     this.#tellShed();

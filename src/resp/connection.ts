@@ -117,10 +117,6 @@ export class Connection implements Flushable, Readable {
     this.#finishIfIdle();
   }
 
-  get isGroupReady(): boolean {
-    return this.#answers.isGroupReady;
-  }
-
   flush(writer: ReplyWriter): void {
     this.#answers.drainTo(writer);
     if (writer.length > 0) {
@@ -174,7 +170,6 @@ export class Connection implements Flushable, Readable {
   }
 
   #read(): void {
-    this.#answers.beginGroup();
     this.#backlog.look(this.#init.door.node.shedding.isBusy);
     let commands = 0;
     while (!this.#hasReadAll && !this.#init.socket.destroyed) {

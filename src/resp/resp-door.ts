@@ -46,9 +46,9 @@ export class RespDoor implements FrontDoor {
   constructor(init: RespDoorInit) {
     const { node, version, monotonicMillis } = init;
     this.#init = init;
+    this.#flushPass = new FlushPass(init.atTurnEnd);
     this.#limits = init.limits ?? RESP_LIMITS;
     const { atTurnEnd } = init;
-    this.#flushPass = new FlushPass({ monotonicMillis, atTurnEnd });
     this.#readPass = new ReadPass({ monotonicMillis, atTurnEnd });
     this.#addresses = new AddressCounts(this.#limits.connectionsPerAddressMax);
     this.#looks = setInterval(() => this.#look(), Math.ceil(this.#limits.commandMillisMax / LOOKS_PER_LIMIT));

@@ -12,7 +12,7 @@ import type { DoorState } from '../../../src/resp/command.ts';
 import { COMMAND_TABLE } from '../../../src/resp/commands/all.ts';
 import { Connection } from '../../../src/resp/connection.ts';
 import { RESP_LIMITS } from '../../../src/resp/door-init.ts';
-import { FlushPass, HOLD_MILLIS_MAX } from '../../../src/resp/flush-pass.ts';
+import { FlushPass } from '../../../src/resp/flush-pass.ts';
 import { ReadPass } from '../../../src/resp/read-pass.ts';
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_MAX, RequestParser } from '../../../src/resp/request-parser.ts';
 import { Session } from '../../../src/resp/session.ts';
@@ -158,14 +158,11 @@ function runConnection(input: Buffer): Judge {
     commands: COMMAND_TABLE,
   };
   const atTurnEnd = (pass: () => void): void => void passes.push(pass);
-  // Time stands still for who reads, and runs for who waits for others of its group.
-  let nowMillis = 0;
-  const flushPass = new FlushPass({ monotonicMillis: () => (nowMillis += HOLD_MILLIS_MAX), atTurnEnd });
   const connection = new Connection({
     socket: socket as unknown as Socket,
     session,
     door,
-    flushPass,
+    flushPass: new FlushPass(atTurnEnd),
     readPass: new ReadPass({ monotonicMillis: () => 1_000, atTurnEnd }),
     limits: RESP_LIMITS,
     failed: (error) => failures.push(error),
