@@ -88,12 +88,13 @@ export class MatchedRequests {
     if (book === 'starting') return done(STARTING, 0);
     const only = request.settle === true ? undefined : book.onlyLimitFor(request);
     if (only === undefined) return this.#ask(newAsking(request, deadlineMillis, done));
-    // Most requests: nothing is kept of them but what their one partition is asked.
+    // Most requests come here: no more is kept of them than what their one partition is asked.
     const wanted = plainRequestFor(only, request, book.version);
     const answered = (answer: AllowAnswer, partition: number): void => {
       const whole = wholeAnswer(wanted, answer);
       if (whole !== undefined) return done(whole, partition);
       const asking = newAsking(request, deadlineMillis, done, book.version);
+      if (book.unmatched === 'shadow') this.#trials.listenForUnmatched(asking);
       const share = plainShare(only, wanted, partition);
       this.#firstAnswered({ share, answer }, partition, NONE, asking);
     };

@@ -51,7 +51,7 @@ export interface Asking {
   answered: readonly AnsweredShare[];
 }
 
-/** Most requests never have any, of whatever it is. */
+/** The empty list that most requests share, as they never put anything into one. */
 export const NONE: readonly never[] = [];
 
 /** @param rulesVersion 0 while nothing was found by any */

@@ -26,7 +26,7 @@ const ANY_USER: Descriptors = new Map([[USER, USER]]);
 /** The limits of a request of cost 1 that names only its user, and the highest cost by which they may be multiplied. */
 interface OfAnyUser {
   readonly limits: MatchedLimits;
-  /** The only one, if that is enforced. */
+  /** The limit, if there is exactly one and it is enforced. */
   readonly only: MatchedLimit | undefined;
   readonly costMax: number;
 }
@@ -78,8 +78,8 @@ export class RuleBook {
   }
 
   /**
-   * Of a question that names only its user, as most do, where it is under one limit: that limit as that of any user, at cost 1.
-   * Undefined: `limitsFor` has to find what it is under.
+   * The limit of a question that names only its user and is under exactly one, as most are. It is told for any user and at cost 1, so that
+   * none is made for each question: see `keyOfUser`. Undefined: `limitsFor` finds the limits.
    */
   onlyLimitFor({ descriptors, rule, cost = 1 }: Question): MatchedLimit | undefined {
     const known = userIn(descriptors) === '' ? undefined : this.#knownOfAnyUser(rule);
@@ -200,8 +200,12 @@ function limitOfUser(
   user: string,
   asked: number,
 ): MatchedLimit {
-  const key = userId === GLOBAL_KEY ? userId : `${USER}=${user}`;
-  return { userId: key, ruleId, cost: cost * asked, rule, window };
+  return { userId: keyOfUser(userId, user), ruleId, cost: cost * asked, rule, window };
+}
+
+/** The key of a limit of any user, as that of one user. */
+export function keyOfUser(key: string, user: string): string {
+  return key === GLOBAL_KEY ? key : `${USER}=${user}`;
 }
 
 function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {

@@ -1,12 +1,11 @@
 /** What a partition is asked for a request whose limits it shares. Pure. */
 import type { CustomerGuard } from '../api/customer-record.ts';
 import { type Question, USER } from '../api/question.ts';
-import { GLOBAL_KEY } from '../api/key-text.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import { askedDigest } from './asked-digest.ts';
 import type { Asking } from './open-request.ts';
 import type { MatchedLimit } from './matched-limit.ts';
-import type { RuleBook } from './rule-book.ts';
+import { keyOfUser, type RuleBook } from './rule-book.ts';
 import type { Share } from './share-outcome.ts';
 
 /** @param requestId undefined: nothing is remembered of it */
@@ -36,7 +35,7 @@ export function requestFor(
 
 type PlainRequest = AllowRequest & { readonly cost: number };
 
-/** For a question that is under one limit, as most are. @param only see `RuleBook.onlyLimitFor` */
+/** For a question that names only its user and is under one limit. @param only see `RuleBook.onlyLimitFor` */
 export function plainRequestFor(
   { userId, ruleId, cost }: MatchedLimit,
   request: Question,
@@ -44,7 +43,7 @@ export function plainRequestFor(
 ): PlainRequest {
   const { descriptors, timestampMillis, requestId } = request;
   const wanted = {
-    userId: userId === GLOBAL_KEY ? userId : `${USER}=${descriptors.get(USER) ?? ''}`,
+    userId: keyOfUser(userId, descriptors.get(USER) ?? ''),
     ruleId,
     cost: cost * (request.cost ?? 1),
     timestampMillis,
@@ -55,7 +54,7 @@ export function plainRequestFor(
   return requestId === undefined ? wanted : { ...wanted, askedDigest: askedDigest(request) };
 }
 
-/** What a question is under that asked so. */
+/** The share that `plainRequestFor` asked for. */
 export function plainShare(only: MatchedLimit, { userId, cost }: PlainRequest, partition: number): Share {
   return { partition, limits: [{ ...only, userId, cost }] };
 }

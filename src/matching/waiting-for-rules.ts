@@ -1,4 +1,4 @@
-/** Requests that wait for the next tick: this node and a partition know different rules, and one of them will learn the newer ones. */
+/** Requests that wait for the next tick: this node and a partition know different rules, or other records of a customer, and one of them is about to learn the newer ones. */
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { outdated, OVERLOADED } from './node-refusals.ts';
 import { type Asking, beginAgain } from './open-request.ts';

@@ -155,7 +155,7 @@ export class Waiters {
     if (conflict !== undefined) return false;
     earlier.retries ??= [];
     earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
-    // Another attempt has reservations of its own, and the grant will not be its own: it is to give them back.
+    // Another attempt has reservations of its own. It learns that the grant is of the earlier one, so that its node releases them.
     const isOther = request.attempt !== earlier.request.attempt;
     if (earlier.retries.length >= RETRIES_WAITING_MAX) done(unavailable('overloaded', false));
     else earlier.retries.push(isOther ? (answer) => done(asRepeat(answer)) : done);

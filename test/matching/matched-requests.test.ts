@@ -302,3 +302,30 @@ describe('what can never be decided', () => {
     ]);
   });
 });
+
+describe('a request of one user under one limit', () => {
+  it.each([
+    '{ id: one, key: user, windows: { limit: 9, per: minute } }',
+    '{ id: one, key: user, cost: 3, windows: { limit: 9, per: minute } }',
+    '{ id: one, key: [], windows: { limit: 9, per: minute } }',
+    '{ id: one, match: { user: ada }, key: user, windows: { limit: 9, per: minute } }',
+  ])('is asked for the limit that the rules find: %s', (rule) => {
+    const book = bookOf(7, `rules: [${rule}]`);
+    for (const user of ['ada', 'a%b', 'x,y'])
+      for (const cost of [undefined, 1, 2, 300_000]) {
+        const bench = new Bench();
+        bench.book = book;
+        bench.ask({ user }, { cost });
+        const found = book.limitsFor({ descriptors: new Map([['user', user]]), cost });
+        const limits = found.kind === 'limits' ? found.enforced : [];
+        expect(bench.asked.map(({ request }) => request)).toMatchObject(
+          limits.map((limit) => ({
+            userId: limit.userId,
+            ruleId: limit.ruleId,
+            cost: limit.cost,
+            matchedBy: 7,
+          })),
+        );
+      }
+  });
+});

@@ -42,7 +42,7 @@ describe('a request', () => {
     });
   });
 
-  it('is under its own limits, whoever asked before, and with which rule and cost', () => {
+  it('finds the same limits, whichever questions the book has answered before', () => {
     const document = `${DOCUMENT}  - { id: dear, key: user, named: true, windows: { limit: 5, per: hour }, shadow: true }\n`;
     const ways = [undefined, 'login', 'dear', 'per-user', 'by-ip', 'nobody', '3/60000ms'];
     const users = ['ada', 'bob', 'a%b', 'x,y', 'user'];

@@ -276,7 +276,7 @@ function textOf(bytes: Uint8Array, from: number, to: number): string {
   let highest = 0;
   for (let i = from; i < to; i += 1) highest |= bytes[i]!;
   if (highest >= 0x80) return decoder.decode(bytes.subarray(from, to));
-  // Few letters at a time: each sum is a string of its own.
+  // Four letters at a time, as every concatenation makes a new string.
   const { fromCharCode } = String;
   let text = '';
   let i = from;

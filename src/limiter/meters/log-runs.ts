@@ -46,7 +46,7 @@ export class LogRuns {
   head = 0;
   /** Recorded runs, live or not yet forgotten. */
   count = 0;
-  /** Of the oldest and the newest run, as `words` have it. Meaningless while `count` is 0. Who changes the words sets them. */
+  /** Copies of the oldest and the newest run's offset; meaningless while `count` is 0. Code that changes those runs updates them. */
   oldestOffset = 0;
   newestOffset = 0;
   /** Cumulative cost before the head run (mod 2^32). Recorded cost = the tail's cumulative cost minus this. */
@@ -120,8 +120,8 @@ export class LogRuns {
   firstLive(horizonMillis: number): number {
     const horizon = horizonMillis - this.baseMillis;
     const last = this.count - 1;
-    // Most often one of these says it, and no run is looked at.
-    if (last < 0 || this.oldestOffset > horizon) return 0;
+    // Most often the ends of the log tell, and no run is read.
+    if (last < 0 || this.isAllAfter(horizonMillis)) return 0;
     if (this.newestOffset <= horizon) return this.count;
     // Gallop from the head: what expired since the last grant is usually one run or two.
     let expired = 0;
@@ -138,7 +138,12 @@ export class LogRuns {
     return live;
   }
 
-  /** Sets the offsets of both ends after any run was changed. */
+  /** All recorded runs are newer than `horizonMillis`. Reads none of them. */
+  isAllAfter(horizonMillis: number): boolean {
+    return this.oldestOffset > horizonMillis - this.baseMillis;
+  }
+
+  /** Updates the copies of both ends after any run was changed. */
   readEnds(): void {
     this.oldestOffset = this.count === 0 ? 0 : this.offset(0);
     this.newestOffset = this.count === 0 ? 0 : this.offset(this.count - 1);

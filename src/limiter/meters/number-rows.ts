@@ -11,7 +11,7 @@ import { newKeyRows } from '../state/keys.ts';
 import type { Rows } from '../state/rows.ts';
 import type { MeterView } from './meter.ts';
 
-/** Of a row: these floats, all of them integers, which are `METER_WORDS` together. */
+/** The `METER_WORDS` of a row as floats, all of them integers: the newest time, then the numbers. */
 const NEWEST = 0;
 const FIRST_NUMBER = 1;
 const NUMBERS = 3;

@@ -14,13 +14,13 @@ import { COST_SUM_MAX, LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from './lo
 import { LogReader, LogView } from './log-snapshot.ts';
 import type { Demand, KeyRun, Meter } from './meter.ts';
 
-/** Of a row: the base in the first two words, as one float, then these, which are `METER_WORDS` together. */
+/** The words of a log in its row: the first two are the base, as one float; the others are these, up to `METER_WORDS`. */
 const BLOCK = 2;
 /** The head, and in the lowest bit the form. */
 const HEAD = 3;
 const COUNT = 4;
 const SPENT = 5;
-/** Offsets of the oldest and the newest run, as the block has them: so most decisions need not look into that. */
+/** Copies of the oldest and the newest run's offset. Most decisions need no more of the runs, and do not read the block. */
 const OLDEST = 6;
 const NEWEST = 7;
 
@@ -96,7 +96,7 @@ export class SlidingLogs implements Meter {
     return into;
   }
 
-  /** The same but for its runs, which are in another place. */
+  /** The same without its block: `words`, `start` and `capacity` are still those of the log that was opened last. Read no run of it. */
   #peek(slot: number, into: LogRuns): LogRuns {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
@@ -116,8 +116,8 @@ export class SlidingLogs implements Meter {
 
   liveCost(slot: number, { t, windowMillis }: Demand): number {
     const log = this.#peek(slot, this.#log);
-    const isToldByEnds = log.form === NARROW && log.oldestOffset > t - windowMillis - log.baseMillis;
-    return isToldByEnds ? log.count : this.open(slot, log).liveCost(t, windowMillis);
+    const isCount = log.form === NARROW && log.isAllAfter(t - windowMillis);
+    return isCount ? log.count : this.open(slot, log).liveCost(t, windowMillis);
   }
 
   millisUntilAvailable(slot: number, { t, rule, windowMillis }: Demand, cost: number): number {
@@ -143,7 +143,7 @@ export class SlidingLogs implements Meter {
     if (isTooMuch && this.open(slot, log).liveCost(t, keptMillis) + cost > COST_SUM_MAX) return Infinity;
     if (log.count === 0) return RUN_BYTES;
     const isJoined = log.newestMillis === t || log.isNewestTakenBack;
-    const isLonger = !isJoined && log.oldestOffset > t - keptMillis - log.baseMillis;
+    const isLonger = !isJoined && log.isAllAfter(t - keptMillis);
     return isLonger ? RUN_BYTES : 0;
   }
 
@@ -265,10 +265,8 @@ export class SlidingLogs implements Meter {
     // A quarter more than needed: that always fits a smaller size.
     if (isRoomy) this.#resize(slot, log, runs + (runs >>> 2), form);
     else if (runs > log.capacity || form !== log.form) this.#resize(slot, log, runs, form);
-    if (log.count === 0) {
-      this.#setBase(slot, log, t);
-      log.oldestOffset = 0;
-    } else if (t - log.baseMillis > LOG_WINDOW_MILLIS_MAX) this.#rebase(slot, log);
+    if (log.count === 0) this.#setBase(slot, log, t);
+    else if (t - log.baseMillis > LOG_WINDOW_MILLIS_MAX) this.#rebase(slot, log);
     const word = log.word(runs - 1);
     log.newestOffset = t - log.baseMillis;
     log.words[word] = log.newestOffset;
@@ -297,8 +295,10 @@ export class SlidingLogs implements Meter {
     log.oldestOffset = log.count === 0 ? 0 : log.offset(0);
   }
 
+  /** The time of the oldest run becomes the base. */
   #setBase(slot: number, log: LogRuns, millis: number): void {
     log.baseMillis = millis;
+    log.oldestOffset = 0;
     this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1] = millis;
   }
 
@@ -306,7 +306,6 @@ export class SlidingLogs implements Meter {
   #rebase(slot: number, log: LogRuns): void {
     const shift = log.offset(0);
     for (let i = 0; i < log.count; i += 1) log.words[log.word(i)]! -= shift;
-    log.oldestOffset = 0;
     this.#setBase(slot, log, log.baseMillis + shift);
   }
 

@@ -1,7 +1,7 @@
 /**
  * Keys by name and by slot: slots are 0 to `size - 1`, and the last key takes the slot of one that is removed. It
  * remembers when each key was last granted something, and nothing else of it: what it was granted, a meter keeps in the first words
- * of the same rows. So a decision finds all of a key in one place, where each further one is another wait for memory.
+ * of the same rows. So a decision reads one place of memory for each key, and waits for it once.
  */
 
 import { BlockPool, wordOf } from './block-pool.ts';
@@ -10,19 +10,20 @@ import { NONE, Rows } from './rows.ts';
 import type { StateSize } from './state-size.ts';
 import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
-/** Of a key: these words, then two floats, a time and the index of an entry. What every lookup reads comes first. */
+/** The words of a key in its row. A lookup reads these first four. */
 const HASH = 0;
 const NEXT = 1;
 const NAME = 2;
 const NAME_BYTES = 3;
+/** Behind them two floats; these are their places among the floats of the key. */
 const MADE_MILLIS = 2;
 const SINCE_INDEX = 3;
 const KEY_WORDS = 8;
-/** Of a row of a meter, before those of the key. */
-export const METER_WORDS = 8;
+/** Where a meter has the row, its words come first, and those of the key follow. */
+const METER_WORDS = 8;
 const ROWS_PER_SEGMENT = 2_048;
 
-/** For a meter: it appends and drops rows. */
+/** Rows for the keys of one meter: the meter appends, moves and drops them. */
 export function newKeyRows(): Rows {
   return new Rows(METER_WORDS + KEY_WORDS, ROWS_PER_SEGMENT);
 }
@@ -37,8 +38,10 @@ interface NameView {
 export class Keys {
   readonly #size: StateSize;
   readonly #rows: Rows;
+  /** A meter does not append, move and drop the rows, so these keys do. */
+  readonly #ownsRows: boolean;
   /** Where the words of a key begin in its row. */
-  readonly #from: number;
+  readonly #firstWord: number;
   readonly #index: LinearIndex;
   /** Of names, by slot. */
   readonly #pool = new BlockPool((slot, address) => {
@@ -49,8 +52,10 @@ export class Keys {
   constructor(size: StateSize, meterRows?: Rows) {
     this.#size = size;
     this.#rows = meterRows ?? new Rows(KEY_WORDS, ROWS_PER_SEGMENT);
-    this.#from = meterRows === undefined ? 0 : METER_WORDS;
-    this.#index = new LinearIndex(this.#rows, { hash: this.#from + HASH, next: this.#from + NEXT });
+    this.#ownsRows = meterRows === undefined;
+    const firstWord = this.#ownsRows ? 0 : METER_WORDS;
+    this.#firstWord = firstWord;
+    this.#index = new LinearIndex(this.#rows, { hash: firstWord + HASH, next: firstWord + NEXT });
   }
 
   get size(): number {
@@ -77,7 +82,7 @@ export class Keys {
 
   /** Adds a key of a name that is not there, in the next slot: the row that its meter has just appended. */
   add(name: TextBytes, madeMillis: number, sinceIndex = 0): number {
-    const slot = this.#from === 0 ? this.#rows.append() : this.#rows.size - 1;
+    const slot = this.#ownsRows ? this.#rows.append() : this.#rows.size - 1;
     const address = this.#pool.allocate(name.units, slot);
     name.store(this.#pool, address);
     const row = this.#rows.words(slot);
@@ -105,9 +110,9 @@ export class Keys {
     if (slot !== last) {
       this.#pool.setOwner(this.#rows.words(last)[this.#at(last) + NAME]!, slot);
       this.#index.moved(last, slot);
-      if (this.#from === 0) this.#rows.copy(last, slot);
+      if (this.#ownsRows) this.#rows.copy(last, slot);
     }
-    if (this.#from === 0) this.#rows.dropLast();
+    if (this.#ownsRows) this.#rows.dropLast();
   }
 
   /** Lets `into` point to the name of a key, until any is removed. */
@@ -143,6 +148,6 @@ export class Keys {
   }
 
   #at(slot: number): number {
-    return this.#rows.at(slot) + this.#from;
+    return this.#rows.at(slot) + this.#firstWord;
   }
 }

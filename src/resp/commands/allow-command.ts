@@ -1,9 +1,9 @@
 /** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId] [SETTLE]`: all that a request for a grant can say. */
-import { invalidInUser, questionOf } from '../../api/question.ts';
+import { invalidInUser, questionOf, type UserQuestion } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
 import { writeAllow } from './answer-forms.ts';
-import { grantOptions, notUtf8 } from './grant-options.ts';
+import { notUtf8, readGrantOptions } from './grant-options.ts';
 
 export const ALLOW: Command = {
   name: 'ALLOW',
@@ -20,8 +20,9 @@ function runAllow(call: Call): Reply | undefined {
   const { args } = call;
   const userId = args.text(1);
   if (userId === undefined) return notUtf8('userId');
-  const request = grantOptions(args, 2, true, userId);
-  if ('kind' in request) return request;
+  const request: UserQuestion = { userId };
+  const wrong = readGrantOptions(args, 2, true, request);
+  if (wrong !== undefined) return wrong;
   const invalid = invalidInUser(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.ask(questionOf(request), writeAllow, request.cost ?? 1);

@@ -1,31 +1,22 @@
 /** What a command that asks for a grant may say behind its key: `[COST n] [AT ms] [RULE r] [ID id] [SETTLE]`, in any order. */
-import type { UserQuestion } from '../../api/question.ts';
+import type { Question } from '../../api/question.ts';
 import type { CommandArguments } from '../command-arguments.ts';
 import { type ErrorReply, failed, SYNTAX_ERROR } from '../reply.ts';
 
-type Options = { -readonly [Field in keyof UserQuestion]: UserQuestion[Field] };
+type Options = { -readonly [Field in keyof Omit<Question, 'descriptors'>]: Question[Field] };
 
 /**
- * Those from argument `from` on, each at most once. Their bounds are not looked at.
+ * Reads those from argument `from` on into `options`, each at most once. Their bounds are not looked at.
  *
  * @param hasRule the command takes a rule by name
- * @param userId whom they are of; '' where the command names nobody
+ * @returns what is wrong with them
  */
-export function grantOptions(
+export function readGrantOptions(
   args: CommandArguments,
   from: number,
   hasRule: boolean,
-  userId = '',
-): Options | ErrorReply {
-  // All fields at once, and no copy later: every request has these.
-  const options: Options = {
-    userId,
-    rule: undefined,
-    cost: undefined,
-    timestampMillis: undefined,
-    requestId: undefined,
-    settle: undefined,
-  };
+  options: Options,
+): ErrorReply | undefined {
   for (let i = from; i < args.count; i += 1) {
     if (args.is(i, 'SETTLE') && options.settle === undefined) {
       options.settle = true;
@@ -45,7 +36,7 @@ export function grantOptions(
       if (options.requestId === undefined) return notUtf8('requestId');
     } else return SYNTAX_ERROR;
   }
-  return options;
+  return undefined;
 }
 
 export function notUtf8(field: string): ErrorReply {

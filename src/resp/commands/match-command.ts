@@ -7,7 +7,7 @@ import { DESCRIPTORS_MAX, type Question, invalidInQuestion } from '../../api/que
 import type { Call, Command } from '../command.ts';
 import type { CommandArguments } from '../command-arguments.ts';
 import { type ErrorReply, failed, type Reply } from '../reply.ts';
-import { grantOptions, notUtf8 } from './grant-options.ts';
+import { notUtf8, readGrantOptions } from './grant-options.ts';
 import { matchReply } from './answer-forms.ts';
 
 const FIRST_NAME = 2;
@@ -33,10 +33,9 @@ function runMatch(call: Call): Reply | undefined {
   if (args.count < end) return failed(`count is ${count}, so ${2 * count} names and values must follow it`);
   const descriptors = descriptorsIn(args, end);
   if (!(descriptors instanceof Map)) return descriptors;
-  const options = grantOptions(args, end, false);
-  if ('kind' in options) return options;
-  const { userId: _, ...rest } = options;
-  const request: Question = { descriptors, ...rest };
+  const request: Question = { descriptors };
+  const wrong = readGrantOptions(args, end, false, request);
+  if (wrong !== undefined) return wrong;
   const invalid = invalidInQuestion(request);
   if (invalid !== undefined) return failed(invalid.message);
   call.askAtLength(request, matchReply);

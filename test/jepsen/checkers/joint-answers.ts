@@ -114,7 +114,7 @@ function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, find
   for (const { rule, remaining, limit } of told) {
     if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was told of rule '${rule}'`);
     const { windowMillis = Infinity } = limits.find((asked) => asked.rule === rule) ?? {};
-    // A settlement is told what is left once its estimate is refunded. What it charged may have left the window by then.
+    // The answer to a settlement says what is left after its estimate was refunded. The cost it charged may have left the window by then.
     const isOut = ask.settled && ask.completeNanos > from + windowMillis * 1e6;
     // A settled cost may exceed the limit. Nothing remains then.
     if (remaining < 0 || remaining > Math.max(0, limit - (allowed && !isOut ? cost : 0)))

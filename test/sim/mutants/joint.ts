@@ -185,4 +185,20 @@ export const JOINT: readonly Mutant[] = [
       why: 'two attempts must wait for one place in the log: users repeat themselves when they were answered, or their node is gone',
     },
   },
+  {
+    id: 'A36',
+    bug: 'the cost of a request replaces what its rule multiplies it by, where it is under one limit',
+    law: 'a request is charged what the rules say',
+    edits: [
+      {
+        in: 'plainRequestFor',
+        find: 'cost: cost * (request.cost ?? 1)',
+        replace: 'cost: request.cost ?? cost',
+      },
+    ],
+    unitTest: {
+      file: 'matching/matched-requests.test.ts',
+      why: 'users of the simulator who name no more than themselves are under no rule that multiplies their cost',
+    },
+  },
 ];

@@ -40,14 +40,7 @@ export const LIMITER: readonly Mutant[] = [
     id: 'W1',
     bug: 'a grant exactly one window old still counts',
     law: 'a denial has a reason: what counts is younger than the window',
-    edits: [
-      {
-        in: 'LogRuns.firstLive',
-        find: 'this.oldestOffset > horizon',
-        replace: 'this.oldestOffset >= horizon',
-      },
-      { in: 'SlidingLogs.liveCost', find: 'log.oldestOffset > t', replace: 'log.oldestOffset >= t' },
-    ],
+    edits: [{ in: 'LogRuns.isAllAfter', find: 'this.oldestOffset >', replace: 'this.oldestOffset >=' }],
   },
   {
     id: 'W24',
