@@ -19,6 +19,8 @@ export interface LoopRoundsInit {
 }
 
 const WINDOW_MILLIS = 40;
+/** While rounds are long, the system is asked for processor time so seldom: to answer takes it up to two milliseconds. */
+const ASK_MILLIS = 160;
 
 export class LoopRounds {
   readonly #init: LoopRoundsInit;
@@ -27,8 +29,12 @@ export class LoopRounds {
   /** Of the rounds that nobody was told of yet. */
   #count = 0;
   #sinceMillis: number;
-  /** At the beginning of these rounds; undefined: nobody asked then. */
-  #processorBefore: number | undefined;
+  /** When the system was last asked, and what it said; undefined: not since rounds became long. */
+  #asked: { readonly atMillis: number; readonly processorMillis: number } | undefined;
+  /** How long the loop did not wait since. */
+  #passedMillis = 0;
+  /** How much of that time the process had a processor, when it was last asked; above 1: more than one. */
+  #share: number | undefined;
   #idleBefore: number;
 
   constructor(init: LoopRoundsInit) {
@@ -46,24 +52,31 @@ export class LoopRounds {
     if (now - this.#sinceMillis < WINDOW_MILLIS) return;
     const idle = this.#idleMillis();
     const waited = idle - this.#idleBefore;
-    const passed = (now - this.#sinceMillis - waited) / this.#count;
-    this.#init.rounds(this.#roundMillis(passed), waited);
+    this.#init.rounds(this.#roundMillis(now, now - this.#sinceMillis - waited), waited);
     this.#count = 0;
     this.#sinceMillis = now;
     this.#idleBefore = idle;
   }
 
-  /** To ask takes the system a good part of a millisecond: only who has to know asks. */
-  #roundMillis(passedMillis: number): number {
+  /** @param passed while the loop did not wait, in all of these rounds */
+  #roundMillis(now: number, passed: number): number {
     const { shortMillis } = this.#init;
-    if (passedMillis <= shortMillis) {
-      this.#processorBefore = undefined;
-      return passedMillis;
+    if (passed <= shortMillis * this.#count) {
+      this.#asked = undefined;
+      this.#share = undefined;
+      return passed / this.#count;
     }
-    const now = this.#processorMillis();
-    const before = this.#processorBefore;
-    this.#processorBefore = now;
-    return before === undefined ? shortMillis : (now - before) / this.#count;
+    this.#passedMillis += passed;
+    if (this.#share === undefined || now - (this.#asked?.atMillis ?? -Infinity) >= ASK_MILLIS) this.#ask(now);
+    return this.#share === undefined ? shortMillis : (passed * this.#share) / this.#count;
+  }
+
+  #ask(atMillis: number): void {
+    const processorMillis = this.#processorMillis();
+    if (this.#asked !== undefined)
+      this.#share = (processorMillis - this.#asked.processorMillis) / this.#passedMillis;
+    this.#asked = { atMillis, processorMillis };
+    this.#passedMillis = 0;
   }
 }
 

@@ -52,11 +52,16 @@ describe('rounds of the event loop', () => {
   it('that are long count by the processor time that each took', () => {
     const ours = { millis: 60, processorMillis: 50 };
     const others = { millis: 60, processorMillis: 3 };
-    expect(play([ours, ours, others]).told).toEqual([
-      [10, 0],
-      [50, 0],
-      [3, 0],
-    ]);
+    expect(play([ours, ours, ours, ours, ours, others, others, others])).toEqual({
+      told: [10, 50, 50, 50, 50, 50, 50, 3].map((millis) => [millis, 0]),
+      asked: 4,
+    });
+  });
+
+  it('ask for the processor time at once after a pause', () => {
+    const long = { millis: 60, processorMillis: 50 };
+    const pause = { millis: 2_000, processorMillis: 1 };
+    expect(play([long, long, pause]).told[2]).toEqual([1, 0]);
   });
 
   it('that were short in between do not count as a part of a long one', () => {
