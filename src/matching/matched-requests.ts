@@ -2,11 +2,9 @@
  * Asks for requests that rules find the limits of, wherever the partitions of their keys are led. Limits of one partition are
  * decided in one step of its log. Of several partitions all but the first are asked for reservations: grants like any other,
  * under ids of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer. If
- * any denies, the reservations are given back. What this node leads is looked at before: if it denies, nothing is reserved.
- *
- * So nothing is ever over its limit. Where nobody can decide, and no rule that is meant is `closed`, their fail modes do
- * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. So does what was reserved by a node
- * that is lost in between, until its window is over. It keeps no grants and judges nothing.
+ * any denies, the reservations are given back. What this node leads is looked at before: if it denies, nothing is reserved. Where nobody
+ * can decide, and no rule that is meant is `closed`, their fail modes do: what was reserved for a request that is let through so stays
+ * charged, as does what a node reserved that is lost in between, until its window is over. It judges nothing.
  */
 import type { AllowAnswer, Invalid, Unavailable } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
@@ -25,7 +23,7 @@ import { longestDenial } from './longest-denial.ts';
 import { Looks } from './looks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
 import { OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
-import { recall } from './recall.ts';
+import { recall, recallEarlier, type RecallInit } from './recall.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import {
   Reservations,
@@ -49,7 +47,7 @@ import {
   wantsOtherRules,
   withKey,
 } from './share-outcome.ts';
-import { guardOf, ownRequestFor, plainRequestFor, plainShare, requestFor } from './share-request.ts';
+import { guardOf, isPlain, ownRequestFor, plainRequestFor, plainShare, requestFor } from './share-request.ts';
 import { leftNow, settle } from './settlements.ts';
 import { Trials } from './trials.ts';
 import { WaitingForRules } from './waiting-for-rules.ts';
@@ -66,6 +64,7 @@ export class MatchedRequests {
   readonly #cache = new CustomerCache();
   readonly #init: MatchedRequestsInit;
   readonly #waiting: WaitingForRules;
+  readonly #recalls: RecallInit;
   readonly #confirmed: ConfirmedRules;
   readonly #trials: Trials;
 
@@ -77,6 +76,7 @@ export class MatchedRequests {
     this.looks = new Looks({ book, ask: askInTime });
     this.reservations = new Reservations(init);
     this.#waiting = new WaitingForRules(init);
+    this.#recalls = { ...init, waiting: this.#waiting };
     this.#confirmed = new ConfirmedRules(init);
     this.#trials = new Trials(init, this.reservations);
   }
@@ -86,7 +86,7 @@ export class MatchedRequests {
     const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
-    const only = request.settle === true ? undefined : book.onlyLimitFor(request);
+    const only = isPlain(request, this.#init.earlier) ? book.onlyLimitFor(request) : undefined;
     if (only === undefined) return this.#ask(newAsking(request, deadlineMillis, done));
     // Most requests come here: no more is kept of them than what their one partition is asked.
     const wanted = plainRequestFor(only, request, book.version);
@@ -162,6 +162,10 @@ export class MatchedRequests {
 
   #askShares(shares: readonly Share[], asking: Asking, book: RuleBook): void {
     const [first, ...others] = shares;
+    if (asking.request.requestId !== undefined && !asking.isRecalled)
+      return recallEarlier(this.#recalls, shares, { asking, book }, () =>
+        this.#askShares(shares, asking, book),
+      );
     if (first === undefined)
       return this.#confirmed.tellUncounted(book, asking, (...told) => this.#tell(told[0], asking, told[1]));
     if (asking.request.settle === true)
@@ -240,8 +244,7 @@ export class MatchedRequests {
     const outcome = outcomeOf(reserved);
     switch (outcome.kind) {
       case 'granted':
-        this.#askFirst(first, reserved, asking, book);
-        return;
+        return this.#askFirst(first, reserved, asking, book);
       case 'refused':
         this.reservations.release(reserved);
         this.#refuse(first, outcome, { asking, book, reserved });
@@ -296,7 +299,7 @@ export class MatchedRequests {
   }
 
   #recall(first: Share, asking: Asking, book: RuleBook, ifNone: () => void): void {
-    recall(this.#init, { first, asking, book, again: (at) => this.#waiting.add(asking, at), ifNone });
+    recall(this.#recalls, { asking, book, first, ifNone });
   }
 
   /** Under the request's own id: what is answered now is the answer. */

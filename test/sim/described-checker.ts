@@ -28,6 +28,7 @@ import {
 } from './described-rounds.ts';
 import { DescribedCustomers } from './described-customers.ts';
 import { DescribedLimits, wordsOfRules } from './described-limits.ts';
+import { DescribedReceipts } from './described-receipts.ts';
 import { DescribedRefunds, type Refunding } from './described-refunds.ts';
 import { DescribedTrials } from './described-trials.ts';
 import type { RulesDocument } from './documents.ts';
@@ -69,6 +70,7 @@ export class DescribedChecker {
   /** By id: of reservations only. */
   readonly #charges = new Map<string, Charge>();
   readonly trials: DescribedTrials;
+  readonly #receipts: DescribedReceipts;
   readonly refunds = new DescribedRefunds();
   /** By what a log says of a question: the versions of the rules that found it. */
   readonly #versions = new Map<string, Set<number>>();
@@ -76,6 +78,7 @@ export class DescribedChecker {
   constructor(init: DescribedCheckerInit) {
     this.#init = init;
     this.trials = new DescribedTrials(init.documents);
+    this.#receipts = new DescribedReceipts(init.tables);
     this.limits = new DescribedLimits(init.documents, init.partitionOf);
     this.#customers = new DescribedCustomers(init.customers, this.limits);
   }
@@ -182,6 +185,8 @@ export class DescribedChecker {
     }
     if (answer.kind !== 'decision') return undefined;
     const { decision } = answer;
+    if (decision.allowed && !this.refunds.isAsked(asking.request))
+      this.#receipts.granted(asking, decision, this.#init.now());
     if (isGrant(asking.recalled)) {
       check(
         asking.recalled?.kind === 'decision' && decision === asking.recalled.decision,
