@@ -8,15 +8,15 @@ import type { RuleTable } from '../../src/limiter/rules.ts';
 import { type Asking, wordsOfAsking } from './described-rounds.ts';
 import { check } from './story.ts';
 
-interface Granted {
-  readonly receipt: string;
-  readonly askedAt: number;
-  readonly rulesVersion: number;
+interface Asked {
+  /** Nothing was granted under the id before. */
+  readonly sinceMillis: number;
+  granted: { readonly receipt: string; readonly rulesVersion: number } | undefined;
 }
 
 export class DescribedReceipts {
   readonly #horizonMillis: number;
-  readonly #granted = new Map<string, Granted>();
+  readonly #asked = new Map<string, Asked>();
 
   constructor(tables: readonly RuleTable[]) {
     // Of a grant by any of them, by clocks that may run a little fast.
@@ -24,23 +24,36 @@ export class DescribedReceipts {
       0.95 * Math.min(...tables.map(({ requestIdHorizonMillis }) => requestIdHorizonMillis));
   }
 
+  /** A node asks for the grant. It may be made from now on, whoever is told. */
+  asked(asking: Asking, now: number): void {
+    const words = wordsOf(asking);
+    if (words !== undefined && !this.#asked.has(words))
+      this.#asked.set(words, { sinceMillis: now, granted: undefined });
+  }
+
   /** A client is told a grant now. */
   granted(asking: Asking, { decided, rulesVersion }: Decision, now: number): void {
-    const { descriptors, requestId, cost, timestampMillis } = asking.request;
-    if (requestId === undefined || asking.customer !== undefined) return;
-    // Users take each other's ids, and use their own for other requests.
-    const request = JSON.stringify([[...descriptors].toSorted(), requestId, cost, timestampMillis]);
-    const receipt = JSON.stringify(decided);
-    const before = this.#granted.get(request);
-    if (before?.receipt === receipt) return;
-    if (before === undefined || now > before.askedAt + this.#horizonMillis) {
-      this.#granted.set(request, { receipt, askedAt: asking.askedAt, rulesVersion });
-      return;
-    }
+    const words = wordsOf(asking);
+    if (words === undefined) return;
+    const asked = this.#asked.get(words);
+    check(asked !== undefined, () => `${wordsOfAsking(asking)} is granted, and nobody asked`);
+    const granted = { receipt: JSON.stringify(decided), rulesVersion };
+    const before = (asked.granted ??= granted);
+    if (before.receipt === granted.receipt) return;
+    const forgottenMillis = asked.sinceMillis + this.#horizonMillis;
     check(
-      false,
+      now > forgottenMillis,
       () =>
-        `${wordsOfAsking(asking)} is granted at ${receipt}, and was at ${before.receipt} by rules ${before.rulesVersion}`,
+        `${wordsOfAsking(asking)} is granted at ${granted.receipt}, ` +
+        `and was at ${before.receipt} by rules ${before.rulesVersion}`,
     );
+    this.#asked.set(words, { sinceMillis: forgottenMillis, granted });
   }
+}
+
+/** Users take each other's ids, and use their own for other requests. Undefined: the request is not looked at. */
+function wordsOf({ request, customer }: Asking): string | undefined {
+  const { descriptors, requestId, cost, timestampMillis } = request;
+  if (requestId === undefined || customer !== undefined) return undefined;
+  return JSON.stringify([[...descriptors].toSorted(), requestId, cost, timestampMillis]);
 }
