@@ -2,11 +2,13 @@
  * Asks for requests that rules find the limits of, wherever the partitions of their keys are led. Limits of one partition are
  * decided in one step of its log. Of several partitions all but the first are asked for reservations: grants like any other,
  * under ids of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer. If
- * any denies, the reservations are given back. What this node leads is looked at before: if it denies, nothing is reserved. Where nobody
- * can decide, and no rule that is meant is `closed`, their fail modes do: what was reserved for a request that is let through so stays
- * charged, as does what a node reserved that is lost in between, until its window is over. It judges nothing.
+ * any denies, the reservations are given back. What this node leads is looked at before: if it denies, nothing is reserved.
+ *
+ * So nothing is ever over its limit. Where nobody can decide, and no rule that is meant is `closed`, their fail modes do
+ * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. So does what was reserved by a node
+ * that is lost in between, until its window is over. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer, Invalid, Unavailable } from '../api/answer.ts';
+import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
@@ -137,7 +139,7 @@ export class MatchedRequests {
     asking.answered = NONE;
     if (book.unmatched === 'shadow' && !asking.isAgain) this.#trials.listenForUnmatched(asking);
     if (matched.kind !== 'limits') {
-      const refuse = (): void => this.#refuseMatched(matched, asking, book);
+      const refuse = (): void => this.#confirmed.refuse(matched, book, asking, this.#telling(asking));
       // It may be wrong by the tier of before.
       if (customer !== undefined) this.#askRecord(customer, [], { asking, book, goOn: refuse });
       else refuse();
@@ -166,8 +168,7 @@ export class MatchedRequests {
       return recallEarlier(this.#recalls, shares, { asking, book }, () =>
         this.#askShares(shares, asking, book),
       );
-    if (first === undefined)
-      return this.#confirmed.tellUncounted(book, asking, (...told) => this.#tell(told[0], asking, told[1]));
+    if (first === undefined) return this.#confirmed.tellUncounted(book, asking, this.#telling(asking));
     if (asking.request.settle === true)
       return settle(this.#init, [first, ...others], { asking, book }, (answer, partition, reserved) =>
         this.#conclude(answer, partition, asking, reserved),
@@ -179,18 +180,11 @@ export class MatchedRequests {
     else this.#reserve(first, others, asking, book);
   }
 
-  /** The rules of this node refuse it. Where it asked for one by name, others may be in force. */
-  #refuseMatched(matched: Invalid | Unavailable, asking: Asking, book: RuleBook): void {
-    if (asking.request.rule === undefined) return asking.done(matched, 0);
-    this.#confirmed.areInForce(book, asking.deadlineMillis, (refusal, partition) => {
-      if (refusal === undefined) asking.done(matched, 0);
-      else this.#tell(refusal, asking, partition);
-    });
-  }
-
-  #tell(answer: AskAnswer, asking: Asking, partition: number): void {
-    if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);
-    else asking.done(answer, partition);
+  #telling(asking: Asking): AskDone {
+    return (answer, partition) => {
+      if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);
+      else asking.done(answer, partition);
+    };
   }
 
   /**
