@@ -2,12 +2,12 @@
  * How requests were matched by rules that were in force until lately. The id of a request is kept by one of its keys (share-outcome.ts),
  * so other rules may lead a retry to another key: then the former one is asked first. This file says who that is, and asks nobody.
  */
+import type { Question } from '../api/question.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
-import { asOf } from './customer-cache.ts';
+import { asOf, type KnownCustomer } from './customer-cache.ts';
+import type { MatchedLimit } from './matched-limit.ts';
+import { type MatchedRequest, NONE } from './open-request.ts';
 import { ownFirst } from './record-read.ts';
-import { NONE } from './open-request.ts';
-import type { MatchedRequest } from './open-request.ts';
-import type { KnownCustomer } from './customer-cache.ts';
 import { RuleBook } from './rule-book.ts';
 import { type Share, sharesOf } from './share-outcome.ts';
 
@@ -19,10 +19,20 @@ export interface MatchedBefore {
   readonly horizonMillis: number;
 }
 
+interface Kept {
+  readonly book: RuleBook;
+  /** On this node's monotonic clock. */
+  readonly untilMillis: number;
+}
+
 export class EarlierBooks {
   readonly #monotonicMillis: () => number;
   #known: readonly MatchedBefore[] = NONE;
-  #books: readonly { readonly book: RuleBook; readonly untilMillis: number }[] = NONE;
+  #kept: readonly Kept[] = NONE;
+  /** Those of `#kept`. */
+  #books: readonly RuleBook[] = NONE;
+  /** The least `untilMillis` of `#kept`. */
+  #nextMillis = Infinity;
 
   constructor(monotonicMillis: () => number) {
     this.#monotonicMillis = monotonicMillis;
@@ -30,25 +40,58 @@ export class EarlierBooks {
 
   /** Those by which a grant may have been found whose id is still remembered, newest first. */
   of(known: readonly MatchedBefore[] = NONE): readonly RuleBook[] {
-    if (known.length === 0) return NONE;
+    if (known !== this.#known) this.#learn(known);
+    if (this.#books.length > 0 && this.#monotonicMillis() >= this.#nextMillis) this.#forget();
+    return this.#books;
+  }
+
+  #learn(known: readonly MatchedBefore[]): void {
+    const before = this.#known;
+    this.#known = known;
+    // Whatever else group 0 says comes with the same again.
+    if (areEqual(known, before)) return;
     const now = this.#monotonicMillis();
-    if (known !== this.#known) {
-      this.#known = known;
-      // When they were replaced is not known to a node that has just started: it was not later than now.
-      this.#books = known.map(({ definitions, horizonMillis }) => ({
+    // When they were replaced is not known to a node that has just started: it was not later than now. A partition may have taken
+    // the new rules up to a horizon later.
+    this.#keep(
+      known.map(({ definitions, horizonMillis }) => ({
         book: new RuleBook(0, JSON.parse(definitions) as readonly RuleDefinition[]),
-        untilMillis: now + horizonMillis,
-      }));
-    }
-    if (this.#books.length === 0) return NONE;
-    if (this.#books.some(({ untilMillis }) => untilMillis <= now))
-      this.#books = this.#books.filter(({ untilMillis }) => untilMillis > now);
-    return this.#books.map(({ book }) => book);
+        untilMillis: now + 2 * horizonMillis,
+      })),
+    );
+  }
+
+  #forget(): void {
+    const now = this.#monotonicMillis();
+    this.#keep(this.#kept.filter(({ untilMillis }) => untilMillis > now));
+  }
+
+  #keep(kept: readonly Kept[]): void {
+    this.#kept = kept;
+    this.#books = kept.map(({ book }) => book);
+    this.#nextMillis = Math.min(...kept.map(({ untilMillis }) => untilMillis));
   }
 }
 
+function areEqual(some: readonly MatchedBefore[], others: readonly MatchedBefore[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every(
+      ({ definitions, horizonMillis }, i) =>
+        definitions === others[i]?.definitions && horizonMillis === others[i].horizonMillis,
+    )
+  );
+}
+
+/** By some of the earlier rules another key may have kept the id of the question. @param only see `RuleBook.onlyLimitFor` */
+export function mayHaveMoved(question: Question, only: MatchedLimit, books: readonly RuleBook[]): boolean {
+  if (books.length === 0 || question.requestId === undefined) return false;
+  return books.some((book) => book.onlyLimitFor(question)?.userId !== only.userId);
+}
+
 /**
- * The shares that kept the id of a request by earlier rules, each once, but for the key that keeps it now.
+ * Where the id of a request was kept by earlier rules, each place once, but for the key that keeps it now. Of a settlement all shares:
+ * it was charged if all of them remember it.
  *
  * @param nowKept undefined: no rule limits it now
  */
@@ -57,16 +100,24 @@ export function earlierKeepers(
   { request, customer }: { readonly request: MatchedRequest; readonly customer: KnownCustomer | undefined },
   nowKept: string | undefined,
   partitionOf: (userId: string) => number,
-): readonly Share[] {
-  const found = new Map<string, Share>();
+): readonly (readonly [Share, ...Share[]])[] {
+  const found = new Map<string, readonly [Share, ...Share[]]>();
   for (const book of books) {
     const matched = book.limitsFor(asOf(request, customer));
     if (matched.kind !== 'limits') continue;
     const shares = sharesOf(matched.enforced, partitionOf);
     const ordered = customer === undefined ? shares : ownFirst(shares, customer, partitionOf(customer.key));
-    const [first] = ordered;
-    if (first !== undefined && first.limits[0].userId !== nowKept)
-      found.set(first.limits[0].userId, { partition: first.partition, limits: [first.limits[0]] });
+    const [first, ...others] = ordered.map(({ partition, limits: [keeper] }): Share => ({
+      partition,
+      limits: [keeper],
+    }));
+    if (first === undefined || keyOf(first) === nowKept) continue;
+    const all = [first, ...(request.settle === true ? others : NONE)] as const;
+    found.set(all.map(keyOf).join('\n'), all);
   }
   return [...found.values()];
+}
+
+function keyOf({ limits: [keeper] }: Share): string {
+  return keeper.userId;
 }

@@ -79,7 +79,10 @@ function refundAs(
     customer === undefined ? shares : ownFirst(shares, customer, partitionOf(customer.key));
   const nowKept = first?.limits[0].userId;
   const before = earlierKeepers(earlier(), { request: refund, customer }, nowKept, partitionOf);
-  const keys = [...(nowKept === undefined ? [] : [nowKept]), ...before.map(({ limits }) => limits[0].userId)];
+  const keys = [
+    ...(nowKept === undefined ? [] : [nowKept]),
+    ...before.map(([{ limits }]) => limits[0].userId),
+  ];
   const refundAt = (place: number): void => {
     const userId = keys[place];
     if (userId === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);

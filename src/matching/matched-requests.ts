@@ -21,6 +21,7 @@ import { refundRequest } from './matched-refunds.ts';
 import type { AskInTime, MatchedRequestsInit } from './matched-requests-init.ts';
 import { askListed, type Look } from './listed-requests.ts';
 import { deniedHere } from './denied-here.ts';
+import { mayHaveMoved } from './earlier-books.ts';
 import { longestDenial } from './longest-denial.ts';
 import { Looks } from './looks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
@@ -49,7 +50,7 @@ import {
   wantsOtherRules,
   withKey,
 } from './share-outcome.ts';
-import { guardOf, isPlain, ownRequestFor, plainRequestFor, plainShare, requestFor } from './share-request.ts';
+import { guardOf, ownRequestFor, plainRequestFor, plainShare, requestFor } from './share-request.ts';
 import { leftNow, settle } from './settlements.ts';
 import { Trials } from './trials.ts';
 import { WaitingForRules } from './waiting-for-rules.ts';
@@ -88,8 +89,9 @@ export class MatchedRequests {
     const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
-    const only = isPlain(request, this.#init.earlier) ? book.onlyLimitFor(request) : undefined;
-    if (only === undefined) return this.#ask(newAsking(request, deadlineMillis, done));
+    const only = request.settle === true ? undefined : book.onlyLimitFor(request);
+    if (only === undefined || mayHaveMoved(request, only, this.#init.earlier()))
+      return this.#ask(newAsking(request, deadlineMillis, done));
     // Most requests come here: no more is kept of them than what their one partition is asked.
     const wanted = plainRequestFor(only, request, book.version);
     const answered = (answer: AllowAnswer, partition: number): void => {

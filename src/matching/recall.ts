@@ -3,9 +3,9 @@ import type { AllowAnswer, Unavailable } from '../api/answer.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { TOO_LATE } from './node-refusals.ts';
 import { earlierKeepers } from './earlier-books.ts';
-import { type Asking, NONE } from './open-request.ts';
+import type { Asking } from './open-request.ts';
 import type { RuleBook } from './rule-book.ts';
-import { followsFailModes, type Share, wantsOtherRules, withKey } from './share-outcome.ts';
+import { followsFailModes, isGrant, type Share, wantsOtherRules, withKey } from './share-outcome.ts';
 import { requestFor } from './share-request.ts';
 import type { WaitingForRules } from './waiting-for-rules.ts';
 
@@ -26,6 +26,8 @@ interface Recall extends Recalling {
   readonly first: Share;
   /** Nobody may know, and the request is asked all the same. Absent: it is not. */
   readonly maySkip?: (answer: Unavailable) => boolean;
+  /** What to do if it was granted. Absent: that is the answer. */
+  readonly ifGranted?: (() => void) | undefined;
   /** What to do if nothing was granted before. */
   readonly ifNone: () => void;
 }
@@ -33,7 +35,7 @@ interface Recall extends Recalling {
 /** What was granted to an earlier attempt is granted still, whatever others say now. */
 export function recall(
   { ask, monotonicMillis, waiting }: RecallInit,
-  { first, asking, book, ifNone, maySkip }: Recall,
+  { first, asking, book, ifGranted, ifNone, maySkip }: Recall,
 ): void {
   const { request, deadlineMillis, done, undecided } = asking;
   if (request.requestId === undefined) {
@@ -48,6 +50,7 @@ export function recall(
       const isUnknown = answer.kind === 'unavailable' && (undecided.length > 0 || maySkip?.(answer) === true);
       if (wantsOtherRules(answer)) waiting.add(asking, partition);
       else if (isUnknown) ifNone();
+      else if (ifGranted !== undefined && isGrant(answer)) ifGranted();
       else if (answer.kind !== 'invalid') done(withKey(answer, [{ share: first, answer }]), partition);
       // What others denied meanwhile is no answer any more, and nothing was charged.
       else if (monotonicMillis() >= deadlineMillis) done(TOO_LATE, partition);
@@ -58,7 +61,7 @@ export function recall(
 }
 
 /**
- * The same of each key that kept the id by earlier rules, one after the other; then `goOn`.
+ * The same where each of the earlier rules kept the id, one after the other; then `goOn`.
  *
  * @param shares that are asked next, by the rules in force; none: no rule limits it
  */
@@ -70,17 +73,21 @@ export function recallEarlier(
 ): void {
   const { asking } = of;
   asking.isRecalled = true;
-  // What a settlement has charged so far, other partitions still have to charge.
-  const isPart = asking.request.settle === true && asking.isAgain;
   const nowKept = shares[0]?.limits[0].userId;
-  const keepers = isPart ? NONE : earlierKeepers(init.earlier(), asking, nowKept, init.partitionOf);
+  const keepers = earlierKeepers(init.earlier(), asking, nowKept, init.partitionOf);
   // What fail modes let through is let through without that.
   const maySkip = (answer: Unavailable): boolean =>
     shares.every((share) => followsFailModes({ share, answer }));
   const next = (place: number): void => {
-    const first = keepers[place];
-    if (first === undefined) goOn();
-    else recall(init, { ...of, first, maySkip, ifNone: () => next(place + 1) });
+    const keeper = keepers[place];
+    if (keeper === undefined) return goOn();
+    const ifNone = (): void => next(place + 1);
+    // The first of them is asked last: its answer is told.
+    const ask = (left: number): void => {
+      const ifGranted = left === 0 ? undefined : (): void => ask(left - 1);
+      recall(init, { ...of, first: keeper[left]!, maySkip, ifGranted, ifNone });
+    };
+    ask(keeper.length - 1);
   };
   next(0);
 }

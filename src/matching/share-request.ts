@@ -33,11 +33,6 @@ export function requestFor(
   return { ...one, askedDigest: digest, further: others.length === 0 ? undefined : others };
 }
 
-/** It may be asked as it is, if it is under one limit: nobody has to be asked before. */
-export function isPlain({ settle, requestId }: Question, earlier: () => readonly RuleBook[]): boolean {
-  return settle !== true && (requestId === undefined || earlier().length === 0);
-}
-
 type PlainRequest = AllowRequest & { readonly cost: number };
 
 /** For a question that names only its user and is under one limit. @param only see `RuleBook.onlyLimitFor` */
