@@ -84,9 +84,14 @@ function areEqual(some: readonly MatchedBefore[], others: readonly MatchedBefore
 }
 
 /** By some of the earlier rules another key may have kept the id of the question. @param only see `RuleBook.onlyLimitFor` */
-export function mayHaveMoved(question: Question, only: MatchedLimit, books: readonly RuleBook[]): boolean {
-  if (books.length === 0 || question.requestId === undefined) return false;
-  return books.some((book) => book.onlyLimitFor(question)?.userId !== only.userId);
+export function mayHaveMoved(
+  question: Question,
+  only: MatchedLimit,
+  earlier: () => readonly RuleBook[],
+): boolean {
+  if (question.requestId === undefined) return false;
+  const books = earlier();
+  return books.length > 0 && books.some((book) => book.onlyLimitFor(question)?.userId !== only.userId);
 }
 
 /**

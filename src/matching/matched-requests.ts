@@ -90,7 +90,7 @@ export class MatchedRequests {
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
     const only = request.settle === true ? undefined : book.onlyLimitFor(request);
-    if (only === undefined || mayHaveMoved(request, only, this.#init.earlier()))
+    if (only === undefined || mayHaveMoved(request, only, this.#init.earlier))
       return this.#ask(newAsking(request, deadlineMillis, done));
     // Most requests come here: no more is kept of them than what their one partition is asked.
     const wanted = plainRequestFor(only, request, book.version);
