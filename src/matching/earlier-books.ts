@@ -90,8 +90,7 @@ export function mayHaveMoved(
   earlier: () => readonly RuleBook[],
 ): boolean {
   if (question.requestId === undefined) return false;
-  const books = earlier();
-  return books.length > 0 && books.some((book) => book.onlyLimitFor(question)?.userId !== only.userId);
+  return earlier().some((book) => book.onlyLimitFor(question)?.userId !== only.userId);
 }
 
 /**

@@ -8,10 +8,13 @@ const OF_USER = '{ id: user, key: user, windows: { limit: 2, per: minute } }';
 const OF_NET = '{ id: net, key: ip, windows: { limit: 10, per: minute } }';
 const OF_ALL = '{ id: all, windows: { limit: 100, per: minute } }';
 
+function written(rules: readonly string[]): string {
+  return `rules: [${rules.join(', ')}]`;
+}
+
 /** @param now the rules in force @param before those that were, the newest first */
 function bench(now: readonly string[], ...before: readonly (readonly string[])[]): Bench {
   const made = new Bench();
-  const written = (rules: readonly string[]): string => `rules: [${rules.join(', ')}]`;
   made.book = bookOf(7, written(now));
   made.earlier = before.map((rules) => bookOf(0, written(rules)));
   return made;
@@ -22,6 +25,13 @@ function asked(made: Bench): readonly string[] {
     const isRecall = 'ifRemembered' in request && request.ifRemembered === true;
     return `${isRecall ? 'recall ' : ''}${request.userId}`;
   });
+}
+
+/** By two shares before, and by one now. */
+function settled(): Bench {
+  const made = bench([OF_USER], [OF_NET, OF_ALL]);
+  made.ask(FROM, { requestId: 'r1', settle: true });
+  return made;
 }
 
 describe('a request with an id that another key has kept', () => {
@@ -87,12 +97,6 @@ describe('a request with an id that another key has kept', () => {
 });
 
 describe('a settlement whose id another key has kept', () => {
-  function settled(): Bench {
-    const made = bench([OF_USER], [OF_NET, OF_ALL]);
-    made.ask(FROM, { requestId: 'r1', settle: true });
-    return made;
-  }
-
   it('was charged if all of its shares remember it: the first of them tells', () => {
     const made = settled();
     made.of('ip').answer(decision());

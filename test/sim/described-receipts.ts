@@ -55,5 +55,10 @@ export class DescribedReceipts {
 function wordsOf({ request, customer }: Asking): string | undefined {
   const { descriptors, requestId, cost, timestampMillis } = request;
   if (requestId === undefined || customer !== undefined) return undefined;
-  return JSON.stringify([[...descriptors].toSorted(), requestId, cost, timestampMillis]);
+  return JSON.stringify([
+    [...descriptors].toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    requestId,
+    cost,
+    timestampMillis,
+  ]);
 }
