@@ -4,7 +4,7 @@
  * deny what other rules are for. So some partition is asked: a quorum confirms what its leader says, and a change of the rules is answered when all partitions have it.
  * It decides nothing else.
  */
-import type { Unavailable } from '../api/answer.ts';
+import type { Invalid, Unavailable } from '../api/answer.ts';
 import type { AskAnswer } from '../api/question.ts';
 import type { LookAnswer } from '../api/look.ts';
 import { ANY_RULE } from '../api/stated-rule.ts';
@@ -38,6 +38,20 @@ export class ConfirmedRules {
       const isTold = refusal === undefined || (hasFailModes && isLeftToFailModes(refusal));
       if (isTold) done({ kind, rulesVersion: book.version }, 0);
       else done(refusal, partition);
+    });
+  }
+
+  /** The rules of this node refuse a request. Where it asked for one by name, others may be in force: `tell` is told that. */
+  refuse(
+    matched: Invalid | Unavailable,
+    book: RuleBook,
+    { request, deadlineMillis, done }: Pick<Asking, 'request' | 'deadlineMillis' | 'done'>,
+    tell: (answer: Unavailable, partition: number) => void,
+  ): void {
+    if (request.rule === undefined) return done(matched, 0);
+    this.areInForce(book, deadlineMillis, (refusal, partition) => {
+      if (refusal === undefined) done(matched, 0);
+      else tell(refusal, partition);
     });
   }
 

@@ -12,6 +12,7 @@ import type {
   RefundRequest,
 } from '../api/refund.ts';
 import type { DoneWith } from '../api/user-request.ts';
+import { earlierKeepers } from './earlier-books.ts';
 import { asOf, type CustomerCache, type KnownCustomer } from './customer-cache.ts';
 import { ownFirst, readOf } from './record-read.ts';
 import type { MatchedLimit } from './matched-limit.ts';
@@ -23,6 +24,7 @@ import { type Share, sharesOf } from './share-outcome.ts';
 export interface MatchedRefundsInit {
   /** See `MatchedRequestsInit`. */
   readonly book: () => RuleBook | 'starting';
+  readonly earlier: () => readonly RuleBook[];
   readonly partitionOf: (userId: string) => number;
   readonly ask: <R extends CustomerRequest | RefundRequest>(
     request: R,
@@ -66,7 +68,7 @@ export function refundRequest(
 }
 
 function refundAs(
-  { partitionOf, ask }: MatchedRefundsInit,
+  { earlier, partitionOf, ask }: MatchedRefundsInit,
   { refund, book, customer, untilMillis }: Refunding,
   done: RefundQuestionDone,
 ): void {
@@ -75,21 +77,32 @@ function refundAs(
   const shares = sharesOf(matched.enforced, partitionOf);
   const [first, ...others] =
     customer === undefined ? shares : ownFirst(shares, customer, partitionOf(customer.key));
-  if (first === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);
-  const [{ userId }] = first.limits;
-  ask(
-    { ask: 'refund', userId, requestId: refund.requestId },
-    (answer, partition) => {
-      if (answer.kind !== 'refund') return done(answer, partition);
-      const { refunded, rulesVersion, attempt } = answer.refund;
-      const tell = (kept: readonly KeptLimit[] | undefined): void => done({ ...answer, kept }, partition);
-      if (!refunded || attempt === undefined) tell([]);
-      // Other rules, or another tier, may have found other limits, in other partitions.
-      else if (rulesVersion !== book.version || others.length === 0) tell(undefined);
-      else refundOthers(ask, others, { attempt, untilMillis }, tell);
-    },
-    untilMillis,
-  );
+  const nowKept = first?.limits[0].userId;
+  const before = earlierKeepers(earlier(), { request: refund, customer }, nowKept, partitionOf);
+  const keys = [
+    ...(nowKept === undefined ? [] : [nowKept]),
+    ...before.map(([{ limits }]) => limits[0].userId),
+  ];
+  const refundAt = (place: number): void => {
+    const userId = keys[place];
+    if (userId === undefined) return done({ kind: 'unlimited', rulesVersion: book.version }, 0);
+    ask(
+      { ask: 'refund', userId, requestId: refund.requestId },
+      (answer, partition) => {
+        if (answer.kind !== 'refund') return done(answer, partition);
+        const { refunded, rulesVersion, attempt } = answer.refund;
+        const tell = (kept: readonly KeptLimit[] | undefined): void => done({ ...answer, kept }, partition);
+        // Earlier rules may have led the request elsewhere.
+        if (!refunded && place + 1 < keys.length) refundAt(place + 1);
+        else if (!refunded || attempt === undefined) tell([]);
+        // Other rules, or another tier, may have found other limits, in other partitions.
+        else if (rulesVersion !== book.version || others.length === 0) tell(undefined);
+        else refundOthers(ask, others, { attempt, untilMillis }, tell);
+      },
+      untilMillis,
+    );
+  };
+  refundAt(0);
 }
 
 /** Tells `done` which limits stay charged because nobody could be asked in time; undefined: not all of them were found. */

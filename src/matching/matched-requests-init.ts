@@ -8,6 +8,8 @@ import type { RuleBook } from './rule-book.ts';
 export interface MatchedRequestsInit {
   /** The rules that this node knows; `starting`: it knows of none yet. */
   readonly book: () => RuleBook | 'starting';
+  /** The rules that were in force until lately, see `EarlierBooks`. */
+  readonly earlier: () => readonly RuleBook[];
   readonly partitionOf: (userId: string) => number;
   /** Asks whoever leads; `done` is told once, at the latest a tick after the deadline. */
   readonly ask: <R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;

@@ -8,7 +8,7 @@
  * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. So does what was reserved by a node
  * that is lost in between, until its window is over. It keeps no grants and judges nothing.
  */
-import type { AllowAnswer, Invalid, Unavailable } from '../api/answer.ts';
+import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer, AskDone, Question } from '../api/question.ts';
 import type { ListedDone, ListedRequest } from '../api/listed.ts';
@@ -21,11 +21,12 @@ import { refundRequest } from './matched-refunds.ts';
 import type { AskInTime, MatchedRequestsInit } from './matched-requests-init.ts';
 import { askListed, type Look } from './listed-requests.ts';
 import { deniedHere } from './denied-here.ts';
+import { mayHaveMoved } from './earlier-books.ts';
 import { longestDenial } from './longest-denial.ts';
 import { Looks } from './looks.ts';
 import type { MatchedLimits } from './matched-limit.ts';
 import { OVERLOADED, STARTING, TOO_LATE } from './node-refusals.ts';
-import { recall } from './recall.ts';
+import { recall, recallEarlier, type RecallInit } from './recall.ts';
 import { ownFirst, readOf, recordFound } from './record-read.ts';
 import {
   Reservations,
@@ -66,6 +67,7 @@ export class MatchedRequests {
   readonly #cache = new CustomerCache();
   readonly #init: MatchedRequestsInit;
   readonly #waiting: WaitingForRules;
+  readonly #recalls: RecallInit;
   readonly #confirmed: ConfirmedRules;
   readonly #trials: Trials;
 
@@ -77,6 +79,7 @@ export class MatchedRequests {
     this.looks = new Looks({ book, ask: askInTime });
     this.reservations = new Reservations(init);
     this.#waiting = new WaitingForRules(init);
+    this.#recalls = { ...init, waiting: this.#waiting };
     this.#confirmed = new ConfirmedRules(init);
     this.#trials = new Trials(init, this.reservations);
   }
@@ -87,7 +90,8 @@ export class MatchedRequests {
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
     const only = request.settle === true ? undefined : book.onlyLimitFor(request);
-    if (only === undefined) return this.#ask(newAsking(request, deadlineMillis, done));
+    if (only === undefined || mayHaveMoved(request, only, this.#init.earlier))
+      return this.#ask(newAsking(request, deadlineMillis, done));
     // Most requests come here: no more is kept of them than what their one partition is asked.
     const wanted = plainRequestFor(only, request, book.version);
     const answered = (answer: AllowAnswer, partition: number): void => {
@@ -137,7 +141,7 @@ export class MatchedRequests {
     asking.answered = NONE;
     if (book.unmatched === 'shadow' && !asking.isAgain) this.#trials.listenForUnmatched(asking);
     if (matched.kind !== 'limits') {
-      const refuse = (): void => this.#refuseMatched(matched, asking, book);
+      const refuse = (): void => this.#confirmed.refuse(matched, book, asking, this.#telling(asking));
       // It may be wrong by the tier of before.
       if (customer !== undefined) this.#askRecord(customer, [], { asking, book, goOn: refuse });
       else refuse();
@@ -162,8 +166,11 @@ export class MatchedRequests {
 
   #askShares(shares: readonly Share[], asking: Asking, book: RuleBook): void {
     const [first, ...others] = shares;
-    if (first === undefined)
-      return this.#confirmed.tellUncounted(book, asking, (...told) => this.#tell(told[0], asking, told[1]));
+    if (asking.request.requestId !== undefined && !asking.isRecalled)
+      return recallEarlier(this.#recalls, shares, { asking, book }, () =>
+        this.#askShares(shares, asking, book),
+      );
+    if (first === undefined) return this.#confirmed.tellUncounted(book, asking, this.#telling(asking));
     if (asking.request.settle === true)
       return settle(this.#init, [first, ...others], { asking, book }, (answer, partition, reserved) =>
         this.#conclude(answer, partition, asking, reserved),
@@ -175,18 +182,11 @@ export class MatchedRequests {
     else this.#reserve(first, others, asking, book);
   }
 
-  /** The rules of this node refuse it. Where it asked for one by name, others may be in force. */
-  #refuseMatched(matched: Invalid | Unavailable, asking: Asking, book: RuleBook): void {
-    if (asking.request.rule === undefined) return asking.done(matched, 0);
-    this.#confirmed.areInForce(book, asking.deadlineMillis, (refusal, partition) => {
-      if (refusal === undefined) asking.done(matched, 0);
-      else this.#tell(refusal, asking, partition);
-    });
-  }
-
-  #tell(answer: AskAnswer, asking: Asking, partition: number): void {
-    if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);
-    else asking.done(answer, partition);
+  #telling(asking: Asking): AskDone {
+    return (answer, partition) => {
+      if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);
+      else asking.done(answer, partition);
+    };
   }
 
   /**
@@ -240,8 +240,7 @@ export class MatchedRequests {
     const outcome = outcomeOf(reserved);
     switch (outcome.kind) {
       case 'granted':
-        this.#askFirst(first, reserved, asking, book);
-        return;
+        return this.#askFirst(first, reserved, asking, book);
       case 'refused':
         this.reservations.release(reserved);
         this.#refuse(first, outcome, { asking, book, reserved });
@@ -296,7 +295,7 @@ export class MatchedRequests {
   }
 
   #recall(first: Share, asking: Asking, book: RuleBook, ifNone: () => void): void {
-    recall(this.#init, { first, asking, book, again: (at) => this.#waiting.add(asking, at), ifNone });
+    recall(this.#recalls, { asking, book, first, ifNone });
   }
 
   /** Under the request's own id: what is answered now is the answer. */

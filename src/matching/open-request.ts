@@ -23,6 +23,8 @@ export interface Asking {
   readonly deadlineMillis: number;
   /** Rules in shadow listen to it. */
   done: AskDone;
+  /** Who kept its id by earlier rules was asked whether it was granted before. */
+  isRecalled: boolean;
   /** It waited for other rules; those on trial were asked before. */
   isAgain: boolean;
   /** Of the rules that found its limits last. */
@@ -65,6 +67,7 @@ export function newAsking(
     request,
     deadlineMillis,
     done,
+    isRecalled: false,
     isAgain: false,
     rulesVersion,
     undecided: NONE,
@@ -84,6 +87,7 @@ export function newAsking(
 /** It is to be matched once more. */
 export function beginAgain(asking: Asking): void {
   asking.isAgain = true;
+  asking.isRecalled = false;
   asking.attempt = undefined;
   asking.undecided = NONE;
   giveBackTaken(asking);

@@ -39,6 +39,8 @@ export interface MetaState {
   readonly rules: RuleTable;
   /** What `rules` were made of, and requests are matched by: see `MetaChange`. */
   readonly definitions?: string;
+  /** How requests were matched by rules that these have replaced, newest first: see `MetaChange`. Absent: none was. */
+  readonly matchedBefore?: readonly MatchedBefore[];
   /** Who may ask what; absent until the first one is made. */
   readonly tokens?: TokenTable;
   /**
@@ -46,6 +48,14 @@ export interface MetaState {
    * connection: what a later version adds to these forms is written only if this is at least that one. Nothing else says so.
    */
   readonly clusterVersion: number;
+}
+
+/** A retry may be of a request that was granted by rules which are not in force any more. */
+export interface MatchedBefore {
+  /** In JSON; equal texts match all requests alike. */
+  readonly definitions: string;
+  /** So long after a grant its id was remembered. */
+  readonly horizonMillis: number;
 }
 
 /** What a node says of itself. */
@@ -62,6 +72,8 @@ export type MetaChange =
       readonly base: number;
       /** What the table was made of, in JSON; absent: nothing is matched, and callers name the rules of the table. */
       readonly definitions?: string;
+      /** How the rules that this replaces match requests, in JSON, if these do it another way. */
+      readonly matchedBefore?: string;
     };
 
 export type MetaCommand =

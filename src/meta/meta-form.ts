@@ -166,7 +166,8 @@ const CHANGES: Readonly<Record<MetaChange['type'], (command: Fields) => boolean>
   label: isChange(validateLabelChange),
   upgrade: isChange(validateUpgrade),
   tokens: ({ change }) => isTokenChange(change),
-  rules: ({ table, base, definitions }) => isTable(table) && isCount(base) && isAbsentOr(isText)(definitions),
+  rules: ({ table, base, definitions, matchedBefore }) =>
+    isTable(table) && isCount(base) && [definitions, matchedBefore].every(isAbsentOr(isText)),
 };
 
 function isCommand(value: unknown): boolean {
@@ -214,10 +215,13 @@ function arePlacements(state: MetaState, replicas: number): boolean {
   );
 }
 
+const isMatchedBefore: Check = (value) =>
+  isObject(value) && isText(value['definitions']) && isCount(value['horizonMillis']);
+
 function isState(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { version, settledVersion, nodes, settledNodes, leaving, retired, rules, definitions } = value;
-  const { placement, settledPlacement, tokens, clusterVersion } = value;
+  const { placement, settledPlacement, tokens, clusterVersion, matchedBefore } = value;
   return (
     [version, settledVersion].every(isCount) &&
     [nodes, leaving].every(isListOf(isMember)) &&
@@ -226,6 +230,7 @@ function isState(value: unknown): boolean {
     isAbsentOr(isTokenTable)(tokens) &&
     isTable(rules) &&
     isAbsentOr(isText)(definitions) &&
+    isAbsentOr(isListOf(isMatchedBefore))(matchedBefore) &&
     isVersion(clusterVersion)
   );
 }

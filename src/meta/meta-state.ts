@@ -8,11 +8,23 @@ import { NODES_MAX } from '../config/config.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { foundingPlacement, placementAfter } from '../partition/placement.ts';
 import { encodePlacement } from './placement-text.ts';
-import type { Introduction, Member, MetaChange, MetaCommand, MetaRecord } from './cluster-state.ts';
+import type {
+  Introduction,
+  MatchedBefore,
+  Member,
+  MetaChange,
+  MetaCommand,
+  MetaRecord,
+  MetaState,
+} from './cluster-state.ts';
 import { changedDraining } from './draining.ts';
 import { changedLabels, labelled, placementText } from './labels.ts';
 import { changedTokens } from './token-table.ts';
 import { changedVersion } from './versions.ts';
+
+/** So many ways of matching are remembered, and of so many letters. */
+const MATCHED_BEFORE_MAX = 8;
+const MATCHED_BEFORE_LENGTH_MAX = 1 << 20;
 
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
@@ -130,14 +142,27 @@ function changedNodes(
 /** Whoever made them knew those before; and partitions take only what is newer. */
 function changedRules(
   record: MetaRecord | undefined,
-  { table, base, definitions }: Extract<MetaChange, { type: 'rules' }>,
+  { table, base, definitions, matchedBefore }: Extract<MetaChange, { type: 'rules' }>,
 ): MetaResult {
   const current = record?.state.rules.version ?? 0;
   if (record === undefined || base !== current || table.version <= current)
     return { record, refusal: 'rulesChanged' };
   const { definitions: _, ...state } = record.state;
   const matched = definitions === undefined ? {} : { definitions };
-  return { record: { ...record, state: { ...state, rules: table, ...matched } } };
+  const before =
+    matchedBefore === undefined ? {} : { matchedBefore: withBefore(record.state, matchedBefore) };
+  return { record: { ...record, state: { ...state, rules: table, ...matched, ...before } } };
+}
+
+/** Each way once, the newest first; the oldest are forgotten. */
+function withBefore({ rules, matchedBefore = [] }: MetaState, definitions: string): readonly MatchedBefore[] {
+  const others = matchedBefore.filter((one) => one.definitions !== definitions);
+  const all = [{ definitions, horizonMillis: rules.requestIdHorizonMillis }, ...others];
+  let length = 0;
+  return all.slice(0, MATCHED_BEFORE_MAX).filter((one) => {
+    length += one.definitions.length;
+    return length <= MATCHED_BEFORE_LENGTH_MAX;
+  });
 }
 
 /**

@@ -3,6 +3,7 @@ import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
 import { LocalShares, type WantedShare } from '../limiter/local-shares.ts';
 import { CurrentBook } from '../matching/current-book.ts';
+import { EarlierBooks } from '../matching/earlier-books.ts';
 import { DegradedDecisions } from '../matching/degraded-decisions.ts';
 import { MatchedRequests } from '../matching/matched-requests.ts';
 import type { MatchedRequestsInit } from '../matching/matched-requests-init.ts';
@@ -84,6 +85,7 @@ function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, route
   const { nodeId, config, clocks, doorMillis, random, queues } = init;
   const { monotonicMillis } = clocks;
   const books = new CurrentBook();
+  const earlier = new EarlierBooks(monotonicMillis);
   const nodeCount = (): number => state()?.nodes.length ?? config.founders.length;
   const shares = new LocalShares();
   const process = random(FIRST_ID_BOUND);
@@ -93,6 +95,7 @@ function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, route
       const known = state();
       return known === undefined ? 'starting' : books.of(known);
     },
+    earlier: () => earlier.of(state()?.matchedBefore),
     partitionOf: (userId) => router.partitionOf(userId),
     ask,
     deniedHere: (request) => partitions.get(router.partitionOf(request.userId))?.deniedAtOnce(request),

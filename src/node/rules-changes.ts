@@ -8,10 +8,14 @@ import { checkHorizon, ConfigError, type Timing } from '../config/config.ts';
 import { InvalidRuleError, type RuleTable, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaChange, MetaState } from '../meta/cluster-state.ts';
 import type { NodeReport } from '../wire/node-report.ts';
+import { matchingForm } from '../rules/matching-form.ts';
 import { nativeForm } from '../rules/native-form.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { definitionsOfTable } from '../rules/table-form.ts';
 import { AwaitedChanges } from './awaited-changes.ts';
 import { readDocument, readRuleOfDocument, readRuleOfTable } from './rules-document.ts';
+
+type AskedChange = Extract<MetaChange, { readonly type: 'rules' }>;
 
 interface Replica {
   readonly ruleTable: RuleTable | undefined;
@@ -93,12 +97,21 @@ export class RulesChanges {
       table: checked,
       base: newest.version,
       ...(definitions && { definitions }),
+      ...this.#matchedBefore(checked, definitions),
     } as const;
     this.#init.change(asked, (result) => {
       if (!result.ok) return done(result);
       const pending = (): number[] => this.#pendingAt(checked);
       this.#awaited.add({ made: result, pending, done });
     });
+  }
+
+  /** Where other rules match requests another way, those that they replace are remembered for retries. */
+  #matchedBefore(table: RuleTable, definitions: string | undefined): Pick<AskedChange, 'matchedBefore'> {
+    const { state } = this.#init.core.meta;
+    if (state === undefined) return {};
+    const before = matchingForm(definitionsOf(state.rules, state.definitions));
+    return before === matchingForm(definitionsOf(table, definitions)) ? {} : { matchedBefore: before };
   }
 
   #read({ document, rule }: RulesChange, { rules }: RuleTable): ReturnType<typeof readRuleOfTable> {
@@ -167,4 +180,9 @@ function checkedTable(table: Readonly<Record<string, unknown>>, timing: Timing):
     const field = error.field.replace(/^rules\./, '');
     return { ok: false, reason: 'invalid', field, message: error.message };
   }
+}
+
+/** @param text in JSON; undefined: they were given as a table */
+function definitionsOf({ rules }: RuleTable, text: string | undefined): readonly RuleDefinition[] {
+  return text === undefined ? definitionsOfTable(rules) : (JSON.parse(text) as readonly RuleDefinition[]);
 }

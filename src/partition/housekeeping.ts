@@ -16,6 +16,7 @@ const REST_MILLIS = 5_000;
 interface HousekeepingInit extends IdleSweepsInit {
   /** Asks the driver for a place in the log, soon. */
   readonly requestProposal: () => void;
+  readonly refusedAtCapacity?: () => void;
 }
 
 export class Housekeeping {
@@ -43,6 +44,12 @@ export class Housekeeping {
   want(): void {
     if (this.#init.monotonicMillis() >= this.#nextMillis) this.#isDue = true;
     if (this.#isDue) this.#init.requestProposal();
+  }
+
+  /** A grant was refused for want of room. */
+  refusedAtCapacity(): void {
+    this.#init.refusedAtCapacity?.();
+    this.want();
   }
 
   /**

@@ -139,11 +139,6 @@ export class Partition implements GroupApplication {
     if (room !== 'free' && this.#isLeader && this.#machine.stateBytes > 0) this.housekeeping.want();
   }
 
-  #refusedAtCapacity(): void {
-    this.#init.refusedAtCapacity?.();
-    this.housekeeping.want();
-  }
-
   /**
    * Answers a request if this node leads the partition, else with `notLeader`. `done` is called exactly once, perhaps at once.
    *
@@ -230,13 +225,16 @@ export class Partition implements GroupApplication {
     const wrong = this.#machine.inadmissible(request, this.#timestampBound);
     if (wrong !== undefined) return invalid(wrong.field, wrong.message);
     if (denial?.refusal === 'at_capacity') {
-      this.#refusedAtCapacity();
+      this.housekeeping.refusedAtCapacity();
       return unavailable('at_capacity', false);
     }
     return denial && answerOf(denial, request.requestId);
   }
 
   #reasonNotToPropose(request: LoggedRequest): UnavailableReason | undefined {
+    // Else an attempt by the rules of before could still be granted behind the answer.
+    const { matchedBy = 0 } = request.ask === undefined ? request : {};
+    if (matchedBy > this.#own.rulesAhead(this.#term)) return 'rules_changed';
     if (this.housekeeping.isLowDisk) return 'low_disk';
     if (this.#room !== 'free' && isPut(request)) return 'at_capacity';
     return this.#waiters.isFullFor(request, this.#init.options) ? 'overloaded' : undefined;
@@ -287,7 +285,7 @@ export class Partition implements GroupApplication {
     for (const [i, waiter] of waiters.entries()) {
       const decision = decisions[i];
       if (decision === undefined) assert(false, `entry ${entry.index} decides whatever was proposed in it`);
-      if (decision.refusal === 'at_capacity') this.#refusedAtCapacity();
+      if (decision.refusal === 'at_capacity') this.housekeeping.refusedAtCapacity();
       this.#waiters.answer(waiter, answerTo(waiter.request, decision, entry));
     }
   }

@@ -54,6 +54,8 @@ export function limitStanding(
 const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3, customer: 4 };
 
 export class Bench {
+  /** Rules that were in force until lately, newest first. */
+  earlier: readonly RuleBook[] = [];
   readonly asked: Asked[] = [];
   readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
   book: RuleBook | 'starting' = bookOf(7);
@@ -74,6 +76,7 @@ export class Bench {
   /** What rules in shadow said of requests that were let through. */
   readonly tried: { readonly ruleId: string; readonly wouldAllow: boolean }[] = [];
   readonly requests = new MatchedRequests({
+    earlier: () => this.earlier,
     book: () => this.book,
     partitionOf: (userId) => PARTITION_OF[userId.split('=')[0] ?? ''] ?? 0,
     ask: (request, done, deadlineMillis) => {

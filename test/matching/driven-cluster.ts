@@ -32,12 +32,16 @@ export class DrivenCluster {
   readonly silent = new Set<number>();
   readonly #partitionOf: (key: string) => number;
   #attempts = 0;
+  #book: RuleBook;
+  #earlier: readonly RuleBook[] = [];
 
   constructor({ partitions, partitionOf, leads = [], book, table }: DrivenClusterInit) {
     this.#partitionOf = partitionOf;
+    this.#book = book;
     this.partitions = Array.from({ length: partitions }, () => FakeDriver.leading({ table }));
     this.requests = new MatchedRequests({
-      book: () => book,
+      earlier: () => this.#earlier,
+      book: () => this.#book,
       partitionOf,
       ask: (request, done) => {
         const partition = partitionOf(request.userId);
@@ -65,6 +69,14 @@ export class DrivenCluster {
         changed: () => expect.fail('all rules are closed'),
       }),
     });
+  }
+
+  /** Other rules come into force, everywhere. @param earlier those that were until lately */
+  follow(book: RuleBook, table: RuleTable, earlier: readonly RuleBook[]): void {
+    this.#book = book;
+    this.#earlier = earlier;
+    for (const { partition } of this.partitions) partition.wantRules(table);
+    this.#commit();
   }
 
   ask(

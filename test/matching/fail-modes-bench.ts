@@ -46,6 +46,7 @@ export class Bench {
     this.book = bookOf(this.#names.map((id) => `id: ${id}, key: ${id}, failMode: ${modes[id]}`));
     const monotonicMillis = (): number => this.now;
     this.requests = new MatchedRequests({
+      earlier: () => [],
       book: () => this.book,
       partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
       ask: (request, done, deadlineMillis) => {

@@ -102,6 +102,33 @@ describe('a refund by descriptors', () => {
     expect(told).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
   });
 
+  it('goes on to the key that kept the id by rules of before, where it cannot say what stays charged', () => {
+    const bench = new Bench();
+    bench.earlier = [bookOf(0, 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]')];
+    const told = refund(bench, FROM);
+    bench.of('user').answer({ kind: 'refund', refund: NONE });
+    expect(told).toEqual([]);
+    expect(bench.asked[1]).toMatchObject({
+      request: { ask: 'refund', userId: 'ip=10.0.0.1', requestId: 'r1' },
+      deadlineMillis: 1_500,
+    });
+    const before: Refund = { ...OF_ATTEMPT, rulesVersion: 6 };
+    bench.of('ip').answer({ kind: 'refund', refund: before });
+    expect(told).toEqual([{ kind: 'refund', refund: before, kept: undefined }]);
+    expect(bench.asked).toHaveLength(2);
+  });
+
+  it('finds the grant of before though no rule limits the request now, and nothing more than once', () => {
+    const bench = new Bench();
+    bench.book = bookOf(7, 'rules: [{ id: org, key: org, windows: { limit: 2, per: minute } }]');
+    const net = 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]';
+    bench.earlier = [bookOf(0, net), bookOf(0, net)];
+    const told = refund(bench, FROM);
+    bench.of('ip').answer({ kind: 'refund', refund: NONE });
+    expect(told).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
+    expect(bench.asked).toHaveLength(1);
+  });
+
   it('is told as it is where nobody can say, no rule limits, or the rules are not known', () => {
     const bench = new Bench();
     const lost = refund(bench, FROM);

@@ -27,6 +27,7 @@ describe('a change', () => {
     [{ type: 'upgrade', change: { version: 1 } }],
     [{ type: 'rules', base: 5, table }],
     [{ type: 'rules', base: 5, table, definitions: '[]' }],
+    [{ type: 'rules', base: 5, table, matchedBefore: '[]' }],
   ])('arrives as it was sent: %j', (change) => {
     expect(decodeChange(encodeChange({ id: 7, change }))).toEqual({ id: 7, change });
   });
@@ -53,6 +54,7 @@ describe('a change', () => {
     [{ type: 'upgrade', change: { version: 99 } }],
     [{ type: 'rules', base: 5 }],
     [{ type: 'rules', base: -1, table }],
+    [{ type: 'rules', base: 5, table, matchedBefore: 1 }],
     [{ type: 'rules', base: 5, table: { ...table, rules: 'x' } }],
     [{ type: 'settled', version: 3 }],
     [{ type: 'toString', change: {} }],

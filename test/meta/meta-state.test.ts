@@ -71,6 +71,27 @@ describe('the rules', () => {
     expect(decodeMetaRecord([encodeMeta(record)])).toEqual(record);
   });
 
+  it('have the ways in which others matched before them: each once, the newest first, 8 at most, and of a MiB', () => {
+    let record = created(1, 2, 3);
+    const replace = (matchedBefore?: string): readonly string[] => {
+      const base = record.state.rules.version;
+      const more = matchedBefore === undefined ? {} : { matchedBefore };
+      const change = { type: 'rules', table: table(base + 1), base, ...more } as const;
+      record = applyMetaCommand(record, change, hash).record ?? record;
+      return (record.state.matchedBefore ?? []).map(({ definitions }) => definitions);
+    };
+    expect(replace()).toEqual([]);
+    expect(['a', 'b', 'a'].map(replace).at(-1)).toEqual(['a', 'b']);
+    expect(replace()).toEqual(['a', 'b']);
+    expect(record.state.matchedBefore?.[0]?.horizonMillis).toBe(FIRST_RULES.requestIdHorizonMillis);
+    expect(decodeMetaRecord([encodeMeta(record)])).toEqual(record);
+    const more = ['c', 'd', 'e', 'f', 'g', 'h', 'i'];
+    expect(more.map(replace).at(-1)).toEqual([...more.toReversed(), 'a']);
+    const long = 'x'.repeat((1 << 20) - 2);
+    expect(replace(long)).toEqual([long, 'i', 'h']);
+    expect(replace(`${long}yyy`)).toEqual([]);
+  });
+
   it.each([
     ['somebody changed them before', 6, 0],
     ['they are older', 3, 4],

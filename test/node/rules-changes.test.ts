@@ -5,6 +5,8 @@ import { TIMING_DEFAULTS } from '../../src/config/config.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { MetaChange, MetaState } from '../../src/meta/cluster-state.ts';
 import { RulesChanges } from '../../src/node/rules-changes.ts';
+import { matchingForm } from '../../src/rules/matching-form.ts';
+import { definitionsOfTable } from '../../src/rules/table-form.ts';
 
 const rules = [{ id: 'default', limit: 3, windowMillis: 1_000 }];
 const STATE: MetaState = {
@@ -102,6 +104,14 @@ describe('a change of the rules', () => {
     expect(node.changes.newest?.version).toBe(6);
     node.ask();
     expect(node.asked[1]?.change).toMatchObject({ base: 6, table: { version: 7 } });
+  });
+
+  it('brings how the rules of before match requests, if it matches them another way', () => {
+    node.ask({ rules: [{ id: 'default', limit: 9, windowMillis: 60_000 }] });
+    expect(node.asked[0]?.change).not.toHaveProperty('matchedBefore');
+    node.ask({ rules: [{ id: 'other', limit: 3, windowMillis: 1_000 }] });
+    const matchedBefore = matchingForm(definitionsOfTable(table(5).rules));
+    expect(node.asked[1]?.change).toMatchObject({ base: 5, matchedBefore });
   });
 
   it('is answered when every partition decides by it, here or elsewhere', () => {

@@ -111,6 +111,24 @@ describe('rules', () => {
     expect(driver.ask({ userId: 'ada', matchedBy: 1 })).toEqual([changed]);
   });
 
+  it('that are older than those that found a request say nothing of it, also not whether it was granted before', () => {
+    const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
+    const newer = { userId: 'ada', requestId: 'r1', matchedBy: 2, askedDigest: 1 } as const;
+    const recalled = { ...newer, ifRemembered: true } as const;
+    const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
+    for (const request of [newer, recalled]) expect(driver.ask(request)).toEqual([changed]);
+    expect(driver.turn()).toBeUndefined();
+    // An attempt by the rules of before is in the log, and in front of the answer.
+    const before = driver.ask({ ...newer, matchedBy: 1 });
+    driver.turn();
+    driver.partition.wantRules(tableOf(2, { limit: 3 }));
+    driver.turn();
+    const told = driver.ask(recalled);
+    driver.turn();
+    driver.commitAll();
+    expect([before, told]).toMatchObject([[{ decision: { allowed: true } }], [{ isRepeat: true }]]);
+  });
+
   it('that are applied do not refuse a request whose limits were found by those behind them in the log', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
     driver.decide('ada');

@@ -28,10 +28,12 @@ import {
 } from './described-rounds.ts';
 import { DescribedCustomers } from './described-customers.ts';
 import { DescribedLimits, wordsOfRules } from './described-limits.ts';
+import { DescribedReceipts } from './described-receipts.ts';
 import { DescribedRefunds, type Refunding } from './described-refunds.ts';
 import { DescribedTrials } from './described-trials.ts';
+import { DescribedVersions } from './described-versions.ts';
 import type { RulesDocument } from './documents.ts';
-import { type Asked, askedBy, wordsOf } from './id-ledger.ts';
+import type { Asked } from './id-ledger.ts';
 import type { SimNode } from './sim-node.ts';
 import { checkReservations, type KnownReservation } from './settled-reservations.ts';
 import { check } from './story.ts';
@@ -69,13 +71,14 @@ export class DescribedChecker {
   /** By id: of reservations only. */
   readonly #charges = new Map<string, Charge>();
   readonly trials: DescribedTrials;
+  readonly #receipts: DescribedReceipts;
   readonly refunds = new DescribedRefunds();
-  /** By what a log says of a question: the versions of the rules that found it. */
-  readonly #versions = new Map<string, Set<number>>();
+  readonly #versions = new DescribedVersions();
 
   constructor(init: DescribedCheckerInit) {
     this.#init = init;
     this.trials = new DescribedTrials(init.documents);
+    this.#receipts = new DescribedReceipts(init.tables);
     this.limits = new DescribedLimits(init.documents, init.partitionOf);
     this.#customers = new DescribedCustomers(init.customers, this.limits);
   }
@@ -91,9 +94,7 @@ export class DescribedChecker {
 
   /** A node asks for limits of `asking`. The answer belongs into what is returned. */
   asked(asking: Asking, request: AllowRequest): { answer: AllowAnswer | undefined } {
-    const version = this.#versionOf(request);
-    const words = wordsOf(askedBy(request));
-    this.#versions.set(words, (this.#versions.get(words) ?? new Set()).add(version));
+    const version = this.#versions.asked(request);
     const round = this.#roundOf(asking, version, request.guard?.version);
     const limits = wordsOfLimits(limitsAsked(request));
     const id = request.requestId ?? '';
@@ -124,21 +125,20 @@ export class DescribedChecker {
       () => `${wordsOfAsking(asking)} is asked for in the end, and not all is reserved`,
     );
     round.first = { answer: undefined, request };
+    this.#receipts.asked(asking, this.#init.now());
     if (id !== '') this.#attempts.set(id, [...(this.#attempts.get(id) ?? []), { asking, round }]);
     return round.first;
   }
 
   /** A rule on trial is asked: nothing follows from that but what its partition decides. */
   tried(asking: Asking, request: AllowRequest): void {
-    const version = this.#versionOf(request);
+    const version = this.#versions.asked(request);
     const expected = this.limits.of(asking, version, { record: asking.customer?.known(), isTrial: true });
     const isExpected = limitsAsked(request).every((limit) =>
       expected.some((one) => wordsOfLimits([one]) === wordsOfLimits([limit])),
     );
     check(isExpected, () => `node ${asking.node.id} tries ${JSON.stringify(request)}`);
     this.trials.tried(asking, request, this.#init.now());
-    const words = wordsOf(askedBy(request));
-    this.#versions.set(words, (this.#versions.get(words) ?? new Set()).add(version));
   }
 
   /** A node asks to give back on behalf of a user. Returns false if it does so for itself. */
@@ -182,6 +182,8 @@ export class DescribedChecker {
     }
     if (answer.kind !== 'decision') return undefined;
     const { decision } = answer;
+    if (decision.allowed && !this.refunds.isAsked(asking.request))
+      this.#receipts.granted(asking, decision, this.#init.now());
     if (isGrant(asking.recalled)) {
       check(
         asking.recalled?.kind === 'decision' && decision === asking.recalled.decision,
@@ -264,11 +266,7 @@ export class DescribedChecker {
   /** A log charges this, by the rules of `version`. */
   charged(asked: Asked, version: number): void {
     const { requestId = '' } = asked;
-    const versions = this.#versions.get(wordsOf(asked));
-    check(
-      versions === undefined || versions.has(version),
-      () => `${wordsOf(asked)}, found by rules ${[...(versions ?? [])].join()}, is granted by ${version}`,
-    );
+    this.#versions.charged(asked, version);
     if (requestId.startsWith(RESERVED)) this.#charges.set(requestId, { isTakenBack: false });
     else this.refunds.charged(asked);
   }
@@ -297,11 +295,6 @@ export class DescribedChecker {
       nodes,
       tables: this.#init.tables,
     });
-  }
-
-  #versionOf({ matchedBy = 0, userId }: AllowRequest): number {
-    check(matchedBy > 0, () => `${userId} is asked for, and not by which rules`);
-    return matchedBy;
   }
 
   #roundOf(asking: Asking, version: number, guardVersion: number | undefined): Round {

@@ -235,8 +235,9 @@ export class DescribedWatch {
       asking.request.requestId === request.requestId,
       () => `node ${node.id} recalls ${JSON.stringify(request)} on behalf of ${wordsOfAsking(asking)}`,
     );
-    asking.recalledBy = asking.confirmed ?? asking.customer?.known();
-    asking.confirmed = undefined;
+    // It goes on by that if nothing was granted before, whatever its node hears meanwhile.
+    asking.confirmed ??= asking.customer?.known();
+    asking.recalledBy = asking.confirmed;
     const askedAt = this.#world.now();
     const id = JSON.stringify([request.userId, request.requestId]);
     return {

@@ -19,6 +19,7 @@ import { MATCHING } from './matching.ts';
 import { MEMBERSHIP } from './membership.ts';
 import { MEMORY } from './memory.ts';
 import { METERS } from './meters.ts';
+import { MOVED_IDS } from './moved-ids.ts';
 import type { Mutant } from './mutant.ts';
 import { PLACEMENT } from './placement.ts';
 import { RAFT } from './raft.ts';
@@ -50,6 +51,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   meters: METERS,
   memory: MEMORY,
   'request-ids': REQUEST_IDS,
+  'moved-ids': MOVED_IDS,
   raft: RAFT,
   durability: DURABILITY,
   driver: DRIVER,
@@ -109,6 +111,11 @@ const THEME_OF: Readonly<Record<string, Theme>> = {
   meters: { kind: 'small', features: [...REQUESTS, 'meters'], faults: ['newRules', 'crashLeader'] },
   memory: { kind: 'small', features: [...REQUESTS, 'smallStates'] },
   'request-ids': { kind: 'small', features: REQUESTS, faults: ['crashLeader'] },
+  'moved-ids': {
+    kind: 'small',
+    features: ['documents', 'severalLimits', 'ids', 'repeats'],
+    faults: ['newRules', 'handOver'],
+  },
   raft: {
     features: ['ids', 'repeats'],
     faults: ['huntLeaders', 'isolateLeader', 'oneWay', 'crash', 'pauseLeader'],

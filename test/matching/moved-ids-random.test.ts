@@ -1,0 +1,151 @@
+/**
+ * Retries and refunds while the rules change by which a request is matched, at random: whichever key has kept its id, a request is
+ * charged once. A history that fails is `SEED=n npx vitest run test/matching/moved-ids-random.test.ts`.
+ */
+import { describe, expect, it } from 'vitest';
+import { EarlierBooks } from '../../src/matching/earlier-books.ts';
+import { RuleBook } from '../../src/matching/rule-book.ts';
+import { limiterRulesOf } from '../../src/rules/compile.ts';
+import { matchingForm } from '../../src/rules/matching-form.ts';
+import { readRules } from '../../src/rules/read-rules.ts';
+import type { RuleDefinition } from '../../src/rules/rule-definition.ts';
+import { tableOf } from '../partition/fake-driver.ts';
+import { Random } from '../sim/random.ts';
+import { DrivenCluster } from './driven-cluster.ts';
+
+/** Whatever is charged is seen in what is left of one of these. */
+const LIMIT = 1_000;
+const RULES = ['user', 'ip', '[ip, user]', '[]', 'org'].map(
+  (key, place) =>
+    `  - { id: r${place}, key: ${key}, group: g${place}, windows: { limit: ${LIMIT}, per: hour } }`,
+);
+const PARTITIONS = 4;
+const HORIZON_MILLIS = 120_000;
+
+function definitionsOf(rules: readonly string[]): readonly RuleDefinition[] {
+  const read = readRules(`rules:\n${rules.join('\n')}\n`);
+  if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
+  return read.definitions;
+}
+
+/** What was told, and what must be in it. */
+interface Told {
+  readonly found: unknown;
+  readonly expected: object;
+}
+
+interface Use {
+  readonly descriptors: Readonly<Record<string, string>>;
+  readonly receipt: object;
+  isRefunded: boolean;
+}
+
+class Story {
+  readonly #random: Random;
+  readonly #cluster: DrivenCluster;
+  readonly #uses = new Map<string, Use>();
+  readonly #books = new EarlierBooks(() => 0);
+  #before: readonly { readonly definitions: string; readonly horizonMillis: number }[] = [];
+  #definitions: readonly RuleDefinition[];
+  #version = 1;
+  readonly seen = { retried: 0, refunded: 0, moved: 0 };
+
+  constructor(seed: number) {
+    this.#random = new Random(seed);
+    this.#definitions = this.#drawRules();
+    const { book, table } = this.#made();
+    const partitionOf = (key: string): number =>
+      key.length === 1
+        ? 0
+        : 1 + (new TextEncoder().encode(key).reduce((sum, byte) => sum + byte, 0) % (PARTITIONS - 1));
+    this.#cluster = new DrivenCluster({ partitions: PARTITIONS, partitionOf, book, table });
+  }
+
+  #drawRules(): readonly RuleDefinition[] {
+    const some = RULES.filter(() => this.#random.chance(0.5));
+    const drawn = some.length === 0 ? [this.#random.pick(RULES)] : some;
+    return definitionsOf(this.#random.chance(0.5) ? drawn : drawn.toReversed());
+  }
+
+  #made(): { readonly book: RuleBook; readonly table: ReturnType<typeof tableOf> } {
+    return {
+      book: new RuleBook(this.#version, this.#definitions),
+      table: tableOf(this.#version, ...limiterRulesOf(this.#definitions)),
+    };
+  }
+
+  #changeRules(): void {
+    const before = matchingForm(this.#definitions);
+    this.#definitions = this.#drawRules();
+    this.#version += 1;
+    if (matchingForm(this.#definitions) !== before) {
+      const others = this.#before.filter(({ definitions }) => definitions !== before);
+      this.#before = [{ definitions: before, horizonMillis: HORIZON_MILLIS }, ...others];
+      this.seen.moved += 1;
+    }
+    const { book, table } = this.#made();
+    this.#cluster.follow(book, table, this.#books.of(this.#before));
+  }
+
+  /** What is granted, and not given back. */
+  get #charged(): number {
+    const all = this.#cluster.partitions.flatMap(({ partition }) => [...partition.inspect()]);
+    const runs = all.flatMap((one) => (one.kind === 'key' ? one.runs : []));
+    return runs.reduce((sum, { cost }) => sum + cost, 0);
+  }
+
+  step(): readonly Told[] {
+    const random = this.#random;
+    const draw = random.below(10);
+    if (draw < 3) this.#changeRules();
+    const known = [...this.#uses.keys()];
+    if (known.length === 0 || draw < 5) return this.#ask();
+    const id = random.pick(known);
+    const use = this.#uses.get(id)!;
+    const charged = this.#charged;
+    if (draw < 7 || use.isRefunded) {
+      const answer = this.#cluster.ask(use.descriptors, id);
+      const expected = use.isRefunded
+        ? { kind: 'conflict', field: 'requestId' }
+        : { kind: 'decision', isRepeat: true, decision: { allowed: true, decided: use.receipt } };
+      this.seen.retried += 1;
+      return [
+        { found: answer, expected },
+        { found: { charged: this.#charged }, expected: { charged } },
+      ];
+    }
+    const answer = this.#cluster.refund(use.descriptors, id);
+    use.isRefunded = true;
+    this.seen.refunded += 1;
+    return [
+      { found: answer, expected: { kind: 'refund', refund: { refunded: true } } },
+      { found: { isLess: this.#charged < charged }, expected: { isLess: true } },
+    ];
+  }
+
+  #ask(): readonly Told[] {
+    const random = this.#random;
+    const id = `r${this.#uses.size}`;
+    const descriptors = {
+      user: `u${random.below(3)}`,
+      ip: `10.0.0.${random.below(3)}`,
+      org: `o${random.below(2)}`,
+    };
+    const answer = this.#cluster.ask(descriptors, id);
+    if (answer.kind === 'decision')
+      this.#uses.set(id, { descriptors, receipt: answer.decision.decided, isRefunded: false });
+    return [{ found: answer, expected: { kind: 'decision', decision: { allowed: true } } }];
+  }
+}
+
+describe('a request with an id, while the rules change', () => {
+  const { SEED } = process.env;
+  const seeds = SEED === undefined ? Array.from({ length: 60 }, (_, i) => i + 1) : [Number(SEED)];
+
+  it.each(seeds)('is charged once, and refunded once (seed %i)', (seed) => {
+    const story = new Story(seed);
+    for (let i = 0; i < 60; i += 1)
+      for (const { found, expected } of story.step()) expect(found).toMatchObject(expected);
+    expect(Math.min(...Object.values(story.seen))).toBeGreaterThan(0);
+  });
+});
