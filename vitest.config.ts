@@ -83,7 +83,7 @@ export default defineConfig(({ mode }) => ({
     include: mode === 'long' ? [LONG, ...drawn()] : ['test/**/*.test.ts'],
     exclude: mode === 'long' ? [] : [LONG],
     env: mode === 'long' ? { TEST_ROUNDS: process.env['TEST_ROUNDS'] ?? ROUNDS_LONG } : {},
-    setupFiles: ['test/byte-equality.ts'],
+    setupFiles: ['test/byte-equality.ts', 'test/descriptor-equality.ts'],
     pool: 'forks',
     // To load the product anew for each of two hundred files took longer than most of them.
     isolate: false,

@@ -3,7 +3,8 @@
  * none is longer than the limiter takes. What cannot be written so has no key.
  */
 import { isBoundedText } from './bounded.ts';
-import { DESCRIPTOR_VALUE_BYTES_MAX, USER } from './question.ts';
+import { USER } from './descriptors.ts';
+import { DESCRIPTOR_VALUE_BYTES_MAX } from './question.ts';
 import { KEY_BYTES_MAX } from './request.ts';
 import { DIGEST_DIGITS, textDigest } from './text-hash.ts';
 

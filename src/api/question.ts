@@ -4,6 +4,7 @@
  */
 import type { AllowAnswer, Invalid, LimitStanding } from './answer.ts';
 import { isBoundedText } from './bounded.ts';
+import { type Descriptors, USER, UserDescriptor } from './descriptors.ts';
 import { type AllowRequest, invalidIn, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } from './request.ts';
 
 /** The most descriptors of one request. */
@@ -12,12 +13,10 @@ export const DESCRIPTORS_MAX = 16;
 export const DESCRIPTOR_NAME_BYTES_MAX = 64;
 /** The longest value, in UTF-8 bytes. In a key a long one is shortened: see `keyText`. */
 export const DESCRIPTOR_VALUE_BYTES_MAX = 4_096;
-/** What `userId` is short for. */
-export const USER = 'user';
 
 export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' | 'requestId' | 'settle'> {
-  /** 1 to `DESCRIPTORS_MAX`, by name: `user`, `ip`, `endpoint`, or whatever the rules ask for. */
-  readonly descriptors: ReadonlyMap<string, string>;
+  /** 1 to `DESCRIPTORS_MAX`. */
+  readonly descriptors: Descriptors;
   /**
    * To be decided by this rule alone, 1 to `RULE_ID_BYTES_MAX` bytes: the id of one that is `named`, or one that the request states
    * itself, such as `100/60000ms` or `30/60000ms+15`, which counts by `user`. Absent: by all rules that match.
@@ -79,10 +78,8 @@ export function questionOf({
   requestId,
   settle,
 }: UserQuestion): Question {
-  // Most requests come here: no list of pairs, and no copy of what is left.
-  const descriptors = new Map<string, string>();
-  descriptors.set(USER, userId);
-  return { descriptors, rule, cost, timestampMillis, requestId, settle };
+  // Most requests come here: no map, and no copy of what is left.
+  return { descriptors: new UserDescriptor(userId), rule, cost, timestampMillis, requestId, settle };
 }
 
 /** The first field that is out of its bounds, whatever type it has; undefined if the question is well-formed. */

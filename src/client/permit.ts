@@ -1,6 +1,7 @@
 /** What is asked for a grant and what is answered, as users of the client see it; and one as the JSON of the cluster has the other. */
 import { createHash } from 'node:crypto';
-import { invalidInQuestion, invalidInUser, USER } from '../api/question.ts';
+import { USER } from '../api/descriptors.ts';
+import { invalidInQuestion, invalidInUser } from '../api/question.ts';
 import { UNMATCHED } from '../api/unmatched.ts';
 import { InvalidRequestError } from './errors.ts';
 import type { FailMode } from './options.ts';

@@ -1,5 +1,6 @@
 /** The body of a request for a grant, alone or as one of a batch. */
-import { invalidInQuestion, invalidInUser, type Question, questionOf, USER } from '../api/question.ts';
+import { USER } from '../api/descriptors.ts';
+import { invalidInQuestion, invalidInUser, type Question, questionOf } from '../api/question.ts';
 import type { Invalid } from '../api/answer.ts';
 import { REQUEST_FIELDS, type RequestField } from '../api/request.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';

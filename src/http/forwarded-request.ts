@@ -4,7 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
-import { invalidInQuestion, type Question, USER } from '../api/question.ts';
+import { USER } from '../api/descriptors.ts';
+import { invalidInQuestion, type Question } from '../api/question.ts';
 import { clientAddressOf, type IsTrusted, keyOfAddress } from './client-address.ts';
 import type { HttpSettings } from '../config/http-settings.ts';
 import { InvalidBodyError } from './json-body.ts';

@@ -1,12 +1,13 @@
 /** The rules of one version, made ready to find the limits that a request is under. It asks nobody, and decides nothing. */
 import type { Invalid, Unavailable } from '../api/answer.ts';
-import { type Question, USER } from '../api/question.ts';
+import { type Descriptors, USER } from '../api/descriptors.ts';
+import type { Question } from '../api/question.ts';
 import { isStatedId } from '../api/stated-rule.ts';
 import type { ListedRequest } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX, USER_ID_BYTES_MAX } from '../api/request.ts';
 import type { Unmatched } from '../api/unmatched.ts';
 import { CUSTOMER } from './customer-cache.ts';
-import { type Descriptors, type Matching, RuleMatcher } from '../rules/match.ts';
+import { type Matching, RuleMatcher } from '../rules/match.ts';
 import { descriptorsIn, GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
 import { partName, type RuleDefinition } from '../rules/rule-definition.ts';

@@ -1,6 +1,7 @@
 /** What a partition is asked for a request whose limits it shares. Pure. */
 import type { CustomerGuard } from '../api/customer-record.ts';
-import { type Question, USER } from '../api/question.ts';
+import { USER } from '../api/descriptors.ts';
+import type { Question } from '../api/question.ts';
 import type { AllowRequest, FurtherLimit } from '../api/request.ts';
 import { askedDigest } from './asked-digest.ts';
 import type { Asking } from './open-request.ts';

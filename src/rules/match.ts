@@ -3,15 +3,13 @@
  * an index made once, never at all of them. It decides no limit.
  */
 import { networkOf } from './ip-prefix.ts';
+import type { Descriptors } from '../api/descriptors.ts';
 import { GLOBAL_KEY, keyText } from '../api/key-text.ts';
 import { type DescriptorEntry, PathIndex } from './path-index.ts';
 import { type KeyPart, partName, type RuleDefinition } from './rule-definition.ts';
 import { compareNumbers, standing } from './specificity.ts';
 import { isForUnmatched } from './unmatched.ts';
 import { fits, PatternIndex, type Pieces, piecesOf } from './value-pattern.ts';
-
-/** What is known of a request, by name. A value of no letters is as good as none. */
-export type Descriptors = ReadonlyMap<string, string>;
 
 export interface AppliedRule {
   /** With its `unlimited` and `shadow`: what they mean is for whoever decides. */

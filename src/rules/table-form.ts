@@ -3,7 +3,7 @@
  * So it is with the rules that `cluster.json` creates a cluster with, and with a change that gives a list of limits.
  */
 import type { Rule } from '../api/rule.ts';
-import { USER } from '../api/question.ts';
+import { USER } from '../api/descriptors.ts';
 import type { RuleDefinition } from './rule-definition.ts';
 import { LIKE_ITS_RULE } from './window-id.ts';
 

@@ -1,6 +1,7 @@
 /** A gateway names the user in a header (000-19): who is asked for then, and what is refused instead of guessed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { questionOf, USER } from '../../src/api/question.ts';
+import { USER } from '../../src/api/descriptors.ts';
+import { questionOf } from '../../src/api/question.ts';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import { until } from '../transport/wait.ts';
 import { Door } from './fixtures.ts';

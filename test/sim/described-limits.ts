@@ -1,4 +1,5 @@
 /** Which limits a described request is under, by partition: by a document, and by what is known of its customer. */
+import type { Descriptors } from '../../src/api/descriptors.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { AskAnswer } from '../../src/api/question.ts';
 import type { LookRequest } from '../../src/api/look.ts';
@@ -8,7 +9,7 @@ import { type ExpectedLimit, expectedLimits, type RulesDocument } from './docume
 import { check } from './story.ts';
 
 /** As operators know it; undefined: the request is of nobody. */
-export function customerKeyOf(descriptors: ReadonlyMap<string, string>): string | undefined {
+export function customerKeyOf(descriptors: Descriptors): string | undefined {
   const id = descriptors.get('customer');
   return id === undefined ? undefined : `customer=${id}`;
 }

@@ -1,4 +1,5 @@
 /** What a document of rules means, once more: which limits a request is under by it. It shares no code with the product. */
+import type { Descriptors } from '../../src/api/descriptors.ts';
 
 export interface DocumentWindow {
   /** Absent: it is called by its length. Empty: like its rule. */
@@ -50,7 +51,7 @@ export interface ExpectedLimit {
 /** In the order of the document. */
 export function expectedLimits(
   { rules }: RulesDocument,
-  descriptors: ReadonlyMap<string, string>,
+  descriptors: Descriptors,
   cost: number,
   isShadow: boolean,
 ): readonly ExpectedLimit[] {
@@ -82,8 +83,8 @@ export function inOrder(windows: readonly DocumentWindow[]): readonly DocumentWi
   return windows.toSorted((a, b) => a.windowMillis - b.windowMillis || (called(a) < called(b) ? -1 : 1));
 }
 
-function isFor({ match, tier, countsBy }: DocumentRule, descriptors: ReadonlyMap<string, string>): boolean {
+function isFor({ match, tier, countsBy }: DocumentRule, descriptors: Descriptors): boolean {
   const isOfTier = tier === undefined || descriptors.get('tier') === tier;
   const isMatched = isOfTier && (match === undefined || descriptors.get('endpoint') === match);
-  return isMatched && (countsBy === undefined || descriptors.has(countsBy));
+  return isMatched && (countsBy === undefined || descriptors.get(countsBy) !== undefined);
 }

@@ -6,7 +6,8 @@ import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { isBoundedText } from '../../../src/api/bounded.ts';
 import type { NodeBehindDoor } from '../../../src/api/front-door.ts';
-import { invalidInQuestion, USER } from '../../../src/api/question.ts';
+import { USER } from '../../../src/api/descriptors.ts';
+import { invalidInQuestion } from '../../../src/api/question.ts';
 import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../../src/api/request.ts';
 import type { DoorState } from '../../../src/resp/command.ts';
 import { COMMAND_TABLE } from '../../../src/resp/commands/all.ts';
@@ -73,7 +74,7 @@ const NODE: NodeBehindDoor = {
   ask: (question, done) => {
     const { descriptors } = question;
     promise(invalidInQuestion(question) === undefined, `a question of ${JSON.stringify([...descriptors])}`);
-    const isLimited = descriptors.has(USER);
+    const isLimited = descriptors.get(USER) !== undefined;
     done(
       isLimited ? { kind: 'decision', decision: decisionOf() } : { kind: 'unlimited', rulesVersion: 7 },
       0,
