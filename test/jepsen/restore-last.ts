@@ -1,0 +1,31 @@
+/** Restores the last finished backup of a run whose nodes have stopped, asks it, and leaves what it answered in the run's folder. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isFinished } from './backup-history.ts';
+import type { ClusterUnderTest } from './cluster-under-test.ts';
+import { readHistory } from './history-file.ts';
+import { restoreAndAsk } from './restored-cluster.ts';
+import { BACKUPS_FOLDER, HISTORY_FILE, RESTORED_FILE } from './run-folder.ts';
+import { spentSubjects } from './spent-subjects.ts';
+
+interface RestoreLastInit {
+  readonly cluster: ClusterUnderTest;
+  /** Of the run. */
+  readonly folder: string;
+  readonly mutant: string | undefined;
+}
+
+export async function restoreLast({ cluster, folder, mutant }: RestoreLastInit): Promise<void> {
+  const { history, joint, backups } = await readHistory(join(folder, HISTORY_FILE));
+  const last = backups.filter(isFinished).at(-1);
+  if (last === undefined) return;
+  const restoration = await restoreAndAsk({
+    folder: join(folder, BACKUPS_FOLDER),
+    directory: last.directory,
+    // Within the cluster's own: what is left of it after a kill is cleaned up with that.
+    data: join(cluster.directory, 'restored'),
+    subjects: spentSubjects(history, joint, last),
+    mutant,
+  });
+  await writeFile(join(folder, RESTORED_FILE), JSON.stringify(restoration));
+}
