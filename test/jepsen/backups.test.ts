@@ -147,7 +147,7 @@ const ADAS = { rule: 'default', key: 'user=ada', windowMillis: 100, limit: 1 };
 
 function decided(at: number, more: Partial<RestoredAnswer> = {}): RestoredAnswer {
   const times = { invokeNanos: at * MILLI, completeNanos: (at + 1) * MILLI, timeMillis: at };
-  return { ...times, allowed: true, isRestored: false, ...more };
+  return { ...times, partition: 0, allowed: true, isRestored: false, ...more };
 }
 
 /** The processes start at 1000 ms; group time is that of the history. */
@@ -170,17 +170,23 @@ describe('the judge of a restored cluster', () => {
     expect(judgedAfter([HELD_BACK, decided(1_110), decided(1_211)])).toEqual([]);
   });
 
-  it('finds a grant within the first window, whatever the time of the group', () => {
+  it('finds a grant within the first window, of real time and of the time that the backup ended with', () => {
     expect(judgedAfter([HELD_BACK, decided(1_060, { timeMillis: 5_000 })])).toEqual([
       'user=ada under default was granted something 61 ms after the start, within a window of 100 ms',
+    ]);
+    expect(judgedAfter([HELD_BACK, decided(3_000, { timeMillis: 189 })])).toEqual([
+      "user=ada under default was granted something 99 ms after the backup's time, within a window of 100 ms",
     ]);
   });
 
   it('finds more than a limit in one window, with what the backup holds', () => {
     expect(judgedAfter([HELD_BACK, decided(1_110), decided(1_150)])).toEqual([tooMuchUntil(1_150)]);
-    // The grant at 40 is in the backup; that at 140, of index 41, came later.
-    expect(judgedAfter([HELD_BACK, decided(1_110, { timeMillis: 139 })])).toEqual([tooMuchUntil(139)]);
-    expect(judgedAfter([HELD_BACK, decided(1_110, { timeMillis: 140 })])).toEqual([]);
+    // The grant at 40 is in the backup; one at 140, of index 41, came later. No partition: only that is judged.
+    const unplaced = { partition: null };
+    expect(judgedAfter([HELD_BACK, decided(1_110, { ...unplaced, timeMillis: 139 })])).toEqual([
+      tooMuchUntil(139),
+    ]);
+    expect(judgedAfter([HELD_BACK, decided(1_110, { ...unplaced, timeMillis: 140 })])).toEqual([]);
   });
 
   it('finds that nothing is granted any more, and that it could not be restored', () => {

@@ -22,7 +22,8 @@ export interface RestoredAnswer {
   readonly allowed: boolean;
   /** A denial for the reason `restored`. */
   readonly isRestored: boolean;
-  /** Group time. */
+  /** The receipt: partition, and group time. */
+  readonly partition: number | null;
   readonly timeMillis: number | null;
 }
 
@@ -150,11 +151,13 @@ async function ask(
   const outcome = await attempt(request);
   if (outcome.kind !== 'answer' || (outcome.status !== 200 && outcome.status !== 429)) return undefined;
   const fields = fieldsOf(outcome.body);
+  const decided = fieldsOf(fields['decided']);
   return {
     invokeNanos,
     completeNanos: nowNanos(),
     allowed: outcome.status === 200,
     isRestored: fields['reason'] === 'restored',
-    timeMillis: numberOrNull(fieldsOf(fields['decided'])['timeMillis']),
+    partition: numberOrNull(decided['partition']),
+    timeMillis: numberOrNull(decided['timeMillis']),
   };
 }

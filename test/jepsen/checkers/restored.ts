@@ -33,7 +33,7 @@ export function checkRestored(restoration: Restoration | undefined, options: Res
   let restoredDenials = 0;
   for (const subject of subjects) {
     restoredDenials += subject.answers.filter(({ isRestored }) => isRestored).length;
-    checkSaturated(subject, startedNanos, findings);
+    checkSaturated(subject, { startedNanos, backup }, findings);
     checkWindows(subject, held, findings);
     if (!subject.answers.some(({ allowed }) => allowed))
       findings.add(
@@ -55,17 +55,32 @@ function nameOf({ limits }: RestoredSubject): string {
   return `${limits[0]?.key} under ${limits.map(({ rule }) => rule).join(', ')}`;
 }
 
-/** What the backup may not hold was granted before the processes of the restored cluster ran. */
-function checkSaturated(subject: RestoredSubject, startedNanos: number, findings: Findings): void {
-  const windowMillis = Math.max(...subject.limits.map((limit) => limit.windowMillis));
-  const early = subject.answers.find(
-    ({ allowed, completeNanos }) => allowed && completeNanos - startedNanos < windowMillis * NANOS_PER_MILLI,
-  );
-  if (early === undefined) return;
-  const afterMillis = Math.round((early.completeNanos - startedNanos) / NANOS_PER_MILLI);
-  findings.add(
-    `${nameOf(subject)} was granted something ${afterMillis} ms after the start, within a window of ${windowMillis} ms`,
-  );
+/**
+ * What the backup may not hold was granted before the processes of the restored cluster ran. And its group time goes on from that of
+ * the backup, so a window begins there at the earliest.
+ */
+function checkSaturated(
+  subject: RestoredSubject,
+  { startedNanos, backup }: { readonly startedNanos: number; readonly backup: Backup | undefined },
+  findings: Findings,
+): void {
+  const { limits, answers } = subject;
+  const windowMillis = Math.max(...limits.map((limit) => limit.windowMillis));
+  const first = answers.find(({ allowed }) => allowed);
+  if (first === undefined) return;
+  const { completeNanos, partition, timeMillis } = first;
+  const name = nameOf(subject);
+  const realMillis = (completeNanos - startedNanos) / NANOS_PER_MILLI;
+  const group = backup?.groups.find((each) => each.group - 1 === partition);
+  const groupMillis = group === undefined ? Infinity : (timeMillis ?? Infinity) - group.timeMillis;
+  for (const [millis, since] of [
+    [realMillis, 'the start'],
+    [groupMillis, "the backup's time"],
+  ] as const)
+    if (millis < windowMillis)
+      findings.add(
+        `${name} was granted something ${Math.round(millis)} ms after ${since}, within a window of ${windowMillis} ms`,
+      );
 }
 
 /** With what was granted before, by group time. */
