@@ -6,6 +6,7 @@ import { eventually } from '../cluster/harness.ts';
 import { BackupClient } from './backup-client.ts';
 import type { Backup, GroupTold } from './backup-history.ts';
 import { type BackupsOptions, checkBackups } from './checkers/backups.ts';
+import { checkBackupsTaken } from './checkers/backups-taken.ts';
 import { checkRestored } from './checkers/restored.ts';
 import type { CheckResult } from './checkers/result.ts';
 import type { GroupStates, LoggedState } from './group-states.ts';
@@ -53,8 +54,6 @@ function judged(backups: readonly Backup[], more: Partial<BackupsOptions> = {}):
   return checkBackups(backups, {
     history: [answer(40), answer(150)],
     joint: jointHistory([change(6, 2), granted(30, [ADA], { receipt: null })]),
-    bands: [],
-    settleMillis: 10,
     states: LOGS,
     ...more,
   });
@@ -64,7 +63,7 @@ describe('the judge of backups', () => {
   it('has nothing against one that is what the logs lead to and holds what was acknowledged', () => {
     expect(judged([backup()])).toMatchObject({
       status: 'ok',
-      counts: { finished: 1, groupsReplayed: 2, acknowledgedCompared: 1 },
+      counts: { groupsReplayed: 2, acknowledgedCompared: 1 },
     });
   });
 
@@ -117,26 +116,32 @@ describe('the judge of backups', () => {
     ]);
   });
 
-  it('holds nothing against one that fails while something is broken, and not long after', () => {
-    const failed = backup({ class: 'fail', error: 'nobody leads it', rulesVersion: null, groups: [] });
-    const band = { kind: 'kill', nodes: [1], startNanos: 10 * MILLI, endNanos: 95 * MILLI };
-    expect(judged([failed, backup()], { bands: [band] })).toMatchObject({
-      status: 'ok',
-      counts: { failedUnderFaults: 1 },
-    });
-    expect(judged([failed, backup()]).findings).toEqual([
-      'backup-1 failed while nothing was broken: nobody leads it',
-    ]);
-    expect(judged([failed], { bands: [band] })).toMatchObject({
-      status: 'unknown',
-      note: 'none was finished',
-    });
-    expect(judged([]).status).toBe('skipped');
-  });
-
   it('says of how many groups the logs do not begin at the first entry', () => {
     const states = new Map([...LOGS, [1, logOf(40, STATE, { firstIndex: 9, states: new Map() })] as const]);
     expect(judged([backup()], { states })).toMatchObject({ status: 'ok', counts: { groupsNotReplayed: 1 } });
+  });
+});
+
+describe('the judge of how backups end', () => {
+  const failed = backup({ class: 'fail', error: 'nobody leads it', rulesVersion: null, groups: [] });
+  const band = { kind: 'kill', nodes: [1], startNanos: 10 * MILLI, endNanos: 95 * MILLI };
+  const told = (backups: readonly Backup[], bands = [band]): CheckResult =>
+    checkBackupsTaken(backups, { bands, settleMillis: 10 });
+
+  it('holds nothing against one that fails while something is broken, and not long after', () => {
+    expect(told([failed, backup()])).toMatchObject({
+      status: 'ok',
+      counts: { finished: 1, failedUnderFaults: 1 },
+    });
+    expect(told([failed, backup()], []).findings).toEqual([
+      'backup-1 failed while nothing was broken: nobody leads it',
+    ]);
+  });
+
+  it('is undecided if none was finished, and skipped if nobody took any', () => {
+    expect(told([failed])).toMatchObject({ status: 'unknown', note: 'none was finished' });
+    expect(told([]).status).toBe('skipped');
+    expect(judged([]).status).toBe('skipped');
   });
 });
 

@@ -20,6 +20,8 @@ export const ARCHIVE_FOLDER = 'archive';
 export const BACKUPS_FOLDER = 'backups';
 /** The last backup, restored and asked. */
 export const RESTORED_FILE = 'restored.json';
+/** Of its nodes. */
+export const RESTORED_LOGS_FOLDER = 'restored-logs';
 const CLUSTER_FOLDER = 'cluster';
 const VERDICT_FILE = 'verdict.json';
 const REPORT_FILE = 'report.html';

@@ -31,6 +31,7 @@ import {
   NEMESIS_FILE,
   readRun,
   RESTORED_FILE,
+  RESTORED_LOGS_FOLDER,
   settingsOf,
 } from './run-folder.ts';
 import { restoreLast } from './restore-last.ts';
@@ -163,7 +164,8 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
 
 /** What an earlier run of the same seed left would be judged with this one. */
 function emptyFolder(directory: string): void {
-  for (const name of [CLUSTER_FOLDER, LOGS_FOLDER, ARCHIVE_FOLDER, BACKUPS_FOLDER, RESTORED_FILE]) {
+  const folders = [CLUSTER_FOLDER, LOGS_FOLDER, ARCHIVE_FOLDER, BACKUPS_FOLDER, RESTORED_LOGS_FOLDER];
+  for (const name of [...folders, RESTORED_FILE]) {
     rmSync(join(directory, name), { recursive: true, force: true });
   }
   mkdirSync(directory, { recursive: true });

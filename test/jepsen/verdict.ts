@@ -2,6 +2,7 @@
 import type { GroupId } from '../../raft/types.ts';
 import type { Backup } from './backup-history.ts';
 import { checkBackups } from './checkers/backups.ts';
+import { checkBackupsTaken } from './checkers/backups-taken.ts';
 import { type Budget, budgetsOf, settledBy } from './checkers/budgets.ts';
 import { checkCertificate } from './checkers/certificate.ts';
 import { checkFalseDenials } from './checkers/false-denials.ts';
@@ -126,7 +127,8 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   );
   const { backups, restoration } = run;
   checks.push(
-    checkBackups(backups, { history, joint, bands, settleMillis: settings.recoveryMillisMax, states }),
+    checkBackups(backups, { history, joint, states }),
+    checkBackupsTaken(backups, { bands, settleMillis: settings.recoveryMillisMax }),
     checkRestored(restoration, { history, joint, backups }),
   );
   checks.push(checkMachine(history, bands));

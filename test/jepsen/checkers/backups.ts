@@ -3,26 +3,20 @@
  * acknowledged before it began, and is whole. It knows of a backup what its manifest says.
  */
 import type { GroupId } from '../../../raft/types.ts';
-import type { Backup, FinishedBackup } from '../backup-history.ts';
-import { isFinished } from '../backup-history.ts';
+import { type Backup, type FinishedBackup, isFinished } from '../backup-history.ts';
 import type { GroupStates } from '../group-states.ts';
 import type { Operation } from '../history.ts';
 import type { JointHistory, Receipt } from '../joint-history.ts';
-import { type NemesisBand, overlaps } from '../nemesis-log.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
 
 export interface BackupsOptions {
   readonly history: readonly Operation[];
   readonly joint: JointHistory;
-  readonly bands: readonly NemesisBand[];
-  /** After a fault: until then a backup may fail. */
-  readonly settleMillis: number;
   /** What the logs lead to; undefined: there are none. */
   readonly states: ReadonlyMap<GroupId, GroupStates> | undefined;
 }
 
 const META: GroupId = 0;
-const NANOS_PER_MILLI = 1e6;
 
 export function checkBackups(backups: readonly Backup[], options: BackupsOptions): CheckResult {
   if (backups.length === 0) return skipped('backups', 'none was taken');
@@ -34,19 +28,8 @@ export function checkBackups(backups: readonly Backup[], options: BackupsOptions
     for (const finding of acknowledged.lackedBy(backup)) findings.add(finding);
     if (options.states !== undefined) compareWithLogs(backup, options.states, findings);
   }
-  findings.tally('finished', finished.length);
   findings.tally('acknowledgedCompared', acknowledged.compared);
-  for (const { invokeNanos, completeNanos, directory, error } of backups.filter(
-    ({ class: c }) => c !== 'ok',
-  )) {
-    const isBroken = options.bands.some((band) =>
-      overlaps(band, invokeNanos, completeNanos, options.settleMillis * NANOS_PER_MILLI),
-    );
-    findings.tally(isBroken ? 'failedUnderFaults' : 'failed');
-    if (!isBroken) findings.add(`${directory} failed while nothing was broken: ${error ?? ''}`);
-  }
-  const otherwise = finished.length === 0 ? 'unknown' : 'ok';
-  return findings.result(otherwise, finished.length === 0 ? 'none was finished' : undefined);
+  return findings.result();
 }
 
 /** What the log of each group leads to at the index that the backup names. */
