@@ -54,7 +54,7 @@ export async function statesAt(
     const replicas = await nodes.load(group);
     const fullest = fullestReplica(replicas);
     if (fullest === undefined) continue;
-    const entries = wholeLog(replicas, fullest, (through) => nodes.archive.entriesThrough(group, through));
+    const entries = wholeLog(replicas, fullest, (...last) => nodes.archive.entriesThrough(group, ...last));
     const firstIndex = entries[0]?.index ?? fullest.base.index + 1;
     const states = firstIndex === 1 ? replayed(group, entries, indices) : new Map<number, LoggedState>();
     found.set(group, { firstIndex, lastIndex: entries.at(-1)?.index ?? fullest.base.index, states });
