@@ -81,7 +81,8 @@ const FIRST_SHARE = 0.25;
 /** Shorter than a run: what happens when answers are forgotten is to be seen. */
 const REQUEST_ID_HORIZON_MILLIS = 15_000;
 const SPARES = 12;
-const BACKUP_PAUSE_MILLIS_MAX = 1_500;
+/** A backup syncs two dozen times on the disk that may be the nodes' own, so they are left some time. */
+const BACKUP_PAUSE_MILLIS_MAX = 3_000;
 /** Each is replayed afterwards. */
 const LASTING_BACKUP_PAUSE_MILLIS_MAX = 60_000;
 const EVENTS_FILE = 'nemesis-events.jsonl';
@@ -255,7 +256,7 @@ async function judge(cluster: ClusterUnderTest, seen: Seen, options: RunOptions)
   const outcome = outcomeOf(verdict, processes);
   if (outcome === 'kept') {
     for (const folder of [CLUSTER_FOLDER, ARCHIVE_FOLDER, BACKUPS_FOLDER])
-      rmSync(join(directory, folder), { recursive: true });
+      rmSync(join(directory, folder), { recursive: true, force: true });
   }
   const summary = summaryOf(commandOf(options), run.history, run.bands, verdict);
   writeFileSync(join(directory, SUMMARY_FILE), `${JSON.stringify(summary, undefined, 2)}\n`);
