@@ -15,23 +15,32 @@ export class Archive {
   /** Entries that two nodes deleted, and that were not the same. */
   readonly conflicts: string[] = [];
   readonly #groups = new Map<GroupId, Entries>();
+  /** What logs held when a snapshot of a leader replaced them, and at their ends: it may not be committed. */
+  readonly #others = new Map<GroupId, Entries[]>();
 
   /** Committed entries of a group, as far as they were archived. */
   entriesOf(group: GroupId): ReadonlyMap<number, Entry> {
     return this.#groups.get(group) ?? new Map();
   }
 
-  /** The entries before `base.index + 1` without a gap, from the first one that is there. */
-  entriesThrough(group: GroupId, index: number): Entry[] {
-    const all = this.entriesOf(group);
-    let first = index + 1;
-    while (all.has(first - 1)) first -= 1;
+  /**
+   * The entries up to `index`, whose own is of `term`, without a gap, from the first one that is there. Where no node deleted an entry
+   * behind a snapshot of its own, another log may have it: logs that have one entry in common are the same before it.
+   */
+  entriesThrough(group: GroupId, index: number, term: number): Entry[] {
+    const committed = this.entriesOf(group);
+    const others = this.#others.get(group) ?? [];
     const entries: Entry[] = [];
-    for (let i = first; i <= index; i += 1) {
-      const entry = all.get(i);
-      if (entry !== undefined) entries.push(entry);
+    let known = { index, term };
+    const fromOthers = (at: number): Entry | undefined =>
+      others.find((log) => log.has(at) && log.get(known.index)?.term === known.term)?.get(at);
+    for (let at = index; at > 0; at -= 1) {
+      const entry = committed.get(at) ?? fromOthers(at);
+      if (entry === undefined) break;
+      entries.push(entry);
+      known = entry;
     }
-    return entries;
+    return entries.reverse();
   }
 
   async readFile(path: string, node: string): Promise<void> {
@@ -41,6 +50,7 @@ export class Archive {
       if (write === undefined) continue;
       const { group, entries, compactedTo, isReplaced } = write;
       let log = logs.get(group);
+      if (log !== undefined && isReplaced) this.#keep(group, log);
       if (log === undefined || isReplaced) logs.set(group, (log = new Map()));
       const [first] = entries;
       if (first !== undefined) for (let i = first.index; log.delete(i); i += 1);
@@ -48,6 +58,13 @@ export class Archive {
         log.set(entry.index, { ...entry, data: Buffer.from(entry.data, 'base64') });
       if (compactedTo !== null) this.#commit({ group, log, through: compactedTo, node });
     }
+    for (const [group, log] of logs) this.#keep(group, log);
+  }
+
+  #keep(group: GroupId, log: Entries): void {
+    const others = this.#others.get(group);
+    if (others === undefined) this.#others.set(group, [log]);
+    else if (log.size > 0) others.push(log);
   }
 
   #commit(init: { group: GroupId; log: Entries; through: number; node: string }): void {

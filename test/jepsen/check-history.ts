@@ -36,6 +36,7 @@ async function runAt(path: string, options: Options): Promise<Run> {
         expectedLogLines,
         clusterDirectory: options.cluster,
         archiveDirectory: undefined,
+        restoration: undefined,
       };
   return options.nemesis === undefined ? run : { ...run, bands: await readNemesisLog(options.nemesis) };
 }

@@ -118,7 +118,7 @@ function compareWithWholeLog(group: GroupId, replicas: Replicas, archive: Archiv
     const { snapshot, ...rest } = stored;
     if (snapshot === undefined) continue;
     const { index } = snapshot;
-    const entries = wholeLog(replicas, stored, (through) => archive.entriesThrough(group, through));
+    const entries = wholeLog(replicas, stored, (...last) => archive.entriesThrough(group, ...last));
     if (entries[0]?.index !== 1) {
       findings.tally('snapshotsNotReplayed');
       continue;

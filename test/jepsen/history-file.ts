@@ -4,6 +4,8 @@
  */
 import { closeSync, createReadStream, openSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { type Backup, backupIn, encodeBackup } from './backup-history.ts';
+import { Line } from './history-line.ts';
 import { decodeOperation, encodeOperation, fieldsOf, HistoryError, type Operation } from './history.ts';
 import {
   decodeJoint,
@@ -18,6 +20,7 @@ export const EVENTS_MAX = 2_000_000;
 export interface Recorded {
   readonly history: readonly Operation[];
   readonly joint: JointHistory;
+  readonly backups: readonly Backup[];
 }
 
 /**
@@ -28,6 +31,7 @@ export interface Recorded {
 export async function readHistory(path: string): Promise<Recorded> {
   const history: Operation[] = [];
   const events: JointEvent[] = [];
+  const backups: Backup[] = [];
   // A million operations have few users and rules: each text is kept once.
   const texts = new Map<string, string>();
   const once = (text: string): string => {
@@ -40,17 +44,22 @@ export async function readHistory(path: string): Promise<Recorded> {
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
     lineNumber += 1;
     if (line === '') continue;
-    if (history.length + events.length === EVENTS_MAX)
+    if (history.length + events.length + backups.length === EVENTS_MAX)
       throw new HistoryError(`more than ${EVENTS_MAX} lines`);
     const value = parsed(line, lineNumber);
-    if (fieldsOf(value)['op'] !== undefined) {
+    const { op } = fieldsOf(value);
+    if (op === 'backup') {
+      backups.push(backupIn(new Line(value, lineNumber)));
+      continue;
+    }
+    if (op !== undefined) {
       events.push(decodeJoint(value, lineNumber));
       continue;
     }
     const operation = decodeOperation(value, lineNumber);
     history.push({ ...operation, user: once(operation.user), rule: once(operation.rule) });
   }
-  return { history, joint: jointHistory(events) };
+  return { history, joint: jointHistory(events), backups };
 }
 
 function parsed(line: string, lineNumber: number): unknown {
@@ -59,6 +68,11 @@ function parsed(line: string, lineNumber: number): unknown {
   } catch {
     throw new HistoryError(`line ${lineNumber} is not JSON`);
   }
+}
+
+function encoded(event: Operation | JointEvent | Backup): string {
+  if (!('op' in event)) return encodeOperation(event);
+  return event.op === 'backup' ? encodeBackup(event) : encodeJoint(event);
 }
 
 const BUFFER_CHARS_MAX = 64 * 1024;
@@ -76,8 +90,8 @@ export class HistoryWriter {
     this.#file = openSync(path, 'w');
   }
 
-  append(event: Operation | JointEvent): void {
-    this.#buffer += `${'op' in event ? encodeJoint(event) : encodeOperation(event)}\n`;
+  append(event: Operation | JointEvent | Backup): void {
+    this.#buffer += `${encoded(event)}\n`;
     this.count += 1;
     if (this.#buffer.length >= BUFFER_CHARS_MAX) this.#flush();
   }

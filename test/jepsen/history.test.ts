@@ -76,7 +76,7 @@ describe('a recorded history', () => {
     const writer = new HistoryWriter(path);
     for (const operation of operations) writer.append(operation);
     writer.close();
-    expect(await readHistory(path)).toEqual({ history: operations, joint: NOTHING_JOINT });
+    expect(await readHistory(path)).toEqual({ history: operations, joint: NOTHING_JOINT, backups: [] });
     const first = operations[0];
     const fields =
       'process user invoke_ns complete_ns limit window_ms cost ts_ms allowed status request_id group index';

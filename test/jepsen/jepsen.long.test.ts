@@ -11,7 +11,15 @@ import { verdictLines } from './verdict.ts';
 const MILLIS = 27_000;
 const NEMESES = ['kill', 'pause', 'partition', 'membership'];
 /** They cannot tell what is wrong from what is slow, on a machine that has other things to do. */
-const ABOUT_TIME = ['liveness', 'graceful', 'false-denials', 'joint-denials', 'machine', 'snapshots'];
+const ABOUT_TIME = [
+  'liveness',
+  'backups-taken',
+  'graceful',
+  'false-denials',
+  'joint-denials',
+  'machine',
+  'snapshots',
+];
 const ATTEMPTS = 3;
 const directories: string[] = [];
 

@@ -4,7 +4,8 @@
  */
 import type { Decoded } from '../resp/decode-replies.ts';
 import { fieldsOf, numberOrNull, type OperationClass, type Outcome, textOrNull } from './history.ts';
-import type { Ask, Door, Ending, LimitTold, Receipt, Refund } from './joint-history.ts';
+import type { Ending } from './history-line.ts';
+import type { Ask, Door, LimitTold, Receipt, Refund } from './joint-history.ts';
 import { limitsOf, NAMED_RULE, NAMED_WINDOW, type Subject } from './joint-rules.ts';
 import type { RedisEnding } from './redis-client.ts';
 

@@ -2,30 +2,11 @@
  * What clients did besides single requests for one user under one rule: requests under limits that rules find, from any
  * door, refunds, and changes of the rules. Their form as JSON lines, of which `op` tells the kind. It judges nothing.
  */
-import {
-  type Attempt,
-  fieldsOf,
-  HistoryError,
-  numberOrNull,
-  type OperationClass,
-  textOrNull,
-} from './history.ts';
+import { type Attempt, HistoryError } from './history.ts';
+import { encodeEnding, type Ending, endingIn, Line } from './history-line.ts';
 
 /** Where it was asked: alone over HTTP, in a batch, or by the Redis protocol. */
 export type Door = 'http' | 'batch' | 'redis';
-
-/** How an attempt ended. Nanoseconds are of the one monotonic clock of the history. */
-export interface Ending {
-  readonly invokeNanos: number;
-  /** When the client had its answer or gave up. */
-  readonly completeNanos: number;
-  /** The node that was asked. */
-  readonly node: number;
-  /** Of HTTP, or what stands for it: errors of the Redis protocol are 400, and 503 if the cluster could not decide; 0: no answer. */
-  readonly status: number;
-  readonly class: OperationClass;
-  readonly error: string | null;
-}
 
 /** `decided` of an answer; the Redis protocol tells none, and a denial that was read has no position. */
 export interface Receipt {
@@ -139,16 +120,7 @@ export function attemptsOf({ asks, refunds, changes, keyChanges }: JointHistory)
 }
 
 export function encodeJoint(event: JointEvent): string {
-  const { op, node, invokeNanos, completeNanos, status, class: outcome, error } = event;
-  const ending = {
-    op,
-    node,
-    invoke_ns: invokeNanos,
-    complete_ns: completeNanos,
-    status,
-    class: outcome,
-    error,
-  };
+  const ending = { op: event.op, ...encodeEnding(event) };
   switch (event.op) {
     case 'ask': {
       const { door, cost, settled, requestId, allowed, blocked, told, receipt } = event;
@@ -182,71 +154,16 @@ function encodeReceipt(receipt: Receipt | null): unknown {
   return { group, index, position, term, time_ms: timeMillis };
 }
 
-/** The fields of one line, checked. */
-class Line {
-  readonly #fields: Record<string, unknown>;
-  readonly #lineNumber: number;
-
-  constructor(value: unknown, lineNumber: number) {
-    this.#fields = fieldsOf(value);
-    this.#lineNumber = lineNumber;
-  }
-
-  number(name: string): number {
-    return numberOrNull(this.#fields[name]) ?? this.#refuse(name, 'a number');
-  }
-
-  numberOrNull(name: string): number | null {
-    return numberOrNull(this.#fields[name]);
-  }
-
-  text(name: string): string {
-    return textOrNull(this.#fields[name]) ?? this.#refuse(name, 'text');
-  }
-
-  textOrNull(name: string): string | null {
-    return textOrNull(this.#fields[name]);
-  }
-
-  flagOrNull(name: string): boolean | null {
-    const value = this.#fields[name];
-    return typeof value === 'boolean' ? value : null;
-  }
-
-  oneOf<const T extends string>(name: string, values: readonly T[]): T {
-    const value = values.find((each) => each === this.#fields[name]);
-    return value ?? this.#refuse(name, `one of ${values.join(', ')}`);
-  }
-
-  lines(name: string): Line[] {
-    const values = this.#fields[name];
-    if (!Array.isArray(values)) return this.#refuse(name, 'a list');
-    return values.map((value) => new Line(value, this.#lineNumber));
-  }
-
-  receipt(): Receipt | null {
-    const value = this.#fields['receipt'];
-    if (value === null || value === undefined) return null;
-    const line = new Line(value, this.#lineNumber);
-    return {
-      group: line.number('group'),
-      index: line.number('index'),
-      position: line.numberOrNull('position'),
-      term: line.number('term'),
-      timeMillis: line.number('time_ms'),
-    };
-  }
-
-  numbers(name: string): Record<string, number> {
-    const values = fieldsOf(this.#fields[name]);
-    const line = new Line(values, this.#lineNumber);
-    return Object.fromEntries(Object.keys(values).map((key) => [key, line.number(key)]));
-  }
-
-  #refuse(name: string, wanted: string): never {
-    const told = JSON.stringify(this.#fields[name]);
-    throw new HistoryError(`line ${this.#lineNumber}: ${name} must be ${wanted}, but is ${told}`);
-  }
+function receiptIn(field: Line): Receipt | null {
+  const line = field.lineOrNull('receipt');
+  if (line === null) return null;
+  return {
+    group: line.number('group'),
+    index: line.number('index'),
+    position: line.numberOrNull('position'),
+    term: line.number('term'),
+    timeMillis: line.number('time_ms'),
+  };
 }
 
 const DOORS: readonly Door[] = ['http', 'batch', 'redis'];
@@ -254,14 +171,7 @@ const DOORS: readonly Door[] = ['http', 'batch', 'redis'];
 /** @param value what a line with an `op` holds. @throws HistoryError naming line and field */
 export function decodeJoint(value: unknown, lineNumber: number): JointEvent {
   const line = new Line(value, lineNumber);
-  const ending = {
-    invokeNanos: line.number('invoke_ns'),
-    completeNanos: line.number('complete_ns'),
-    node: line.number('node'),
-    status: line.number('status'),
-    class: line.oneOf('class', ['ok', 'fail', 'info']),
-    error: line.textOrNull('error'),
-  };
+  const ending = endingIn(line);
   const op = line.oneOf('op', ['ask', 'refund', 'rules', 'key']);
   switch (op) {
     case 'ask':
@@ -276,7 +186,7 @@ export function decodeJoint(value: unknown, lineNumber: number): JointEvent {
         refunded: line.flagOrNull('refunded'),
         rule: line.textOrNull('rule'),
         cost: line.numberOrNull('cost'),
-        receipt: line.receipt(),
+        receipt: receiptIn(line),
       };
     case 'rules': {
       const versions = { ifVersion: line.number('if_version'), version: line.numberOrNull('version') };
@@ -312,6 +222,6 @@ function askOf(line: Line, ending: Ending, lineNumber: number): Ask {
       limit: told.number('limit'),
       remaining: told.number('remaining'),
     })),
-    receipt: line.receipt(),
+    receipt: receiptIn(line),
   };
 }

@@ -67,7 +67,7 @@ export async function readLogs(nodes: StoppedNodes): Promise<PartitionLog[]> {
       partition: group - groupOfPartition(0),
       replicas: await nodes.load(group),
       copies: nodes.config.replicas,
-      archived: (index) => nodes.archive.entriesThrough(group, index),
+      archived: (index, term) => nodes.archive.entriesThrough(group, index, term),
     });
     if (log !== undefined) logs.push(log);
   }
@@ -78,8 +78,8 @@ interface PartitionLogInit {
   readonly partition: number;
   readonly replicas: Replicas;
   readonly copies: number;
-  /** The entries up to an index, as far back as they are there. */
-  readonly archived: (index: number) => readonly Entry[];
+  /** The entries up to one, as far back as they are there. */
+  readonly archived: (index: number, term: number) => readonly Entry[];
 }
 
 function partitionLog({ partition, replicas, copies, archived }: PartitionLogInit): PartitionLog | undefined {

@@ -180,4 +180,30 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     nemeses: ['kill-one'],
     minutes: 0.7,
   },
+  {
+    id: 'J14',
+    bug: 'a backup has the snapshot of a partition that is on disk, however old that is',
+    edits: [
+      {
+        in: 'MultiRaft.currentSnapshot',
+        find: 'target.snapshots.want(index,',
+        replace: 'target.snapshots.want(group === 0 ? index : 0,',
+      },
+    ],
+    nemeses: ['kill-one'],
+    minutes: 0.7,
+  },
+  {
+    id: 'J15',
+    bug: 'a restored cluster does not wait for what was granted after its backup',
+    edits: [
+      {
+        in: 'LostHistory.throughMillis',
+        find: 'if (this.throughIndex === 0) return 0;',
+        replace: 'return 0;',
+      },
+    ],
+    nemeses: ['kill-one'],
+    minutes: 0.5,
+  },
 ];

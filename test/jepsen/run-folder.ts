@@ -1,6 +1,6 @@
 /**
- * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, `archive/`, the databases in
- * `cluster/` (or wherever they are), and what is made of them: `verdict.json` and `report.html`.
+ * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, `archive/`, the last `backups/`,
+ * what became of one in `restored.json`, the databases in `cluster/` (or wherever they are), and what is made of them: `verdict.json` and `report.html`.
  */
 import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -8,6 +8,7 @@ import { readCluster } from '../../src/config/cluster-directory.ts';
 import type { NodeExit, NodeLog } from './checkers/logs.ts';
 import { readHistory } from './history-file.ts';
 import { readNemesisLog } from './nemesis-log.ts';
+import type { Restoration } from './restored-cluster.ts';
 import { reportPage } from './report.ts';
 import { judge, type Run, type Settings, SETTINGS_DEFAULTS, type Verdict } from './verdict.ts';
 
@@ -16,6 +17,11 @@ export const NEMESIS_FILE = 'nemesis.jsonl';
 export const EXITS_FILE = 'exits.jsonl';
 export const LOGS_FOLDER = 'logs';
 export const ARCHIVE_FOLDER = 'archive';
+export const BACKUPS_FOLDER = 'backups';
+/** The last backup, restored and asked. */
+export const RESTORED_FILE = 'restored.json';
+/** Of its nodes. */
+export const RESTORED_LOGS_FOLDER = 'restored-logs';
 const CLUSTER_FOLDER = 'cluster';
 const VERDICT_FILE = 'verdict.json';
 const REPORT_FILE = 'report.html';
@@ -60,6 +66,9 @@ export async function readRun(folder: string, options: ReadOptions = {}): Promis
       .map(decodeExit),
     expectedLogLines: options.expectedLogLines ?? [],
     clusterDirectory: options.clusterDirectory ?? ownCluster,
+    restoration: (await exists(here(RESTORED_FILE)))
+      ? (JSON.parse(await readFile(here(RESTORED_FILE), 'utf8')) as Restoration)
+      : undefined,
     archiveDirectory: (await exists(here(ARCHIVE_FOLDER))) ? here(ARCHIVE_FOLDER) : undefined,
   };
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../raft/core-state.ts';
 import { seeded } from '../raft/seeded.ts';
+import { BackupClient } from './backup-client.ts';
 import { cleanUpAfterKilled } from './killed-runs.ts';
 import { ClusterUnderTest } from './cluster-under-test.ts';
 import { writeCluster } from '../../src/config/cluster-directory.ts';
@@ -16,19 +17,24 @@ import { HistoryWriter } from './history-file.ts';
 import { JointWorkload, type JointTarget } from './joint-workload.ts';
 import { createContext, NEMESES, usableNemeses } from './nemesis/all.ts';
 import { runMix } from './nemesis/mix.ts';
-import type { Nemesis, NemesisContext, NemesisLog } from './nemesis/nemesis.ts';
+import type { Nemesis, NemesisContext } from './nemesis/nemesis.ts';
+import { bandsOf, complaintsOfStrangers } from './nemesis/bands.ts';
 import { encodeBand, type NemesisBand } from './nemesis-log.ts';
 import { checkProcesses, type Usage, usageOf } from './processes.ts';
 import {
   ARCHIVE_FOLDER,
+  BACKUPS_FOLDER,
   COMMAND_FILE,
   HISTORY_FILE,
   judgeInto,
   LOGS_FOLDER,
   NEMESIS_FILE,
   readRun,
+  RESTORED_FILE,
+  RESTORED_LOGS_FOLDER,
   settingsOf,
 } from './run-folder.ts';
+import { restoreLast } from './restore-last.ts';
 import { SlowMachineWatch } from './slow-machine.ts';
 import { type Summary, summaryOf } from './summary.ts';
 import type { Verdict } from './verdict.ts';
@@ -75,6 +81,10 @@ const FIRST_SHARE = 0.25;
 /** Shorter than a run: what happens when answers are forgotten is to be seen. */
 const REQUEST_ID_HORIZON_MILLIS = 15_000;
 const SPARES = 12;
+/** A backup syncs two dozen times on the disk that may be the nodes' own, so they are left some time. */
+const BACKUP_PAUSE_MILLIS_MAX = 3_000;
+/** Each is replayed afterwards. */
+const LASTING_BACKUP_PAUSE_MILLIS_MAX = 60_000;
 const EVENTS_FILE = 'nemesis-events.jsonl';
 const CLUSTER_FOLDER = 'cluster';
 const SUMMARY_FILE = 'summary.json';
@@ -145,6 +155,7 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
     await cluster.ready();
     const seen = await liveThrough({ cluster, nemeses, random, stopping, options });
     await collect(cluster, directory, seen.bands);
+    await restoreLast({ cluster, folder: directory, mutant: options.mutant });
     return await judge(cluster, seen, options);
   } finally {
     process.off('SIGINT', onSignal);
@@ -154,8 +165,9 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
 
 /** What an earlier run of the same seed left would be judged with this one. */
 function emptyFolder(directory: string): void {
-  for (const folder of [CLUSTER_FOLDER, LOGS_FOLDER, ARCHIVE_FOLDER]) {
-    rmSync(join(directory, folder), { recursive: true, force: true });
+  const folders = [CLUSTER_FOLDER, LOGS_FOLDER, ARCHIVE_FOLDER, BACKUPS_FOLDER, RESTORED_LOGS_FOLDER];
+  for (const name of [...folders, RESTORED_FILE]) {
+    rmSync(join(directory, name), { recursive: true, force: true });
   }
   mkdirSync(directory, { recursive: true });
 }
@@ -200,11 +212,19 @@ async function liveThrough({ cluster, nemeses, random, stopping, options }: Life
     deadlineMillis: cluster.config.timing.requestDeadlineMillis,
     singleRules: WORKLOAD_RULES,
   });
+  const backups = new BackupClient({
+    random: seeded(random(2 ** 31 - 1)),
+    targets: () => cluster.members.map((id) => targetOf(cluster.node(id).machine.address)),
+    record: (event) => writer.append(event),
+    folder: join(directory, BACKUPS_FOLDER),
+    pauseMillisMax: options.lasting === undefined ? BACKUP_PAUSE_MILLIS_MAX : LASTING_BACKUP_PAUSE_MILLIS_MAX,
+  });
   await joint.prepare();
   // Processes that have just started are slow, and the groups still go to their preferred leaders.
   await delay(WARM_UP_MILLIS);
   workload.start();
   joint.start();
+  backups.start();
   await delay(QUIET_MILLIS, undefined, { signal: stopping.signal }).catch(() => undefined);
   const context = createContext({
     cluster,
@@ -215,6 +235,7 @@ async function liveThrough({ cluster, nemeses, random, stopping, options }: Life
   const resources = options.watch?.(cluster);
   const notHealed = await troubles(context, nemeses, { stopping, options });
   await Promise.all([delay(QUIET_MILLIS), joint.finish()]);
+  await backups.stop();
   await workload.stop();
   await resources?.stop();
   watch.stop();
@@ -234,8 +255,8 @@ async function judge(cluster: ClusterUnderTest, seen: Seen, options: RunOptions)
   const processes = checkProcesses(cluster, seen);
   const outcome = outcomeOf(verdict, processes);
   if (outcome === 'kept') {
-    for (const folder of [CLUSTER_FOLDER, ARCHIVE_FOLDER])
-      rmSync(join(directory, folder), { recursive: true });
+    for (const folder of [CLUSTER_FOLDER, ARCHIVE_FOLDER, BACKUPS_FOLDER])
+      rmSync(join(directory, folder), { recursive: true, force: true });
   }
   const summary = summaryOf(commandOf(options), run.history, run.bands, verdict);
   writeFileSync(join(directory, SUMMARY_FILE), `${JSON.stringify(summary, undefined, 2)}\n`);
@@ -309,26 +330,4 @@ async function collect(
       dereference: true,
     });
   }
-}
-
-/** From each start to its end. Nemeses of one name do not overlap. */
-export function bandsOf(log: NemesisLog): NemesisBand[] {
-  const bands: NemesisBand[] = [];
-  const open = new Map<string, { nodes: readonly number[]; startNanos: number }>();
-  for (const { event, name, nodes = [], atNanos } of log.events) {
-    const began = open.get(name);
-    if (event === 'start') open.set(name, { nodes, startNanos: atNanos });
-    else if ((event === 'end' || event === 'failed') && began !== undefined) {
-      open.delete(name);
-      bands.push({ kind: name, ...began, endNanos: event === 'end' ? atNanos : null });
-    }
-  }
-  for (const [kind, began] of open) bands.push({ kind, ...began, endNanos: null });
-  return bands.sort((a, b) => a.startNanos - b.startNanos);
-}
-
-/** What a node says that another database stands for: only those that were made anew may. */
-function complaintsOfStrangers(bands: readonly NemesisBand[]): RegExp[] {
-  const madeAnew = bands.filter(({ kind }) => kind === 'made-anew').flatMap(({ nodes }) => nodes);
-  return madeAnew.map((id) => new RegExp(`another database is recorded under node id ${id}\\b`));
 }

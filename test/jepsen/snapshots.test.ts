@@ -56,11 +56,11 @@ describe('the archive of logs', () => {
       line([], 2),
       '{"group":1,"entries":[{"ind',
     ]);
-    expect(archive.entriesThrough(1, 2).map(({ index, term }) => [index, term])).toEqual([
+    expect(archive.entriesThrough(1, 2, 2).map(({ index, term }) => [index, term])).toEqual([
       [1, 1],
       [2, 2],
     ]);
-    expect(archive.entriesThrough(1, 3)).toEqual([]);
+    expect(archive.entriesThrough(1, 3, 1)).toEqual([]);
     expect(archive.conflicts).toEqual([]);
   });
 
@@ -69,7 +69,16 @@ describe('the archive of logs', () => {
       [line([entry(1), entry(2)], 1)],
       [line([], null, true), line([entry(2), entry(3)], 3)],
     );
-    expect(archive.entriesThrough(1, 3)).toHaveLength(3);
+    expect(archive.entriesThrough(1, 3, 1)).toHaveLength(3);
+  });
+
+  it('has what nobody deleted behind a snapshot of its own from a log that one replaced, if an entry behind it says that it is the same', async () => {
+    const replaced = [line([entry(1), entry(2), entry(3)], null), line([], null, true)];
+    const deleted = [line([], null, true), line([entry(3), entry(4)], 4)];
+    const archive = await archived(replaced, deleted);
+    expect(archive.entriesThrough(1, 4, 1).map(({ index }) => index)).toEqual([1, 2, 3, 4]);
+    const another = await archived(replaced, [line([], null, true), line([entry(3, 2), entry(4, 2)], 4)]);
+    expect(another.entriesThrough(1, 4, 2).map(({ index }) => index)).toEqual([3, 4]);
   });
 
   it('finds two nodes that deleted different entries', async () => {

@@ -119,7 +119,7 @@ export function sameThrough(stored: StoredGroup, fullest: StoredGroup): number {
 export function wholeLog(
   replicas: Replicas,
   stored: StoredGroup,
-  archived: (index: number) => readonly Entry[],
+  archived: (index: number, term: number) => readonly Entry[],
 ): Entry[] {
   let { base } = stored;
   let entries = [...stored.entries];
@@ -128,7 +128,7 @@ export function wholeLog(
     const longer = [...replicas.values()].find(
       (other) => other.base.index < index && entryAt(other, index)?.term === term,
     );
-    if (longer === undefined) return [...archived(index), ...entries];
+    if (longer === undefined) return [...archived(index, term), ...entries];
     entries = [...longer.entries.slice(0, index - longer.base.index), ...entries];
     base = longer.base;
   }

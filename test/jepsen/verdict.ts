@@ -1,5 +1,9 @@
 /** Runs every checker on what was recorded of a run, and says in one object what they found. */
-import { budgetsOf, settledBy } from './checkers/budgets.ts';
+import type { GroupId } from '../../raft/types.ts';
+import type { Backup } from './backup-history.ts';
+import { checkBackups } from './checkers/backups.ts';
+import { checkBackupsTaken } from './checkers/backups-taken.ts';
+import { type Budget, budgetsOf, settledBy } from './checkers/budgets.ts';
 import { checkCertificate } from './checkers/certificate.ts';
 import { checkFalseDenials } from './checkers/false-denials.ts';
 import { type Fates, NO_FATES } from './checkers/fates.ts';
@@ -14,14 +18,17 @@ import { checkLogAgreement } from './checkers/log-agreement.ts';
 import { checkLogs, type NodeExit, type NodeLog } from './checkers/logs.ts';
 import { checkRealTime } from './checkers/real-time.ts';
 import { checkRefusals } from './checkers/refusals.ts';
+import { checkRestored } from './checkers/restored.ts';
 import { type CheckResult, skipped } from './checkers/result.ts';
 import { checkSnapshots } from './checkers/snapshots.ts';
 import { compareStores } from './compare-stores.ts';
 import { type Gap, unavailabilityGaps } from './gaps.ts';
+import { type GroupStates, statesAt, wantedBy } from './group-states.ts';
 import type { Operation } from './history.ts';
 import { attemptsOf, type JointHistory } from './joint-history.ts';
 import { readLogs } from './log-entries.ts';
 import type { NemesisBand } from './nemesis-log.ts';
+import type { Restoration } from './restored-cluster.ts';
 import { checkMachine } from './slow-machine.ts';
 import { openStoppedNodes } from './stopped-nodes.ts';
 
@@ -67,6 +74,9 @@ export const SETTINGS_DEFAULTS: Settings = {
 export interface Run {
   readonly history: readonly Operation[];
   readonly joint: JointHistory;
+  readonly backups: readonly Backup[];
+  /** The last of them, restored and asked; undefined: none was. */
+  readonly restoration: Restoration | undefined;
   readonly bands: readonly NemesisBand[];
   readonly logs: readonly NodeLog[];
   readonly exits: readonly NodeExit[];
@@ -91,30 +101,11 @@ export interface Verdict {
 export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): Promise<Verdict> {
   const { history, bands } = run;
   const { driftPpm, requestIdHorizonMillis } = settings;
-  let budgets = budgetsOf(history, settings);
-  const checks: CheckResult[] = [checkRealTime(budgets, bands)];
-
-  let fates: Fates = NO_FATES;
-  if (run.clusterDirectory === undefined) {
-    checks.push(skipped('stores', 'no databases of stopped nodes'));
-    checks.push(skipped('log-agreement', 'no databases of stopped nodes'));
-  } else {
-    const nodes = await openStoppedNodes(run.clusterDirectory, run.archiveDirectory);
-    try {
-      checks.push(await compareStores(nodes));
-      const { replicas } = nodes.config;
-      const agreement = checkLogAgreement(budgets, await readLogs(nodes), {
-        requestIdHorizonMillis,
-        replicas,
-      });
-      checks.push(agreement.result);
-      fates = agreement.fates;
-      budgets = settledBy(fates, budgets);
-    } finally {
-      await nodes.close();
-    }
-  }
-
+  const asked = budgetsOf(history, settings);
+  const logged = await judgeLogs(run, asked, settings);
+  const { fates, states } = logged;
+  const budgets = settledBy(fates, asked);
+  const checks: CheckResult[] = [checkRealTime(asked, bands), ...logged.checks];
   checks.push(checkCertificate(budgets, { driftPpm, requestIdHorizonMillis, fates, bands }));
   const { searchAnswersMax: answersMax, searchStepsMax: stepsMax } = settings;
   for (const mode of ['lenient', 'strict'] as const) {
@@ -134,6 +125,12 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
     checkRefusals(history),
     checkGraceful(history, bands),
   );
+  const { backups, restoration } = run;
+  checks.push(
+    checkBackups(backups, { history, joint, states }),
+    checkBackupsTaken(backups, { bands, settleMillis: settings.recoveryMillisMax }),
+    checkRestored(restoration, { history, joint, backups }),
+  );
   checks.push(checkMachine(history, bands));
   checks.push(
     run.logs.length === 0 && run.exits.length === 0
@@ -151,6 +148,38 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
     gaps: unavailabilityGaps(history, settings.gapMillisMin),
     settings,
   };
+}
+
+/** What the databases of the stopped nodes say, and what that tells the other judges. */
+interface Logged {
+  readonly checks: readonly CheckResult[];
+  readonly fates: Fates;
+  readonly states: ReadonlyMap<GroupId, GroupStates> | undefined;
+}
+
+async function judgeLogs(
+  { clusterDirectory, archiveDirectory, backups }: Run,
+  budgets: readonly Budget[],
+  { requestIdHorizonMillis }: Settings,
+): Promise<Logged> {
+  if (clusterDirectory === undefined) {
+    const why = 'no databases of stopped nodes';
+    return {
+      checks: [skipped('stores', why), skipped('log-agreement', why)],
+      fates: NO_FATES,
+      states: undefined,
+    };
+  }
+  const nodes = await openStoppedNodes(clusterDirectory, archiveDirectory);
+  try {
+    const stores = await compareStores(nodes);
+    const { replicas } = nodes.config;
+    const agreed = checkLogAgreement(budgets, await readLogs(nodes), { requestIdHorizonMillis, replicas });
+    const states = await statesAt(nodes, wantedBy(backups));
+    return { checks: [stores, agreed.result], fates: agreed.fates, states };
+  } finally {
+    await nodes.close();
+  }
 }
 
 function countOperations(history: readonly Operation[]): Verdict['operations'] {

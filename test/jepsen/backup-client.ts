@@ -1,0 +1,160 @@
+/**
+ * Takes backups of a cluster under test, one after the other, as `quorate backup` does and through any node, and has each finished
+ * one verified as `quorate restore --verify` does. Each attempt is one event of the history; of those that failed no file stays.
+ */
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RandomBelow } from '../../raft/core-state.ts';
+import { type BackupSource, takeBackup } from '../../src/backup/take-backup.ts';
+import { clusterSource } from '../../src/cli/cluster-source.ts';
+import { restore } from '../../src/cli/restore-command.ts';
+import type { Backup, GroupTold } from './backup-history.ts';
+import { fieldsOf } from './history.ts';
+import { nowNanos } from './http-attempt.ts';
+
+export interface BackupClientInit {
+  readonly random: RandomBelow;
+  /** Nodes that may be asked now, up or not. */
+  readonly targets: () => readonly { readonly id: number; readonly port: number }[];
+  readonly record: (event: Backup) => void;
+  /** Gets a directory per backup. */
+  readonly folder: string;
+  readonly pauseMillisMax: number;
+  /** Of one backup. */
+  readonly millisMax?: number;
+}
+
+/** A group is asked for ten times in five seconds, and some leader may stand still for as long. */
+const MILLIS_MAX = 20_000;
+/** The newest of the finished ones. A run of hours makes thousands. */
+const KEPT = 2;
+
+type Told = Pick<Backup, 'rulesVersion' | 'groups' | 'damage'>;
+const NOTHING: Told = { rulesVersion: null, groups: [], damage: null };
+
+export class BackupClient {
+  readonly #init: BackupClientInit;
+  readonly #finished: string[] = [];
+  #isActive = false;
+  #taken = 0;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(init: BackupClientInit) {
+    this.#init = init;
+  }
+
+  start(): void {
+    this.#isActive = true;
+    this.#running = this.#run();
+  }
+
+  /** Resolves when the last one is finished or has failed. */
+  async stop(): Promise<void> {
+    this.#isActive = false;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { random, targets, folder, pauseMillisMax } = this.#init;
+    await mkdir(folder, { recursive: true });
+    while (this.#isActive) {
+      const nodes = targets();
+      const target = nodes[random(Math.max(1, nodes.length))];
+      if (target !== undefined) await this.#take(target);
+      await delay(random(pauseMillisMax));
+    }
+  }
+
+  async #take({ id, port }: { readonly id: number; readonly port: number }): Promise<void> {
+    const { folder, record, millisMax = MILLIS_MAX } = this.#init;
+    this.#taken += 1;
+    const directory = `backup-${this.#taken}`;
+    const path = join(folder, directory);
+    const invokeNanos = nowNanos();
+    const asked = { op: 'backup', directory, node: id, invokeNanos } as const;
+    try {
+      const source = boundedSource(clusterSource(`http://127.0.0.1:${port}`, undefined), millisMax);
+      await takeBackup({ directory: path, source, print: () => undefined });
+    } catch (error) {
+      const ending = { completeNanos: nowNanos(), status: 0, class: 'fail', error: textOf(error) } as const;
+      await rm(path, { recursive: true, force: true });
+      return record({ ...asked, ...ending, ...NOTHING });
+    }
+    const ending = { completeNanos: nowNanos(), status: 200, class: 'ok', error: null } as const;
+    record({ ...asked, ...ending, ...(await toldBy(path)), damage: await damageOf(path) });
+    this.#finished.push(path);
+    for (const old of this.#finished.splice(0, this.#finished.length - KEPT))
+      await rm(old, { recursive: true });
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What its manifest says. */
+async function toldBy(path: string): Promise<Pick<Backup, 'rulesVersion' | 'groups'>> {
+  const manifest = fieldsOf(JSON.parse(await readFile(join(path, 'manifest.json'), 'utf8')));
+  const groups = (manifest['groups'] as readonly GroupTold[]).map(
+    ({ group, index, term, timeMillis, stateHash }) => ({ group, index, term, timeMillis, stateHash }),
+  );
+  return { rulesVersion: Number(manifest['rulesVersion']), groups };
+}
+
+async function damageOf(path: string): Promise<string | null> {
+  try {
+    await restore({ from: path, data: '', verify: true, json: true, print: () => undefined });
+    return null;
+  } catch (error) {
+    return textOf(error);
+  }
+}
+
+/** The same source, for so long: then it throws whatever is asked of it, which ends the backup. */
+function boundedSource(source: BackupSource, millis: number): BackupSource {
+  const endMillis = performance.now() + millis;
+  const inTime = async <T>(asked: Promise<T>): Promise<T> => {
+    let timer: NodeJS.Timeout | undefined;
+    const over = new Promise<never>((_, reject) => {
+      const leftMillis = Math.max(0, endMillis - performance.now());
+      timer = setTimeout(() => reject(new Error(`not finished after ${millis} ms`)), leftMillis);
+    });
+    return Promise.race([asked, over]).finally(() => clearTimeout(timer));
+  };
+  return {
+    rulesVersion: async () => inTime(source.rulesVersion()),
+    async open(group) {
+      const opened = source.open(group);
+      try {
+        const { snapshot, chunks } = await inTime(opened);
+        return { snapshot, chunks: each(chunks, inTime) };
+      } catch (error) {
+        // A node gives one backup at a time: what comes too late is read to its end, or the next one finds the node busy.
+        void opened.then(({ chunks }) => drained(chunks)).catch(() => undefined);
+        throw error;
+      }
+    },
+  };
+}
+
+async function* each(
+  chunks: AsyncIterable<Uint8Array>,
+  inTime: <T>(asked: Promise<T>) => Promise<T>,
+): AsyncGenerator<Uint8Array> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await inTime(iterator.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: it waits for a chunk that is on its way, as long as the node stands still.
+    void iterator.return?.().catch(() => undefined);
+  }
+}
+
+async function drained(chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of chunks);
+}

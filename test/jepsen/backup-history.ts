@@ -1,0 +1,70 @@
+/** What whoever takes backups did and saw, one event per backup, and its form as a line of a history. It judges nothing. */
+import { encodeEnding, type Ending, endingIn, type Line } from './history-line.ts';
+
+/** One group, as the manifest of a backup has it: 0 is that of the cluster, p + 1 that of partition p. */
+export interface GroupTold {
+  readonly group: number;
+  readonly index: number;
+  readonly term: number;
+  /** Group time. */
+  readonly timeMillis: number;
+  readonly stateHash: string;
+}
+
+/** One attempt at a backup of the whole cluster. `ok`: it is finished; `fail`: there is none, and `error` says why. */
+export interface Backup extends Ending {
+  readonly op: 'backup';
+  /** In the folder of backups. Of a failed one nothing is left. */
+  readonly directory: string;
+  /** Null and none of a failed one. */
+  readonly rulesVersion: number | null;
+  readonly groups: readonly GroupTold[];
+  /** What `quorate restore --verify` said against it; null: it is whole, or there is none. */
+  readonly damage: string | null;
+}
+
+export function encodeBackup(backup: Backup): string {
+  const { op, directory, rulesVersion, groups, damage } = backup;
+  return JSON.stringify({
+    op,
+    ...encodeEnding(backup),
+    directory,
+    rules_version: rulesVersion,
+    groups: groups.map(({ group, index, term, timeMillis, stateHash }) => ({
+      group,
+      index,
+      term,
+      time_ms: timeMillis,
+      state_hash: stateHash,
+    })),
+    damage,
+  });
+}
+
+/** @throws HistoryError naming line and field */
+export function backupIn(line: Line): Backup {
+  return {
+    op: 'backup',
+    ...endingIn(line),
+    directory: line.text('directory'),
+    rulesVersion: line.numberOrNull('rules_version'),
+    groups: line.lines('groups').map(groupIn),
+    damage: line.textOrNull('damage'),
+  };
+}
+
+function groupIn(line: Line): GroupTold {
+  return {
+    group: line.number('group'),
+    index: line.number('index'),
+    term: line.number('term'),
+    timeMillis: line.number('time_ms'),
+    stateHash: line.text('state_hash'),
+  };
+}
+
+export type FinishedBackup = Backup & { readonly rulesVersion: number };
+
+export function isFinished(backup: Backup): backup is FinishedBackup {
+  return backup.class === 'ok' && backup.rulesVersion !== null;
+}

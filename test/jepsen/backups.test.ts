@@ -1,0 +1,281 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../cluster/harness.ts';
+import { BackupClient } from './backup-client.ts';
+import type { Backup, GroupTold } from './backup-history.ts';
+import { type BackupsOptions, checkBackups } from './checkers/backups.ts';
+import { checkBackupsTaken } from './checkers/backups-taken.ts';
+import { checkRestored } from './checkers/restored.ts';
+import type { CheckResult } from './checkers/result.ts';
+import type { GroupStates, LoggedState } from './group-states.ts';
+import { HistoryWriter, readHistory } from './history-file.ts';
+import { jointHistory, NOTHING_JOINT } from './joint-history.ts';
+import { ADA, change, granted } from './joint-judged.ts';
+import { answer } from './judged.ts';
+import type { Restoration, RestoredAnswer } from './restored-cluster.ts';
+import { spentSubjects } from './spent-subjects.ts';
+
+const MILLI = 1e6;
+/** Of the cluster, and of its only partition. */
+const META: GroupTold = { group: 0, index: 5, term: 1, timeMillis: 50, stateHash: 'rules-7' };
+const USERS: GroupTold = { group: 1, index: 40, term: 2, timeMillis: 90, stateHash: 'state-40' };
+
+/** Begins at 100 ms and ends at 200 ms. */
+function backup(more: Partial<Backup> = {}): Backup {
+  return {
+    op: 'backup',
+    node: 1,
+    invokeNanos: 100 * MILLI,
+    completeNanos: 200 * MILLI,
+    status: 200,
+    class: 'ok',
+    error: null,
+    directory: 'backup-1',
+    rulesVersion: 7,
+    groups: [META, USERS],
+    damage: null,
+    ...more,
+  };
+}
+
+function logOf(index: number, state: LoggedState, more: Partial<GroupStates> = {}): GroupStates {
+  return { firstIndex: 1, lastIndex: 60, states: new Map([[index, state]]), ...more };
+}
+
+const LOGS: ReadonlyMap<number, GroupStates> = new Map([
+  [0, logOf(5, { term: 1, timeMillis: 50, stateHash: 'rules-7', rulesVersion: 7 })],
+  [1, logOf(40, { term: 2, timeMillis: 90, stateHash: 'state-40', rulesVersion: 7 })],
+]);
+
+/** `answer(40)` is of index 40 in partition 0, and was there at 41 ms. Of the rules, version 7 was acknowledged at 11 ms. */
+function judged(backups: readonly Backup[], more: Partial<BackupsOptions> = {}): CheckResult {
+  return checkBackups(backups, {
+    history: [answer(40), answer(150)],
+    joint: jointHistory([change(6, 2), granted(30, [ADA], { receipt: null })]),
+    states: LOGS,
+    ...more,
+  });
+}
+
+describe('the judge of backups', () => {
+  it('has nothing against one that is what the logs lead to and holds what was acknowledged', () => {
+    expect(judged([backup()])).toMatchObject({
+      status: 'ok',
+      counts: { groupsReplayed: 2, acknowledgedCompared: 1 },
+    });
+  });
+
+  it.each([
+    [
+      'another state',
+      { ...USERS, stateHash: 'other' },
+      'backup-1: group 1 at 40 has the hash other, but the log leads to state-40',
+    ],
+    [
+      'an entry of another term',
+      { ...USERS, term: 1 },
+      'backup-1: group 1 at 40 is told as of term 1 and 90 ms; in the log that entry is of term 2 and 90 ms',
+    ],
+    ['what no log holds', { ...USERS, index: 61 }, 'backup-1: group 1 at 61: its log ends at 60'],
+  ])('finds %s', (_, told, finding) => {
+    expect(judged([backup({ groups: [META, told] })]).findings).toEqual([finding]);
+  });
+
+  it('finds that a grant is missing that was acknowledged before it began', () => {
+    expect(judged([backup()], { history: [answer(41)] }).findings).toEqual([
+      'backup-1 has group 1 at 40, but what ada was told at 41 was acknowledged before it began',
+    ]);
+    const joint = jointHistory([granted(20, [ADA], { receipt: { ...RECEIPT, index: 44 } })]);
+    expect(judged([backup()], { history: [], joint }).findings).toHaveLength(1);
+    const otherGroup = jointHistory([granted(20, [ADA], { receipt: { ...RECEIPT, group: 1 } })]);
+    expect(judged([backup()], { joint: otherGroup }).findings).toEqual(['backup-1 lacks group 2']);
+  });
+
+  it('compares each with what was acknowledged before that one', () => {
+    const later = backup({ directory: 'backup-2', invokeNanos: 300 * MILLI, completeNanos: 400 * MILLI });
+    expect(judged([later, backup()], { history: [answer(40), answer(250)] }).findings).toEqual([
+      'backup-2 has group 1 at 40, but what ada was told at 250 was acknowledged before it began',
+    ]);
+  });
+
+  it('finds rules of before, and a version that group 0 does not have there', () => {
+    const older = jointHistory([change(7, 2)]);
+    expect(judged([backup()], { joint: older }).findings).toEqual([
+      'backup-1 has version 7 of the rules, but 8 was acknowledged before it began',
+    ]);
+    expect(judged([backup({ rulesVersion: 8 })]).findings).toEqual([
+      'backup-1: group 0 at 5 is told to be by version 8 of the rules, but the log leads to 7',
+    ]);
+  });
+
+  it('finds one that a restore would refuse', () => {
+    expect(judged([backup({ damage: 'group-1.snapshot cannot be read' })]).findings).toEqual([
+      'backup-1 is not whole: group-1.snapshot cannot be read',
+    ]);
+  });
+
+  it('says of how many groups the logs do not begin at the first entry', () => {
+    const states = new Map([...LOGS, [1, logOf(40, STATE, { firstIndex: 9, states: new Map() })] as const]);
+    expect(judged([backup()], { states })).toMatchObject({ status: 'ok', counts: { groupsNotReplayed: 1 } });
+  });
+});
+
+describe('the judge of how backups end', () => {
+  const failed = backup({ class: 'fail', error: 'nobody leads it', rulesVersion: null, groups: [] });
+  const band = { kind: 'kill', nodes: [1], startNanos: 10 * MILLI, endNanos: 95 * MILLI };
+  const told = (backups: readonly Backup[], bands = [band]): CheckResult =>
+    checkBackupsTaken(backups, { bands, settleMillis: 10 });
+
+  it('holds nothing against one that fails while something is broken, and not long after', () => {
+    expect(told([failed, backup()])).toMatchObject({
+      status: 'ok',
+      counts: { finished: 1, failedUnderFaults: 1 },
+    });
+    expect(told([failed, backup()], []).findings).toEqual([
+      'backup-1 failed while nothing was broken: nobody leads it',
+    ]);
+  });
+
+  it('is undecided if none was finished, and skipped if nobody took any', () => {
+    expect(told([failed])).toMatchObject({ status: 'unknown', note: 'none was finished' });
+    expect(told([]).status).toBe('skipped');
+    expect(judged([]).status).toBe('skipped');
+  });
+});
+
+const RECEIPT = { group: 0, index: 40, position: 0, term: 2, timeMillis: 90 };
+const STATE = { term: 2, timeMillis: 90, stateHash: 'state-40', rulesVersion: 7 };
+/** Of a limit of 1 per 100 ms, as `answer` asks for it. */
+const ADAS = { rule: 'default', key: 'user=ada', windowMillis: 100, limit: 1 };
+
+function decided(at: number, more: Partial<RestoredAnswer> = {}): RestoredAnswer {
+  const times = { invokeNanos: at * MILLI, completeNanos: (at + 1) * MILLI, timeMillis: at };
+  return { ...times, partition: 0, allowed: true, isRestored: false, ...more };
+}
+
+/** The processes start at 1000 ms; group time is that of the history. */
+function judgedAfter(answers: readonly RestoredAnswer[], more: Partial<Restoration> = {}): readonly string[] {
+  const subjects = [{ body: { userId: 'ada' }, limits: [ADAS], answers }];
+  return checkRestored(
+    { directory: 'backup-1', startedNanos: 1_000 * MILLI, error: null, subjects, ...more },
+    { history: [answer(40), answer(140, { index: 41 })], joint: NOTHING_JOINT, backups: [backup()] },
+  ).findings;
+}
+
+function tooMuchUntil(at: number): string {
+  return `user=ada under default: 2 of 1 within 100 ms until ${at} ms`;
+}
+
+const HELD_BACK = decided(1_050, { allowed: false, isRestored: true });
+
+describe('the judge of a restored cluster', () => {
+  it('has nothing against one that denies for a window, and then grants its limits', () => {
+    expect(judgedAfter([HELD_BACK, decided(1_110), decided(1_211)])).toEqual([]);
+  });
+
+  it('finds a grant within the first window, of real time and of the time that the backup ended with', () => {
+    expect(judgedAfter([HELD_BACK, decided(1_060, { timeMillis: 5_000 })])).toEqual([
+      'user=ada under default was granted something 61 ms after the start, within a window of 100 ms',
+    ]);
+    expect(judgedAfter([HELD_BACK, decided(3_000, { timeMillis: 189 })])).toEqual([
+      "user=ada under default was granted something 99 ms after the backup's time, within a window of 100 ms",
+    ]);
+  });
+
+  it('finds more than a limit in one window, with what the backup holds', () => {
+    expect(judgedAfter([HELD_BACK, decided(1_110), decided(1_150)])).toEqual([tooMuchUntil(1_150)]);
+    // The grant at 40 is in the backup; one at 140, of index 41, came later. No partition: only that is judged.
+    const unplaced = { partition: null };
+    expect(judgedAfter([HELD_BACK, decided(1_110, { ...unplaced, timeMillis: 139 })])).toEqual([
+      tooMuchUntil(139),
+    ]);
+    expect(judgedAfter([HELD_BACK, decided(1_110, { ...unplaced, timeMillis: 140 })])).toEqual([]);
+  });
+
+  it('finds that nothing is granted any more, and that it could not be restored', () => {
+    expect(judgedAfter([HELD_BACK])).toEqual([
+      'user=ada under default was never granted anything again, with 1 answers',
+    ]);
+    expect(judgedAfter([], { error: 'no node starts', subjects: [] })).toEqual([
+      'backup-1 could not be restored: no node starts',
+    ]);
+  });
+
+  it('is undecided if nobody was told of the restore, and skipped without one', () => {
+    const seen = { history: [], joint: NOTHING_JOINT, backups: [backup()] };
+    const quiet = { directory: 'backup-1', startedNanos: 0, error: null, subjects: [] };
+    expect(checkRestored(quiet, seen).status).toBe('unknown');
+    expect(checkRestored(undefined, seen).status).toBe('skipped');
+  });
+});
+
+describe('the subjects that a restored cluster is asked for', () => {
+  it('were denied before the backup began, the last ones first, and will be granted something soon', () => {
+    const single = { rule: 'default/second', allowed: false, limit: 3, windowMillis: 1_000 };
+    const history = [
+      answer(10, { ...single, user: 'a1' }),
+      answer(20, { ...single, user: 'a2' }),
+      answer(30, { ...single, user: 'a3' }),
+      answer(31, { ...single, user: 'a4', allowed: true }),
+      answer(32, { ...single, user: 'a5', rule: 'event/1500ms' }),
+      answer(120, { ...single, user: 'a6' }),
+    ];
+    const named = { rule: 'joint-named/2000ms', key: 'user=j1', windowMillis: 2_000 };
+    const net = { rule: 'joint-net/2000ms', key: 'net=n1', windowMillis: 2_000 };
+    const denied = { allowed: false } as const;
+    const joint = jointHistory([
+      granted(40, [named], denied),
+      granted(41, [net], denied),
+      granted(42, [{ ...named, key: 'user=op1' }], denied),
+      granted(43, [named, net], denied),
+    ]);
+    expect(spentSubjects(history, joint, backup())).toEqual([
+      { body: { userId: 'a3', rule: 'default' }, limits: [expect.objectContaining({ limit: 3 })] },
+      { body: { userId: 'a2', rule: 'default' }, limits: [expect.objectContaining({ key: 'user=a2' })] },
+      { body: { descriptors: { net: 'n1' } }, limits: [{ ...net, limit: 14 }] },
+      { body: { userId: 'j1', rule: 'joint-named' }, limits: [{ ...named, limit: 5 }] },
+    ]);
+  });
+});
+
+describe('whoever takes backups', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'quorate-backups-'));
+  });
+  afterAll(async () => rm(folder, { recursive: true }));
+
+  it('records one that failed as failed, and goes on', async () => {
+    const events: Backup[] = [];
+    const client = new BackupClient({
+      random: () => 0,
+      // Nobody listens there.
+      targets: () => [{ id: 2, port: 1 }],
+      record: (event) => events.push(event),
+      folder: join(folder, 'backups'),
+      pauseMillisMax: 1,
+    });
+    client.start();
+    await eventually('two have failed', () => (events.length >= 2 ? true : undefined));
+    await client.stop();
+    expect(events[1]).toMatchObject({
+      op: 'backup',
+      node: 2,
+      class: 'fail',
+      directory: 'backup-2',
+      rulesVersion: null,
+      groups: [],
+    });
+  });
+
+  it('leaves events that come back as they were written', async () => {
+    const path = join(folder, 'history.jsonl');
+    const backups = [backup(), backup({ class: 'fail', error: 'busy', rulesVersion: null, groups: [] })];
+    const writer = new HistoryWriter(path);
+    for (const event of backups) writer.append(event);
+    writer.close();
+    expect((await readHistory(path)).backups).toEqual(backups);
+  });
+});

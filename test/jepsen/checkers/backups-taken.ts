@@ -1,0 +1,31 @@
+/** Is a backup to be had when it should be: one that fails in health is an error, and a run without any has not tried what it should have. */
+import { type Backup, isFinished } from '../backup-history.ts';
+import { type NemesisBand, overlaps } from '../nemesis-log.ts';
+import { type CheckResult, Findings, skipped } from './result.ts';
+
+export interface BackupsTakenOptions {
+  readonly bands: readonly NemesisBand[];
+  /** After a fault: until then a backup may fail. */
+  readonly settleMillis: number;
+}
+
+const NANOS_PER_MILLI = 1e6;
+
+export function checkBackupsTaken(
+  backups: readonly Backup[],
+  { bands, settleMillis }: BackupsTakenOptions,
+): CheckResult {
+  if (backups.length === 0) return skipped('backups-taken', 'none was taken');
+  const findings = new Findings('backups-taken');
+  const finished = backups.filter(isFinished).length;
+  findings.tally('finished', finished);
+  for (const backup of backups) {
+    if (isFinished(backup)) continue;
+    const { invokeNanos, completeNanos, directory, error } = backup;
+    const settleNanos = settleMillis * NANOS_PER_MILLI;
+    const isBroken = bands.some((band) => overlaps(band, invokeNanos, completeNanos, settleNanos));
+    findings.tally(isBroken ? 'failedUnderFaults' : 'failed');
+    if (!isBroken) findings.add(`${directory} failed while nothing was broken: ${error ?? ''}`);
+  }
+  return finished > 0 ? findings.result() : findings.result('unknown', 'none was finished');
+}

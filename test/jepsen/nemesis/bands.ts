@@ -1,0 +1,25 @@
+/** What the nemeses did, as bands of time, and what nodes may say of it. It breaks nothing. */
+import type { NemesisBand } from '../nemesis-log.ts';
+import type { NemesisLog } from './nemesis.ts';
+
+/** From each start to its end. Nemeses of one name do not overlap. */
+export function bandsOf(log: NemesisLog): NemesisBand[] {
+  const bands: NemesisBand[] = [];
+  const open = new Map<string, { nodes: readonly number[]; startNanos: number }>();
+  for (const { event, name, nodes = [], atNanos } of log.events) {
+    const began = open.get(name);
+    if (event === 'start') open.set(name, { nodes, startNanos: atNanos });
+    else if ((event === 'end' || event === 'failed') && began !== undefined) {
+      open.delete(name);
+      bands.push({ kind: name, ...began, endNanos: event === 'end' ? atNanos : null });
+    }
+  }
+  for (const [kind, began] of open) bands.push({ kind, ...began, endNanos: null });
+  return bands.sort((a, b) => a.startNanos - b.startNanos);
+}
+
+/** What a node says that another database stands for: only those that were made anew may. */
+export function complaintsOfStrangers(bands: readonly NemesisBand[]): RegExp[] {
+  const madeAnew = bands.filter(({ kind }) => kind === 'made-anew').flatMap(({ nodes }) => nodes);
+  return madeAnew.map((id) => new RegExp(`another database is recorded under node id ${id}\\b`));
+}
