@@ -28,18 +28,19 @@ export interface SlotRange {
  * lies between the first `{` and the first `}` behind it, unless that is nothing.
  *
  * @param key text that survives a trip through UTF-8, see `isBoundedText`
+ * @param start where the key begins in the text
  * @example keySlot('{ada}.posts') === keySlot('ada')
  */
-export function keySlot(key: string): number {
-  for (let open = 0; open < key.length; open += 1) {
+export function keySlot(key: string, start = 0): number {
+  for (let open = start; open < key.length; open += 1) {
     if (key.charCodeAt(open) !== OPEN_BRACE) continue;
     for (let close = open + 1; close < key.length; close += 1) {
       if (key.charCodeAt(close) !== CLOSE_BRACE) continue;
-      return close === open + 1 ? slotOf(key, 0, key.length) : slotOf(key, open + 1, close);
+      return close === open + 1 ? slotOf(key, start, key.length) : slotOf(key, open + 1, close);
     }
     break;
   }
-  return slotOf(key, 0, key.length);
+  return slotOf(key, start, key.length);
 }
 
 /** The partition that a slot belongs to: each has a range of slots, and no two ranges differ by more than one slot. */

@@ -18,19 +18,35 @@ export interface Question extends Fingerprint {
   readonly guard: CustomerGuard | undefined;
 }
 
+/** One object for many requests, one after the other. */
+export class AskedQuestion implements Question {
+  ruleId = DEFAULT_RULE;
+  cost = 1;
+  timestampMillis: number | undefined = undefined;
+  hasRequestId = false;
+  askedDigest: number | undefined = undefined;
+  ifRemembered = false;
+  isSettled = false;
+  attempt: number | undefined = undefined;
+  guard: CustomerGuard | undefined = undefined;
+
+  /** Returns itself. */
+  ask(request: AllowRequest): this {
+    this.ruleId = request.ruleId ?? DEFAULT_RULE;
+    this.cost = request.cost ?? 1;
+    this.timestampMillis = request.timestampMillis;
+    this.hasRequestId = request.requestId !== undefined;
+    this.askedDigest = request.askedDigest;
+    this.ifRemembered = request.ifRemembered === true;
+    this.isSettled = request.settle === true;
+    this.attempt = request.attempt;
+    this.guard = request.guard;
+    return this;
+  }
+}
+
 export function questionOf(request: AllowRequest): Question {
-  // One object, and no copy of another: every request has one.
-  return {
-    ruleId: request.ruleId ?? DEFAULT_RULE,
-    cost: request.cost ?? 1,
-    timestampMillis: request.timestampMillis,
-    hasRequestId: request.requestId !== undefined,
-    askedDigest: request.askedDigest,
-    ifRemembered: request.ifRemembered === true,
-    isSettled: request.settle === true,
-    attempt: request.attempt,
-    guard: request.guard,
-  };
+  return new AskedQuestion().ask(request);
 }
 
 /** What was found out first of a question, in this order. What `fits` may be granted. */

@@ -3,7 +3,6 @@
  * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
  */
 
-import type { CustomerGuard } from '../api/customer-record.ts';
 import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { Inadmissible, TimestampBound } from './admission.ts';
@@ -15,9 +14,9 @@ import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
 import { applyCustomers } from './customer-changes.ts';
 import { Judgement } from './judge.ts';
-import { questionOf } from './question.ts';
+import { AskedQuestion } from './question.ts';
 import { standingAt } from './look.ts';
-import { DEFAULT_RULE, type RuleTable } from './rules.ts';
+import type { RuleTable } from './rules.ts';
 import { IdleSurvey } from './state/idle-survey.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -51,17 +50,9 @@ export class LimiterStateMachine {
   #judgement = new Judgement();
   #joint = new JointJudgement();
   /** The request that is being decided, and where: one object for all of them. */
-  readonly #asked = {
-    ruleId: DEFAULT_RULE,
-    cost: 1,
-    timestampMillis: undefined as number | undefined,
-    hasRequestId: false,
-    askedDigest: undefined as number | undefined,
-    ifRemembered: false,
-    isSettled: false,
-    attempt: undefined as number | undefined,
-    guard: undefined as CustomerGuard | undefined,
-  };
+  readonly #asked = new AskedQuestion();
+  /** The same of one that is not in the log yet. */
+  readonly #quick = new AskedQuestion();
   readonly #cursor = new BatchCursor();
   readonly #place = { term: 0, index: 0, position: undefined as number | undefined, rulesVersion: 0 };
 
@@ -166,7 +157,7 @@ export class LimiterStateMachine {
       const joint = this.#joint.judge(state, request, { now, room, place: this.#whole });
       return joint === 'repeated' || joint === 'fits' ? undefined : unlessOlder(request, this.#joint.answer);
     }
-    const question = questionOf(request);
+    const question = this.#quick.ask(request);
     const keys = state.keysFor(question.ruleId);
     state.lookUp(request);
     const outcome = this.#judgement.judge(state, question, keys, now, room);
@@ -184,7 +175,7 @@ export class LimiterStateMachine {
     // Most requests have no id: nothing is looked up for them.
     if (request.requestId === undefined) return false;
     this.#state.lookUp(request);
-    return this.#judgement.isRepeated(this.#state, questionOf(request), this.#state.applied.timeMillis);
+    return this.#judgement.isRepeated(this.#state, this.#quick.ask(request), this.#state.applied.timeMillis);
   }
 
   /**

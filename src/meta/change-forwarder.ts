@@ -4,7 +4,7 @@
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { ChangeDone, ChangeResult } from '../api/cluster-change.ts';
-import { Calls } from '../wire/calls.ts';
+import { Calls, type Question } from '../wire/calls.ts';
 import { encodeChange, encodeResult, type ForwardedChange, type ForwardedResult } from './change-frames.ts';
 import type { MetaGroup } from './meta-group.ts';
 import type { MetaChange } from './cluster-state.ts';
@@ -27,12 +27,12 @@ const PATIENCE_TICKS = 500;
 
 export class ChangeForwarder {
   readonly #init: ChangeForwarderInit;
-  readonly #calls: Calls<MetaChange, ChangeResult>;
+  readonly #calls: Calls<Question<ChangeResult>, ChangeResult>;
   #ticks = 0;
 
   constructor(init: ChangeForwarderInit) {
     this.#init = init;
-    this.#calls = new Calls<MetaChange, ChangeResult>({
+    this.#calls = new Calls<Question<ChangeResult>, ChangeResult>({
       firstId: init.firstId,
       outstandingMax: OUTSTANDING_MAX,
       lateMax: 0,
@@ -49,7 +49,7 @@ export class ChangeForwarder {
     const answer = meta.state && versions.unknownTo(leader, change, meta.state);
     if (answer !== undefined) return done(answer);
     const until = this.#ticks + PATIENCE_TICKS;
-    const call = this.#calls.maybeAsk({ to: leader, request: change, until, done });
+    const call = this.#calls.maybeAsk({ to: leader, done }, until);
     if (call === undefined) return done({ ok: false, reason: 'overloaded' });
     call.isSent = send(leader, 'change', encodeChange({ id: call.id, change }));
     if (!call.isSent) this.#calls.notSent(call);

@@ -5,7 +5,7 @@
 import type { NodeId } from '../../raft/types.ts';
 import { USAGE_COLUMNS, type UsageQuery, type UsageResult } from '../api/usage.ts';
 import { type NodeUsage, reportOf, zeros } from '../usage/node-usage.ts';
-import { Calls } from '../wire/calls.ts';
+import { Calls, type Question } from '../wire/calls.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 import { encodeUsageQuestion, encodeUsageTold, type UsageQuestion, type UsageTold } from '../wire/usage.ts';
 
@@ -15,13 +15,14 @@ export const USAGE_DEADLINE_MILLIS = 1_000;
 export const USAGE_QUESTIONS_MAX = 16;
 const MINUTE_MILLIS = 60_000;
 
+type Asked = Question<NodeUsage | undefined>;
 type UsageExchangeInit = Pick<NodeCoreInit, 'nodeId' | 'random' | 'send' | 'clocks' | 'usage'>;
 
 export class UsageExchange {
   readonly #init: UsageExchangeInit;
   readonly #nodes: () => readonly NodeId[];
   /** Undefined as a result: the node did not answer. None before the first question. */
-  #calls: Calls<UsageQuery, NodeUsage | undefined> | undefined;
+  #calls: Calls<Asked, NodeUsage | undefined> | undefined;
   #questions = 0;
 
   /** @param nodes of the cluster, this one perhaps among them */
@@ -68,7 +69,7 @@ export class UsageExchange {
     }: Omit<UsageQuestion, 'id'> & { readonly to: NodeId; readonly until: number },
     done: (usage: NodeUsage | undefined) => void,
   ): void {
-    const calls = (this.#calls ??= new Calls<UsageQuery, NodeUsage | undefined>({
+    const calls = (this.#calls ??= new Calls<Asked, NodeUsage | undefined>({
       firstId: this.#init.random(FIRST_ID_BOUND),
       // Bounded by the questions, whatever the number of nodes.
       outstandingMax: Number.POSITIVE_INFINITY,
@@ -76,7 +77,7 @@ export class UsageExchange {
       notSent: () => undefined,
       lost: undefined,
     }));
-    const call = calls.maybeAsk({ to, request: query, until, done });
+    const call = calls.maybeAsk({ to, done }, until);
     if (call === undefined) return;
     const payload = encodeUsageQuestion({ id: call.id, query, untilMinute });
     if (this.#init.send(to, 'usage', payload)) call.isSent = true;

@@ -22,11 +22,11 @@ const USER_PREFIX = 'user=';
  * @param key as rules make it (key-text.ts), such as `user=ada`
  */
 export function partitionOf(key: string, partitionCount: number): number {
-  const isUser = key.startsWith(USER_PREFIX) && !key.includes(',');
-  const slotKey = isUser ? unescaped(key.slice(USER_PREFIX.length)) : key;
-  return partitionOfSlot(keySlot(slotKey), partitionCount);
+  return partitionOfSlot(slotOf(key), partitionCount);
 }
 
-function unescaped(value: string): string {
-  return value.includes('%') ? value.replaceAll('%2c', ',').replaceAll('%25', '%') : value;
+function slotOf(key: string): number {
+  if (!key.startsWith(USER_PREFIX) || key.includes(',')) return keySlot(key);
+  if (!key.includes('%')) return keySlot(key, USER_PREFIX.length);
+  return keySlot(key.slice(USER_PREFIX.length).replaceAll('%2c', ',').replaceAll('%25', '%'));
 }

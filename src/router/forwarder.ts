@@ -73,7 +73,7 @@ export class Forwarder {
   /** By their deadlines, which is the order of asking but for relays: those are younger than they seem. */
   readonly #calls: Calls<Ask, Answer>;
   /** For the end of the turn. */
-  readonly #unsent = new Map<NodeId, Call<Ask, Answer>[]>();
+  readonly #unsent = new Map<NodeId, Call<Ask>[]>();
   readonly #answers = new Map<NodeId, ForwardedAnswer[]>();
   readonly #detector: FailureDetector;
   /** They lead nothing any more, and end soon; until when that is believed. */
@@ -123,10 +123,10 @@ export class Forwarder {
   }
 
   forward(ask: Ask): void {
-    const { to, deadlineMillis, done } = ask;
-    const call = this.#calls.maybeAsk({ to, request: ask, until: deadlineMillis, done });
+    const { to } = ask;
+    const call = this.#calls.maybeAsk(ask, ask.deadlineMillis);
     if (call === undefined) {
-      done({ kind: 'unavailable', reason: 'overloaded', proposed: false });
+      ask.done({ kind: 'unavailable', reason: 'overloaded', proposed: false });
       return;
     }
     this.#detector.asked(to);
@@ -184,12 +184,12 @@ export class Forwarder {
     const now = this.#init.monotonicMillis();
     const doorMillis = this.#init.doorMillis();
     if (requests.length === 0) this.#init.send(from, 'answers', encodeAnswers([]));
-    for (const { id, budgetMillis, partition, relayTo, request } of requests) {
-      const deadlineMillis = doorMillis + budgetMillis;
-      const done = (answer: Answer): void => this.#queue(this.#answers, from, { id, answer });
+    for (const asked of requests) {
+      const { id, budgetMillis, partition, relayTo, request } = asked;
+      const deadlineMillis = Math.floor(doorMillis + budgetMillis);
       const local = this.#init.partitions.get(partition);
       if (local === undefined || deadlineMillis <= now) {
-        done(local === undefined ? NOT_HERE : TOO_LATE);
+        this.#answer(from, id, local === undefined ? NOT_HERE : TOO_LATE);
         continue;
       }
       // What operators say is little, and may be what ends the load.
@@ -197,17 +197,32 @@ export class Forwarder {
       // Who does not lead says that, and nothing else: nobody would look for the leader any more.
       const { shedding } = this.#init;
       if (mayShed && shedding?.maybeRefuseForwarded() === true) {
-        done(SHED);
+        this.#answer(from, id, SHED);
         continue;
       }
-      const mayRelay = relayTo !== NO_NODE && relayTo !== from && relayTo !== this.#init.nodeId;
+      // Most requests come here: one closure for each.
       local.decide(request, deadlineMillis, (answer) => {
-        if (mayShed) shedding?.leftForwarded();
-        const isTheirs = mayRelay && answer.kind === 'notLeader' && answer.leader === relayTo;
-        if (!isTheirs || !this.isReachable(relayTo)) done(answer);
-        else this.forward({ to: relayTo, partition, request, deadlineMillis, relayTo: NO_NODE, done });
+        if (mayShed) this.#init.shedding?.leftForwarded();
+        const isTheirs =
+          answer.kind === 'notLeader' && answer.leader === relayTo && this.#mayRelay(asked, from);
+        if (isTheirs) this.#relay(asked, deadlineMillis, from);
+        else this.#answer(from, asked.id, answer);
       });
     }
+  }
+
+  #answer(to: NodeId, id: number, answer: Answer): void {
+    this.#queue(this.#answers, to, { id, answer });
+  }
+
+  #mayRelay({ relayTo }: ForwardedRequest, from: NodeId): boolean {
+    const isOther = relayTo !== NO_NODE && relayTo !== from && relayTo !== this.#init.nodeId;
+    return isOther && this.isReachable(relayTo);
+  }
+
+  #relay({ id, partition, relayTo, request }: ForwardedRequest, deadlineMillis: number, from: NodeId): void {
+    const done = (answer: Answer): void => this.#answer(from, id, answer);
+    this.forward({ to: relayTo, partition, request, deadlineMillis, relayTo: NO_NODE, done });
   }
 
   /** Answers of another node, believed only if that node was asked. */
@@ -238,8 +253,8 @@ function inParts<T>(items: T[], sizeOf: (item: T) => number): T[][] {
   return parts;
 }
 
-function rowsOfCall({ request: ask }: Call<Ask, Answer>): number {
-  return rowsOfForwarded(ask.request);
+function rowsOfCall({ question }: Call<Ask>): number {
+  return rowsOfForwarded(question.request);
 }
 
 /** A look under all rules is answered by as many limits. */
@@ -248,8 +263,8 @@ function sizeOf({ answer }: ForwardedAnswer): number {
 }
 
 /** As it travels: the other node's clock is another one. */
-function requestOf({ id, request: ask }: Call<Ask, Answer>, nowMillis: number): ForwardedRequest {
-  const { partition, relayTo, request, deadlineMillis } = ask;
+function requestOf({ id, question }: Call<Ask>, nowMillis: number): ForwardedRequest {
+  const { partition, relayTo, request, deadlineMillis } = question;
   const budgetMillis = Math.max(0, Math.floor(deadlineMillis - nowMillis));
   return { id, budgetMillis, partition, relayTo, request };
 }

@@ -46,7 +46,8 @@ export class OpenRequest {
   constructor({ request, partition, deadlineMillis, isOwn = false, done }: OpenRequestInit) {
     this.request = request;
     this.partition = partition;
-    this.deadlineMillis = deadlineMillis;
+    // Whole milliseconds: every other number would be an object of its own, wherever it is kept.
+    this.deadlineMillis = Math.floor(deadlineMillis);
     this.isOwn = isOwn;
     this.#done = done;
   }

@@ -22,26 +22,26 @@ export interface CallsInit<Result> {
   readonly ended?: (to: NodeId) => void;
 }
 
-export interface Question<Request, Result> {
+export interface Question<Result> {
   readonly to: NodeId;
-  readonly request: Request;
-  /** When the time of the call ends, on the clock that `expire` is told of. */
-  readonly until: number;
   readonly done: (result: Result) => void;
 }
 
-export interface Call<Request, Result> extends Question<Request, Result> {
+export interface Call<Asked> {
   readonly id: number;
+  readonly question: Asked;
+  /** When its time ends, on the clock that `expire` is told of. */
+  readonly until: number;
   /** A connection took the question: it may arrive. */
   isSent: boolean;
 }
 
-export class Calls<Request, Result> {
+export class Calls<Asked extends Question<Result>, Result> {
   readonly #init: CallsInit<Result>;
   /** In the order of asking. */
-  readonly #outstanding = new Map<number, Call<Request, Result>>();
+  readonly #outstanding = new Map<number, Call<Asked>>();
   /** Past their time, oldest first. */
-  readonly #late = new Map<number, Call<Request, Result>>();
+  readonly #late = new Map<number, Call<Asked>>();
   #nextId: number;
 
   constructor(init: CallsInit<Result>) {
@@ -54,9 +54,9 @@ export class Calls<Request, Result> {
   }
 
   /** A new call, to be sent. Undefined: too many are under way, and nobody is told anything. */
-  maybeAsk({ to, request, until, done }: Question<Request, Result>): Call<Request, Result> | undefined {
+  maybeAsk(question: Asked, until: number): Call<Asked> | undefined {
     if (this.#outstanding.size >= this.#init.outstandingMax) return undefined;
-    const call = { id: this.#nextId, to, request, until, done, isSent: false };
+    const call = { id: this.#nextId, question, until, isSent: false };
     this.#nextId += 1;
     this.#outstanding.set(call.id, call);
     return call;
@@ -65,22 +65,22 @@ export class Calls<Request, Result> {
   /** `from` answered. */
   answered(from: NodeId, id: number, result: Result): void {
     const call = this.#outstanding.get(id) ?? this.#late.get(id);
-    if (call?.to === from) this.#end(call, result);
+    if (call?.question.to === from) this.#end(call, result);
   }
 
   /** The frame did not leave. */
-  notSent(call: Call<Request, Result>): void {
-    this.#end(call, this.#init.notSent(call.to));
+  notSent(call: Call<Asked>): void {
+    this.#end(call, this.#init.notSent(call.question.to));
   }
 
   /** The connection to `peer` broke. */
   disconnected(peer: NodeId): void {
-    const calls = [...this.#outstanding.values()].filter(({ to }) => to === peer);
+    const calls = [...this.#outstanding.values()].filter(({ question }) => question.to === peer);
     const sent = calls.filter(({ isSent }) => isSent);
     // Whoever is told may ask here again at once, and that is none of these.
     for (const call of calls) if (!call.isSent) this.notSent(call);
     for (const call of sent) this.#end(call, this.#init.lost);
-    for (const [id, { to }] of this.#late) if (to === peer) this.#late.delete(id);
+    for (const [id, { question }] of this.#late) if (question.to === peer) this.#late.delete(id);
   }
 
   /** It is `now`. Calls are taken to end in the order of asking: one that ends sooner waits for those before it. */
@@ -93,7 +93,7 @@ export class Calls<Request, Result> {
         continue;
       }
       this.#outstanding.delete(id);
-      ended?.(call.to);
+      ended?.(call.question.to);
       this.#late.set(id, call);
     }
     for (const id of this.#late.keys()) {
@@ -102,10 +102,10 @@ export class Calls<Request, Result> {
     }
   }
 
-  #end(call: Call<Request, Result>, result: Result): void {
-    const wasOutstanding = this.#outstanding.delete(call.id);
-    if (wasOutstanding) this.#init.ended?.(call.to);
-    if (!this.#late.delete(call.id) && !wasOutstanding) return;
-    call.done(result);
+  #end({ id, question }: Call<Asked>, result: Result): void {
+    const wasOutstanding = this.#outstanding.delete(id);
+    if (wasOutstanding) this.#init.ended?.(question.to);
+    if (!wasOutstanding && !this.#late.delete(id)) return;
+    question.done(result);
   }
 }

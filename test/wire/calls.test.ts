@@ -1,17 +1,19 @@
 /** Each question is answered once at most, by whoever was asked, or ends with what can be said of it. */
 import { describe, expect, it } from 'vitest';
-import { type Call, Calls, type CallsInit } from '../../src/wire/calls.ts';
+import { type Call, Calls, type CallsInit, type Question } from '../../src/wire/calls.ts';
 
 const FIRST_ID = 100;
+
+type Asked = Question<string>;
 
 /** Calls on a clock that the test turns, and all that those who asked were told. */
 class Bench {
   readonly told: string[] = [];
   readonly ended: number[] = [];
-  readonly calls: Calls<string, string>;
+  readonly calls: Calls<Asked, string>;
 
   constructor(init: Partial<CallsInit<string>> = {}) {
-    this.calls = new Calls<string, string>({
+    this.calls = new Calls<Asked, string>({
       firstId: FIRST_ID,
       outstandingMax: 3,
       lateMax: 0,
@@ -22,14 +24,14 @@ class Bench {
     });
   }
 
-  ask(request: string, to = 2, until = 10): Call<string, string> {
+  ask(request: string, to = 2, until = 10): Call<Asked> {
     const done = (result: string): void => void this.told.push(`${request}: ${result}`);
-    const call = this.calls.maybeAsk({ to, request, until, done });
+    const call = this.calls.maybeAsk({ to, done }, until);
     if (call === undefined) throw new Error(`${request} is one call too many`);
     return call;
   }
 
-  send(request: string, to = 2, until = 10): Call<string, string> {
+  send(request: string, to = 2, until = 10): Call<Asked> {
     const call = this.ask(request, to, until);
     call.isSent = true;
     return call;
@@ -54,8 +56,8 @@ describe('a call', () => {
   it('is refused when too many are under way, and its id is not used up', () => {
     const bench = new Bench();
     for (const request of ['a', 'b', 'c']) bench.send(request);
-    const refused = { to: 2, request: 'd', until: 10, done: () => bench.told.push('d was told') };
-    expect(bench.calls.maybeAsk(refused)).toBeUndefined();
+    const refused = { to: 2, done: () => void bench.told.push('d was told') };
+    expect(bench.calls.maybeAsk(refused, 10)).toBeUndefined();
     bench.calls.answered(2, FIRST_ID, 'yes');
     expect(bench.send('e').id).toBe(FIRST_ID + 3);
     expect(bench.told).toEqual(['a: yes']);
@@ -75,7 +77,7 @@ describe('a call', () => {
   it('that is made while others end with their connection is none of them', () => {
     const bench = new Bench();
     const ask = (): void => void bench.send('again');
-    bench.calls.maybeAsk({ to: 2, request: 'first', until: 10, done: ask });
+    bench.calls.maybeAsk({ to: 2, done: ask }, 10);
     bench.calls.disconnected(2);
     expect([bench.told, bench.calls.outstandingCount]).toEqual([[], 1]);
   });

@@ -80,18 +80,13 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'Forwarder.receiveRequests',
-        find: "const isTheirs = mayRelay && answer.kind === 'notLeader' && answer.leader === relayTo;",
-        replace: "const isTheirs = answer.kind === 'notLeader' && answer.leader !== 0;",
+        find: "const isTheirs = answer.kind === 'notLeader' && answer.leader === relayTo && this.#mayRelay(asked, from);",
+        replace: "const isTheirs = answer.kind === 'notLeader' && this.isReachable(answer.leader);",
       },
       {
         in: 'Forwarder.receiveRequests',
-        find: 'if (!isTheirs || !this.isReachable(relayTo))',
-        replace: 'if (!isTheirs || !this.isReachable(answer.leader))',
-      },
-      {
-        in: 'Forwarder.receiveRequests',
-        find: 'this.forward({ to: relayTo,',
-        replace: 'this.forward({ to: answer.leader,',
+        find: 'this.#relay(asked, deadlineMillis, from);',
+        replace: 'this.#relay({ ...asked, relayTo: answer.leader }, deadlineMillis, from);',
       },
     ],
   },
@@ -101,8 +96,8 @@ export const ROUTER: readonly Mutant[] = [
     edits: [
       {
         in: 'Forwarder.receiveRequests',
-        find: 'const isTheirs = mayRelay &&',
-        replace: 'const isTheirs = false &&',
+        find: '&& this.#mayRelay(asked, from);',
+        replace: '&& false;',
       },
     ],
   },

@@ -6,7 +6,13 @@ export const SHEDDING: readonly Mutant[] = [
     id: 'SH1',
     bug: 'what a node sheds is asked for all the same',
     law: 'what was told not to be proposed is in no log',
-    edits: [{ in: 'Forwarder.receiveRequests', find: 'done(SHED); continue;', replace: 'done(SHED);' }],
+    edits: [
+      {
+        in: 'Forwarder.receiveRequests',
+        find: 'this.#answer(from, id, SHED); continue;',
+        replace: 'this.#answer(from, id, SHED);',
+      },
+    ],
   },
   {
     id: 'SH2',
