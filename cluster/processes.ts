@@ -20,6 +20,12 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = here.endsWith(join('dist', 'cluster')) ? join(here, '..', '..') : join(here, '..');
 const CLI = join(root, 'dist', 'src', 'cli', 'main.js');
 
+/**
+ * The collector copies whatever lives while it looks, and a request lives a tenth of a second under load: with the 16 MiB that Node
+ * begins with, half of what it looked at was still in use.
+ */
+const YOUNG_MIB = 32;
+
 /** How a process ended: one of the two is null. */
 export interface NodeExit {
   readonly code: number | null;
@@ -70,6 +76,7 @@ export function startNodeProcess(
   const [command = '', ...args] = wrap([
     process.execPath,
     '--enable-source-maps',
+    `--max-semi-space-size=${YOUNG_MIB}`,
     CLI,
     'node',
     '--data',
