@@ -13,6 +13,7 @@ import type { NodeInit } from './node-init.ts';
 import { closeParts, type NodeParts, openParts } from './node-parts.ts';
 import { Reporter } from './reporter.ts';
 import { stopLimits, takeLeave } from './stop.ts';
+import { warmUpOnce } from './warm-up.ts';
 
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
@@ -60,7 +61,7 @@ export class QuorateNode {
 }
 
 /**
- * Opens the disk, listens, loads what is on the disk and joins the peers. While it loads, HTTP says how far it is.
+ * Opens the disk, listens, loads what is on the disk while the process warms up, and joins the peers. While it loads, HTTP says how far it is.
  * Resolves when it takes part; leaders may still be elected then.
  *
  * @throws what `openStore` throws if the directory must not be used, or the error of `listen`
@@ -71,7 +72,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   try {
     // First of all, so that everybody can see how far this node is.
     for (const door of parts.doors) await door.listen();
-    core = await loadCore(parts);
+    [core] = await Promise.all([loadCore(parts), warmUpOnce({ ...parts.clocks, logger: init.logger })]);
     parts.readiness.started(core);
     return await joined(parts, core);
   } catch (error) {
