@@ -7,7 +7,7 @@ import type { LogStore } from '../../raft/driver/store.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { openStore } from '../../storage/open-store.ts';
-import type { FrontDoor, NodeBehindDoor } from '../api/front-door.ts';
+import type { FrontDoor } from '../api/front-door.ts';
 import type { NodeAddress } from '../api/node-address.ts';
 import { settleRecord } from '../backup/recovered-record.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
@@ -16,7 +16,8 @@ import { Admission } from '../meta/admission.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import { TcpTransport } from '../transport/tcp-transport.ts';
 import { type Access, accessOf } from './access.ts';
-import { ClusterView, type Known, reportOf } from './cluster-view.ts';
+import { behindDoor, viewOf } from './behind-door.ts';
+import type { ClusterView } from './cluster-view.ts';
 import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { grpcDoor, httpDoor, respDoor } from './doors.ts';
@@ -24,17 +25,14 @@ import type { EventTurn } from './event-turn.ts';
 import { NodeMonitor } from './node-monitor.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
-import type { NodeCore } from './node-core.ts';
 import type { Clocks } from './node-core-init.ts';
 import { metricsOf } from './node-metrics.ts';
 import type { NodeInit } from './node-init.ts';
 import { ObservedStore } from './observed-store.ts';
 import { addressesToSay, configuredPeers, listeningAt } from './peer-addresses.ts';
 import { NodeReadiness } from './readiness.ts';
-import { rulesInForce } from './rules-in-force.ts';
 import { newShedding } from './shedding.ts';
-import { SLOW_MILLIS, SlowDecisions } from './slow-decisions.ts';
-import { takenRequests } from './taken-requests.ts';
+import { SlowDecisions } from './slow-decisions.ts';
 
 export interface NodeParts {
   readonly init: NodeInit;
@@ -228,77 +226,5 @@ function fatalOnce(
     logger.fatal({ err: error }, 'this node stops: its disk or its state can no longer be trusted');
     if (error instanceof RolledBackError) void condemned(error);
     else onFatal(error);
-  };
-}
-
-/** Which partition it was, and who leads it if a replica is here: others forward to their leader without one. */
-function placeOf(userId: string, core: NodeCore | undefined): { partition?: number; leader?: number } {
-  const partition = core?.router.partitionOf(userId);
-  const leader = partition === undefined ? undefined : core?.partitions.get(partition)?.leader;
-  return { ...(partition !== undefined && { partition }), ...(leader !== undefined && { leader }) };
-}
-
-function viewOf({ config, nodeId }: NodeInit, readiness: NodeReadiness, clocks: Clocks): ClusterView {
-  const replicated = (): Pick<Known, 'nodes' | 'version' | 'settledVersion' | 'clusterVersion'> => {
-    return readiness.core?.meta.state ?? { nodes: config.nodes, version: 0, settledVersion: 0 };
-  };
-  const known = (): Known => ({
-    ...replicated(),
-    rules: rulesInForce(readiness.core?.partitions.values() ?? []),
-    replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
-    self: {
-      id: nodeId,
-      status: readiness.core?.membershipStatus ?? { state: 'waiting' },
-      refusals: readiness.core?.refusals ?? new Map(),
-    },
-  });
-  return new ClusterView(known, config.partitions, clocks.monotonicMillis);
-}
-
-function behindDoor(
-  { nodeId, version: release }: NodeInit,
-  { resp }: NodeAddress,
-  {
-    readiness,
-    view,
-    usage,
-    access,
-    slow,
-    shedder,
-  }: Pick<NodeParts, 'readiness' | 'view' | 'usage' | 'access' | 'slow' | 'shedder'>,
-): NodeBehindDoor {
-  return {
-    access,
-    ...takenRequests(readiness),
-    shedding: shedder,
-    refusedUnread: (requests) => usage.refusedUnread(requests),
-    answered(request, answer, startedMillis) {
-      const millis = usage.answered(request, answer, startedMillis);
-      if (millis === undefined || millis < SLOW_MILLIS) return;
-      const key = answer.kind === 'decision' ? answer.key : undefined;
-      const place = key === undefined ? {} : placeOf(key, readiness.core);
-      slow.answered(request, answer, { millis, ...place });
-    },
-    backup(group, done) {
-      if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
-      else readiness.core.backups.open(group, done);
-    },
-    readiness: () => readiness.current,
-    wantsNoClients: () => readiness.wantsNoClients,
-    cluster() {
-      const { core } = readiness;
-      if (core !== undefined) view.update(reportOf(core, { nodeId, pid: process.pid, resp, release }));
-      return view.report();
-    },
-    usage(query, done) {
-      if (readiness.core === undefined) done({ ok: false, reason: 'starting' });
-      else readiness.core.usage.ask(query, done);
-    },
-    change(change, done) {
-      if (readiness.core === undefined) done({ ok: false, reason: 'notLeader' });
-      else readiness.core.change(change, done);
-    },
-    rules: () => readiness.core?.rules.inForce,
-    rule: (id) => readiness.core?.rules.oneInForce(id),
   };
 }

@@ -13,6 +13,7 @@ import type { NodeInit } from './node-init.ts';
 import { closeParts, type NodeParts, openParts } from './node-parts.ts';
 import { Reporter } from './reporter.ts';
 import { stopLimits, takeLeave } from './stop.ts';
+import { warmUpOnce } from './warm-up.ts';
 
 const REPORT_MILLIS = 500;
 const FREE_SPACE_CHECK_MILLIS = 1_000;
@@ -60,8 +61,8 @@ export class QuorateNode {
 }
 
 /**
- * Opens the disk, listens, loads what is on the disk and joins the peers. While it loads, HTTP says how far it is.
- * Resolves when it takes part; leaders may still be elected then.
+ * Opens the disk, listens, loads what is on the disk, and joins the peers; then the process warms up, before the node says that it is ready.
+ * While it loads, HTTP says how far it is. Resolves when it takes part; leaders may still be elected then.
  *
  * @throws what `openStore` throws if the directory must not be used, or the error of `listen`
  */
@@ -73,7 +74,10 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
     for (const door of parts.doors) await door.listen();
     core = await loadCore(parts);
     parts.readiness.started(core);
-    return await joined(parts, core);
+    const node = await joined(parts, core);
+    // The others do not wait for that: it votes and follows meanwhile.
+    void warmUpOnce({ ...parts.clocks, logger: init.logger }).then(() => parts.readiness.warmedUp());
+    return node;
   } catch (error) {
     core?.raft.stop();
     await closeParts(parts);

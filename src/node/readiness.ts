@@ -10,6 +10,7 @@ export class NodeReadiness {
   #loaded = 0;
   #of: number;
   readonly #isFounder: boolean;
+  #isWarm = false;
   #isStopping = false;
 
   constructor({ groups, isFounder }: { readonly groups: number; readonly isFounder: boolean }) {
@@ -25,6 +26,11 @@ export class NodeReadiness {
 
   started(core: NodeCore): void {
     this.#core = core;
+  }
+
+  /** Its process has decided some requests of its own. */
+  warmedUp(): void {
+    this.#isWarm = true;
   }
 
   stopping(): void {
@@ -51,9 +57,8 @@ export class NodeReadiness {
     if (this.#core === undefined) return { status: 'starting', loaded: this.#loaded, of: this.#of };
     if (this.isDraining && !this.#core.isExcluded)
       return { status: 'draining', reason: DRAINING, leads: this.#core.raft.leaderships };
-    return this.#core.isReady
-      ? { status: 'ready' }
-      : readinessOf(this.#core.membershipStatus, this.#isFounder);
+    if (!this.#core.isReady) return readinessOf(this.#core.membershipStatus, this.#isFounder);
+    return this.#isWarm ? { status: 'ready' } : { status: 'starting', loaded: this.#of, of: this.#of };
   }
 }
 
