@@ -23,6 +23,10 @@ export const DRIVER: readonly Mutant[] = [
           "this.#wantsProposal.delete(group); if (group.core.role === 'leader' && !group.core.acceptsProposals) continue;",
       },
     ],
+    unitTest: {
+      file: 'raft/driver/hand-over.test.ts',
+      why: 'hand-overs mostly succeed, and whatever is asked next has the rest proposed with it',
+    },
   },
   {
     id: 'D10',
