@@ -86,7 +86,7 @@ export class MatchedRequests {
 
   /** @param request well-formed, see `invalidInQuestion`; `done` is told once */
   ask(request: Question, done: AskDone): void {
-    const deadlineMillis = Math.floor(this.#init.doorMillis() + this.#init.deadlineMillis);
+    const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
     const book = this.#init.book();
     if (book === 'starting') return done(STARTING, 0);
     const only = request.settle === true ? undefined : book.onlyLimitFor(request);
