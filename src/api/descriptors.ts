@@ -10,7 +10,7 @@ export interface Descriptors extends Iterable<readonly [name: string, value: str
   get(name: string): string | undefined;
 }
 
-/** Of a request that names its user alone, as most do: a `Map` takes twelve times as much memory, for as long as the request is open. */
+/** The descriptors of a request that names only its user, as most do. A `Map` would take twelve times as much memory. */
 export class UserDescriptor implements Descriptors {
   readonly userId: string;
 

@@ -17,6 +17,14 @@ export interface RulesInForce {
   readonly definitions?: readonly unknown[];
 }
 
+/** What group 0 remembers of rules that it has replaced: a retry may be of a request that was granted by them. */
+export interface MatchedBefore {
+  /** In JSON, see `matchingForm`; equal texts match all requests alike. */
+  readonly definitions: string;
+  /** So long after a grant its id was remembered. */
+  readonly horizonMillis: number;
+}
+
 /** In JSON; the version is the cluster's to give. */
 export const RULES_CHANGE_FIELDS = [
   'rules',

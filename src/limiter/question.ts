@@ -19,7 +19,7 @@ export interface Question extends Fingerprint {
 }
 
 /** One object for many requests, one after the other. */
-export class AskedQuestion implements Question {
+export class ReusedQuestion implements Question {
   ruleId = DEFAULT_RULE;
   cost = 1;
   timestampMillis: number | undefined = undefined;
@@ -30,8 +30,8 @@ export class AskedQuestion implements Question {
   attempt: number | undefined = undefined;
   guard: CustomerGuard | undefined = undefined;
 
-  /** Returns itself. */
-  ask(request: AllowRequest): this {
+  /** It is `request` from now on. Returns itself. */
+  set(request: AllowRequest): this {
     this.ruleId = request.ruleId ?? DEFAULT_RULE;
     this.cost = request.cost ?? 1;
     this.timestampMillis = request.timestampMillis;
@@ -46,7 +46,7 @@ export class AskedQuestion implements Question {
 }
 
 export function questionOf(request: AllowRequest): Question {
-  return new AskedQuestion().ask(request);
+  return new ReusedQuestion().set(request);
 }
 
 /** What was found out first of a question, in this order. What `fits` may be granted. */

@@ -14,7 +14,7 @@ import type { Command } from './log/command.ts';
 import type { AppliedPosition, Decision } from './decision.ts';
 import { applyCustomers } from './customer-changes.ts';
 import { Judgement } from './judge.ts';
-import { AskedQuestion } from './question.ts';
+import { ReusedQuestion } from './question.ts';
 import { standingAt } from './look.ts';
 import type { RuleTable } from './rules.ts';
 import { IdleSurvey } from './state/idle-survey.ts';
@@ -50,9 +50,9 @@ export class LimiterStateMachine {
   #judgement = new Judgement();
   #joint = new JointJudgement();
   /** The request that is being decided, and where: one object for all of them. */
-  readonly #asked = new AskedQuestion();
+  readonly #asked = new ReusedQuestion();
   /** The same of one that is not in the log yet. */
-  readonly #quick = new AskedQuestion();
+  readonly #quick = new ReusedQuestion();
   readonly #cursor = new BatchCursor();
   readonly #place = { term: 0, index: 0, position: undefined as number | undefined, rulesVersion: 0 };
 
@@ -157,7 +157,7 @@ export class LimiterStateMachine {
       const joint = this.#joint.judge(state, request, { now, room, place: this.#whole });
       return joint === 'repeated' || joint === 'fits' ? undefined : unlessOlder(request, this.#joint.answer);
     }
-    const question = this.#quick.ask(request);
+    const question = this.#quick.set(request);
     const keys = state.keysFor(question.ruleId);
     state.lookUp(request);
     const outcome = this.#judgement.judge(state, question, keys, now, room);
@@ -175,7 +175,7 @@ export class LimiterStateMachine {
     // Most requests have no id: nothing is looked up for them.
     if (request.requestId === undefined) return false;
     this.#state.lookUp(request);
-    return this.#judgement.isRepeated(this.#state, this.#quick.ask(request), this.#state.applied.timeMillis);
+    return this.#judgement.isRepeated(this.#state, this.#quick.set(request), this.#state.applied.timeMillis);
   }
 
   /**

@@ -41,7 +41,10 @@ export class ConfirmedRules {
     });
   }
 
-  /** The rules of this node refuse a request. Where it asked for one by name, others may be in force: `tell` is told that. */
+  /**
+   * The rules of this node refuse a request. If it named a rule, the cluster may have newer rules that have it: a partition is asked,
+   * and `tell` gets what that answers if the rules of this node are not in force.
+   */
   refuse(
     matched: Invalid | Unavailable,
     book: RuleBook,

@@ -3,6 +3,7 @@
  * so other rules may lead a retry to another key: then the former one is asked first. This file says who that is, and asks nobody.
  */
 import type { Question } from '../api/question.ts';
+import type { MatchedBefore } from '../api/rules-change.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { asOf, type KnownCustomer } from './customer-cache.ts';
 import type { MatchedLimit } from './matched-limit.ts';
@@ -10,14 +11,6 @@ import { type MatchedRequest, NONE } from './open-request.ts';
 import { ownFirst } from './record-read.ts';
 import { RuleBook } from './rule-book.ts';
 import { type Share, sharesOf } from './share-outcome.ts';
-
-/** What group 0 says of rules that it has replaced. */
-export interface MatchedBefore {
-  /** In JSON, see `matchingForm`. */
-  readonly definitions: string;
-  /** So long after a grant its id was remembered. */
-  readonly horizonMillis: number;
-}
 
 interface Kept {
   readonly book: RuleBook;
@@ -94,8 +87,8 @@ export function mayHaveMoved(
 }
 
 /**
- * Where the id of a request was kept by earlier rules, each place once, but for the key that keeps it now. Of a settlement all shares:
- * it was charged if all of them remember it.
+ * The shares whose first key kept the id of a request by earlier rules, each once, without the one that keeps it now. A settlement is
+ * charged in all its shares, and was charged before if all of them remember it: so each place has all of them.
  *
  * @param nowKept undefined: no rule limits it now
  */

@@ -79,8 +79,8 @@ export class RuleBook {
   }
 
   /**
-   * The limit of a question that names only its user and is under exactly one, as most are. It is told for any user and at cost 1, so that
-   * none is made for each question: see `keyOfUser`. Undefined: `limitsFor` finds the limits.
+   * The only limit of a question that names its user alone, as most do. One object serves all users, so it is for any user and cost 1;
+   * `keyOfUser` makes the key. Undefined: there is another number of limits, and `limitsFor` finds them.
    */
   onlyLimitFor({ descriptors, rule, cost = 1 }: Question): MatchedLimit | undefined {
     const known = userIn(descriptors) === '' ? undefined : this.#knownOfAnyUser(rule);

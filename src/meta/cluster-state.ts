@@ -3,6 +3,7 @@ import type { NodeId } from '../../raft/types.ts';
 import type { ClusterChange } from '../api/cluster-change.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
 import type { NodeLabels } from '../api/node-labels.ts';
+import type { MatchedBefore } from '../api/rules-change.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { TokenEntryChange, TokenTable } from './token-table.ts';
 
@@ -48,14 +49,6 @@ export interface MetaState {
    * connection: what a later version adds to these forms is written only if this is at least that one. Nothing else says so.
    */
   readonly clusterVersion: number;
-}
-
-/** A retry may be of a request that was granted by rules which are not in force any more. */
-export interface MatchedBefore {
-  /** In JSON; equal texts match all requests alike. */
-  readonly definitions: string;
-  /** So long after a grant its id was remembered. */
-  readonly horizonMillis: number;
 }
 
 /** What a node says of itself. */

@@ -8,9 +8,9 @@ import { NODES_MAX } from '../config/config.ts';
 import type { Hash32 } from '../partition/hash.ts';
 import { foundingPlacement, placementAfter } from '../partition/placement.ts';
 import { encodePlacement } from './placement-text.ts';
+import type { MatchedBefore } from '../api/rules-change.ts';
 import type {
   Introduction,
-  MatchedBefore,
   Member,
   MetaChange,
   MetaCommand,

@@ -1,7 +1,7 @@
 /**
  * Three nodes in memory, with a client at each, for `warm-up.ts`: the product's own cores, doors and frames, without sockets and
- * disks, by a clock of their own that goes on when it is told to. It shares nothing with the node of its process, and an error in it
- * is thrown by the call that drives it.
+ * disks. Their clock moves one tick whenever the caller asks for one. They share nothing with the node of the process. The call during
+ * which an error happens throws it.
  */
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
@@ -32,9 +32,9 @@ import { SlowDecisions } from './slow-decisions.ts';
 
 /** After so long it is the turn of whatever else the process has to do. */
 const SLICE_MILLIS = 5;
-/** As a client sends them at once. */
+/** So many requests a client sends at once. */
 const PIPELINE = 64;
-/** Of `PIPELINE`: those under more than one limit. */
+/** So many requests of a pipeline are under more than one limit. */
 const WITH_DESCRIPTORS = 2;
 /** Few enough that some of what they ask is denied. */
 const USERS = 150;

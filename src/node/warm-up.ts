@@ -1,5 +1,5 @@
 /**
- * Before its node takes requests, a process decides a few thousand of its own, by the code that decides those of clients. Without
+ * Before its node says that it is ready, a process decides a few thousand requests of its own, by the code that decides those of clients. Without
  * that, the first second is spent on code that is not compiled yet, and of many requests at once most are refused as too late. It
  * bounds how much and for how long; the node that starts learns nothing of it, and starts whatever comes of it.
  */
@@ -16,12 +16,12 @@ export interface WarmUpInit {
   readonly monotonicMillis: () => number;
 }
 
-let isWarm: Promise<void> | undefined;
+let warmingUp: Promise<void> | undefined;
 
 /** The first call warms up the whole process; the others wait for that. */
 export function warmUpOnce(init: WarmUpInit): Promise<void> {
-  isWarm ??= warmUp(init);
-  return isWarm;
+  warmingUp ??= warmUp(init);
+  return warmingUp;
 }
 
 /** Never rejects: a node that could not warm up is slow at first. */

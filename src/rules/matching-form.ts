@@ -10,7 +10,7 @@ const ANY_WINDOW: readonly LimitWindow[] = [{ name: 'any', limit: 1, windowMilli
 
 /** In JSON: definitions as `RuleMatcher` takes them. */
 export function matchingForm(definitions: readonly RuleDefinition[]): string {
-  // Of all others no key keeps an id.
+  // No other rule charges a key, so none of them keeps an id.
   const matching = definitions.filter((rule) => rule.enabled && !rule.shadow && !isForUnmatched(rule));
   return JSON.stringify(matching.map(withoutLimits));
 }

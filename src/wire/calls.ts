@@ -30,7 +30,7 @@ export interface Question<Result> {
 export interface Call<Asked> {
   readonly id: number;
   readonly question: Asked;
-  /** When its time ends, on the clock that `expire` is told of. */
+  /** Its deadline, on the clock whose time is given to `expire`. */
   readonly until: number;
   /** A connection took the question: it may arrive. */
   isSent: boolean;

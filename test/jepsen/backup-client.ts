@@ -21,7 +21,7 @@ export interface BackupClientInit {
   /** Gets a directory per backup. */
   readonly folder: string;
   readonly pauseMillisMax: number;
-  /** Of one backup. */
+  /** How long one backup may take. */
   readonly millisMax?: number;
 }
 

@@ -14,7 +14,7 @@ export interface GroupTold {
 /** One attempt at a backup of the whole cluster. `ok`: it is finished; `fail`: there is none, and `error` says why. */
 export interface Backup extends Ending {
   readonly op: 'backup';
-  /** In the folder of backups. Of a failed one nothing is left. */
+  /** In the folder of backups. A failed backup leaves nothing there. */
   readonly directory: string;
   /** Null and none of a failed one. */
   readonly rulesVersion: number | null;
