@@ -132,6 +132,22 @@ describe('a denial', () => {
     expect(found(events, broken(1_000))).toHaveLength(1);
   });
 
+  it('may be by rules that were replaced while its leader was cut off, and a grant may not', () => {
+    // Rules that allow less were in force until 1,005, and for a leader that did not hear of it a while longer.
+    const replaced = [change(10, 1), change(1_000, 3)];
+    const told = [{ rule: 'user', limit: 1, remaining: 0 }];
+    const wrong = ["'r1020' was decided by limits that were never in force together then: user 1"];
+    const cut = { bands: [{ kind: 'partition', nodes: [1], startNanos: 900e6, endNanos: 950e6 }] };
+    const late = { bands: [{ kind: 'partition', nodes: [1], startNanos: 1_010e6, endNanos: 1_050e6 }] };
+    const old = [denied(1_020, [ADA], { told })];
+    const findings = (events: readonly Ask[], surroundings: Surroundings): readonly string[] =>
+      found([...replaced, ...events], surroundings).filter((each) => each.includes('never in force'));
+    expect(findings(old, cut)).toEqual([]);
+    expect(findings(old, {})).toEqual(wrong);
+    expect(findings(old, late)).toEqual(wrong);
+    expect(findings([granted(1_020, [ADA], { told })], cut)).toEqual(wrong);
+  });
+
   it('may be due to what took effect while nobody told', () => {
     const lost = [unanswered(1_000, [ADA]), unanswered(1_050, [ADA])];
     expect(found([...lost, denied(1_200, [ADA])])).toEqual([]);

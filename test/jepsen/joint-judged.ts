@@ -113,7 +113,13 @@ export function found(
   const joint = jointHistory([change(0, 2), ...events]);
   return [
     checkJointLimits(joint, bands),
-    checkJointAnswers(joint, { requestIdHorizonMillis: HORIZON_MILLIS, driftPpm: DRIFT_PPM, history }),
+    checkJointAnswers(joint, {
+      requestIdHorizonMillis: HORIZON_MILLIS,
+      driftPpm: DRIFT_PPM,
+      history,
+      bands,
+      settleMillis: 100,
+    }),
     checkJointDenials(joint, { driftPpm: DRIFT_PPM, bands, settleMillis: 100, slackMillis: 0 }),
   ].flatMap(({ findings }) => findings);
 }

@@ -116,7 +116,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   checks.push(
     checkJointLimits(joint, bands),
     checkJointReceipts(joint, { driftPpm }),
-    checkJointAnswers(joint, { driftPpm, requestIdHorizonMillis, history }),
+    checkJointAnswers(joint, { driftPpm, requestIdHorizonMillis, history, bands, settleMillis }),
     checkJointDenials(joint, { driftPpm, bands, settleMillis, slackMillis }),
   );
   checks.push(checkFalseDenials(budgets, { driftPpm, fates, bands, settleMillis, slackMillis }));

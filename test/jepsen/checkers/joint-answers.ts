@@ -4,6 +4,7 @@
  */
 import type { Operation } from '../history.ts';
 import type { Ask, JointHistory, LimitAsked, LimitTold, Receipt } from '../joint-history.ts';
+import { type NemesisBand, overlaps } from '../nemesis-log.ts';
 import { NO_JOINT } from './joint-limits.ts';
 import { type JointGrant, type JointRequest, jointRequests } from './joint-requests.ts';
 import { LimitsInForce } from './limits-in-force.ts';
@@ -14,6 +15,9 @@ export interface JointAnswersOptions {
   readonly driftPpm: number;
   /** Single requests: their places in the log are nobody else's. */
   readonly history: readonly Operation[];
+  readonly bands: readonly NemesisBand[];
+  /** How long after a fault a leader that was cut off may still take itself for one. */
+  readonly settleMillis: number;
 }
 
 const NANOS_PER_MILLI = 1e6;
@@ -31,7 +35,7 @@ export function checkJointAnswers(joint: JointHistory, options: JointAnswersOpti
   for (const request of jointRequests(joint)) {
     for (const ask of request.attempts) {
       findings.tally(ask.door);
-      checkTold(ask, request, inForce, findings);
+      checkTold(ask, request, { inForce, ...options }, findings);
       checkPlace(ask, places, findings);
     }
     findings.tally('refunds', request.refunds.length);
@@ -104,8 +108,13 @@ function checkRefunds(
   }
 }
 
+interface ToldOptions extends Pick<JointAnswersOptions, 'bands' | 'settleMillis'> {
+  readonly inForce: LimitsInForce;
+}
+
 /** What is told of limits is of those that the request is under, and all of one version. */
-function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, findings: Findings): void {
+function checkTold(ask: Ask, request: JointRequest, options: ToldOptions, findings: Findings): void {
+  const { inForce } = options;
   const { allowed, told, limits, requestId, cost } = ask;
   if (allowed === null || ask.blocked) return;
   if (told.length === 0) findings.add(`'${requestId}' was ${allowed ? 'granted' : 'denied'} under no limit`);
@@ -126,8 +135,9 @@ function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, find
   const tellsAll = isFirst && ask.door !== 'redis' && !(ask.settled && possible.length > 1);
   if (tellsAll && allowed && told.length !== limits.length)
     findings.add(`'${requestId}' was granted under ${told.length} of its ${limits.length} limits`);
+  const known = allowed ? possible : inForce.possible(staleFrom(ask, from, options), ask.completeNanos);
   const isOf = (limits: readonly LimitTold[]): boolean =>
-    possible.some((change) => limits.every(({ rule, limit }) => change.limits[rule] === limit));
+    known.some((change) => limits.every(({ rule, limit }) => change.limits[rule] === limit));
   // A retry may be told what is remembered of a grant, beside what it reserved itself by newer rules. A settlement is asked again of all
   // partitions if the rules change under it.
   const isOfOne = isFirst && !ask.settled ? isOf(told) : told.every((each) => isOf([each]));
@@ -138,6 +148,13 @@ function checkTold(ask: Ask, request: JointRequest, inForce: LimitsInForce, find
       `'${requestId}' was decided by limits that were never in force together then: ${limitsTold}`,
     );
   }
+}
+
+/** A leader that was cut off denies by the rules of when it was, for as long as it believes that it leads. It grants nothing. */
+function staleFrom({ invokeNanos, completeNanos }: Ask, from: number, options: ToldOptions): number {
+  const settleNanos = options.settleMillis * NANOS_PER_MILLI;
+  const faults = options.bands.filter((band) => overlaps(band, invokeNanos, completeNanos, settleNanos));
+  return Math.min(from, ...faults.map(({ startNanos }) => startNanos));
 }
 
 function checkPlace(
