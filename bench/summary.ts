@@ -1,5 +1,6 @@
 /** What all rounds say of each cell: medians and ranges, and ratios to the yardstick and to Quorate, round by round. */
 import type { Cell } from './plan.ts';
+import type { GrantPromise } from './peers/thing-under-load.ts';
 import type { RoundSample } from './rounds.ts';
 import { ratiosPerRound, type Spread, spreadOf } from './statistics.ts';
 
@@ -7,6 +8,7 @@ export interface CellSummary {
   readonly cell: string;
   readonly thing: string;
   readonly thingName: string;
+  readonly promise: GrantPromise;
   readonly setup: string;
   readonly setupTitle: string;
   readonly workload: string;
@@ -51,6 +53,7 @@ function summaryOf(cell: Cell, samples: readonly RoundSample[]): CellSummary | u
     cell: cell.id,
     thing: thing.id,
     thingName: thing.name,
+    promise: thing.promise,
     setup: setup.id,
     setupTitle: setup.title,
     workload,

@@ -29,6 +29,11 @@ const MEGABYTE = 2 ** 20;
 
 export const COLUMNS: readonly Column[] = [
   { title: 'under load', text: ({ thingName }) => thingName },
+  {
+    title: 'disks',
+    text: ({ promise }) => (promise.failoverLoses === '-' ? NOTHING : String(promise.disks)),
+  },
+  { title: 'failover loses', text: ({ promise }) => promise.failoverLoses },
   { title: 'decisions/s', text: ({ decisionsPerSecond }) => withRange(decisionsPerSecond) },
   { title: 'x bare', text: ({ timesBare }) => withRange(timesBare) },
   { title: 'Quorate x', text: ({ quorateTimes }) => withRange(quorateTimes) },
