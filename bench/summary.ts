@@ -17,6 +17,7 @@ export interface CellSummary {
   readonly p50Millis: Spread | undefined;
   readonly p99Millis: Spread | undefined;
   readonly p999Millis: Spread | undefined;
+  readonly maxMillis: Spread | undefined;
   readonly cpuSecondsPerMillion: Spread | undefined;
   readonly loadCpuSecondsPerMillion: Spread | undefined;
   readonly syncsPerSecond: Spread | undefined;
@@ -62,6 +63,7 @@ function summaryOf(cell: Cell, samples: readonly RoundSample[]): CellSummary | u
     p50Millis: of((sample) => sample.p50Millis),
     p99Millis: of((sample) => sample.p99Millis),
     p999Millis: of((sample) => sample.p999Millis),
+    maxMillis: of((sample) => sample.maxMillis),
     cpuSecondsPerMillion: of((sample) => sample.cpuSecondsPerMillion),
     loadCpuSecondsPerMillion: of((sample) => sample.loadCpuSecondsPerMillion),
     syncsPerSecond: of((sample) => sample.syncsPerSecond),

@@ -40,6 +40,7 @@ export const COLUMNS: readonly Column[] = [
   { title: 'p50 ms', text: ({ p50Millis }) => middle(p50Millis) },
   { title: 'p99 ms', text: ({ p99Millis }) => middle(p99Millis) },
   { title: 'p99.9 ms', text: ({ p999Millis }) => middle(p999Millis) },
+  { title: 'max ms', text: ({ maxMillis }) => middle(maxMillis) },
   { title: 'CPU s/M', text: ({ cpuSecondsPerMillion }) => middle(cpuSecondsPerMillion) },
   { title: 'load CPU s/M', text: ({ loadCpuSecondsPerMillion }) => middle(loadCpuSecondsPerMillion) },
   { title: 'syncs/s', text: ({ syncsPerSecond }) => middle(syncsPerSecond) },

@@ -28,6 +28,7 @@ function sample(cell: string, round: number, more: Partial<RoundSample>): RoundS
     p50Millis: 1,
     p99Millis: 2,
     p999Millis: 3,
+    maxMillis: 4,
     loadCpuSecondsPerMillion: 1,
     ...more,
   };
