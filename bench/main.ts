@@ -10,7 +10,7 @@ import { Command, Option } from 'commander';
 import { directoryOption, integerFrom } from '../src/cli/options.ts';
 import { thingsUnderLoad } from './peers/all.ts';
 import { SWEEP_IDS, type SweepId, sweepOf } from './peers/quorate.ts';
-import { type Cell, estimateMillis, planCells, type Timing } from './plan.ts';
+import { type Cell, estimateMillis, FULL_TIMING, planCells, QUICK_TIMING, type Timing } from './plan.ts';
 import { resultsPage } from './report/page.ts';
 import { type BenchResults, resultsOf } from './report/results.ts';
 import { comparisonTable } from './report/table.ts';
@@ -30,19 +30,17 @@ interface BenchOptions {
   readonly out: string;
 }
 
-const QUICK = { rounds: 1, seconds: 2, warmUpMillis: 1_000, firstWarmUpMillis: 2_000 };
-const FULL = { rounds: 3, seconds: 4, warmUpMillis: 1_500, firstWarmUpMillis: 4_000 };
 const running = new Running();
 /** Beyond it an answer that should not be is no matter of a slow start. */
 const UNEXPECTED_SHARE_MAX = 0.01;
 
 function timingOf({ quick, rounds, seconds, warmUp }: BenchOptions): Timing {
-  const usual = quick === true ? QUICK : FULL;
+  const usual = quick === true ? QUICK_TIMING : FULL_TIMING;
   return {
-    rounds: rounds ?? usual.rounds,
-    measuredMillis: (seconds ?? usual.seconds) * 1_000,
-    warmUpMillis: usual.warmUpMillis,
-    firstWarmUpMillis: warmUp === undefined ? usual.firstWarmUpMillis : warmUp * 1_000,
+    ...usual,
+    ...(rounds !== undefined && { rounds }),
+    ...(seconds !== undefined && { measuredMillis: seconds * 1_000 }),
+    ...(warmUp !== undefined && { firstWarmUpMillis: warmUp * 1_000 }),
   };
 }
 

@@ -20,6 +20,7 @@ export interface Sample {
   readonly p50Millis: number;
   readonly p99Millis: number;
   readonly p999Millis: number;
+  readonly maxMillis: number;
   /** Of all processes of the thing under load. */
   readonly cpuSecondsPerMillion?: number;
   /** Of the process that made the load; not counted above. */
@@ -69,6 +70,7 @@ export async function measure(job: LoadJob, thing: RunningThing, running: Runnin
     p50Millis: latencies.percentileMillis(50),
     p99Millis: latencies.percentileMillis(99),
     p999Millis: latencies.percentileMillis(99.9),
+    maxMillis: latencies.percentileMillis(100),
     loadCpuSecondsPerMillion: (loadCpuSeconds / decisions) * 1e6,
     ...(await usedBetween(before, after, decisions)),
   };

@@ -14,6 +14,19 @@ export interface Timing {
   readonly firstWarmUpMillis: number;
 }
 
+export const QUICK_TIMING: Timing = {
+  rounds: 1,
+  measuredMillis: 2_000,
+  warmUpMillis: 1_000,
+  firstWarmUpMillis: 2_000,
+};
+export const FULL_TIMING: Timing = {
+  rounds: 3,
+  measuredMillis: 3_000,
+  warmUpMillis: 1_000,
+  firstWarmUpMillis: 4_000,
+};
+
 /** A way of asking. Things are compared within the same one only. */
 export interface Setup {
   readonly id: string;
@@ -79,21 +92,28 @@ function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: bool
   const shape = `${connections} connections, ${pipeline === 1 ? 'one request' : `${pipeline} requests`} at a time`;
   return {
     id: `${way}-${pipeline}`,
-    title: `RESP${isClusterAware === true ? ', cluster-aware' : ''}, ${shape}`,
+    title: `RESP${isClusterAware === true ? ', cluster-aware' : ''}, ${shape}${pipeline === 1 && isClusterAware !== true ? ' (PostgreSQL and etcd: through their clients)' : ''}`,
     bare: 'bare-resp',
     isMain,
     // With one server there is nothing to be aware of.
     ...(isClusterAware === true && { only: 'quorate' }),
-    job: ({ resp: door }, common) =>
-      door && {
-        kind: 'resp',
-        ...common,
-        ...clientsOf(door),
-        form: door.form,
-        connections,
-        pipeline,
-        isClusterAware: isClusterAware === true,
-      },
+    job: ({ resp: door, limiter }, common) => {
+      if (limiter !== undefined) {
+        const { kind, addresses } = limiter;
+        return { kind: 'limiter', ...common, limiter: kind, addresses, connections };
+      }
+      return (
+        door && {
+          kind: 'resp',
+          ...common,
+          ...clientsOf(door),
+          form: door.form,
+          connections,
+          pipeline,
+          isClusterAware: isClusterAware === true,
+        }
+      );
+    },
   };
 }
 
@@ -109,8 +129,11 @@ function httpBatch(batch: number): Setup {
   };
 }
 
+const ONE_AT_A_TIME = 'resp-1';
+
 const QUICK_SETUPS: readonly Setup[] = [
   http(48, true),
+  resp({ connections: 48, pipeline: 1 }, false),
   resp({ connections: 48, pipeline: 16 }, true),
   resp({ connections: 48, pipeline: 16, isClusterAware: true }, false),
 ];
@@ -125,9 +148,7 @@ const FULL_SETUPS: readonly Setup[] = [
   resp({ connections: 48, pipeline: 1, isClusterAware: true }, false),
   resp({ connections: 48, pipeline: 16, isClusterAware: true }, false),
   resp({ connections: 48, pipeline: 64, isClusterAware: true }, false),
-  httpBatch(10),
   httpBatch(100),
-  httpBatch(1_000),
 ];
 
 /** Of Quorate in several shapes: a few ways of asking, for grants alone. */
@@ -138,8 +159,8 @@ const SWEEP_SETUPS: readonly Setup[] = [
   resp({ connections: 48, pipeline: 64 }, false),
 ];
 
-const QUICK_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials'];
-const FULL_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials', 'mixed', 'abuse', 'million', 'zipf'];
+const MAIN_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials'];
+const ALL_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials', 'mixed', 'abuse', 'million', 'zipf'];
 
 export interface PlanOptions {
   readonly isQuick: boolean;
@@ -152,22 +173,33 @@ export interface PlanOptions {
 function mayHave(thing: ThingUnderLoad, setup: Setup): boolean {
   if (setup.only !== undefined) return setup.only === thing.id;
   const isHttp = setup.bare === 'bare-http';
-  if (thing.id.startsWith('quorate')) return true;
   switch (thing.id) {
     case 'bare-http':
-    case 'flexible':
-    case 'etcd':
       return isHttp;
+    case 'flexible':
+      return isHttp && setup.isMain;
+    case 'quorate-guarded':
+      return setup.isMain;
+    case 'postgres':
+    case 'etcd':
+      return setup.id === ONE_AT_A_TIME;
     default:
-      return !isHttp;
+      return thing.id.startsWith('quorate') || !isHttp;
   }
 }
 
 function workloadsOf(thing: ThingUnderLoad, setup: Setup, isQuick: boolean): readonly WorkloadId[] {
-  // To a yardstick all users are alike.
-  const isVariant = thing.id.startsWith('quorate-');
-  if (!setup.isMain || isVariant || thing.id === setup.bare) return ['grants'];
-  return isQuick ? QUICK_WORKLOADS : FULL_WORKLOADS;
+  if (!setup.isMain) return ['grants'];
+  switch (thing.id) {
+    case 'quorate':
+      return isQuick || setup.bare === 'bare-http' ? MAIN_WORKLOADS : ALL_WORKLOADS;
+    case 'redis-memory':
+    case 'flexible':
+      return MAIN_WORKLOADS;
+    default:
+      // To a yardstick all users are alike.
+      return ['grants'];
+  }
 }
 
 /** In the order of the things. */

@@ -49,6 +49,18 @@ function usageOf(pid: number): ProcessUsage {
   return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'), units);
 }
 
+/** These and the processes that they have started, as far as the system tells. */
+export function withChildren(pids: readonly number[]): number[] {
+  return pids.flatMap((pid) => {
+    try {
+      const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+      return [pid, ...(text === '' ? [] : text.split(' ').map(Number))];
+    } catch {
+      return [pid];
+    }
+  });
+}
+
 /** Of all of them together; undefined where /proc is not Linux's, or one of them has ended. */
 export function usageOfAll(pids: readonly number[]): ProcessUsage | undefined {
   if (process.platform !== 'linux') return undefined;

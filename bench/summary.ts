@@ -1,5 +1,6 @@
 /** What all rounds say of each cell: medians and ranges, and ratios to the yardstick and to Quorate, round by round. */
 import type { Cell } from './plan.ts';
+import type { GrantPromise } from './peers/thing-under-load.ts';
 import type { RoundSample } from './rounds.ts';
 import { ratiosPerRound, type Spread, spreadOf } from './statistics.ts';
 
@@ -7,6 +8,7 @@ export interface CellSummary {
   readonly cell: string;
   readonly thing: string;
   readonly thingName: string;
+  readonly promise: GrantPromise;
   readonly setup: string;
   readonly setupTitle: string;
   readonly workload: string;
@@ -15,6 +17,7 @@ export interface CellSummary {
   readonly p50Millis: Spread | undefined;
   readonly p99Millis: Spread | undefined;
   readonly p999Millis: Spread | undefined;
+  readonly maxMillis: Spread | undefined;
   readonly cpuSecondsPerMillion: Spread | undefined;
   readonly loadCpuSecondsPerMillion: Spread | undefined;
   readonly syncsPerSecond: Spread | undefined;
@@ -51,6 +54,7 @@ function summaryOf(cell: Cell, samples: readonly RoundSample[]): CellSummary | u
     cell: cell.id,
     thing: thing.id,
     thingName: thing.name,
+    promise: thing.promise,
     setup: setup.id,
     setupTitle: setup.title,
     workload,
@@ -59,6 +63,7 @@ function summaryOf(cell: Cell, samples: readonly RoundSample[]): CellSummary | u
     p50Millis: of((sample) => sample.p50Millis),
     p99Millis: of((sample) => sample.p99Millis),
     p999Millis: of((sample) => sample.p999Millis),
+    maxMillis: of((sample) => sample.maxMillis),
     cpuSecondsPerMillion: of((sample) => sample.cpuSecondsPerMillion),
     loadCpuSecondsPerMillion: of((sample) => sample.loadCpuSecondsPerMillion),
     syncsPerSecond: of((sample) => sample.syncsPerSecond),

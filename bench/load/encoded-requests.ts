@@ -4,6 +4,7 @@
  */
 import type { KeyChooser, LoadRequest } from '../workloads.ts';
 import type { RespForm } from './load-job.ts';
+import type { ReplyMeaning } from './reply-counter.ts';
 
 /** Milliseconds after which a WAIT gives up: then it acknowledges less than it should, which counts as an error. */
 const WAIT_MILLIS_MAX = 1_000;
@@ -15,11 +16,19 @@ export function encodeCommand(args: readonly string[]): string {
   return text;
 }
 
-/** Turns a request into what is written for it. */
-export function respEncoder({ commands, waitForReplicas }: RespForm): (request: LoadRequest) => string {
-  const wait =
-    waitForReplicas > 0 ? encodeCommand(['WAIT', String(waitForReplicas), String(WAIT_MILLIS_MAX)]) : '';
-  return ({ key, rule }) => encodeCommand(commands[rule].map((arg) => (arg === '{key}' ? key : arg))) + wait;
+function encodeRequest({ commands }: RespForm, { key, rule }: LoadRequest): string {
+  return encodeCommand(commands[rule].map((arg) => (arg === '{key}' ? key : arg)));
+}
+
+function encodeWait({ waitForReplicas }: RespForm): string {
+  if (waitForReplicas === 0) return '';
+  return encodeCommand(['WAIT', String(waitForReplicas), String(WAIT_MILLIS_MAX)]);
+}
+
+/** How the answers to pipelines of `depth` are to be read. */
+export function meaningOf({ grantValue, waitForReplicas }: RespForm, depth: number): ReplyMeaning {
+  if (waitForReplicas === 0) return { grantValue };
+  return { grantValue, wait: { answers: depth, replicasMin: waitForReplicas } };
 }
 
 export class EncodedRequests {
@@ -53,31 +62,33 @@ export class EncodedRequests {
 }
 
 /**
- * So many requests in pipelines of `depth`, as they are drawn. With `accept`, only those that it accepts.
+ * So many requests in pipelines of `depth`, as they are drawn, each with a WAIT at its end if replicas must have them. With `accept`,
+ * only requests that it accepts.
  *
  * @throws RangeError if hardly any request is accepted
  */
 export function encodePipelines(
   next: KeyChooser,
-  encode: (request: LoadRequest) => string,
+  form: RespForm,
   { requests, depth }: { readonly requests: number; readonly depth: number },
   accept: (key: string) => boolean = () => true,
 ): EncodedRequests {
   const texts: string[] = [];
+  const wait = encodeWait(form);
   let refusals = 0;
   while (texts.length * depth < requests) {
     let text = '';
     for (let i = 0; i < depth;) {
       const request = next();
       if (accept(request.key)) {
-        text += encode(request);
+        text += encodeRequest(form, request);
         i += 1;
         refusals = 0;
       } else if ((refusals += 1) > 1_000_000) {
         throw new RangeError('a node serves none of the keys of this workload: nothing can be sent to it');
       }
     }
-    texts.push(text);
+    texts.push(text + wait);
   }
   return new EncodedRequests(texts);
 }

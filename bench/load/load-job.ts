@@ -12,7 +12,7 @@ export interface RespForm {
   readonly commands: Readonly<Record<LoadRuleId, readonly string[]>>;
   /** The first integer of a grant: 1 for a script that answers yes, 0 for CL.THROTTLE, which answers "limited: no". */
   readonly grantValue: 0 | 1;
-  /** Written after every request: it counts only if that many replicas have it. 0: nothing is written. */
+  /** A WAIT ends every pipeline, and its requests count only if that many replicas have them. 0: none does. */
   readonly waitForReplicas: number;
 }
 
@@ -65,7 +65,15 @@ export interface RespOpenLoopJob extends LoadJobBase {
   readonly localAddresses?: readonly string[];
 }
 
-export type LoadJob = RespJob | HttpJob | OpenLoopJob | HttpOpenLoopJob | RespOpenLoopJob;
+/** What limits by a database through its client library, with as many requests open as there are connections. */
+export type LimiterKind = 'etcd' | 'postgres';
+
+export interface LimiterJob extends LoadJobBase {
+  readonly kind: 'limiter';
+  readonly limiter: LimiterKind;
+}
+
+export type LoadJob = RespJob | LimiterJob | HttpJob | OpenLoopJob | HttpOpenLoopJob | RespOpenLoopJob;
 
 export interface LoadResult {
   readonly grants: number;

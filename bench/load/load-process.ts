@@ -4,6 +4,7 @@
  */
 import { httpLoad } from './http-load.ts';
 import { httpOpenLoop } from './http-open-loop.ts';
+import { limiterLoad, limiterOf } from './limiter-load.ts';
 import type { LoadJob, LoadMessage, LoadResult } from './load-job.ts';
 import { openLoop } from './open-loop.ts';
 import { respOpenLoop } from './resp-open-loop.ts';
@@ -26,6 +27,8 @@ async function run(job: LoadJob): Promise<LoadResult> {
   switch (job.kind) {
     case 'resp':
       return respLoad(job, measuring);
+    case 'limiter':
+      return limiterLoad(job, await limiterOf(job), measuring);
     case 'http':
       return httpLoad(job, measuring);
     case 'open-loop':

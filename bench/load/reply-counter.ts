@@ -26,7 +26,14 @@ export type AnswerKind = 'grant' | 'denial' | 'error';
 export interface ReplyMeaning {
   /** The first integer of a reply that grants. The other one of 0 and 1 denies. */
   readonly grantValue: 0 | 1;
-  /** After each answer comes the reply of a WAIT: the answer counts only if that is at least so much. 0: none comes. */
+  /** Replies of WAIT come between the answers. Absent: none does. */
+  readonly wait?: WaitMeaning;
+}
+
+export interface WaitMeaning {
+  /** One comes after so many answers. */
+  readonly answers: number;
+  /** These count only if it is at least so much. */
   readonly replicasMin: number;
 }
 
@@ -40,7 +47,7 @@ export class ReplyCounter {
   denials = 0;
   errors = 0;
   readonly #grantValue: number;
-  readonly #replicasMin: number;
+  readonly #wait: WaitMeaning | undefined;
   readonly #counted: (kind: AnswerKind) => void;
   /** Bytes of a bulk value that are still to come, with its line end. */
   #skipBytes = 0;
@@ -53,13 +60,13 @@ export class ReplyCounter {
   #firstInteger = -1;
   #hasInteger = false;
   #isError = false;
-  /** An answer whose WAIT is still to come. */
-  #waits: AnswerKind | undefined;
+  /** Answers whose WAIT is still to come. */
+  readonly #waiting: AnswerKind[] = [];
 
   /** @param counted told of each answer, in their order */
-  constructor({ grantValue, replicasMin }: ReplyMeaning, counted: (kind: AnswerKind) => void = () => {}) {
+  constructor({ grantValue, wait }: ReplyMeaning, counted: (kind: AnswerKind) => void = () => {}) {
     this.#grantValue = grantValue;
-    this.#replicasMin = replicasMin;
+    this.#wait = wait;
     this.#counted = counted;
   }
 
@@ -148,16 +155,15 @@ export class ReplyCounter {
     this.#openValues = 1;
     this.#hasInteger = false;
     this.#isError = false;
-    if (this.#waits !== undefined) {
-      const kind = isError || value < this.#replicasMin ? 'error' : this.#waits;
-      this.#waits = undefined;
-      this.#count(kind);
+    if (this.#wait !== undefined && this.#waiting.length === this.#wait.answers) {
+      const isHeld = !isError && value >= this.#wait.replicasMin;
+      for (const each of this.#waiting.splice(0)) this.#count(isHeld ? each : 'error');
       return;
     }
     const kind =
       isError || (value !== 0 && value !== 1) ? 'error' : value === this.#grantValue ? 'grant' : 'denial';
-    if (this.#replicasMin > 0) this.#waits = kind;
-    else this.#count(kind);
+    if (this.#wait === undefined) this.#count(kind);
+    else this.#waiting.push(kind);
   }
 
   #count(kind: AnswerKind): void {

@@ -4,7 +4,7 @@
  */
 import keySlot from 'cluster-key-slot';
 import { type Workload, workloadOf } from '../workloads.ts';
-import { type EncodedRequests, encodePipelines, respEncoder } from './encoded-requests.ts';
+import { type EncodedRequests, encodePipelines, meaningOf } from './encoded-requests.ts';
 import type { Address, LoadResult, RespJob } from './load-job.ts';
 import { type Counts, Measurement } from './measurement.ts';
 import { RespConnection } from './resp-connection.ts';
@@ -19,18 +19,17 @@ interface Target {
 async function targetsOf(job: RespJob, { chooser, requestsDrawn }: Workload): Promise<Target[]> {
   const { addresses, form, pipeline: depth } = job;
   const next = chooser(job.seed);
-  const encode = respEncoder(form);
   const [first] = addresses;
   if (first === undefined) throw new RangeError('there is no address to send load to');
   if (!job.isClusterAware) {
-    const requests = encodePipelines(next, encode, { requests: requestsDrawn, depth });
+    const requests = encodePipelines(next, form, { requests: requestsDrawn, depth });
     return addresses.map((address) => ({ address, requests }));
   }
   const owners: SlotOwners = await readSlots(first);
   const share = { requests: Math.ceil(requestsDrawn / owners.nodes.length), depth };
   return owners.nodes.map((address, node) => ({
     address,
-    requests: encodePipelines(next, encode, share, (key) => owners.ownerOf(keySlot(key)) === node),
+    requests: encodePipelines(next, form, share, (key) => owners.ownerOf(keySlot(key)) === node),
   }));
 }
 
@@ -64,7 +63,7 @@ export async function respLoad(job: RespJob, measuring: () => void): Promise<Loa
         requests,
         // Each begins elsewhere, so that they do not all ask for the same user at the same time.
         first: Math.floor((requests.pipelines * i) / connections),
-        meaning: { grantValue: form.grantValue, replicasMin: form.waitForReplicas },
+        meaning: meaningOf(form, pipeline),
         depth: pipeline,
         latencies: () => measurement.latencies,
         failed: (error) => measurement.fail(error),

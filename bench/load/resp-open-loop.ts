@@ -5,7 +5,7 @@
  */
 import { connect, type Socket } from 'node:net';
 import { workloadOf } from '../workloads.ts';
-import { type EncodedRequests, encodePipelines, respEncoder } from './encoded-requests.ts';
+import { type EncodedRequests, encodePipelines, meaningOf } from './encoded-requests.ts';
 import type { Address, LoadResult, RespOpenLoopJob } from './load-job.ts';
 import { Measurement } from './measurement.ts';
 import { type AnswerKind, ReplyCounter, type ReplyMeaning } from './reply-counter.ts';
@@ -123,7 +123,7 @@ class OpenConnection {
 export async function respOpenLoop(job: RespOpenLoopJob, measuring: () => void): Promise<LoadResult> {
   const { addresses, connections, requestsPerSecond, workload, seed, form, localAddresses = [] } = job;
   const { chooser, requestsDrawn } = workloadOf(workload);
-  const requests = encodePipelines(chooser(seed), respEncoder(form), { requests: requestsDrawn, depth: 1 });
+  const requests = encodePipelines(chooser(seed), form, { requests: requestsDrawn, depth: 1 });
   const measurement = new Measurement({ ...job, measuring });
   const open: OpenConnection[] = [];
   const millisPerRequest = (1_000 * connections) / requestsPerSecond;
@@ -134,7 +134,7 @@ export async function respOpenLoop(job: RespOpenLoopJob, measuring: () => void):
     const connection = await OpenConnection.open({
       address,
       localAddress: localAddresses[Math.floor(i / addresses.length) % localAddresses.length],
-      meaning: { grantValue: form.grantValue, replicasMin: form.waitForReplicas },
+      meaning: meaningOf(form, 1),
       requests,
       first: Math.floor((requests.pipelines * i) / connections),
       millisPerRequest,

@@ -1,9 +1,13 @@
-/** Everything that can be put under load, in the order of the reports: yardsticks, Quorate, then the others. */
+/**
+ * Everything that can be put under load, in the order of the reports: yardsticks, Quorate, those that promise the same or nearly,
+ * then the others.
+ */
 import type { Running } from '../running.ts';
 import { bareHttp, bareResp, flexible } from './bare.ts';
 import { etcd } from './etcd.ts';
-import { quorate, quorateGuarded, quorateOf } from './quorate.ts';
-import { redisVariants } from './redis.ts';
+import { postgres } from './postgres.ts';
+import { quorate, quorateGuarded } from './quorate.ts';
+import { otherRedis, strictRedis } from './redis.ts';
 import type { ThingUnderLoad } from './thing-under-load.ts';
 
 export function thingsUnderLoad(running: Running): readonly ThingUnderLoad[] {
@@ -11,10 +15,11 @@ export function thingsUnderLoad(running: Running): readonly ThingUnderLoad[] {
     bareHttp(running),
     bareResp(running),
     quorate(running),
-    quorateOf({ partitions: 16 }, running),
-    quorateGuarded(running),
-    ...redisVariants(running),
-    flexible(running),
+    strictRedis(running),
+    postgres(running),
     etcd(running),
+    quorateGuarded(running),
+    ...otherRedis(running),
+    flexible(running),
   ];
 }

@@ -12,7 +12,7 @@ const GRANTS = Buffer.from(GRANT.repeat(GRANTS_AT_ONCE));
 
 const server = createServer({ noDelay: true }, (socket) => {
   // A command is an array of strings, so it is counted as a reply would be; of which kind is of no interest.
-  const commands = new ReplyCounter({ grantValue: 0, replicasMin: 0 });
+  const commands = new ReplyCounter({ grantValue: 0 });
   let answered = 0;
   socket.on('data', (chunk) => {
     commands.feed(chunk);

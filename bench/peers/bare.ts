@@ -4,7 +4,7 @@ import type { Running } from '../running.ts';
 import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';
 import { startNodeProgram } from './node-programs.ts';
 import { redisMissing, startRedis } from './redis.ts';
-import type { ThingUnderLoad } from './thing-under-load.ts';
+import type { GrantPromise, ThingUnderLoad } from './thing-under-load.ts';
 
 /** A limit as CL.THROTTLE takes it: the burst beyond the first request, so many per so many seconds. */
 function throttle(rule: LoadRuleId): readonly string[] {
@@ -18,11 +18,13 @@ const THROTTLE_FORM: RespForm = {
   waitForReplicas: 0,
 };
 
+const NO_PROMISE: GrantPromise = { disks: 0, failoverLoses: '-', inWords: 'nothing: it says yes' };
+
 export function bareHttp(running: Running): ThingUnderLoad {
   return {
     id: 'bare-http',
     name: 'bare Fastify route',
-    promise: 'nothing: it says yes',
+    promise: NO_PROMISE,
     async start() {
       const { pid, address, stop } = await startNodeProgram(running, 'http-service', ['bare']);
       return { pids: [pid], http: { addresses: [address] }, stop };
@@ -34,7 +36,7 @@ export function bareResp(running: Running): ThingUnderLoad {
   return {
     id: 'bare-resp',
     name: 'bare RESP echo in Node',
-    promise: 'nothing: it says yes',
+    promise: NO_PROMISE,
     async start() {
       const { pid, address, stop } = await startNodeProgram(running, 'bare-resp-server');
       return { pids: [pid], resp: { addresses: [address], form: THROTTLE_FORM }, stop };
@@ -46,7 +48,11 @@ export function flexible(running: Running): ThingUnderLoad {
   return {
     id: 'flexible',
     name: 'rate-limiter-flexible, Redis',
-    promise: 'in the memory of one process; a fixed window, no sliding log',
+    promise: {
+      disks: 0,
+      failoverLoses: 'all',
+      inWords: 'in the memory of one process; a fixed window, no sliding log',
+    },
     missing: redisMissing,
     async start() {
       const directory = running.directory('flexible');

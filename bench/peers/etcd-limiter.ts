@@ -1,49 +1,63 @@
 /**
- * A sliding log on etcd: one value per user, which holds the times of its grants and is replaced by compare-and-swap, over
- * etcd's JSON gateway. Reads are linearizable, so that a denial is as true as a grant. Time is that of the process that
- * asks, as etcd has none to offer: with several of them it would be less exact than Quorate's.
+ * A sliding log on etcd: one value per user, which holds the times of its grants and is replaced by compare-and-swap, over gRPC. The
+ * revision of what was written last is remembered, so that a grant is one round: it is read again only if somebody else wrote
+ * meanwhile, and before a denial. Time is that of the process that asks, as etcd has none to offer: with several of them it
+ * would be less exact than Quorate's.
  */
-import { Agent, request } from 'node:http';
+import { Etcd3 } from 'etcd3';
+import type { Address } from '../load/load-job.ts';
 import { LOAD_RULES } from '../workloads.ts';
 import type { Limiter } from './limiter.ts';
 
-const CONNECTIONS_PER_NODE = 64;
 const ATTEMPTS_MAX = 20;
 /** Of one grant in a value: a big-endian double of milliseconds. */
 const TIME_BYTES = 8;
 
+interface Known {
+  /** Of the last change; 0: there is no such key. */
+  readonly revision: number;
+  readonly value: Buffer;
+}
+
+const ABSENT: Known = { revision: 0, value: Buffer.alloc(0) };
+
 interface RangeAnswer {
-  readonly kvs?: readonly { readonly value: string; readonly mod_revision: string }[];
+  readonly kvs: readonly { readonly mod_revision: string; readonly value: Buffer }[];
 }
 
-interface TxnAnswer {
-  readonly succeeded?: boolean;
+function knownOf({ kvs: [found] }: RangeAnswer): Known {
+  return found === undefined ? ABSENT : { revision: Number(found.mod_revision), value: found.value };
 }
 
-/** @param backends the client ports of the nodes on loopback, asked in turn */
-export function etcdLimiter(backends: readonly string[]): Limiter {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_PER_NODE });
-  let turn = 0;
-  const post = async <T>(path: string, body: unknown): Promise<T> => {
-    turn += 1;
-    const port = Number(backends[turn % backends.length]);
-    return postJson<T>(agent, port, path, body);
-  };
+/** @param addresses of all members, for clients */
+export function etcdLimiter(addresses: readonly Address[]): Limiter {
+  const client = new Etcd3({ hosts: addresses.map(({ host, port }) => `http://${host}:${port}`) });
+  const known = new Map<string, Known>();
   return async (user, rule) => {
     const { limit, windowMillis } = LOAD_RULES[rule];
-    const key = Buffer.from(user).toString('base64');
+    let { revision, value } = known.get(user) ?? ABSENT;
+    let isRead = false;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-      const { kvs } = await post<RangeAnswer>('/v3/kv/range', { key });
-      const [found] = kvs ?? [];
       const now = Date.now();
-      const live = liveGrants(Buffer.from(found?.value ?? '', 'base64'), now - windowMillis);
-      if (live.length / TIME_BYTES >= limit) return false;
-      const value = withGrant(live, now).toString('base64');
-      const swapped = await post<TxnAnswer>('/v3/kv/txn', {
-        compare: [{ key, target: 'MOD', result: 'EQUAL', mod_revision: found?.mod_revision ?? '0' }],
-        success: [{ request_put: { key, value } }],
-      });
-      if (swapped.succeeded === true) return true;
+      const live = liveGrants(value, now - windowMillis);
+      if (live.length / TIME_BYTES >= limit) {
+        if (isRead) return false;
+        ({ revision, value } = knownOf(await client.get(user).exec()));
+        isRead = true;
+        continue;
+      }
+      const granted = withGrant(live, now);
+      const answer = await client
+        .if(user, 'Mod', '==', revision)
+        .then(client.put(user).value(granted))
+        .else(client.get(user))
+        .commit();
+      if (answer.succeeded) {
+        known.set(user, { revision: Number(answer.header.revision), value: granted });
+        return true;
+      }
+      ({ revision, value } = knownOf(answer.responses[0]?.response_range ?? { kvs: [] }));
+      isRead = true;
     }
     throw new Error(`${user}: another request was faster, ${ATTEMPTS_MAX} times`);
   };
@@ -61,23 +75,4 @@ function withGrant(live: Buffer, nowMillis: number): Buffer {
   live.copy(value);
   value.writeDoubleBE(nowMillis, live.length);
   return value;
-}
-
-async function postJson<T>(agent: Agent, port: number, path: string, body: unknown): Promise<T> {
-  const text = JSON.stringify(body);
-  return new Promise<T>((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-    const sent = request({ agent, host: '127.0.0.1', port, path, method: 'POST', headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.once('end', () => {
-        const answer = Buffer.concat(chunks).toString();
-        if (response.statusCode === 200) resolve(JSON.parse(answer) as T);
-        else reject(new Error(`etcd answered ${response.statusCode}: ${answer.slice(0, 200)}`));
-      });
-      response.once('error', reject);
-    });
-    sent.once('error', reject);
-    sent.end(text);
-  });
 }

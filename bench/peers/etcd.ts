@@ -1,8 +1,7 @@
-/** Three members of etcd, each synced to its own disk, behind a Fastify route that keeps a sliding log in them. */
+/** Three members of etcd, each synced to its own disk, in which a limiter keeps a sliding log over gRPC. */
 import { freeBasePort } from '../ports.ts';
 import type { Running } from '../running.ts';
 import { sumOfMetric, textFrom } from './metrics-text.ts';
-import { startNodeProgram } from './node-programs.ts';
 import { isInstalled, startServer, untilReady } from './servers.ts';
 import type { RunningThing, ThingUnderLoad, WorkCounters } from './thing-under-load.ts';
 
@@ -58,14 +57,12 @@ async function start(running: Running): Promise<RunningThing> {
     const url = members[i]?.clientUrl ?? '';
     await untilReady(server, async () => (await textFrom(`${url}/health`)).includes('true'));
   }
-  const ports = members.map(({ clientPort }) => String(clientPort));
-  const service = await startNodeProgram(running, 'http-service', ['etcd', ...ports]);
+  const addresses = members.map(({ clientPort: port }) => ({ host: '127.0.0.1', port }));
   return {
-    pids: [...servers.map(({ pid }) => pid), service.pid],
-    http: { addresses: [service.address] },
+    pids: servers.map(({ pid }) => pid),
+    limiter: { kind: 'etcd', addresses },
     counters: async () => countersOf(members),
     async stop() {
-      await service.stop();
       await Promise.all(servers.map(async ({ child }) => running.stop(child)));
       running.removeDirectory(directory);
     },
@@ -75,8 +72,12 @@ async function start(running: Running): Promise<RunningThing> {
 export function etcd(running: Running): ThingUnderLoad {
   return {
     id: 'etcd',
-    name: 'etcd x3, compare-and-swap',
-    promise: 'synced on the disks of two members of three before the answer',
+    name: 'etcd x3, compare-and-swap, gRPC',
+    promise: {
+      disks: 2,
+      failoverLoses: 'nothing',
+      inWords: 'synced on the disks of two members of three before the answer',
+    },
     missing: () => (isInstalled(PROGRAM) ? undefined : 'etcd is not installed (apt-get install etcd-server)'),
     start: async () => start(running),
   };

@@ -5,7 +5,6 @@
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';
-import { etcdLimiter } from './etcd-limiter.ts';
 import { flexibleLimiter } from './flexible-limiter.ts';
 import type { Limiter } from './limiter.ts';
 
@@ -20,8 +19,6 @@ async function limiterOf(kind: string | undefined, backends: readonly string[]):
       return () => true;
     case 'flexible':
       return flexibleLimiter(backends);
-    case 'etcd':
-      return etcdLimiter(backends);
     default:
       throw new Error(`there is no limiter ${kind}`);
   }

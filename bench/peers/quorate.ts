@@ -4,7 +4,7 @@ import type { Running } from '../running.ts';
 import type { LoadRuleId } from '../workloads.ts';
 import { sumOfMetric, textFrom } from './metrics-text.ts';
 import { QuorateCluster, type QuorateShape } from './quorate-cluster.ts';
-import type { RunningThing, ThingUnderLoad, WorkCounters } from './thing-under-load.ts';
+import type { GrantPromise, RunningThing, ThingUnderLoad, WorkCounters } from './thing-under-load.ts';
 
 /** The shapes of `--sweep`. */
 const SWEEPS = {
@@ -64,12 +64,19 @@ async function startGuarded(running: Running): Promise<RunningThing> {
   };
 }
 
+function promiseOf({ copies }: QuorateShape): GrantPromise {
+  if (copies === 1)
+    return { disks: 1, failoverLoses: 'all', inWords: 'synced on one disk before the answer' };
+  const inWords = 'synced on the disks of two replicas of three before the answer';
+  return { disks: 2, failoverLoses: 'nothing', inWords };
+}
+
 /** What TLS and tokens cost, beside `quorate`. */
 export function quorateGuarded(running: Running): ThingUnderLoad {
   return {
     id: 'quorate-guarded',
     name: 'Quorate, TLS and tokens',
-    promise: 'synced on the disks of two nodes of three before the answer',
+    promise: promiseOf({}),
     start: async () => startGuarded(running),
   };
 }
@@ -78,7 +85,7 @@ export function quorate(running: Running): ThingUnderLoad {
   return {
     id: 'quorate',
     name: 'Quorate, 3 nodes',
-    promise: 'synced on the disks of two nodes of three before the answer',
+    promise: promiseOf({}),
     start: async () => start(running, {}),
   };
 }
@@ -88,7 +95,7 @@ export function quorateOf(shape: QuorateShape, running: Running): ThingUnderLoad
   return {
     id: ['quorate', ...sizes.map(({ what, size }) => `${size}-${what}`)].join('-'),
     name: `Quorate, ${sizes.map(({ what, size }) => `${size} ${nameOf(what, size)}`).join(', ')}`,
-    promise: `synced on ${shape.copies === 1 ? 'one disk' : 'the disks of two replicas of three'} before the answer`,
+    promise: promiseOf(shape),
     start: async () => start(running, shape),
   };
 }

@@ -1,4 +1,4 @@
-/** `redis-server` with a sliding log in Lua: in memory alone, with a synced append-only file, and with a replica. */
+/** `redis-server` with a sliding log in Lua: in memory alone, with a synced append-only file, and with that on three servers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Address, RespForm } from '../load/load-job.ts';
@@ -7,7 +7,7 @@ import type { Running } from '../running.ts';
 import { LOAD_RULES } from '../workloads.ts';
 import { isInstalled, type ServerProcess, startServer, untilReady } from './servers.ts';
 import { SLIDING_LOG_SCRIPT } from './sliding-log-script.ts';
-import type { RunningThing, ThingUnderLoad } from './thing-under-load.ts';
+import type { GrantPromise, RunningThing, ThingUnderLoad } from './thing-under-load.ts';
 
 const PROGRAM = 'redis-server';
 const HOST = '127.0.0.1';
@@ -51,10 +51,10 @@ async function loadScript(address: Address): Promise<string> {
   return ask(address, async (client) => String(await client.script('LOAD', SLIDING_LOG_SCRIPT)));
 }
 
-/** Waits until the replica has everything and is told every change at once. */
-async function untilReplicated(address: Address): Promise<void> {
+/** Waits until the replicas have everything and are told every change at once. */
+async function untilReplicated(address: Address, replicas: number): Promise<void> {
   await ask(address, async (client) => {
-    while (!(await client.info('replication')).includes('state=online')) await sleep(20);
+    while ((await client.info('replication')).split('state=online').length <= replicas) await sleep(20);
   });
 }
 
@@ -73,32 +73,42 @@ function formOf(sha: string, waitForReplicas: number): RespForm {
 interface RedisVariant {
   readonly id: string;
   readonly name: string;
-  readonly promise: string;
+  readonly promise: GrantPromise;
   readonly options: readonly string[];
-  readonly hasReplica: boolean;
+  readonly replicas: number;
 }
 
-const VARIANTS: readonly RedisVariant[] = [
+const SYNCED = ['--appendonly', 'yes', '--appendfsync', 'always'];
+
+/** A replica syncs its file before it acknowledges, so what `WAIT 1` has counted is on two disks. */
+const STRICT: RedisVariant = {
+  id: 'redis-strict',
+  name: 'Redis x3, Lua, AOF always, WAIT 1',
+  promise: {
+    disks: 2,
+    failoverLoses: 'some',
+    inWords:
+      'on two disks of three, synced before the answer; a failover loses those that the server which takes over had not heard of yet, ' +
+      'and keeps what WAIT said it has not',
+  },
+  options: SYNCED,
+  replicas: 2,
+};
+
+const OTHERS: readonly RedisVariant[] = [
   {
     id: 'redis-memory',
     name: 'Redis, Lua, memory',
-    promise: 'in the memory of one process',
+    promise: { disks: 0, failoverLoses: 'all', inWords: 'in the memory of one process' },
     options: [],
-    hasReplica: false,
+    replicas: 0,
   },
   {
     id: 'redis-aof',
     name: 'Redis, Lua, AOF always',
-    promise: 'on one disk, synced before the answer',
-    options: ['--appendonly', 'yes', '--appendfsync', 'always'],
-    hasReplica: false,
-  },
-  {
-    id: 'redis-wait',
-    name: 'Redis, Lua, replica + WAIT 1',
-    promise: 'in the memory of two processes; a failover may lose it all the same',
-    options: [],
-    hasReplica: true,
+    promise: { disks: 1, failoverLoses: 'all', inWords: 'on one disk, synced before the answer' },
+    options: SYNCED,
+    replicas: 0,
   },
 ];
 
@@ -106,17 +116,17 @@ async function startVariant(running: Running, variant: RedisVariant): Promise<Ru
   const directories = [running.directory(variant.id)];
   const server = await startRedis(running, directories[0] ?? '', variant.options);
   const servers = [server];
-  if (variant.hasReplica) {
-    const { host, port } = server.address;
+  const { host, port } = server.address;
+  for (let i = 0; i < variant.replicas; i += 1) {
     const replica = running.directory(`${variant.id}-replica`);
     directories.push(replica);
-    servers.push(await startRedis(running, replica, ['--replicaof', host, String(port)]));
-    await untilReplicated(server.address);
+    servers.push(await startRedis(running, replica, [...variant.options, '--replicaof', host, String(port)]));
   }
+  await untilReplicated(server.address, variant.replicas);
   const sha = await loadScript(server.address);
   return {
     pids: servers.map(({ process }) => process.pid),
-    resp: { addresses: [server.address], form: formOf(sha, variant.hasReplica ? 1 : 0) },
+    resp: { addresses: [server.address], form: formOf(sha, variant.replicas > 0 ? 1 : 0) },
     async stop() {
       for (const { process } of servers) await running.stop(process.child);
       for (const directory of directories) running.removeDirectory(directory);
@@ -124,12 +134,15 @@ async function startVariant(running: Running, variant: RedisVariant): Promise<Ru
   };
 }
 
-export function redisVariants(running: Running): ThingUnderLoad[] {
-  return VARIANTS.map((variant) => ({
-    id: variant.id,
-    name: variant.name,
-    promise: variant.promise,
-    missing: redisMissing,
-    start: async () => startVariant(running, variant),
-  }));
+function thingOf(variant: RedisVariant, running: Running): ThingUnderLoad {
+  const { id, name, promise } = variant;
+  return { id, name, promise, missing: redisMissing, start: async () => startVariant(running, variant) };
+}
+
+export function strictRedis(running: Running): ThingUnderLoad {
+  return thingOf(STRICT, running);
+}
+
+export function otherRedis(running: Running): ThingUnderLoad[] {
+  return OTHERS.map((variant) => thingOf(variant, running));
 }

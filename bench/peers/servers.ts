@@ -1,7 +1,7 @@
 /** Programs that are not ours: whether they are installed, and how they are started and waited for. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Running } from '../running.ts';
 
@@ -30,12 +30,19 @@ export interface ServerProcess {
 /** Starts a program whose output goes to a file in `directory`. */
 export function startServer(
   running: Running,
-  command: { readonly program: string; readonly args: readonly string[]; readonly directory: string },
+  command: {
+    readonly program: string;
+    readonly args: readonly string[];
+    readonly directory: string;
+    /** Who it runs as; who started the bench if absent. */
+    readonly uid?: number;
+    readonly gid?: number;
+  },
 ): ServerProcess {
-  const { program, args, directory } = command;
-  const logPath = join(directory, `${program}-${args.length}-${Date.now()}.log`);
+  const { program, args, directory, ...owner } = command;
+  const logPath = join(directory, `${basename(program)}-${args.length}-${Date.now()}.log`);
   const log = openSync(logPath, 'a');
-  const child = running.add(spawn(program, args, { cwd: directory, stdio: ['ignore', log, log] }));
+  const child = running.add(spawn(program, args, { cwd: directory, stdio: ['ignore', log, log], ...owner }));
   closeSync(log);
   if (child.pid === undefined) throw new Error(`${program} could not be started`);
   return { child, pid: child.pid, logPath };

@@ -2,7 +2,7 @@
  * A thing under load: whatever answers requests for grants, as the bench sees it. It is started anew for each round, in
  * an empty directory on free ports, and nothing else of the bench runs meanwhile.
  */
-import type { Address, RespForm } from '../load/load-job.ts';
+import type { Address, LimiterKind, RespForm } from '../load/load-job.ts';
 
 /** Where HTTP requests go, as `POST /v1/allow` with `userId` and `rule`. */
 export interface HttpDoor {
@@ -16,6 +16,12 @@ export interface RespDoor {
   readonly addresses: readonly Address[];
   readonly token?: string;
   readonly form: RespForm;
+}
+
+/** What is asked through a client library, by a limiter that runs in the load process itself. */
+export interface LimiterDoor {
+  readonly kind: LimiterKind;
+  readonly addresses: readonly Address[];
 }
 
 /** Numbers that only grow, of all processes together. */
@@ -32,16 +38,25 @@ export interface RunningThing {
   /** Absent: it has no such door, in this version perhaps. */
   readonly http?: HttpDoor;
   readonly resp?: RespDoor;
+  readonly limiter?: LimiterDoor;
   /** Absent: it does not tell. */
   readonly counters?: () => Promise<WorkCounters>;
   stop(): Promise<void>;
 }
 
+/** What a grant means. */
+export interface GrantPromise {
+  /** Disks that have it, synced, before it is answered. */
+  readonly disks: number;
+  /** What grants are gone when one server is lost for good, or does not answer, and another takes over. */
+  readonly failoverLoses: 'nothing' | 'some' | 'all' | '-';
+  readonly inWords: string;
+}
+
 export interface ThingUnderLoad {
   readonly id: string;
   readonly name: string;
-  /** What a grant of it means: what is on which disk, or in which memory, when it is answered. */
-  readonly promise: string;
+  readonly promise: GrantPromise;
   /** Why it cannot run here: a program that is not installed. Undefined if it can. */
   readonly missing?: () => string | undefined;
   start(): Promise<RunningThing>;

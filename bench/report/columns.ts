@@ -29,12 +29,18 @@ const MEGABYTE = 2 ** 20;
 
 export const COLUMNS: readonly Column[] = [
   { title: 'under load', text: ({ thingName }) => thingName },
+  {
+    title: 'disks',
+    text: ({ promise }) => (promise.failoverLoses === '-' ? NOTHING : String(promise.disks)),
+  },
+  { title: 'failover loses', text: ({ promise }) => promise.failoverLoses },
   { title: 'decisions/s', text: ({ decisionsPerSecond }) => withRange(decisionsPerSecond) },
   { title: 'x bare', text: ({ timesBare }) => withRange(timesBare) },
   { title: 'Quorate x', text: ({ quorateTimes }) => withRange(quorateTimes) },
   { title: 'p50 ms', text: ({ p50Millis }) => middle(p50Millis) },
   { title: 'p99 ms', text: ({ p99Millis }) => middle(p99Millis) },
   { title: 'p99.9 ms', text: ({ p999Millis }) => middle(p999Millis) },
+  { title: 'max ms', text: ({ maxMillis }) => middle(maxMillis) },
   { title: 'CPU s/M', text: ({ cpuSecondsPerMillion }) => middle(cpuSecondsPerMillion) },
   { title: 'load CPU s/M', text: ({ loadCpuSecondsPerMillion }) => middle(loadCpuSecondsPerMillion) },
   { title: 'syncs/s', text: ({ syncsPerSecond }) => middle(syncsPerSecond) },

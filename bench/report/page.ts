@@ -71,7 +71,9 @@ function facts(results: BenchResults): string {
   const { startedAt, commit, loadAverageBefore, machine, options, notes, things } = results;
   const { cpuModel, cpus, memoryBytes, system, node } = machine;
   const memory = `${(memoryBytes / 2 ** 30).toFixed(1)} GiB`;
-  const promises = things.map(({ name, promise }) => `<dt>${escaped(name)}</dt><dd>${escaped(promise)}</dd>`);
+  const promises = things.map(
+    ({ name, promise }) => `<dt>${escaped(name)}</dt><dd>${escaped(promise.inWords)}</dd>`,
+  );
   return [
     `<p>${escaped(startedAt)}${commit === undefined ? '' : `, commit ${escaped(commit)}`}: ${options.rounds} rounds of ${options.measuredMillis / 1_000} s each, seed ${options.seed}. `,
     `${cpus} x ${escaped(cpuModel)}, ${memory}, ${escaped(system)}, Node ${escaped(node)}; load average before: ${loadAverageBefore.toFixed(1)}.</p>`,

@@ -1,9 +1,13 @@
-/** What latency users see at a fixed rate, while nothing, a change of the rules, snapshots, or a slow follower goes on beside it. */
+/**
+ * What latency users see at half of what the cluster can do, while nothing, changes of the rules, snapshots, or a slow follower go on
+ * beside it. What it can do is measured first, in the same run and through the same door.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Address } from '../load/load-job.ts';
+import type { Address, LoadJob } from '../load/load-job.ts';
 import { measure, type Sample } from '../measure.ts';
 import { QuorateCluster } from '../peers/quorate-cluster.ts';
+import { RESP_FORM } from '../peers/quorate.ts';
 import type { Running } from '../running.ts';
 import { LOAD_RULES } from '../workloads.ts';
 
@@ -12,20 +16,31 @@ const SLOW_MILLIS = 500;
 const SLOW_NODE = 3;
 const WARM_UP_MILLIS = 15_000;
 const CONNECTIONS = 64;
-const CHANGE_EVERY_MILLIS = 500;
+const CAPACITY_MILLIS = 5_000;
+/** In one measurement. */
+const RULES_CHANGES = 20;
 const FILL_BATCH = 1_000;
 /** Between two snapshots of all. */
 const SAVE_EVERY_MILLIS = 5_000;
 
+export const BESIDE_DOORS = ['http', 'resp'] as const;
+export type BesideDoor = (typeof BESIDE_DOORS)[number];
+
 export interface BesideOptions {
-  readonly requestsPerSecond: number;
+  readonly doors: readonly BesideDoor[];
+  /** Absent: half of what can be decided. */
+  readonly requestsPerSecond?: number;
   readonly seconds: number;
   /** Keys of all partitions together that snapshots are taken of. */
   readonly users: number;
 }
 
+interface Until {
+  readonly aborted: boolean;
+}
+
 /** Until it is aborted, one change after the other. Returns how many were answered with success. */
-async function changeRules(cluster: QuorateCluster, until: { readonly aborted: boolean }): Promise<number> {
+async function changeRules(cluster: QuorateCluster, everyMillis: number, until: Until): Promise<number> {
   const [first = { host: '', port: 0 }] = cluster.http;
   const [unnamed] = cluster.config.rules.rules;
   let changes = 0;
@@ -42,7 +57,7 @@ async function changeRules(cluster: QuorateCluster, until: { readonly aborted: b
       body: JSON.stringify({ rules: [unnamed, ...named] }),
     });
     if (status === 200) changes += 1;
-    await sleep(CHANGE_EVERY_MILLIS);
+    await sleep(everyMillis);
   }
   return changes;
 }
@@ -75,10 +90,7 @@ async function fill({ http }: QuorateCluster, users: number): Promise<void> {
 }
 
 /** Again and again a backup of one partition after the other, which is a snapshot at its leader. Returns how many were read to their end. */
-async function backUp(
-  { http, config }: QuorateCluster,
-  until: { readonly aborted: boolean },
-): Promise<number> {
+async function backUp({ http, config }: QuorateCluster, until: Until): Promise<number> {
   let read = 0;
   for (; !until.aborted; await sleep(SAVE_EVERY_MILLIS)) {
     for (let group = 1; group <= config.partitions && !until.aborted; group += 1) {
@@ -93,69 +105,88 @@ async function backUp(
   return read;
 }
 
-/** By as many requests as it answers, so that nothing waits when the clock starts. */
-async function warmUp(cluster: QuorateCluster, running: Running): Promise<void> {
-  await measure(
-    {
-      kind: 'http',
-      batch: 1,
-      workload: 'grants',
-      seed: 1,
-      addresses: cluster.http,
-      connections: CONNECTIONS,
-      warmUpMillis: WARM_UP_MILLIS,
-      measuredMillis: 1_000,
-    },
-    { pids: cluster.pids, stop: async () => undefined },
-    running,
-  );
+/** Of a load, whichever it is. */
+interface Shape {
+  readonly addresses: readonly Address[];
+  readonly warmUpMillis: number;
+  readonly measuredMillis: number;
 }
 
-async function load(
-  cluster: QuorateCluster,
-  running: Running,
-  { requestsPerSecond, seconds }: BesideOptions,
-): Promise<Sample> {
-  return measure(
-    {
-      kind: 'open-loop',
-      workload: 'grants',
-      seed: 1,
-      // Clients keep away from a node that is slow.
-      addresses: cluster.http.filter((_, i) => i + 1 !== SLOW_NODE),
-      connections: CONNECTIONS,
-      requestsPerSecond,
-      warmUpMillis: WARM_UP_MILLIS,
-      measuredMillis: seconds * 1_000,
-    },
-    { pids: cluster.pids, stop: async () => undefined },
-    running,
-  );
+/** As many requests as are answered, one at a time on each connection. */
+function closedJob(door: BesideDoor, shape: Shape): LoadJob {
+  const common = { ...shape, workload: 'grants', seed: 1, connections: CONNECTIONS } as const;
+  if (door === 'http') return { kind: 'http', ...common, batch: 1 };
+  return { kind: 'resp', ...common, form: RESP_FORM, pipeline: 1, isClusterAware: false };
 }
 
-function say(what: string, { decisionsPerSecond, errors, p50Millis, p99Millis, p999Millis }: Sample): void {
+/** So many requests a second, at fixed times. */
+function openJob(door: BesideDoor, shape: Shape, requestsPerSecond: number): LoadJob {
+  const common = { ...shape, workload: 'grants', seed: 1, connections: CONNECTIONS } as const;
+  if (door === 'http') return { kind: 'open-loop', ...common, requestsPerSecond };
+  return { kind: 'resp-open-loop', ...common, form: RESP_FORM, requestsPerSecond };
+}
+
+/** One door of a cluster under load. */
+class Beside {
+  readonly #cluster: QuorateCluster;
+  readonly #running: Running;
+  readonly #door: BesideDoor;
+  readonly #seconds: number;
+  #requestsPerSecond = 0;
+
+  constructor(cluster: QuorateCluster, running: Running, door: BesideDoor, seconds: number) {
+    this.#cluster = cluster;
+    this.#running = running;
+    this.#door = door;
+    this.#seconds = seconds;
+  }
+
+  /** Warms the cluster up, and finds the rate at which it is asked from now on. */
+  async begin(requestsPerSecond: number | undefined): Promise<void> {
+    const { http, resp } = this.#cluster;
+    const addresses = this.#door === 'http' ? http : resp;
+    const shape = { addresses, warmUpMillis: WARM_UP_MILLIS, measuredMillis: CAPACITY_MILLIS };
+    const sample = await this.#measured(closedJob(this.#door, shape));
+    this.#requestsPerSecond = requestsPerSecond ?? Math.round(sample.decisionsPerSecond / 2);
+    say(`${this.#door}, as fast as it goes`, sample);
+  }
+
+  /** Asks the nodes at that rate while `work` goes on, which says what it was. Clients keep away from the one that is slow. */
+  async during(work: (until: Until) => Promise<string>, slowNode?: number): Promise<void> {
+    const until = { aborted: false };
+    const worked = work(until);
+    const { http, resp } = this.#cluster;
+    const addresses = (this.#door === 'http' ? http : resp).filter((_, i) => i + 1 !== slowNode);
+    const shape = { addresses, warmUpMillis: WARM_UP_MILLIS, measuredMillis: this.#seconds * 1_000 };
+    const sample = await this.#measured(openJob(this.#door, shape, this.#requestsPerSecond));
+    until.aborted = true;
+    say(`${this.#door}, ${await worked}`, sample);
+  }
+
+  async #measured(job: LoadJob): Promise<Sample> {
+    return measure(job, { pids: this.#cluster.pids, stop: async () => undefined }, this.#running);
+  }
+}
+
+function say(what: string, sample: Sample): void {
+  const { decisionsPerSecond, errors, p50Millis, p99Millis, p999Millis, maxMillis } = sample;
+  const millis = [p50Millis, p99Millis, p999Millis, maxMillis].map((each) => each.toFixed(1)).join(', ');
   const rate = Math.round(decisionsPerSecond);
-  const percentiles = `p50 ${p50Millis.toFixed(1)} ms, p99 ${p99Millis.toFixed(1)} ms, p99.9 ${p999Millis.toFixed(1)} ms`;
-  console.log(`${what.padEnd(40)} ${rate} decisions/s, ${percentiles}, ${errors} errors`);
+  console.log(`${what.padEnd(44)} ${rate}/s, p50, p99, p99.9 and max ${millis} ms, ${errors} errors`);
 }
 
-export async function measureBeside(running: Running, options: BesideOptions): Promise<void> {
+async function besideOneDoor(running: Running, door: BesideDoor, options: BesideOptions): Promise<void> {
   const cluster = await QuorateCluster.start(running);
-  await warmUp(cluster, running);
-  say('nothing else', await load(cluster, running, options));
-  const until = { aborted: false };
-  const changing = changeRules(cluster, until);
-  const changed = await load(cluster, running, options);
-  until.aborted = true;
-  say(`${await changing} changes of the rules`, changed);
-
-  await fill(cluster, options.users);
-  const untilSaved = { aborted: false };
-  const saving = backUp(cluster, untilSaved);
-  const saved = await load(cluster, running, options);
-  untilSaved.aborted = true;
-  say(`${await saving} snapshots, ${options.users} keys in all`, saved);
-
+  const { seconds, users, requestsPerSecond } = options;
+  const beside = new Beside(cluster, running, door, seconds);
+  await beside.begin(requestsPerSecond);
+  await beside.during(async () => 'nothing else');
+  const changeEveryMillis = (WARM_UP_MILLIS + seconds * 1_000) / RULES_CHANGES;
+  await beside.during(
+    async (until) => `${await changeRules(cluster, changeEveryMillis, until)} changes of the rules`,
+  );
+  await fill(cluster, users);
+  await beside.during(async (until) => `${await backUp(cluster, until)} snapshots, ${users} keys in all`);
   await cluster.kill(SLOW_NODE);
   const ports = cluster.config.nodes.map(({ peer }) => peer.port).join();
   cluster.startNode(SLOW_NODE, ([node = '', ...args]) => [
@@ -168,6 +199,10 @@ export async function measureBeside(running: Running, options: BesideOptions): P
     ...args,
   ]);
   await sleep(WARM_UP_MILLIS);
-  say(`node ${SLOW_NODE} answers ${SLOW_MILLIS} ms later`, await load(cluster, running, options));
+  await beside.during(async () => `node ${SLOW_NODE} answers ${SLOW_MILLIS} ms later`, SLOW_NODE);
   await cluster.stop();
+}
+
+export async function measureBeside(running: Running, options: BesideOptions): Promise<void> {
+  for (const door of options.doors) await besideOneDoor(running, door, options);
 }

@@ -1,9 +1,9 @@
 /** `npm run bench:scale`: what does not show in a rate: idle partitions, failovers, latency beside other work, restarts, memory. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';
 import { runProgram } from '../run-program.ts';
 import { Running } from '../running.ts';
-import { measureBeside } from './beside.ts';
+import { BESIDE_DOORS, type BesideDoor, measureBeside } from './beside.ts';
 import { measureFailover } from './failover.ts';
 import { measureIdle } from './idle.ts';
 import { measureMemory } from './memory.ts';
@@ -11,6 +11,13 @@ import { measureRestart } from './restart.ts';
 
 const running = new Running();
 const positive = integerFrom(1, 10_000_000);
+
+interface BesideCommand {
+  readonly door: readonly BesideDoor[];
+  readonly rate?: number;
+  readonly seconds: number;
+  readonly users: number;
+}
 
 async function withCluster(measure: () => Promise<void>): Promise<void> {
   try {
@@ -39,13 +46,20 @@ program
 program
   .command('beside')
   .description(
-    'latency over HTTP at a fixed rate, beside changes of the rules, snapshots and a slow follower',
+    'latency at half of what can be decided, beside changes of the rules, snapshots and a slow follower',
   )
-  .option('--rate <n>', 'requests per second', positive, 2_000)
-  .option('--seconds <n>', 'measured seconds of each', positive, 10)
+  .addOption(new Option('--door <door...>', 'through which').choices(BESIDE_DOORS).default(BESIDE_DOORS))
+  .option('--rate <n>', 'requests per second, instead of half of what can be decided', positive)
+  .option('--seconds <n>', 'measured seconds of each', positive, 60)
   .option('--users <n>', 'keys that snapshots are taken of', positive, 1_000_000)
-  .action(async ({ rate, ...options }: { rate: number; seconds: number; users: number }) =>
-    withCluster(async () => measureBeside(running, { requestsPerSecond: rate, ...options })),
+  .action(async ({ rate, door, ...options }: BesideCommand) =>
+    withCluster(async () =>
+      measureBeside(running, {
+        doors: door,
+        ...(rate !== undefined && { requestsPerSecond: rate }),
+        ...options,
+      }),
+    ),
   );
 program
   .command('restart')

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { parseStat, usageOfAll } from '../../bench/process-usage.ts';
+import { parseStat, usageOfAll, withChildren } from '../../bench/process-usage.ts';
 
 const UNITS = { ticksPerSecond: 100, pageBytes: 4_096 };
 
@@ -34,5 +34,13 @@ describe('the usage of processes', () => {
     const child = spawn(process.execPath, ['-e', '']);
     await once(child, 'exit');
     expect(usageOfAll([process.pid, child.pid ?? 0])).toBeUndefined();
+  });
+
+  test.skipIf(process.platform !== 'linux')('may be asked for with what a process has started', async () => {
+    const child = spawn(process.execPath, ['-e', 'process.stdin.resume()']);
+    expect(withChildren([process.pid])).toContain(child.pid);
+    child.stdin.end();
+    await once(child, 'exit');
+    expect(withChildren([child.pid ?? 0])).toEqual([child.pid]);
   });
 });

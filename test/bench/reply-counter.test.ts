@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ReplyCounter, type ReplyMeaning, ReplyStreamError } from '../../bench/load/reply-counter.ts';
 
-const SCRIPT: ReplyMeaning = { grantValue: 1, replicasMin: 0 };
-const THROTTLE: ReplyMeaning = { grantValue: 0, replicasMin: 0 };
+const SCRIPT: ReplyMeaning = { grantValue: 1 };
+const THROTTLE: ReplyMeaning = { grantValue: 0 };
 
 /** Counted from `text`, cut at these places. */
 function counted(text: string, meaning: ReplyMeaning, cuts: readonly number[] = []): readonly number[] {
@@ -44,13 +44,19 @@ describe('the counting of replies', () => {
   });
 
   test('an answer counts when enough replicas have it, and else is an error', () => {
-    const replicated: ReplyMeaning = { grantValue: 1, replicasMin: 1 };
+    const replicated: ReplyMeaning = { grantValue: 1, wait: { answers: 1, replicasMin: 1 } };
     const replies = ':1\r\n:1\r\n:1\r\n:0\r\n:0\r\n:2\r\n-ERR x\r\n:1\r\n';
     expect(counted(replies, replicated)).toEqual([1, 1, 2]);
   });
 
+  test('one WAIT may be for several answers', () => {
+    const replicated: ReplyMeaning = { grantValue: 1, wait: { answers: 3, replicasMin: 1 } };
+    expect(counted(':1\r\n:0\r\n:1\r\n:2\r\n', replicated)).toEqual([2, 1, 0]);
+    expect(counted(':1\r\n:0\r\n:1\r\n:0\r\n:1\r\n', replicated)).toEqual([0, 0, 3]);
+  });
+
   test('what waits for its replicas is not counted yet', () => {
-    const counter = new ReplyCounter({ grantValue: 1, replicasMin: 1 });
+    const counter = new ReplyCounter({ grantValue: 1, wait: { answers: 1, replicasMin: 1 } });
     counter.feed(Buffer.from(':1\r\n'));
     expect(counter.answers).toBe(0);
     counter.feed(Buffer.from(':1\r\n'));

@@ -1,10 +1,10 @@
 import keySlot from 'cluster-key-slot';
 import { afterEach, describe, expect, test } from 'vitest';
-import { encodeCommand, encodePipelines, respEncoder } from '../../bench/load/encoded-requests.ts';
+import { encodeCommand, encodePipelines } from '../../bench/load/encoded-requests.ts';
 import type { RespForm, RespJob } from '../../bench/load/load-job.ts';
 import { respLoad } from '../../bench/load/resp-load.ts';
 import { slotOwners } from '../../bench/load/slot-owners.ts';
-import { workloadOf } from '../../bench/workloads.ts';
+import { type KeyChooser, type LoadRequest, workloadOf } from '../../bench/workloads.ts';
 import { type FakeServer, fakeRespServer } from './fake-resp-server.ts';
 import { measuredSomething } from './measured.ts';
 
@@ -26,6 +26,10 @@ async function started(answer: (args: readonly string[]) => string): Promise<Fak
 afterEach(() => {
   for (const { server } of servers.splice(0)) server.close();
 });
+
+function always(request: LoadRequest): KeyChooser {
+  return () => request;
+}
 
 /** Of the answer to CLUSTER SLOTS. */
 function slotRow(first: number, last: number, { address }: FakeServer): string {
@@ -50,33 +54,37 @@ function jobFor(server: FakeServer, more: Partial<RespJob> = {}): RespJob {
 
 describe('requests that were written down', () => {
   test('are the commands of their rules, with lengths in bytes', () => {
-    const encode = respEncoder(FORM);
-    expect(encode({ key: 'zoë', rule: 'spent' })).toBe('*3\r\n$5\r\nALLOW\r\n$4\r\nzoë\r\n$1\r\n1\r\n');
+    const written = encodePipelines(always({ key: 'zoë', rule: 'spent' }), FORM, { requests: 1, depth: 1 });
+    expect(written.pipeline(0).toString()).toBe('*3\r\n$5\r\nALLOW\r\n$4\r\nzoë\r\n$1\r\n1\r\n');
   });
 
   test('are followed by a WAIT where replicas must have them', () => {
-    const encode = respEncoder({ ...FORM, waitForReplicas: 1 });
-    expect(encode({ key: 'a', rule: 'open' })).toBe(
-      encodeCommand(['ALLOW', 'a']) + encodeCommand(['WAIT', '1', '1000']),
-    );
+    const form = { ...FORM, waitForReplicas: 1 };
+    const written = encodePipelines(always({ key: 'a', rule: 'open' }), form, { requests: 4, depth: 2 });
+    const pipeline = [
+      ['ALLOW', 'a'],
+      ['ALLOW', 'a'],
+      ['WAIT', '1', '1000'],
+    ]
+      .map(encodeCommand)
+      .join('');
+    expect(written.pipelines).toBe(2);
+    expect(written.pipeline(1).toString()).toBe(pipeline);
   });
 
   test('are the drawn ones, pipeline by pipeline', () => {
-    const encode = respEncoder(FORM);
     const drawn = workloadOf('grants').chooser(5);
-    const written = encodePipelines(workloadOf('grants').chooser(5), encode, { requests: 20, depth: 4 });
+    const written = encodePipelines(workloadOf('grants').chooser(5), FORM, { requests: 20, depth: 4 });
     expect(written.pipelines).toBe(5);
     for (let at = 0; at < 5; at += 1) {
-      const expected = Array.from({ length: 4 }, () => encode(drawn())).join('');
+      const expected = Array.from({ length: 4 }, () => encodeCommand(['ALLOW', drawn().key])).join('');
       expect(written.pipeline(at).toString()).toBe(expected);
     }
   });
 
   test('of which none is accepted are refused', () => {
     const next = workloadOf('abuse').chooser(1);
-    expect(() => encodePipelines(next, respEncoder(FORM), { requests: 1, depth: 1 }, () => false)).toThrow(
-      RangeError,
-    );
+    expect(() => encodePipelines(next, FORM, { requests: 1, depth: 1 }, () => false)).toThrow(RangeError);
   });
 });
 
@@ -123,7 +131,7 @@ describe('load over RESP', () => {
     expect(errors).toBe(0);
   });
 
-  test('with replicas, counts a grant that too few have as an error', async () => {
+  test('with replicas, counts grants that too few have as errors', async () => {
     const server = await started(([name]) => (name === 'WAIT' ? ':0\r\n' : ':1\r\n'));
     const job = jobFor(server, { form: { ...FORM, waitForReplicas: 1 } });
     const { grants, errors } = await measuredSomething(() => respLoad(job, () => undefined));

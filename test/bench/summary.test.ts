@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { liveGrants } from '../../bench/peers/etcd-limiter.ts';
 import { sumOfMetric } from '../../bench/peers/metrics-text.ts';
 import { thingsUnderLoad } from '../../bench/peers/all.ts';
-import { type Cell, estimateMillis, planCells } from '../../bench/plan.ts';
+import { type Cell, estimateMillis, FULL_TIMING, planCells, QUICK_TIMING } from '../../bench/plan.ts';
 import { resultsPage } from '../../bench/report/page.ts';
 import { resultsOf } from '../../bench/report/results.ts';
 import { comparisonTable } from '../../bench/report/table.ts';
@@ -28,18 +28,20 @@ function sample(cell: string, round: number, more: Partial<RoundSample>): RoundS
     p50Millis: 1,
     p99Millis: 2,
     p999Millis: 3,
+    maxMillis: 4,
     loadCpuSecondsPerMillion: 1,
     ...more,
   };
 }
 
 describe('the plan', () => {
-  test('asks everything for grants, and all but the yardsticks for denials', () => {
+  test('asks everything for grants, and what keeps nothing on disk for denials as well', () => {
     const ids = planned([]).map(({ id }) => id);
     expect(ids).toContain('bare-http/http-48/grants');
     expect(ids).toContain('quorate/http-48/denials');
     expect(ids).toContain('quorate/resp-cluster-16/grants');
-    expect(ids).toContain('redis-aof/resp-16/denials');
+    expect(ids).toContain('redis-strict/resp-16/grants');
+    expect(ids).toContain('redis-memory/resp-16/denials');
     expect(ids).not.toContain('bare-resp/resp-16/denials');
     expect(ids).not.toContain('redis-memory/http-48/grants');
     expect(new Set(ids).size).toBe(ids.length);
@@ -53,18 +55,18 @@ describe('the plan', () => {
   });
 
   test('is cut down by parts of ids', () => {
-    expect(planned(['etcd', 'quorate/http']).map(({ id }) => id)).toEqual([
+    expect(planned(['etcd', 'postgres', 'quorate/http']).map(({ id }) => id)).toEqual([
       'quorate/http-48/grants',
       'quorate/http-48/denials',
-      'etcd/http-48/grants',
-      'etcd/http-48/denials',
+      'postgres/resp-1/grants',
+      'etcd/resp-1/grants',
     ]);
     expect(planned(['nobody'])).toEqual([]);
   });
 
-  test('in its short form takes less than three minutes', () => {
-    const timing = { rounds: 1, measuredMillis: 2_000, warmUpMillis: 1_000, firstWarmUpMillis: 2_000 };
-    expect(estimateMillis(planned([]), timing)).toBeLessThan(180_000);
+  test('takes less than a quarter of an hour, and three minutes in its short form', () => {
+    expect(estimateMillis(planned([], false), FULL_TIMING)).toBeLessThan(15 * 60_000);
+    expect(estimateMillis(planned([]), QUICK_TIMING)).toBeLessThan(3 * 60_000);
   });
 });
 
@@ -75,7 +77,7 @@ describe('the summary', () => {
     sample('bare-http/http-48/grants', 2, { decisionsPerSecond: 100 }),
     sample('quorate/http-48/grants', 1, { decisionsPerSecond: 200, cpuSecondsPerMillion: 7 }),
     sample('quorate/http-48/grants', 2, { decisionsPerSecond: 40, errors: 100, unexpected: 100 }),
-    sample('etcd/http-48/grants', 1, { decisionsPerSecond: 20 }),
+    sample('flexible/http-48/grants', 1, { decisionsPerSecond: 20 }),
   ];
   const summaries = summarize(cells, samples);
   const rowOf = (thing: string) => summaries.find((each) => each.thing === thing);
@@ -86,18 +88,18 @@ describe('the summary', () => {
   });
 
   test('has ratios of Quorate to each, of the rounds that both have', () => {
-    expect(rowOf('etcd')?.quorateTimes).toEqual({ median: 10, min: 10, max: 10 });
+    expect(rowOf('flexible')?.quorateTimes).toEqual({ median: 10, min: 10, max: 10 });
   });
 
   test('leaves out what was never measured, and counts what should not be', () => {
     expect(summaries.map(({ cell }) => cell)).toEqual([
       'bare-http/http-48/grants',
       'quorate/http-48/grants',
-      'etcd/http-48/grants',
+      'flexible/http-48/grants',
     ]);
     expect(rowOf('quorate')?.unexpectedShare).toBeCloseTo(1 / 3);
     expect(rowOf('quorate')?.cpuSecondsPerMillion).toEqual({ median: 7, min: 7, max: 7 });
-    expect(rowOf('etcd')?.cpuSecondsPerMillion).toBeUndefined();
+    expect(rowOf('flexible')?.cpuSecondsPerMillion).toBeUndefined();
   });
 
   test('is a table and a page, in which names are only names', () => {
@@ -109,7 +111,7 @@ describe('the summary', () => {
     expect(page).not.toContain('<script');
     expect(page).not.toMatch(/(?:src|href)=/);
     const [comparison] = comparisonsOf(summaries);
-    expect(comparisonTable(comparison!)).toMatch(/etcd x3, compare-and-swap +20\.0/);
+    expect(comparisonTable(comparison!)).toMatch(/rate-limiter-flexible, Redis +0 +all +20\.0/);
   });
 });
 
