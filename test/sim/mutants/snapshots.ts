@@ -274,4 +274,30 @@ export const SNAPSHOTS: readonly Mutant[] = [
       why: 'only backups ask for one, and no world of the simulator makes backups',
     },
   },
+  {
+    id: 'S20',
+    bug: 'a snapshot is never due',
+    law: 'logs stay short',
+    edits: [{ in: 'LocalSnapshots.isDue', find: 'this.#appliedBytes >= due * patience', replace: 'false' }],
+    unitTest: {
+      file: 'raft/driver/local-snapshots.test.ts',
+      why: 'no law bounds how long a log is: a node may be behind with its snapshots while a leader sends it one, or its disk is slow',
+    },
+  },
+  {
+    id: 'S21',
+    bug: 'a snapshot is due after so many bytes, however large the last one was',
+    law: 'snapshots cost no more than the log',
+    edits: [
+      {
+        in: 'LocalSnapshots.isDue',
+        find: 'Math.max(everyBytes, this.#stored?.byteLength ?? 0)',
+        replace: 'everyBytes',
+      },
+    ],
+    unitTest: {
+      file: 'raft/driver/local-snapshots.test.ts',
+      why: 'what a snapshot costs is no matter of what is granted',
+    },
+  },
 ];
