@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   BACKUP_BYTES_PER_SECOND_MAX,
   type NoBackup,
@@ -26,11 +26,17 @@ const FORBIDDEN = forbidden(
 );
 /** A group is a number without zeros in front. */
 const GROUP = /^(0|[1-9]\d{0,8})$/;
-const FAILURES: Readonly<Record<NoBackup, readonly [status: number, message: string]>> = {
+/** The stream cannot go on. Whoever reads asks again. */
+class BrokenOff extends Error {
+  readonly code = 'BROKEN_OFF';
+}
+const BROKEN_OFF = 'brokenOff';
+const FAILURES: Readonly<Record<NoBackup | typeof BROKEN_OFF, readonly [status: number, message: string]>> = {
   starting: [503, 'this node is starting; try again'],
   noSuchGroup: [404, 'there is no such group; 0 is that of the cluster, p + 1 that of partition p'],
   notLeader: [409, 'this node does not lead the group; ask the node that does'],
   busy: [503, 'this node gives another backup just now; try again when that is done'],
+  brokenOff: [503, 'this node stops, or has another snapshot by now; ask again'],
 };
 
 /** `?maxBytesPerSecond=N`. @throws InvalidBodyError */
@@ -43,7 +49,7 @@ function rateOf(url: string): number {
   throw new InvalidBodyError('query', 'query must be maxBytesPerSecond with a whole number >= 1, or nothing');
 }
 
-function failure(reason: NoBackup): HttpAnswer {
+function failure(reason: keyof typeof FAILURES): HttpAnswer {
   const [status, message] = FAILURES[reason];
   const retry = status === 503 ? { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) } : {};
   return { status, headers: { 'content-type': JSON_TYPE, ...retry }, body: { reason, message } };
@@ -62,9 +68,9 @@ async function* framed({ snapshot, read, close }: OpenBackup, pace: Pace): Async
   try {
     let sentBytes = 0;
     for (let chunk = 0; chunk < snapshot.chunkCount; chunk += 1) {
-      if (pace.isStopping()) throw new Error('the node stops');
+      if (pace.isStopping()) throw new BrokenOff('the node stops');
       const data = await read(chunk);
-      if (data === undefined) throw new Error('the snapshot was replaced');
+      if (data === undefined) throw new BrokenOff('the snapshot was replaced');
       const length = Buffer.alloc(4);
       length.writeUInt32LE(data.byteLength);
       yield Buffer.concat([length, data]);
@@ -90,9 +96,16 @@ async function paced(dueMillis: number, { monotonicMillis, isStopping }: Pace): 
 
 type OfGroup = FastifyRequest<{ Params: { group: string } }>;
 
+/** Before its first byte. Afterwards nothing can be told: the connection breaks. */
+function tellBrokenOff(error: Error, _request: unknown, reply: FastifyReply): void {
+  if (!(error instanceof BrokenOff)) throw error;
+  reply.removeHeader('content-length').removeHeader(SNAPSHOT_HEADER);
+  sendAnswer(reply, failure(BROKEN_OFF));
+}
+
 export function addBackupRoute(app: FastifyInstance, { node, logger, monotonicMillis }: HttpDoorInit): void {
   const gate = { node, forbidding: FORBIDDEN };
-  app.get(ONE_BACKUP, { exposeHeadRoute: false }, (request: OfGroup, reply) => {
+  app.get(ONE_BACKUP, { exposeHeadRoute: false, errorHandler: tellBrokenOff }, (request: OfGroup, reply) => {
     if (maybeForbidden(request, reply, gate)) return reply;
     const bytesPerSecond = rateOf(request.url);
     const { group } = request.params;

@@ -72,6 +72,31 @@ describe('GET /v1/backup/{group}', () => {
     }
   });
 
+  it('says so where it breaks off before its first byte, and that is no error of the node', async () => {
+    const stopping = played({
+      read: async () => {
+        throw new Error('nothing is read for a node that stops');
+      },
+    });
+    const replaced = played({ read: async () => undefined });
+    for (const [backup, readiness] of [
+      [stopping, { status: 'stopping' }],
+      [replaced, door.readiness],
+    ] as const) {
+      door.readiness = readiness;
+      door.backup = { ok: true, backup };
+      closed = 0;
+      const { statusCode, headers, payload } = await ask('/v1/backup/3');
+      expect(statusCode).toBe(503);
+      expect(headers).toMatchObject({ 'content-length': String(payload.length), 'retry-after': '1' });
+      expect(headers[SNAPSHOT_HEADER]).toBeUndefined();
+      expect(JSON.parse(payload)).toMatchObject({ reason: 'brokenOff' });
+      expect(closed).toBeGreaterThan(0);
+      door.readiness = { status: 'ready' };
+    }
+    expect(door.logged.filter((line) => line.includes('"level":50'))).toEqual([]);
+  });
+
   it.each([
     ['starting', 503],
     ['noSuchGroup', 404],
