@@ -90,9 +90,10 @@ interface RespShape {
 function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: boolean): Setup {
   const way = isClusterAware === true ? 'resp-cluster' : 'resp';
   const shape = `${connections} connections, ${pipeline === 1 ? 'one request' : `${pipeline} requests`} at a time`;
+  const others = way === 'resp' && pipeline === 1 ? ' (PostgreSQL and etcd: through their clients)' : '';
   return {
     id: `${way}-${pipeline}`,
-    title: `RESP${isClusterAware === true ? ', cluster-aware' : ''}, ${shape}${pipeline === 1 && isClusterAware !== true ? ' (PostgreSQL and etcd: through their clients)' : ''}`,
+    title: `RESP${isClusterAware === true ? ', cluster-aware' : ''}, ${shape}${others}`,
     bare: 'bare-resp',
     isMain,
     // With one server there is nothing to be aware of.

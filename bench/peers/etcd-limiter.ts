@@ -14,7 +14,7 @@ const ATTEMPTS_MAX = 20;
 const TIME_BYTES = 8;
 
 interface Known {
-  /** Of the last change; 0: there is no such key. */
+  /** The revision of the key's last change (`mod_revision`); 0 if the key does not exist. */
   readonly revision: number;
   readonly value: Buffer;
 }

@@ -46,7 +46,7 @@ export function postgresLimiter(addresses: readonly Address[], connections: numb
     database: POSTGRES_DATABASE,
     max: connections,
   });
-  // What ends a connection that waits is met by whoever asks next.
+  // The server may close an idle connection: the next query opens another. Without a listener that error would end the process.
   pool.on('error', () => undefined);
   return async (user, rule) => {
     const { limit, windowMillis } = LOAD_RULES[rule];

@@ -153,7 +153,7 @@ export function postgres(running: Running): ThingUnderLoad {
       disks: 2,
       failoverLoses: 'some',
       inWords:
-        'synced on two disks of three before the answer; whoever promotes the standby that has less loses those that it lacks',
+        'synced on two disks of three before the answer; the standby that is promoted may be the third, which lacks some grants',
     },
     missing: postgresMissing,
     start: async () => start(running),

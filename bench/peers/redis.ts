@@ -51,7 +51,7 @@ async function loadScript(address: Address): Promise<string> {
   return ask(address, async (client) => String(await client.script('LOAD', SLIDING_LOG_SCRIPT)));
 }
 
-/** Waits until the replicas have everything and are told every change at once. */
+/** Waits until all replicas are in sync and receive each write as it happens. */
 async function untilReplicated(address: Address, replicas: number): Promise<void> {
   await ask(address, async (client) => {
     while ((await client.info('replication')).split('state=online').length <= replicas) await sleep(20);
@@ -88,8 +88,8 @@ const STRICT: RedisVariant = {
     disks: 2,
     failoverLoses: 'some',
     inWords:
-      'on two disks of three, synced before the answer; a failover loses those that the server which takes over had not heard of yet, ' +
-      'and keeps what WAIT said it has not',
+      'synced on two disks of three before the answer; the replica that is promoted may be the third, which lacks some grants; ' +
+      'a write stays where WAIT reports too few replicas',
   },
   options: SYNCED,
   replicas: 2,

@@ -48,7 +48,7 @@ export interface RunningThing {
 export interface GrantPromise {
   /** Disks that have it, synced, before it is answered. */
   readonly disks: number;
-  /** What grants are gone when one server is lost for good, or does not answer, and another takes over. */
+  /** Which grants are lost when a server fails for good and another takes over. */
   readonly failoverLoses: 'nothing' | 'some' | 'all' | '-';
   readonly inWords: string;
 }

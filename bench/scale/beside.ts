@@ -15,7 +15,12 @@ const SLOW_FOLLOWER = fileURLToPath(new URL('slow-follower.js', import.meta.url)
 const SLOW_MILLIS = 500;
 const SLOW_NODE = 3;
 const WARM_UP_MILLIS = 15_000;
-const CONNECTIONS = 64;
+const COMMON = {
+  workload: 'grants',
+  seed: 1,
+  connections: 64,
+  warmUpMillis: WARM_UP_MILLIS,
+} as const;
 const CAPACITY_MILLIS = 5_000;
 /** In one measurement. */
 const RULES_CHANGES = 20;
@@ -105,25 +110,24 @@ async function backUp({ http, config }: QuorateCluster, until: Until): Promise<n
   return read;
 }
 
-/** Of a load, whichever it is. */
-interface Shape {
-  readonly addresses: readonly Address[];
-  readonly warmUpMillis: number;
-  readonly measuredMillis: number;
-}
-
-/** As many requests as are answered, one at a time on each connection. */
-function closedJob(door: BesideDoor, shape: Shape): LoadJob {
-  const common = { ...shape, workload: 'grants', seed: 1, connections: CONNECTIONS } as const;
+/** A closed loop: each connection sends a request when the one before is answered. */
+function closedJob(door: BesideDoor, addresses: readonly Address[]): LoadJob {
+  const common = { ...COMMON, addresses, measuredMillis: CAPACITY_MILLIS };
   if (door === 'http') return { kind: 'http', ...common, batch: 1 };
   return { kind: 'resp', ...common, form: RESP_FORM, pipeline: 1, isClusterAware: false };
 }
 
-/** So many requests a second, at fixed times. */
-function openJob(door: BesideDoor, shape: Shape, requestsPerSecond: number): LoadJob {
-  const common = { ...shape, workload: 'grants', seed: 1, connections: CONNECTIONS } as const;
-  if (door === 'http') return { kind: 'open-loop', ...common, requestsPerSecond };
-  return { kind: 'resp-open-loop', ...common, form: RESP_FORM, requestsPerSecond };
+interface Rate {
+  readonly requestsPerSecond: number;
+  readonly measuredMillis: number;
+}
+
+/** An open loop: so many requests a second, at fixed times. */
+function openJob(door: BesideDoor, addresses: readonly Address[], rate: Rate): LoadJob {
+  const common = { ...COMMON, addresses, ...rate };
+  return door === 'http'
+    ? { kind: 'open-loop', ...common }
+    : { kind: 'resp-open-loop', ...common, form: RESP_FORM };
 }
 
 /** One door of a cluster under load. */
@@ -143,10 +147,7 @@ class Beside {
 
   /** Warms the cluster up, and finds the rate at which it is asked from now on. */
   async begin(requestsPerSecond: number | undefined): Promise<void> {
-    const { http, resp } = this.#cluster;
-    const addresses = this.#door === 'http' ? http : resp;
-    const shape = { addresses, warmUpMillis: WARM_UP_MILLIS, measuredMillis: CAPACITY_MILLIS };
-    const sample = await this.#measured(closedJob(this.#door, shape));
+    const sample = await this.#measured(closedJob(this.#door, this.#cluster[this.#door]));
     this.#requestsPerSecond = requestsPerSecond ?? Math.round(sample.decisionsPerSecond / 2);
     say(`${this.#door}, as fast as it goes`, sample);
   }
@@ -155,10 +156,9 @@ class Beside {
   async during(work: (until: Until) => Promise<string>, slowNode?: number): Promise<void> {
     const until = { aborted: false };
     const worked = work(until);
-    const { http, resp } = this.#cluster;
-    const addresses = (this.#door === 'http' ? http : resp).filter((_, i) => i + 1 !== slowNode);
-    const shape = { addresses, warmUpMillis: WARM_UP_MILLIS, measuredMillis: this.#seconds * 1_000 };
-    const sample = await this.#measured(openJob(this.#door, shape, this.#requestsPerSecond));
+    const addresses = this.#cluster[this.#door].filter((_, i) => i + 1 !== slowNode);
+    const rate = { requestsPerSecond: this.#requestsPerSecond, measuredMillis: this.#seconds * 1_000 };
+    const sample = await this.#measured(openJob(this.#door, addresses, rate));
     until.aborted = true;
     say(`${this.#door}, ${await worked}`, sample);
   }

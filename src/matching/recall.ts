@@ -82,7 +82,7 @@ export function recallEarlier(
     const keeper = keepers[place];
     if (keeper === undefined) return goOn();
     const ifNone = (): void => next(place + 1);
-    // All shares of a settlement have to remember it. The first share is asked last, as its answer is what the caller is told.
+    // A settlement was charged only if every share remembers it. The caller gets the first share's answer, so that one is asked last.
     const ask = (left: number): void => {
       const ifGranted = left === 0 ? undefined : (): void => ask(left - 1);
       recall(init, { ...of, first: keeper[left]!, maySkip, ifGranted, ifNone });

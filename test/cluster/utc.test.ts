@@ -38,8 +38,8 @@ async function offOf(userId: string): Promise<number> {
 }
 
 /**
- * The largest difference that users are told, once none is too large. Each attempt asks for users of its own: what was granted
- * before the logs knew how far UTC is ahead keeps the end that it was told.
+ * Asks until every user's window ends close to a minute of UTC, and returns the largest difference. Each attempt asks for new users,
+ * because a grant keeps the window that it got before the logs knew how far UTC is ahead.
  */
 async function mostOff(who: string): Promise<number> {
   let attempts = 0;

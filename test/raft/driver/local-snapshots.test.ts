@@ -74,7 +74,7 @@ describe.each([1, 2, 3, 4, 5])('a snapshot is due, from seed %d,', (seed) => {
   });
 });
 
-it('is taken later, as often as whoever reads the last one asks for patience', () => {
+it('waits, with patience, until so many times as many bytes were applied', () => {
   const snapshots = new LocalSnapshots(undefined);
   for (let index = 1; index <= 2 * (EVERY_BYTES / 1_000); index += 1)
     snapshots.applied(entryOf(index, 1_000));
