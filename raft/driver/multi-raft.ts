@@ -264,6 +264,11 @@ export class MultiRaft {
     if (lasts) this.handOver();
   }
 
+  /** Nothing keeps this node from leading; see `Hindrance`. */
+  get isWilling(): boolean {
+    return this.#hindrances.willingness === 'willing';
+  }
+
   /** How many groups this node leads. */
   get leaderships(): number {
     if (!this.#turns.isRunning) return 0;

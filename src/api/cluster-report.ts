@@ -74,6 +74,11 @@ export interface ClusterReport {
   readonly settledVersion: number;
   /** By which version nodes write logs and snapshots, see `VERSIONS`. Absent until the asked node knows group 0. */
   readonly clusterVersion?: number;
+  /**
+   * The node on which leaders gather while it has headroom; 0: each partition is led where its placement says. Absent where the asked
+   * node is told to keep them spread, or has not loaded.
+   */
+  readonly gatheredOn?: number;
   /** Those in force, as far as this node knows; null while it knows none. */
   readonly rules: { readonly version: number; readonly rules: readonly Rule[] } | null;
   /** By id. */
@@ -89,6 +94,7 @@ export function isClusterReport(value: unknown): value is ClusterReport {
     isNumber(value['version']) &&
     isNumber(value['settledVersion']) &&
     (value['clusterVersion'] === undefined || isNumber(value['clusterVersion'])) &&
+    (value['gatheredOn'] === undefined || isNumber(value['gatheredOn'])) &&
     isNullOr(value['rules'], isRules) &&
     isArrayOf(value['partitions'], isPartition)
   );

@@ -38,7 +38,13 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
   if (json === true) {
     const { version, settledVersion, rules, clusterVersion = null } = report;
     const unreachable = found.nodes.filter((each) => each.problem !== undefined).map(({ node }) => node.id);
-    const facts = { version, settledVersion, clusterVersion, rulesVersion: rules?.version ?? null };
+    const facts = {
+      version,
+      settledVersion,
+      clusterVersion,
+      rulesVersion: rules?.version ?? null,
+      gatheredOn: report.gatheredOn ?? null,
+    };
     print(JSON.stringify({ state, via, ...facts, nodes, partitions, unreachable, problems, notes }, null, 2));
     return state;
   }
@@ -47,6 +53,7 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
     `${nodes.length} nodes, ${count} partitions (${count - withoutLeader.length} with a leader, ${count - moving.length} in place), ` +
       `rules version ${report.rules?.version ?? 'none'}, as ${via} says`,
   );
+  print(leadersText(report.gatheredOn));
   print('');
   for (const line of textTable(rowsOf(nodes))) print(line);
   print('');
@@ -54,6 +61,14 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
   for (const problem of problems) print(`problem: ${problem}`);
   print(state);
   return state;
+}
+
+/** Why leaders are where they are. */
+function leadersText(gatheredOn: number | undefined): string {
+  if (gatheredOn === undefined) return 'leaders: each partition is led where its placement says';
+  return gatheredOn === 0
+    ? 'leaders: spread, as one node that led all would be too busy, or none may'
+    : `leaders: gathered on node ${gatheredOn}, which has headroom; requests share its disk writes`;
 }
 
 const HEAD = [

@@ -44,6 +44,11 @@ export interface ClusterConfig {
    * quarter of that behind it. Absent: by the memory the node has.
    */
   readonly snapshotEveryBytes?: number;
+  /**
+   * `spread`: each partition is led where its placement says, always. Absent: the same as `gather`, leaders gather on one node while
+   * that has headroom.
+   */
+  readonly leaders?: 'gather' | 'spread';
   /** Of the HTTP door. Absent: as `HTTP_SETTINGS_DEFAULTS` says. */
   readonly http?: HttpSettings;
   /** Of Envoy's rate limit protocol at the doors. Absent: as `RLS_SETTINGS_DEFAULTS` says. */
@@ -119,6 +124,7 @@ const CONFIG_KEYS = [
   'freeFloorBytes',
   'stateBytesMax',
   'snapshotEveryBytes',
+  'leaders',
   'http',
   'rls',
   'tls',
@@ -160,7 +166,9 @@ function checkedConfig(value: unknown): ClusterConfig {
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
-  const { stateBytesMax, snapshotEveryBytes, http, rls, tls, tokens } = root;
+  const { stateBytesMax, snapshotEveryBytes, leaders, http, rls, tls, tokens } = root;
+  if (leaders !== undefined && leaders !== 'gather' && leaders !== 'spread')
+    throw new ConfigError('leaders', "must be 'gather' or 'spread'");
   return {
     clusterId,
     founders,
@@ -180,6 +188,7 @@ function checkedConfig(value: unknown): ClusterConfig {
         SNAPSHOT_EVERY_BYTES_MAX,
       ),
     }),
+    ...(leaders !== undefined && { leaders }),
     ...(http !== undefined && { http: validateHttpSettings(http, 'http') }),
     ...(rls !== undefined && { rls: validateRlsSettings(rls, 'rls') }),
     ...(tls !== undefined && { tls: validateTlsSettings(tls, 'tls') }),

@@ -83,9 +83,19 @@ function NodeCard({
   );
 }
 
+/** Why leaders are where they are. */
+function LeadersLine({ gatheredOn }: { readonly gatheredOn: number }): JSX.Element {
+  const where =
+    gatheredOn === 0
+      ? 'Leaders are spread: one node that led all would be too busy, or none may.'
+      : `Leaders are gathered on node ${gatheredOn}: it has headroom, and requests share its disk writes.`;
+  return <p class="quiet">{where}</p>;
+}
+
 export function ClusterPicture({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
   return (
     <figure class="picture">
+      {cluster.gatheredOn !== undefined && <LeadersLine gatheredOn={cluster.gatheredOn} />}
       <div class="nodes" aria-hidden="true">
         {cluster.nodes.map((node) => (
           <NodeCard key={node.id} node={node} cluster={cluster} />

@@ -39,6 +39,7 @@ export function viewOf(
   };
   const known = (): Known => ({
     ...replicated(),
+    gatheredOn: readiness.core?.leading.gatheredOn,
     rules: rulesInForce(readiness.core?.partitions.values() ?? []),
     replicasOf: (partition) => readiness.core?.placement.replicasOf(partition) ?? [],
     self: {

@@ -79,6 +79,8 @@ export interface Known {
   readonly settledVersion: number;
   /** Absent while nothing of the cluster is known. */
   readonly clusterVersion?: number;
+  /** Absent: leaders never gather. */
+  readonly gatheredOn?: NodeId | undefined;
   /** The newest that a partition of this node has. */
   readonly rules: RuleTable | undefined;
   /** The nodes that should hold a partition. */
@@ -119,7 +121,8 @@ export class ClusterView {
       const seen = this.#reports.get(node);
       return seen !== undefined && now - seen.atMillis <= SILENT_MILLIS_MAX;
     };
-    const { nodes, version, settledVersion, clusterVersion, rules, replicasOf, self } = this.#known();
+    const { nodes, version, settledVersion, clusterVersion, gatheredOn, rules, replicasOf, self } =
+      this.#known();
     const reports = this.#byPartition();
     const { state: standing, ...why } = self.status;
     return {
@@ -145,6 +148,7 @@ export class ClusterView {
       version,
       settledVersion,
       ...(clusterVersion !== undefined && { clusterVersion }),
+      ...(gatheredOn !== undefined && { gatheredOn }),
       rules: rules === undefined ? null : { version: rules.version, rules: rules.rules },
       partitions: Array.from({ length: this.#partitionCount }, (_, id) =>
         partitionOf(id, { reports: reports.get(id) ?? [], isUp, wanted: replicasOf(id) }),

@@ -18,6 +18,7 @@ export class DoorUsage {
   readonly #recent = new RecentFigures();
   #rules: RuleTable | undefined;
   #untilTimed = TIMED_EACH;
+  #answered = 0;
 
   constructor(clocks: Clocks) {
     this.#clocks = clocks;
@@ -34,6 +35,7 @@ export class DoorUsage {
 
   /** Returns how long it took, if that was timed. @param startedMillis when the door had read the request, on the monotonic clock */
   answered(question: Question, answer: AskAnswer, startedMillis: number): number | undefined {
+    this.#answered += 1;
     // Nobody decided anything.
     if (question.settle === true && answer.kind === 'decision') return undefined;
     switch (answer.kind) {
@@ -84,6 +86,11 @@ export class DoorUsage {
 
   counted(query: UsageQuery, untilMinute: number): NodeUsage {
     return this.#table.usage(query, untilMinute);
+  }
+
+  /** Requests, since the node started. */
+  get answeredCount(): number {
+    return this.#answered;
   }
 
   /** By rule and column, since the node started. */

@@ -9,6 +9,7 @@ import { loadHash32 } from '../partition/hash.ts';
 import { snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
 import type { Logger } from 'pino';
 import type { Access } from './access.ts';
+import { busyShare } from './busy-share.ts';
 import { memoryLimits } from './memory.ts';
 import { NodeCore } from './node-core.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
@@ -33,6 +34,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
   } = parts;
   const { config, nodeId } = init;
   const memory = memoryLimits();
+  const busy = busyShare();
   const everyBytes =
     config.snapshotEveryBytes ??
     snapshotEveryBytes(memory, config.partitions + 1, MULTI_RAFT_DEFAULTS.snapshotEveryBytes);
@@ -51,6 +53,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     send: (to, type, payload) => transport.send(to, type, payload),
     isConnected: (peer) => transport.isConnectedBothWays(peer),
     loaded: (groups, of) => readiness.loading(groups, of),
+    load: () => ({ busy: busy(), asked: usage.answeredCount }),
     usage: (query, untilMinute) => usage.counted(query, untilMinute),
     tried: (ruleId, wouldAllow) => usage.tried(ruleId, wouldAllow),
     reported: (peer) => view.update(peer),
@@ -99,6 +102,7 @@ function tellMode(mode: ReturnType<Access['mode']>, logger: Logger): void {
 type ToldEvents = Pick<
   NodeCoreInit,
   | 'leaderChanged'
+  | 'leadersGather'
   | 'timed'
   | 'drained'
   | 'snapshotRefused'
@@ -117,6 +121,11 @@ function toldEvents({ init: { logger }, metrics, slow }: NodeParts): ToldEvents 
       metrics.operation.leaderChanged(leader);
       logger.info({ partition, leader }, leader === NO_NODE ? 'leader lost' : 'leader elected');
     },
+    leadersGather: (target) =>
+      logger.info(
+        { target },
+        target === NO_NODE ? 'leaders spread: one node would be too busy' : 'leaders gather on one node',
+      ),
     drained: (isDraining) =>
       logger.warn(
         isDraining

@@ -1,4 +1,5 @@
 /** What a node without sockets, timers and clocks needs of the outside world, and tells it. */
+import type { NodeLoad } from './gathering.ts';
 import type { GroupApplication, MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
@@ -47,6 +48,10 @@ export interface NodeCoreInit {
   readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
   /** Whether there are connections to and from a peer: it can be asked, and can answer. */
   readonly isConnected: (peer: NodeId) => boolean;
+  /** What this node has to do, asked once a second; absent: leaders do not gather. */
+  readonly load?: () => NodeLoad;
+  /** Leaders gather on this node now, or, if it is `NO_NODE`, are where the placement says. */
+  readonly leadersGather?: (target: NodeId) => void;
   /** Refuses what other nodes forward and is too much for this one; absent: only full queues do. */
   readonly shedding?: SheddingOfForwarded;
   /** What the doors of this node answered; absent: nothing was counted. */

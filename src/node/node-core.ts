@@ -16,7 +16,6 @@ import type { MetaState } from '../meta/cluster-state.ts';
 import type { MembershipStatus } from '../meta/own-membership.ts';
 import type { CapacityReport, CapacityWatch } from '../partition/capacity-watch.ts';
 import type { Partition } from '../partition/partition.ts';
-import { groupOfPartition } from '../partition/placement.ts';
 import type { Forwarder } from '../router/forwarder.ts';
 import type { Router } from '../router/router.ts';
 import type { Refusal } from '../wire/hello.ts';
@@ -29,6 +28,7 @@ import { Draining } from './draining.ts';
 import { FirstRules } from './first-rules.ts';
 import { ticksOf } from '../config/config.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
+import { Leading } from './leading.ts';
 import { introductionsOf } from './peer-addresses.ts';
 import { PeerEvents } from './peer-events.ts';
 import { Replicas } from './replicas.ts';
@@ -49,6 +49,7 @@ export class NodeCore {
   /** To be asked who may ask what, and for other tokens. */
   readonly tokens: Tokens;
   readonly draining: Draining;
+  readonly leading: Leading;
   readonly #firstRules: FirstRules;
   /** To be asked what the doors of all nodes answered. */
   readonly usage: UsageExchange;
@@ -96,6 +97,7 @@ export class NodeCore {
     const state = (): MetaState | undefined => this.meta.state;
     this.tokens = newTokens(init, { state, change });
     this.draining = new Draining({ ...init, raft: this.raft, state });
+    this.leading = new Leading({ init, raft: this.raft, placement: this.placement, state });
     this.#firstRules = new FirstRules({ raft: this.raft, state, ...ticksOf(timing) });
     this.#capacity = watchCapacity({
       ...init,
@@ -128,6 +130,7 @@ export class NodeCore {
       forwarder,
       router: this.router,
       usage: this.usage,
+      leading: this.leading,
       reported: (report) => this.#reported(report),
     });
   }
@@ -222,13 +225,9 @@ export class NodeCore {
 
   #stateChanged(state: MetaState): void {
     this.placement.update(state);
-    for (let partition = 0; partition < this.placement.partitionCount; partition += 1) {
-      const [leader] = this.placement.replicasOf(partition);
-      if (leader !== undefined) this.raft.preferLeader(groupOfPartition(partition), leader);
+    this.leading.prefer();
+    for (let partition = 0; partition < this.placement.partitionCount; partition += 1)
       this.#replicas.revise(partition);
-    }
-    const leader = this.placement.membersOf(META_GROUP).voters[0];
-    if (leader !== undefined) this.raft.preferLeader(META_GROUP, leader);
     this.rules.handOn();
     this.#membership.stateChanged(state);
   }
@@ -291,6 +290,7 @@ export class NodeCore {
     this.#forwarder.tick();
     this.#departure.tick();
     this.draining.tick();
+    this.leading.tick();
     this.#membership.tick();
     this.rules.tick();
     this.#firstRules.tick();

@@ -19,8 +19,10 @@ import { decodeChange, decodeResult } from '../meta/change-frames.ts';
 import { decodeNodeReport, type NodeReport } from '../wire/node-report.ts';
 import { decodePeerMessages } from '../wire/peer-messages.ts';
 import { decodeRequests } from '../wire/requests.ts';
+import { decodeLoadReport } from '../wire/load-report.ts';
 import { decodeRoom } from '../wire/memory-report.ts';
 import { decodeUsageQuestion, decodeUsageTold } from '../wire/usage.ts';
+import type { Leading } from './leading.ts';
 import type { UsageExchange } from './usage-exchange.ts';
 
 export interface PeerEventsInit {
@@ -33,6 +35,7 @@ export interface PeerEventsInit {
   readonly forwarder: Forwarder;
   readonly router: Router;
   readonly usage: UsageExchange;
+  readonly leading: Leading;
   /** A peer says how its groups are doing. */
   readonly reported: (report: NodeReport) => void;
 }
@@ -46,8 +49,8 @@ export class PeerEvents {
 
   /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
   receive(sender: Sender, type: PeerFrameType, payload: Uint8Array): void {
-    const { admission, nodeId, raft, membership, capacity, clock, forwarder, router, usage, reported } =
-      this.#init;
+    const { admission, nodeId, raft, membership, capacity, clock } = this.#init;
+    const { forwarder, router, usage, leading, reported } = this.#init;
     const { node: from } = sender;
     const trust = admission.trustIn(sender);
     if (trust === 'refused') return;
@@ -85,6 +88,9 @@ export class PeerEvents {
         return;
       case 'pong':
         clock.receivePong(from, decodePong(payload));
+        return;
+      case 'load':
+        leading.heard(from, decodeLoadReport(payload));
         return;
       case 'status':
         reported(decodeNodeReport(from, payload));

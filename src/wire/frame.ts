@@ -44,6 +44,7 @@ export const FRAME_TYPES = {
   alive: 15,
   usage: 16,
   usageTold: 17,
+  load: 18,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
 /** What nodes say to each other once they know who the other is. The rest is the transport's own. */

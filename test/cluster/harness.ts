@@ -95,6 +95,8 @@ export interface TestConfigOptions {
   readonly requestIdHorizonMillis?: number;
   readonly timing?: Partial<Timing>;
   readonly http?: HttpSettings;
+  /** Leaders gather, as by default. */
+  readonly gather?: true;
   /** All doors and peers, with certificates of a CA of their own. */
   readonly tls?: true;
 }
@@ -113,6 +115,8 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
     ...(options.http !== undefined && { http: options.http }),
+    // Tests say which node leads what.
+    ...(options.gather !== true && { leaders: 'spread' as const }),
     ...(options.tls === true && { tls: OWN_TLS_SETTINGS }),
     ...(options.snapshotEveryBytes !== undefined && { snapshotEveryBytes: options.snapshotEveryBytes }),
     timing: { ...base.timing, ...options.timing },

@@ -30,7 +30,32 @@ export function isWhole(world: World): boolean {
 
 /** What is not yet as it should be in the end; undefined if nothing. */
 export function disagreement(world: World, members: readonly SimNode[]): string | undefined {
-  return behind(world, members) ?? unaware(world) ?? unreleased(members);
+  return behind(world, members) ?? unaware(world) ?? unreleased(members) ?? ungathered(world, members);
+}
+
+/**
+ * Where leaders gather and nobody is busy, all members name the same node, which may lead, and it leads all that is placed on it. In
+ * several zones, or where no node holds everything, they gather nowhere.
+ */
+function ungathered(world: World, members: readonly SimNode[]): string | undefined {
+  const { settings, placement } = world;
+  if (!settings.features.includes('gathering')) return undefined;
+  const partitions = Array.from({ length: placement.partitionCount }, (_, partition) => partition);
+  const places = members.filter(({ id }) =>
+    partitions.every((one) => placement.replicasOf(one).includes(id)),
+  );
+  const zones = new Set(world.meta?.nodes.flatMap(({ zone }) => zone ?? []));
+  const able = zones.size > 1 ? [] : places.filter(({ core }) => core?.raft.isWilling);
+  const targets = new Set(members.map(({ core }) => core?.leading.gatheredOn ?? 0));
+  const [target = 0] = targets;
+  if (targets.size !== 1) return `leaders are to gather on ${[...targets].join(', ')}`;
+  if (target === 0) return able.length === 0 ? undefined : 'leaders do not gather, though nobody is busy';
+  const found = able.find(({ id }) => id === target);
+  if (found === undefined) return `leaders gather on node ${target}, which is not to lead everything`;
+  const foreign = partitions.find((one) => found.core?.raft.status(groupOfPartition(one))?.role !== 'leader');
+  return foreign === undefined
+    ? undefined
+    : `leaders gather on node ${target}, but partition ${foreign} is not led there`;
 }
 
 /** Whatever was reserved in vain is given back where all are healthy. */

@@ -80,8 +80,14 @@ const CHANCES = {
   impatience: 0.08,
 } as const;
 
-export type Feature = keyof typeof CHANCES;
-export const FEATURES = Object.keys(CHANCES) as readonly Feature[];
+type Drawn = keyof typeof CHANCES;
+const DRAWN = Object.keys(CHANCES) as readonly Drawn[];
+
+/** Leaders gather on one node while none is busy. Without a draw of its own: other worlds stay what they were. */
+const GATHERING = 'gathering';
+
+export type Feature = Drawn | typeof GATHERING;
+export const FEATURES: readonly Feature[] = [...DRAWN, GATHERING];
 
 /** Worlds that have everything, but for what leaves too little room or time for anything: that has worlds of its own. */
 const EVERYTHING = 0.01;
@@ -97,7 +103,7 @@ const SCARCE: ReadonlySet<Feature> = new Set([
 ]);
 
 /** What a kind of world is about is in most of its worlds; the rest of the mix is as usual. */
-const CHANCES_OF: Readonly<Partial<Record<Kind, Readonly<Partial<Record<Feature, number>>>>>> = {
+const CHANCES_OF: Readonly<Partial<Record<Kind, Readonly<Partial<Record<Drawn, number>>>>>> = {
   'far-behind': {
     members: 1,
     eagerSnapshots: 1,
@@ -130,8 +136,9 @@ export function drawFeatures(random: Random, kind: Kind, wanted: readonly Featur
   const hasAll = random.chance(EVERYTHING);
   const chances = { ...CHANCES, ...CHANCES_OF[kind] };
   // Always as many draws, so that one feature more or less is the same world otherwise.
-  const drawn = FEATURES.filter((feature) => random.unit() < chances[feature]);
-  if (!hasAll) return new Set([...drawn, ...wanted]);
-  const all = FEATURES.filter((feature) => chances[feature] > 0 && !SCARCE.has(feature));
-  return new Set([...all, ...wanted]);
+  const drawn = DRAWN.filter((feature) => random.unit() < chances[feature]);
+  const all = DRAWN.filter((feature) => chances[feature] > 0 && !SCARCE.has(feature));
+  const features = new Set<Feature>(hasAll ? all : drawn);
+  if (features.has('looks') && features.has('wallSkew')) features.add(GATHERING);
+  return new Set([...features, ...wanted]);
 }

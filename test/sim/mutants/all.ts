@@ -13,6 +13,7 @@ import { DURABILITY } from './durability.ts';
 import type { Feature, Theme } from '../features.ts';
 import { FAIL_MODES } from './fail-modes.ts';
 import { GATEWAYS } from './gateways.ts';
+import { GATHERING } from './gathering.ts';
 import { JOINT } from './joint.ts';
 import { LIMITER } from './limiter.ts';
 import { MATCHING } from './matching.ts';
@@ -62,6 +63,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   breaker: BREAKER,
   shedding: SHEDDING,
   drain: DRAIN,
+  gathering: GATHERING,
   upgrade: UPGRADE,
   tokens: TOKENS,
   backup: BACKUP,
@@ -135,6 +137,7 @@ const THEME_OF: Readonly<Record<string, Theme>> = {
   membership: { features: ['members'], faults: ['loseDirectory', 'makeAnew', 'crash'] },
   placement: { features: ['members', 'labels'] },
   router: { features: ['ids', 'repeats'], faults: ['isolate', 'oneWay', 'pause', 'stop', 'crashLeader'] },
+  gathering: { features: ['gathering'], faults: ['wrongClock', 'crashLeader'] },
   'rules-version': { kind: 'small', features: REQUESTS, faults: ['newRules', 'handOver'] },
   windows: { kind: 'small', features: ['documents', 'ids', 'costs', 'repeats'] },
   wire: { kind: 'small', features: REQUESTS },

@@ -1,0 +1,44 @@
+/** How much the main thread of this process works. It only asks the system and the event loop. */
+import { readFileSync } from 'node:fs';
+
+/** Linux tells the processor time of a thread here, of `self` that of the main thread, in nanoseconds. */
+const MAIN_THREAD_TIMES = '/proc/self/schedstat';
+const NANOS_PER_MILLI = 1_000_000;
+const MICROS_PER_MILLI = 1_000;
+
+/**
+ * Each call returns the share of the time since the call before in which the main thread worked: 0 to 1. Where the system does not
+ * tell the time of one thread, it is that of the whole process, or that in which the event loop did not wait, whichever is less:
+ * the thread worked no longer than either.
+ */
+export function busyShare(): () => number {
+  let before = timesNow();
+  let loop = performance.eventLoopUtilization();
+  return () => {
+    const now = timesNow();
+    const { utilization } = performance.eventLoopUtilization(loop);
+    const millis = now.atMillis - before.atMillis;
+    const share = millis === 0 ? 0 : (now.workedMillis - before.workedMillis) / millis;
+    before = now;
+    loop = performance.eventLoopUtilization();
+    return Math.min(1, utilization, share);
+  };
+}
+
+function timesNow(): { readonly workedMillis: number; readonly atMillis: number } {
+  return { workedMillis: mainThreadMillis() ?? processMillis(), atMillis: performance.now() };
+}
+
+function mainThreadMillis(): number | undefined {
+  try {
+    const [nanos] = readFileSync(MAIN_THREAD_TIMES, 'utf8').split(' ');
+    return Number(nanos) / NANOS_PER_MILLI;
+  } catch {
+    return undefined;
+  }
+}
+
+function processMillis(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / MICROS_PER_MILLI;
+}

@@ -1,0 +1,197 @@
+/**
+ * Leaders gather on one node while it could lead every partition and have headroom left: their requests share its turns and its disk
+ * writes, which cost much more than a request. When it has none left, each partition is led where its placement says.
+ *
+ * Whoever leads group 0 decides, and tells all nodes once a second. Each node goes by the newest decision, and hands over what it leads
+ * one group after the other, to whoever is ready for it. Nothing is written down: without a word for some seconds leaders spread.
+ * While two nodes go by different decisions a partition may change its leader once or twice more; nothing else depends on it.
+ *
+ * - They gather where clients ask most: in a cluster that starts, and later if no node was busy for a minute, or all were nearly idle
+ *   for some seconds.
+ * - They spread at once when that node has become busy, or may not lead any more.
+ * - They move to another node that is asked much more, if that lasts for a minute.
+ */
+import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import type { LoadReport } from '../wire/load-report.ts';
+
+/** What a node can say of itself. */
+export interface NodeLoad {
+  /** Share of the time since the last call in which the main thread worked, from 0 to 1. */
+  readonly busy: number;
+  /** Requests that its doors have answered since it began. */
+  readonly asked: number;
+}
+
+export interface GatheringInit {
+  readonly nodeId: NodeId;
+  readonly monotonicMillis: () => number;
+  readonly load: () => NodeLoad;
+  /** Nothing keeps this node from leading. */
+  readonly mayLead: () => boolean;
+  /** All nodes of the cluster. */
+  readonly nodes: () => readonly NodeId[];
+  /** Nodes on which leaders may gather: those that hold every partition. None where leaders belong to several zones. */
+  readonly places: () => readonly NodeId[];
+  /** The term in which this node leads group 0; undefined if it does not. */
+  readonly decidesIn: () => number | undefined;
+  readonly send: (to: NodeId, report: LoadReport) => void;
+  /** Leaders belong elsewhere now: to this node, or, if it is `NO_NODE`, where the placement says. */
+  readonly changed: (target: NodeId) => void;
+}
+
+const EVERY_MILLIS = 1_000;
+/** What was heard longer ago is not known any more. */
+const HEARD_MILLIS = 4_000;
+const PERMILLE = 1_000;
+/** The node on which leaders are gathered has no headroom left. */
+const BUSY_PERMILLE = 600;
+/** A node that leads all works at most nearly twice as much as the busiest of those that share that. */
+const CALM_PERMILLE = 330;
+const IDLE_PERMILLE = 50;
+const CALM_MILLIS = 60_000;
+const IDLE_MILLIS = 5_000;
+/** Another node is asked so many times as much, and not just now and then. */
+const MUCH_MORE = 2;
+const ASKED_MIN = 50;
+
+interface Heard {
+  readonly report: LoadReport;
+  readonly atMillis: number;
+}
+
+export class Gathering {
+  readonly #init: GatheringInit;
+  readonly #heard = new Map<NodeId, Heard>();
+  #nextMillis: number;
+  #asked = 0;
+  #target: NodeId = NO_NODE;
+  /** Of the newest decision. */
+  #term = 0;
+  #decidedMillis = -Infinity;
+  /** As far as this node knows, nobody has said yet where leaders are to gather. */
+  #isNew = true;
+  /** Since when this node, as who decides, has seen that; undefined: it does not. */
+  #calmSince: number | undefined;
+  #idleSince: number | undefined;
+  #moreSince: number | undefined;
+
+  constructor(init: GatheringInit) {
+    this.#init = init;
+    this.#nextMillis = init.monotonicMillis() + EVERY_MILLIS;
+  }
+
+  /** The node on which leaders are gathered; `NO_NODE`: they are where the placement says. */
+  get target(): NodeId {
+    return this.#target;
+  }
+
+  /** Time passed. */
+  tick(): void {
+    const { nodeId, monotonicMillis, nodes, send, decidesIn } = this.#init;
+    const now = monotonicMillis();
+    if (now < this.#nextMillis) return;
+    this.#nextMillis = now + EVERY_MILLIS;
+    const own = this.#ownReport();
+    this.#heard.set(nodeId, { report: own, atMillis: now });
+    const term = decidesIn();
+    if (term !== undefined && term >= this.#term) this.#decide(term, now);
+    else this.#forgetOldDecision(now);
+    const isDecided = term !== undefined && term >= this.#term && !this.#isNew;
+    const report = isDecided ? { ...own, decided: { term, target: this.#target } } : own;
+    for (const node of nodes()) if (node !== nodeId) send(node, report);
+  }
+
+  receive(from: NodeId, report: LoadReport): void {
+    const now = this.#init.monotonicMillis();
+    this.#heard.set(from, { report, atMillis: now });
+    const { decided } = report;
+    if (decided === undefined || decided.term < this.#term) return;
+    this.#term = decided.term;
+    this.#decidedMillis = now;
+    this.#isNew = false;
+    this.#setTarget(decided.target);
+  }
+
+  #ownReport(): LoadReport {
+    const { load, mayLead } = this.#init;
+    const { busy, asked } = load();
+    const askedPerSecond = Math.max(0, asked - this.#asked);
+    this.#asked = asked;
+    const busyPermille = Math.round(Math.min(1, Math.max(0, busy)) * PERMILLE);
+    return { busyPermille, askedPerSecond, mayLead: mayLead() };
+  }
+
+  #forgetOldDecision(now: number): void {
+    this.#calmSince = undefined;
+    this.#idleSince = undefined;
+    this.#moreSince = undefined;
+    if (now - this.#decidedMillis > HEARD_MILLIS) this.#setTarget(NO_NODE);
+  }
+
+  #decide(term: number, now: number): void {
+    this.#term = term;
+    this.#decidedMillis = now;
+    const known = this.#known(now);
+    const able = this.#init.places().filter((node) => known.get(node)?.mayLead === true);
+    const target = this.#target === NO_NODE ? this.#gather(known, able, now) : this.#stay(known, able, now);
+    this.#setTarget(target);
+  }
+
+  /** Of nodes that said something lately. */
+  #known(now: number): ReadonlyMap<NodeId, LoadReport> {
+    const known = new Map<NodeId, LoadReport>();
+    for (const node of this.#init.nodes()) {
+      const heard = this.#heard.get(node);
+      if (heard !== undefined && now - heard.atMillis <= HEARD_MILLIS) known.set(node, heard.report);
+    }
+    return known;
+  }
+
+  /** Leaders are spread. Returns where they are to gather, or `NO_NODE`. */
+  #gather(known: ReadonlyMap<NodeId, LoadReport>, able: readonly NodeId[], now: number): NodeId {
+    const most = Math.max(...[...known.values()].map(({ busyPermille }) => busyPermille));
+    this.#calmSince = most <= CALM_PERMILLE ? (this.#calmSince ?? now) : undefined;
+    this.#idleSince = most <= IDLE_PERMILLE ? (this.#idleSince ?? now) : undefined;
+    const isCalm = lasted(this.#calmSince, CALM_MILLIS, now) || lasted(this.#idleSince, IDLE_MILLIS, now);
+    const isHeard = known.size === this.#init.nodes().length;
+    const isFirst = this.#isNew && isHeard && most <= BUSY_PERMILLE;
+    if ((!isCalm && !isFirst) || able.length === 0) return NO_NODE;
+    this.#isNew = false;
+    this.#moreSince = undefined;
+    return this.#mostAsked(known, able);
+  }
+
+  /** Leaders are gathered. Returns where they are to be from now on. */
+  #stay(known: ReadonlyMap<NodeId, LoadReport>, able: readonly NodeId[], now: number): NodeId {
+    const load = known.get(this.#target);
+    this.#calmSince = undefined;
+    this.#idleSince = undefined;
+    if (load === undefined || !able.includes(this.#target) || load.busyPermille > BUSY_PERMILLE)
+      return NO_NODE;
+    const best = this.#mostAsked(known, able);
+    const asked = known.get(best)?.askedPerSecond ?? 0;
+    const isMore = asked >= ASKED_MIN && asked > MUCH_MORE * load.askedPerSecond;
+    this.#moreSince = isMore ? (this.#moreSince ?? now) : undefined;
+    return lasted(this.#moreSince, CALM_MILLIS, now) ? best : this.#target;
+  }
+
+  /** Of equals the node that decides, or else that with the lowest id. */
+  #mostAsked(known: ReadonlyMap<NodeId, LoadReport>, able: readonly NodeId[]): NodeId {
+    const { nodeId } = this.#init;
+    const askedOf = (node: NodeId): number => known.get(node)?.askedPerSecond ?? 0;
+    const most = Math.max(...able.map(askedOf));
+    const best = able.filter((node) => askedOf(node) === most).toSorted((a, b) => a - b);
+    return best.includes(nodeId) ? nodeId : (best[0] ?? NO_NODE);
+  }
+
+  #setTarget(target: NodeId): void {
+    if (target === this.#target) return;
+    this.#target = target;
+    this.#moreSince = undefined;
+    this.#init.changed(target);
+  }
+}
+
+function lasted(since: number | undefined, millis: number, now: number): boolean {
+  return since !== undefined && now - since >= millis;
+}

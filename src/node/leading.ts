@@ -1,0 +1,90 @@
+/** Who should lead each partition: one node while leaders gather there, else the one that the placement names first. */
+import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
+import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import { type ClusterPlacement, META_GROUP } from '../meta/cluster-placement.ts';
+import type { MetaState } from '../meta/cluster-state.ts';
+import { groupOfPartition } from '../partition/placement.ts';
+import { encodeLoadReport, type LoadReport } from '../wire/load-report.ts';
+import { Gathering } from './gathering.ts';
+import type { NodeCoreInit } from './node-core-init.ts';
+
+export interface LeadingInit {
+  readonly init: NodeCoreInit;
+  readonly raft: MultiRaft;
+  readonly placement: ClusterPlacement;
+  /** As group 0 says it here. */
+  readonly state: () => MetaState | undefined;
+}
+
+export class Leading {
+  readonly #init: LeadingInit;
+  /** Undefined: leaders are spread, always. */
+  readonly #gathering: Gathering | undefined;
+
+  constructor(init: LeadingInit) {
+    this.#init = init;
+    this.#gathering = this.#newGathering();
+  }
+
+  /** The node on which leaders are gathered; `NO_NODE`: on none; undefined: they never are. */
+  get gatheredOn(): NodeId | undefined {
+    return this.#gathering?.target;
+  }
+
+  /** Tells Raft who should lead what: the placement is another one now, or leaders belong elsewhere. */
+  prefer(): void {
+    const { placement, raft } = this.#init;
+    const target = this.gatheredOn ?? NO_NODE;
+    for (let partition = 0; partition < placement.partitionCount; partition += 1) {
+      const replicas = placement.replicasOf(partition);
+      const leader = replicas.includes(target) ? target : replicas[0];
+      if (leader !== undefined) raft.preferLeader(groupOfPartition(partition), leader);
+    }
+    const leader = placement.membersOf(META_GROUP).voters[0];
+    if (leader !== undefined) raft.preferLeader(META_GROUP, leader);
+  }
+
+  tick(): void {
+    this.#gathering?.tick();
+  }
+
+  heard(from: NodeId, report: LoadReport): void {
+    this.#gathering?.receive(from, report);
+  }
+
+  #newGathering(): Gathering | undefined {
+    const { init, raft, placement, state } = this.#init;
+    const { nodeId, clocks, config, load, leadersGather, send } = init;
+    if (load === undefined || config.leaders === 'spread') return undefined;
+    return new Gathering({
+      nodeId,
+      monotonicMillis: clocks.monotonicMillis,
+      load,
+      mayLead: () => raft.isWilling,
+      nodes: () => state()?.nodes.map(({ id }) => id) ?? [],
+      places: () => placesOf(state(), placement),
+      decidesIn: () => {
+        const status = raft.status(META_GROUP);
+        return status?.role === 'leader' ? status.term : undefined;
+      },
+      send: (to, report) => send(to, 'load', encodeLoadReport(report)),
+      changed: (target) => {
+        this.prefer();
+        leadersGather?.(target);
+      },
+    });
+  }
+}
+
+/** Nodes that hold a copy of every partition; none if leaders are to be in several zones. */
+function placesOf(state: MetaState | undefined, placement: ClusterPlacement): readonly NodeId[] {
+  const nodes = state?.nodes ?? [];
+  const zones = new Set(nodes.flatMap(({ zone }) => zone ?? []));
+  if (zones.size > 1) return [];
+  const isEverywhere = (id: NodeId): boolean => {
+    for (let partition = 0; partition < placement.partitionCount; partition += 1)
+      if (!placement.replicasOf(partition).includes(id)) return false;
+    return true;
+  };
+  return nodes.map(({ id }) => id).filter(isEverywhere);
+}
