@@ -1,5 +1,6 @@
 /** `POST /v1/allow`: one request for a grant. It reads the body, asks, and has the answer formatted. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import type { Question } from '../api/question.ts';
 import { rateLimitHeaders } from '../api/rate-limit-headers.ts';
 import { parseAllowBody } from './allow-body.ts';
@@ -11,27 +12,20 @@ import { headerUserOf } from './user-header.ts';
 
 export const ALLOW = '/v1/allow';
 
-function asItIs(answer: HttpAnswer): HttpAnswer {
-  return answer;
-}
-
 /** One request for a grant, on its way. */
 export interface Asking {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
+  /** See `clientOf`. */
+  readonly client: string;
   readonly wanted: Question;
   /** When it was read, on the monotonic clock. */
   readonly startedMillis: number;
+  readonly send: (answer: HttpAnswer) => void;
 }
 
 /** Asks, counts what came of it, and answers. */
-export function askAndAnswer(
-  init: HttpDoorInit,
-  { request, reply, wanted, startedMillis }: Asking,
-  shown: (answer: HttpAnswer) => HttpAnswer = asItIs,
-): void {
+export function askAndAnswer(init: HttpDoorInit, { client, wanted, startedMillis, send }: Asking): void {
   const { shedding } = init.node;
-  const share = shedding.entered(clientOf(request), 1);
+  const share = shedding.entered(client, 1);
   init.node.ask(wanted, (answer, partition) => {
     shedding.left(share, 1);
     const limitHeaders =
@@ -42,21 +36,37 @@ export function askAndAnswer(
     init.node.answered(wanted, answer, startedMillis);
     init.observe(formatted.status, startedMillis);
     // It may have come before the node began to stop.
-    if (init.node.wantsNoClients()) void reply.header('connection', 'close');
-    sendAnswer(reply, shown(formatted));
+    send(init.node.wantsNoClients() ? asLast(formatted) : formatted);
   });
 }
 
+function asLast(answer: HttpAnswer): HttpAnswer {
+  return { ...answer, headers: { ...answer.headers, connection: 'close' } };
+}
+
+/**
+ * What a request asks for.
+ *
+ * @param body undefined where there is none
+ * @throws InvalidBodyError, which the error handler of the server turns into a 400
+ */
+export function wantedIn(
+  { settings }: Pick<HttpDoorInit, 'settings'>,
+  request: Pick<IncomingMessage, 'rawHeaders'>,
+  body: unknown,
+): Question {
+  const headerUser = headerUserOf(request, settings.userHeader);
+  // Who named the user in a header may have nothing else to say.
+  return parseAllowBody(body === undefined && headerUser !== undefined ? {} : body, headerUser);
+}
+
+/** The same as direct-allow.ts, for requests that are not as most are. */
 export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
-  const { userHeader } = init.settings;
   app.post(ALLOW, (request, reply) => {
     const startedMillis = init.monotonicMillis();
-    // Throws InvalidBodyError, which the error handler of the server turns into a 400.
-    const headerUser = headerUserOf(request.raw, userHeader);
-    // Who named the user in a header may have nothing else to say.
-    const body = request.body === undefined && headerUser !== undefined ? {} : request.body;
-    const wanted = parseAllowBody(body, headerUser);
-    askAndAnswer(init, { request, reply, wanted, startedMillis });
+    const wanted = wantedIn(init, request.raw, request.body);
+    const send = (answer: HttpAnswer): void => sendAnswer(reply, answer);
+    askAndAnswer(init, { client: clientOf(request), wanted, startedMillis, send });
     return reply;
   });
 }

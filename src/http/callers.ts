@@ -2,6 +2,7 @@
  * Who asks: reads the token of a request, and refuses those that may not ask for its route. While the cluster is open
  * everybody may ask, and programs on the node's own machine may change things. It shows no token to anybody.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NodeBehindDoor } from '../api/front-door.ts';
@@ -50,6 +51,12 @@ const MISDIRECTED: HttpAnswer = {
   },
 };
 
+/** What is read of a request here, Fastify's or Node's own. */
+interface Asked {
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: Socket;
+}
+
 /** By request, for as long as somebody holds it. */
 const callers = new WeakMap<object, Caller>();
 const failures = new WeakMap<Socket, number>();
@@ -79,8 +86,24 @@ export function refusalOfCaller(
   return roles.includes(caller.role) ? undefined : tooLow(caller.role, roles);
 }
 
+/** `refusalOfCaller` would say nothing of it. Who shows a wrong token is not counted. */
+export function isAdmitted(
+  request: Asked,
+  { method, url }: { readonly method: string; readonly url: string },
+  { node: { access }, address, advertisedHost = address.host }: Parameters<typeof refusalOfCaller>[2],
+): boolean {
+  const mode = access.mode();
+  if (mode === 'open') return !isRebound(request.socket, request.headers.host ?? '', advertisedHost);
+  const token = mode === 'unknown' ? undefined : shownToken(request);
+  const caller = token === undefined ? undefined : access.callerOf(token);
+  const roles = rolesOf(method, url);
+  if (caller === undefined || roles === 'anybody' || !roles.includes(caller.role)) return false;
+  callers.set(request, caller);
+  return true;
+}
+
 /** A gateway's own word goes before what its client says. */
-function shownToken({ headers }: FastifyRequest): string | undefined {
+function shownToken({ headers }: Asked): string | undefined {
   const own = headers[TOKEN_HEADER];
   if (typeof own === 'string') return own.trim();
   return BEARER.exec(headers.authorization ?? '')?.[1];
@@ -101,12 +124,12 @@ function failedOnce({ socket }: FastifyRequest, reply: FastifyReply, count: () =
 }
 
 /** Whose token was shown; undefined while the cluster is open. */
-export function callerOf(request: FastifyRequest): Caller | undefined {
+export function callerOf(request: Asked): Caller | undefined {
   return callers.get(request);
 }
 
 /** Whose requests are counted together: those of its token, or of where it comes from. */
-export function clientOf(request: FastifyRequest): string {
+export function clientOf(request: Asked): string {
   return callerOf(request)?.id ?? request.socket.remoteAddress ?? '?';
 }
 

@@ -5,9 +5,11 @@
 import type { FastifyInstance } from 'fastify';
 import { ALLOW_STATUS } from '../api/refusals.ts';
 import { askAndAnswer } from './allow-route.ts';
+import { clientOf } from './callers.ts';
 import { trusting } from './client-address.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { forwardedRequestOf } from './forwarded-request.ts';
+import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 
 export const FORWARD_AUTH = '/v1/forward-auth';
 
@@ -20,9 +22,9 @@ export function addForwardAuthRoute(app: FastifyInstance, init: HttpDoorInit): v
     const { wanted, denyStatus } = forwardedRequestOf(request.raw, { settings, isTrusted });
     // Each is a grant of its own.
     void reply.header('cache-control', 'no-store');
-    askAndAnswer(init, { request, reply, wanted, startedMillis }, (answer) =>
-      answer.status === ALLOW_STATUS.denied ? { ...answer, status: denyStatus } : answer,
-    );
+    const send = (answer: HttpAnswer): void =>
+      sendAnswer(reply, answer.status === ALLOW_STATUS.denied ? { ...answer, status: denyStatus } : answer);
+    askAndAnswer(init, { client: clientOf(request), wanted, startedMillis, send });
     return reply;
   });
 }

@@ -20,6 +20,7 @@ import {
   RESET,
   USED,
 } from './customers-route.ts';
+import { directAllow } from './direct-allow.ts';
 import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
 import { addEventsRoute } from './events-route.ts';
 import { refusalOfCaller } from './callers.ts';
@@ -141,7 +142,20 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
     if (refusal === undefined) init.logger.error({ err: error }, 'request failed');
     refuse(request, reply, refusal ?? INTERNAL_ERROR);
   });
+  answerDirectly(app, init, responses);
   return app;
+}
+
+/** Most requests for a grant need nothing of Fastify; it takes all others. */
+function answerDirectly(app: FastifyInstance, init: HttpDoorInit, responses: Responses): void {
+  const { server } = app;
+  const [others] = server.listeners('request') as RequestListener[];
+  if (others === undefined) throw new TypeError('Fastify listens to its server from the beginning');
+  server.removeListener('request', others);
+  server.on(
+    'request',
+    directAllow(init, others, ({ socket }, response) => responses.set(socket, response)),
+  );
 }
 
 /** No route has a schema, and loading Fastify's own compilers takes some 60 ms of a node's start. */

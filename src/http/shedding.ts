@@ -2,6 +2,7 @@
  * Refuses requests that the node cannot take now, before their bodies are read: with bytes made once, as most of the work of a
  * door under too much load is refusing. Which are refused is not decided here.
  */
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpDoorInit } from './door-init.ts';
 import { formatAnswer } from './answer-format.ts';
@@ -38,20 +39,24 @@ function refusalOf({ status, headers, text }: Written): Refusal {
 }
 
 /** Answers and says true if this request is refused for load; nothing more may be done with it then. */
-export function maybeShed(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { node, observe, monotonicMillis }: HttpDoorInit,
-): boolean {
+export function maybeShed(request: FastifyRequest, reply: FastifyReply, init: HttpDoorInit): boolean {
   const { url } = request.routeOptions;
-  if (!SHED_ROUTES.has(url) || !node.shedding.refuses(clientOf(request))) return false;
+  if (!SHED_ROUTES.has(url) || !init.node.shedding.refuses(clientOf(request))) return false;
   reply.hijack();
-  const { status, body, headers, lastHeaders } = url === RLS_JSON ? REFUSAL_IN_TEXT : REFUSAL;
-  reply.raw.writeHead(status, node.wantsNoClients() ? lastHeaders : headers);
-  reply.raw.end(body);
-  if (GRANT_ROUTES.has(url)) {
-    node.refusedUnread(1);
-    observe(status, monotonicMillis());
-  }
+  shed(reply.raw, url, init);
   return true;
+}
+
+/** Answers that a request for this route is refused for load. */
+export function shed(
+  response: ServerResponse,
+  url: string | undefined,
+  { node, observe, monotonicMillis }: HttpDoorInit,
+): void {
+  const { status, body, headers, lastHeaders } = url === RLS_JSON ? REFUSAL_IN_TEXT : REFUSAL;
+  response.writeHead(status, node.wantsNoClients() ? lastHeaders : headers);
+  response.end(body);
+  if (!GRANT_ROUTES.has(url)) return;
+  node.refusedUnread(1);
+  observe(status, monotonicMillis());
 }

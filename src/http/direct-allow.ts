@@ -1,0 +1,78 @@
+/**
+ * `POST /v1/allow` as most clients send it, from its headers to its answer without Fastify: its router, hooks and replies cost more
+ * than to decide. What is not usual about a request is left to Fastify's route, which answers the same: see allow-route.ts.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { askAndAnswer, ALLOW, wantedIn } from './allow-route.ts';
+import { clientOf, isAdmitted } from './callers.ts';
+import type { HttpDoorInit } from './door-init.ts';
+import type { HttpAnswer } from './http-answer.ts';
+import { parseJsonBody } from './json-body.ts';
+import { BODY_BYTES_MAX, INTERNAL_ERROR, refusalOf } from './refusals.ts';
+import { shed } from './shedding.ts';
+
+const ROUTE = { method: 'POST', url: ALLOW };
+
+/**
+ * @param others reads and answers what is not usual; nothing of such a request was read before
+ * @param begun told of each request that is answered here
+ */
+export function directAllow(
+  init: HttpDoorInit,
+  others: RequestListener,
+  begun: (request: IncomingMessage, response: ServerResponse) => void,
+): RequestListener {
+  return (request, response) => {
+    if (!isUsual(request) || init.node.wantsNoClients() || !isAdmitted(request, ROUTE, init))
+      return others(request, response);
+    begun(request, response);
+    if (init.node.shedding.refuses(clientOf(request))) return shed(response, ALLOW, init);
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    // Never, if the client is gone before.
+    request.on('end', () => {
+      const [first] = chunks;
+      answer(init, {
+        request,
+        response,
+        bytes: first && chunks.length === 1 ? first : Buffer.concat(chunks),
+      });
+    });
+  };
+}
+
+function isUsual({ method, url, headers }: IncomingMessage): boolean {
+  if (method !== ROUTE.method || url !== ROUTE.url || headers.host === undefined) return false;
+  if (headers['content-type'] !== 'application/json' || headers['content-encoding'] !== undefined)
+    return false;
+  // Node's parser sees to it that no more comes.
+  const length = Number(headers['content-length']);
+  return length > 0 && length <= BODY_BYTES_MAX;
+}
+
+interface Read {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly bytes: Buffer;
+}
+
+function answer(init: HttpDoorInit, { request, response, bytes }: Read): void {
+  const startedMillis = init.monotonicMillis();
+  const send = (answered: HttpAnswer): void => write(response, answered);
+  try {
+    const wanted = wantedIn(init, request, parseJsonBody(request.headers, bytes));
+    askAndAnswer(init, { client: clientOf(request), wanted, startedMillis, send });
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) init.logger.error({ err: error }, 'request failed');
+    const { status } = refusal ?? INTERNAL_ERROR;
+    init.observe(status, startedMillis);
+    send(refusal ?? INTERNAL_ERROR);
+  }
+}
+
+function write(response: ServerResponse, { status, headers, body }: HttpAnswer): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) });
+  response.end(text);
+}
