@@ -9,6 +9,8 @@ import { DamageFound } from './errors.ts';
 import { naming } from './file-errors.ts';
 import { isErrno, readTextIfAny } from './files.ts';
 import { inspectLog } from './leveldb-log.ts';
+import { inspectManifest } from './leveldb-manifest.ts';
+import { damageInTable } from './leveldb-table.ts';
 
 /** What a crash left of writes that were never answered. */
 export interface TornEnds {
@@ -19,8 +21,8 @@ export interface TornEnds {
 }
 
 /**
- * Checks that CURRENT names an existing MANIFEST, that the log this MANIFEST names exists, and that every log can be
- * read: LevelDB takes a deleted log for an empty one, and opens without what it cannot read.
+ * Checks that CURRENT names an existing MANIFEST, that the log this MANIFEST names exists, and that every log and every table in use
+ * can be read: LevelDB takes a deleted log for an empty one, opens without what it cannot read, and checks no table.
  */
 export async function checkLevelDbFiles(directory: string, names: readonly string[]): Promise<TornEnds> {
   if (!names.includes('CURRENT')) {
@@ -35,12 +37,13 @@ export async function checkLevelDbFiles(directory: string, names: readonly strin
   }
   if (!names.includes(manifest))
     throw new DamageFound(`LevelDB's file ${manifest}, named by CURRENT, is missing`);
-  const { oldest, tornAt } = inspectManifest(manifest, await readNamed(join(directory, manifest)));
+  const { oldest, tornAt, tables } = inspectManifest(manifest, await readNamed(join(directory, manifest)));
   const logs = names
     .filter((name) => name.endsWith('.log') && Number.parseInt(name, 10) >= oldest)
     .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   checkLogNames(manifest, oldest, names, logs);
   const log = await checkLogs(directory, logs);
+  await checkTables(directory, names, tables);
   return {
     ...(log !== undefined && { log }),
     ...(tornAt !== undefined && { manifest: { name: manifest, at: tornAt } }),
@@ -64,6 +67,22 @@ function checkLogNames(
   }
 }
 
+/** One that is missing is reported by LevelDB. */
+async function checkTables(
+  directory: string,
+  names: readonly string[],
+  tables: ReadonlySet<number>,
+): Promise<void> {
+  for (const name of names) {
+    if (!/^\d+\.(ldb|sst)$/.test(name) || !tables.has(Number.parseInt(name, 10))) continue;
+    const at = damageInTable(await readNamed(join(directory, name)));
+    if (at !== undefined)
+      throw new DamageFound(
+        `LevelDB's table ${name} is damaged at byte ${at} or in the block that begins there`,
+      );
+  }
+}
+
 async function checkLogs(directory: string, logs: readonly string[]): Promise<string | undefined> {
   for (const [i, name] of logs.entries()) {
     const condition = inspectLog(await readNamed(join(directory, name)));
@@ -75,47 +94,6 @@ async function checkLogs(directory: string, logs: readonly string[]): Promise<st
     throw new DamageFound(
       `LevelDB's log ${name} cannot be read from byte ${condition.at} on, although ${follows}`,
     );
-  }
-  return undefined;
-}
-
-// version_edit.cc of LevelDB.
-const TAG_COMPARATOR = 1;
-const TAG_LOG_NUMBER = 2;
-
-/**
- * The number of the oldest log LevelDB needs, from its MANIFEST, or 0 if that says nothing usable; and where the end
- * begins that a crash tore off. An edit begins with comparator and log number, so its beginning is enough.
- *
- * LevelDB appends an edit when it has made a new table, and deletes what the table replaces only when the edit is synced:
- * without an edit that was torn, everything is as it was before. LevelDB knows that if the file ends within the edit. If
- * the file is as long as it was to be, and a page of it is missing, it calls that a checksum mismatch and opens no more.
- */
-function inspectManifest(name: string, bytes: Buffer): { readonly oldest: number; readonly tornAt?: number } {
-  let oldest = 0;
-  const condition = inspectLog(bytes, (edit) => {
-    oldest = logNumberIn(edit) ?? oldest;
-  });
-  if (condition.kind === 'damaged') {
-    throw new DamageFound(
-      `LevelDB's file ${name} cannot be read from byte ${condition.at} on, although later edits follow`,
-    );
-  }
-  // The first edit was synced before CURRENT named the file.
-  return condition.kind === 'torn' && condition.at > 0 ? { oldest, tornAt: condition.at } : { oldest };
-}
-
-function logNumberIn(edit: Buffer): number | undefined {
-  let at = 0;
-  if (edit[at] === TAG_COMPARATOR) at += 2 + (edit[at + 1] ?? 0);
-  if (edit[at] !== TAG_LOG_NUMBER) return undefined;
-  let value = 0;
-  let scale = 1;
-  for (at += 1; at < edit.length; at += 1) {
-    const byte = edit[at] ?? 0;
-    value += (byte & 0x7f) * scale;
-    if (byte < 0x80) return value;
-    scale *= 0x80;
   }
   return undefined;
 }

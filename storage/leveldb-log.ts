@@ -26,7 +26,7 @@ export type LogCondition =
  * Every byte is tried, for a damaged length leads nowhere. So nobody may be able to choose bytes that stand in the file:
  * see mask.ts.
  *
- * @param visit is given each record that can be read, or its first 32 KiB
+ * @param visit is given each record that can be read
  */
 export function inspectLog(log: Buffer, visit?: (record: Buffer) => void): LogCondition {
   const readable = endOfReadable(log, visit);
@@ -39,16 +39,17 @@ export function inspectLog(log: Buffer, visit?: (record: Buffer) => void): LogCo
 function endOfReadable(log: Buffer, visit?: (record: Buffer) => void): number {
   let end = 0;
   let inRecord = false;
-  let first: Buffer | undefined;
+  let parts: Buffer[] = [];
   for (let at = 0; isFragment(log, at);) {
     const type = log.readUInt8(at + 6);
     if ((type === MIDDLE || type === LAST) !== inRecord) return end;
     const next = at + HEADER_BYTES + log.readUInt16LE(at + 4);
-    if (!inRecord) first = log.subarray(at + HEADER_BYTES, next);
+    if (!inRecord) parts = [];
+    parts.push(log.subarray(at + HEADER_BYTES, next));
     inRecord = type === FIRST || type === MIDDLE;
     if (!inRecord) {
       end = next;
-      if (first !== undefined) visit?.(first);
+      visit?.(Buffer.concat(parts));
     }
     at = nextHeader(next);
   }
@@ -86,13 +87,25 @@ const CRC32C_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit += 1) crc = (crc & 1) === 0 ? crc >>> 1 : (crc >>> 1) ^ 0x82f6_3b78;
   return crc >>> 0;
 });
+/** For a byte with one, two and three behind it: four bytes at a time take a third of the time. */
+const [ONE_BEHIND, TWO_BEHIND, THREE_BEHIND] = (() => {
+  const behind = (table: Uint32Array): Uint32Array =>
+    table.map((crc) => (crc >>> 8) ^ (CRC32C_TABLE[crc & 0xff] ?? 0));
+  const one = behind(CRC32C_TABLE);
+  const two = behind(one);
+  return [one, two, behind(two)];
+})();
 
 /** CRC-32C, disguised the way LevelDB stores it (util/crc32c.h). */
-function maskedCrc32c(bytes: Buffer, from: number, to: number): number {
+export function maskedCrc32c(bytes: Buffer, from: number, to: number): number {
   let crc = -1;
-  for (let at = from; at < to; at += 1) {
-    crc = (CRC32C_TABLE[(crc ^ (bytes[at] ?? 0)) & 0xff] ?? 0) ^ (crc >>> 8);
+  let at = from;
+  for (; at + 4 <= to; at += 4) {
+    crc ^= bytes.readInt32LE(at);
+    const pair = (THREE_BEHIND[crc & 0xff] ?? 0) ^ (TWO_BEHIND[(crc >>> 8) & 0xff] ?? 0);
+    crc = pair ^ (ONE_BEHIND[(crc >>> 16) & 0xff] ?? 0) ^ (CRC32C_TABLE[crc >>> 24] ?? 0);
   }
+  for (; at < to; at += 1) crc = (CRC32C_TABLE[(crc ^ (bytes[at] ?? 0)) & 0xff] ?? 0) ^ (crc >>> 8);
   crc = ~crc;
   return (((crc >>> 15) | (crc << 17)) + 0xa282_ead8) >>> 0;
 }

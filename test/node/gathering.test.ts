@@ -186,6 +186,17 @@ describe('a decision', () => {
     expect(nodes.node(1).changes.at(-1)?.target).toBe(NO_NODE);
   });
 
+  it('of an earlier term does not count', () => {
+    const nodes = gathered();
+    nodes.node(2).term = 2;
+    nodes.run(3);
+    const late = { busyPermille: 0, askedPerSecond: 0, mayLead: true, decided: { term: 1, target: 3 } };
+    nodes.node(3).gathering.receive(1, late);
+    expect(nodes.node(3).gathering.target).toBe(1);
+    nodes.node(3).gathering.receive(2, { ...late, decided: { term: 2, target: 3 } });
+    expect(nodes.node(3).gathering.target).toBe(3);
+  });
+
   it('is forgotten after some seconds in which nobody decides', () => {
     const nodes = gathered();
     nodes.node(1).term = undefined;

@@ -201,4 +201,14 @@ export const DURABILITY: readonly Mutant[] = [
       why: 'the store of a simulated node lies on a database of the simulator: there are no files of LevelDB',
     },
   },
+  {
+    id: 'D18',
+    bug: 'a table of which only dead bytes are damaged passes for sound, until LevelDB compacts them',
+    law: 'damage is found at a start',
+    edits: [{ in: 'checkTables', find: 'if (at !== undefined)', replace: 'if (at === -1)' }],
+    unitTest: {
+      file: 'storage/damage.test.ts',
+      why: 'the store of a simulated node lies on a database of the simulator: there are no files of LevelDB',
+    },
+  },
 ];

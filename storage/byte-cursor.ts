@@ -1,0 +1,27 @@
+/** Reads the numbers of LevelDB's own files, one after the other. What reaches beyond the end is undefined. */
+export class ByteCursor {
+  at: number;
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes;
+    this.at = at;
+  }
+
+  varint(): number | undefined {
+    let value = 0;
+    for (let scale = 1; this.at < this.#bytes.length; scale *= 0x80) {
+      const byte = this.#bytes[this.at] ?? 0;
+      this.at += 1;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+    return undefined;
+  }
+
+  /** Text or a key, with its length before it. */
+  skipText(): void {
+    const length = this.varint() ?? 0;
+    this.at += length;
+  }
+}
