@@ -1,5 +1,6 @@
-/** How much the main thread of this process works. It only asks the system and the event loop. */
+/** How much the main thread of this process works, and its machine does not. It only asks the system and the event loop. */
 import { readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 
 /** Linux tells the processor time of a thread here, of `self` that of the main thread, in nanoseconds. */
 const MAIN_THREAD_TIMES = '/proc/self/schedstat';
@@ -41,4 +42,26 @@ function mainThreadMillis(): number | undefined {
 function processMillis(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / MICROS_PER_MILLI;
+}
+
+/** Each call returns how many processors of this machine nobody used since the call before. */
+export function idleProcessors(): () => number {
+  let before = processorTimes();
+  return () => {
+    const now = processorTimes();
+    const share = now.all === before.all ? 0 : (now.idle - before.idle) / (now.all - before.all);
+    before = now;
+    return share * now.count;
+  };
+}
+
+function processorTimes(): { readonly idle: number; readonly all: number; readonly count: number } {
+  let idle = 0;
+  let all = 0;
+  const processors = cpus();
+  for (const { times } of processors) {
+    idle += times.idle;
+    all += times.idle + times.user + times.nice + times.sys + times.irq;
+  }
+  return { idle, all, count: processors.length };
 }

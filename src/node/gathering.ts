@@ -8,8 +8,8 @@
  *
  * - They gather where clients ask most: in a cluster that starts, and later if no node was busy for a minute, or all were nearly idle
  *   for some seconds.
- * - They spread at once when that node has become busy, or may not lead any more.
- * - They move to another node that is asked much more, if that lasts for a minute.
+ * - They spread when that node was busy twice in a row and another one has a processor to spare, or when it may not lead any more.
+ * - They move to another node that is asked much more, if that lasts for some seconds.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { LoadReport } from '../wire/load-report.ts';
@@ -18,6 +18,8 @@ import type { LoadReport } from '../wire/load-report.ts';
 export interface NodeLoad {
   /** Share of the time since the last call in which the main thread worked, from 0 to 1. */
   readonly busy: number;
+  /** Processors of its machine that nobody used in that time. */
+  readonly idleProcessors: number;
   /** Requests that its doors have answered since it began. */
   readonly asked: number;
 }
@@ -45,6 +47,8 @@ const HEARD_MILLIS = 4_000;
 const PERMILLE = 1_000;
 /** The node on which leaders are gathered has no headroom left. */
 const BUSY_PERMILLE = 600;
+/** A machine with less of a processor to spare would lead nothing faster: as where all nodes share one. */
+const SPARE_PERMILLE = 500;
 /** A node that leads all works at most nearly twice as much as the busiest of those that share that. */
 const CALM_PERMILLE = 330;
 const IDLE_PERMILLE = 50;
@@ -53,6 +57,7 @@ const IDLE_MILLIS = 5_000;
 /** Another node is asked so many times as much, and not just now and then. */
 const MUCH_MORE = 2;
 const ASKED_MIN = 50;
+const MORE_MILLIS = 10_000;
 
 interface Heard {
   readonly report: LoadReport;
@@ -74,6 +79,7 @@ export class Gathering {
   #calmSince: number | undefined;
   #idleSince: number | undefined;
   #moreSince: number | undefined;
+  #busySince: number | undefined;
 
   constructor(init: GatheringInit) {
     this.#init = init;
@@ -114,17 +120,19 @@ export class Gathering {
 
   #ownReport(): LoadReport {
     const { load, mayLead } = this.#init;
-    const { busy, asked } = load();
+    const { busy, idleProcessors, asked } = load();
     const askedPerSecond = Math.max(0, asked - this.#asked);
     this.#asked = asked;
     const busyPermille = Math.round(Math.min(1, Math.max(0, busy)) * PERMILLE);
-    return { busyPermille, askedPerSecond, mayLead: mayLead() };
+    const sparePermille = Math.round(Math.max(0, idleProcessors) * PERMILLE);
+    return { busyPermille, sparePermille, askedPerSecond, mayLead: mayLead() };
   }
 
   #forgetOldDecision(now: number): void {
     this.#calmSince = undefined;
     this.#idleSince = undefined;
     this.#moreSince = undefined;
+    this.#busySince = undefined;
     if (now - this.#decidedMillis > HEARD_MILLIS) this.#setTarget(NO_NODE);
   }
 
@@ -166,28 +174,38 @@ export class Gathering {
     const load = known.get(this.#target);
     this.#calmSince = undefined;
     this.#idleSince = undefined;
-    if (load === undefined || !able.includes(this.#target) || load.busyPermille > BUSY_PERMILLE)
-      return NO_NODE;
+    if (load === undefined || !able.includes(this.#target)) return NO_NODE;
+    const isTooBusy = load.busyPermille > BUSY_PERMILLE && this.#canTakeOver(known);
+    this.#busySince = isTooBusy ? (this.#busySince ?? now) : undefined;
+    if (lasted(this.#busySince, EVERY_MILLIS, now)) return NO_NODE;
     const best = this.#mostAsked(known, able);
     const asked = known.get(best)?.askedPerSecond ?? 0;
     const isMore = asked >= ASKED_MIN && asked > MUCH_MORE * load.askedPerSecond;
     this.#moreSince = isMore ? (this.#moreSince ?? now) : undefined;
-    return lasted(this.#moreSince, CALM_MILLIS, now) ? best : this.#target;
+    return lasted(this.#moreSince, MORE_MILLIS, now) ? best : this.#target;
   }
 
-  /** Of equals the node that decides, or else that with the lowest id. */
+  /** Another node has a processor for what it would lead. */
+  #canTakeOver(known: ReadonlyMap<NodeId, LoadReport>): boolean {
+    return [...known].some(
+      ([node, { mayLead, sparePermille }]) =>
+        node !== this.#target && mayLead && sparePermille >= SPARE_PERMILLE,
+    );
+  }
+
+  /** Of equals that with the lowest id. */
   #mostAsked(known: ReadonlyMap<NodeId, LoadReport>, able: readonly NodeId[]): NodeId {
-    const { nodeId } = this.#init;
     const askedOf = (node: NodeId): number => known.get(node)?.askedPerSecond ?? 0;
     const most = Math.max(...able.map(askedOf));
-    const best = able.filter((node) => askedOf(node) === most).toSorted((a, b) => a - b);
-    return best.includes(nodeId) ? nodeId : (best[0] ?? NO_NODE);
+    const best = able.filter((node) => askedOf(node) === most);
+    return best.length === 0 ? NO_NODE : Math.min(...best);
   }
 
   #setTarget(target: NodeId): void {
     if (target === this.#target) return;
     this.#target = target;
     this.#moreSince = undefined;
+    this.#busySince = undefined;
     this.#init.changed(target);
   }
 }

@@ -9,7 +9,7 @@ import { loadHash32 } from '../partition/hash.ts';
 import { snapshotEveryBytes, stateBytesDefault } from '../partition/node-budget.ts';
 import type { Logger } from 'pino';
 import type { Access } from './access.ts';
-import { busyShare } from './busy-share.ts';
+import { busyShare, idleProcessors } from './busy-share.ts';
 import { memoryLimits } from './memory.ts';
 import { NodeCore } from './node-core.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
@@ -34,7 +34,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
   } = parts;
   const { config, nodeId } = init;
   const memory = memoryLimits();
-  const busy = busyShare();
+  const [busy, idle] = [busyShare(), idleProcessors()];
   const everyBytes =
     config.snapshotEveryBytes ??
     snapshotEveryBytes(memory, config.partitions + 1, MULTI_RAFT_DEFAULTS.snapshotEveryBytes);
@@ -53,7 +53,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     send: (to, type, payload) => transport.send(to, type, payload),
     isConnected: (peer) => transport.isConnectedBothWays(peer),
     loaded: (groups, of) => readiness.loading(groups, of),
-    load: () => ({ busy: busy(), asked: usage.answeredCount }),
+    load: () => ({ busy: busy(), idleProcessors: idle(), asked: usage.answeredCount }),
     usage: (query, untilMinute) => usage.counted(query, untilMinute),
     tried: (ruleId, wouldAllow) => usage.tried(ruleId, wouldAllow),
     reported: (peer) => view.update(peer),

@@ -5,6 +5,8 @@ import { Fields, pack, unpack } from './fields.ts';
 export interface LoadReport {
   /** How much of the last second its main thread worked, in thousandths. */
   readonly busyPermille: number;
+  /** Processors of its machine that nobody used, in thousandths of one. */
+  readonly sparePermille: number;
   /** Requests that clients asked of it in the last second. */
   readonly askedPerSecond: number;
   /** It would take leaders over. */
@@ -13,8 +15,14 @@ export interface LoadReport {
   readonly decided?: { readonly term: number; readonly target: NodeId };
 }
 
-export function encodeLoadReport({ busyPermille, askedPerSecond, mayLead, decided }: LoadReport): Buffer {
-  return pack([busyPermille, askedPerSecond, mayLead, decided?.term, decided?.target]);
+export function encodeLoadReport({
+  busyPermille,
+  sparePermille,
+  askedPerSecond,
+  mayLead,
+  decided,
+}: LoadReport): Buffer {
+  return pack([busyPermille, sparePermille, askedPerSecond, mayLead, decided?.term, decided?.target]);
 }
 
 /** @throws FrameError if it is malformed */
@@ -22,6 +30,7 @@ export function decodeLoadReport(payload: Uint8Array): LoadReport {
   const fields = new Fields(unpack(payload));
   const report = {
     busyPermille: fields.integer('busyPermille'),
+    sparePermille: fields.integer('sparePermille'),
     askedPerSecond: fields.integer('askedPerSecond'),
     mayLead: fields.boolean('mayLead'),
   };

@@ -8,6 +8,7 @@ import { seeded } from '../raft/seeded.ts';
 interface TestNode {
   readonly gathering: Gathering;
   busy: number;
+  idleProcessors: number;
   askedPerSecond: number;
   asked: number;
   mayLead: boolean;
@@ -43,7 +44,7 @@ class TestNodes {
       },
       changed: (target) => changes.push({ target, atSeconds: this.seconds }),
     });
-    const load = { busy: 0, askedPerSecond: 0, asked: 0 };
+    const load = { busy: 0, idleProcessors: 1, askedPerSecond: 0, asked: 0 };
     return { gathering, ...load, mayLead: true, term: undefined, isUp: true, changes };
   }
 
@@ -51,7 +52,7 @@ class TestNodes {
     return this.nodes.get(id)!;
   }
 
-  all(load: Partial<Pick<TestNode, 'busy' | 'askedPerSecond'>>): this {
+  all(load: Partial<Pick<TestNode, 'busy' | 'idleProcessors' | 'askedPerSecond'>>): this {
     for (const node of this.nodes.values()) Object.assign(node, load);
     return this;
   }
@@ -85,7 +86,7 @@ function gathered(): TestNodes {
 function spread(): TestNodes {
   const nodes = gathered();
   nodes.node(1).busy = 0.7;
-  nodes.run(1).node(1).busy = 0;
+  nodes.run(2).node(1).busy = 0;
   return nodes;
 }
 
@@ -144,12 +145,26 @@ describe('gathered leaders', () => {
     expect(nodes.run(300).targets).toEqual([1, 1, 1]);
   });
 
-  it('spread at once when it is, and gather again after a calm minute', () => {
+  it('spread when it is for two seconds, and gather again after a calm minute', () => {
     const nodes = gathered();
     nodes.node(1).busy = 0.7;
+    expect(nodes.run(1).targets).toEqual([1, 1, 1]);
+    nodes.node(1).busy = 0.5;
+    nodes.run(1).node(1).busy = 0.7;
+    expect(nodes.run(1).targets).toEqual([1, 1, 1]);
     expect(nodes.run(1).targets).toEqual(SPREAD);
     expect(nodes.all({ busy: 0.3 }).run(59).targets).toEqual(SPREAD);
     expect(nodes.run(3).targets).toEqual([1, 1, 1]);
+  });
+
+  it('stay on a busy node while no other has a processor to spare, as where all are on one machine', () => {
+    const nodes = gathered().all({ idleProcessors: 0.4 });
+    nodes.node(1).idleProcessors = 3;
+    Object.assign(nodes.node(3), { idleProcessors: 3, mayLead: false });
+    nodes.run(1).node(1).busy = 0.9;
+    expect(nodes.run(100).targets).toEqual([1, 1, 1]);
+    nodes.node(2).idleProcessors = 0.5;
+    expect(nodes.run(3).targets).toEqual(SPREAD);
   });
 
   it('spread at once when it may not lead any more, or is silent', () => {
@@ -166,10 +181,10 @@ describe('gathered leaders', () => {
     const nodes = gathered();
     Object.assign(nodes.node(1), { busy: 0.2, askedPerSecond: 400 });
     Object.assign(nodes.node(2), { busy: 0.2, askedPerSecond: 1_000 });
-    expect(nodes.run(58).targets).toEqual([1, 1, 1]);
+    expect(nodes.run(8).targets).toEqual([1, 1, 1]);
     nodes.node(2).askedPerSecond = 500;
     nodes.run(1).node(2).askedPerSecond = 1_000;
-    expect(nodes.run(58).targets).toEqual([1, 1, 1]);
+    expect(nodes.run(8).targets).toEqual([1, 1, 1]);
     expect(nodes.run(5).targets).toEqual([2, 2, 2]);
   });
 });
@@ -190,7 +205,13 @@ describe('a decision', () => {
     const nodes = gathered();
     nodes.node(2).term = 2;
     nodes.run(3);
-    const late = { busyPermille: 0, askedPerSecond: 0, mayLead: true, decided: { term: 1, target: 3 } };
+    const late = {
+      busyPermille: 0,
+      sparePermille: 0,
+      askedPerSecond: 0,
+      mayLead: true,
+      decided: { term: 1, target: 3 },
+    };
     nodes.node(3).gathering.receive(1, late);
     expect(nodes.node(3).gathering.target).toBe(1);
     nodes.node(3).gathering.receive(2, { ...late, decided: { term: 2, target: 3 } });

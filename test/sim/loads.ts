@@ -3,6 +3,7 @@
  * No draw is behind it: worlds in which leaders do not gather stay what they are.
  */
 import type { NodeId } from '../../raft/types.ts';
+import type { NodeLoad } from '../../src/node/gathering.ts';
 
 const PHASE_MILLIS = 4_000;
 /** In one of so many phases a node is busy. */
@@ -10,8 +11,8 @@ const BUSY_EVERY = 5;
 const BUSY = 0.9;
 
 /** @param node of which; @param nowMillis in real time; @param busyUntilMillis from then on nobody is */
-export function busyShareOf(node: NodeId, nowMillis: number, busyUntilMillis: number): number {
-  if (nowMillis >= busyUntilMillis) return 0;
+export function loadOf(node: NodeId, nowMillis: number, busyUntilMillis: number): NodeLoad {
   const phase = Math.floor(nowMillis / PHASE_MILLIS);
-  return (7 * node + 3 * phase) % BUSY_EVERY === 0 ? BUSY : 0;
+  const isBusy = nowMillis < busyUntilMillis && (7 * node + 3 * phase) % BUSY_EVERY === 0;
+  return { busy: isBusy ? BUSY : 0, idleProcessors: 1, asked: 0 };
 }

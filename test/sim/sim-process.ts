@@ -11,7 +11,7 @@ import type { PeerFrameType } from '../../src/wire/frame.ts';
 import { Backlog } from './backlog.ts';
 import type { SimDirectory } from './directory.ts';
 import { SimDisk } from './disk.ts';
-import { busyShareOf } from './loads.ts';
+import { loadOf } from './loads.ts';
 import type { Boundary, NodeWorld } from './node-world.ts';
 import type { Random } from './random.ts';
 import type { SimClock } from './sim-clock.ts';
@@ -153,7 +153,7 @@ export class SimProcess {
       defer: (run) => this.#defer(run),
       gather: (run) => this.#defer(run),
       ...(settings.features.includes('gathering') && {
-        load: () => ({ busy: busyShareOf(id, world.now(), settings.safetyMillis), asked: 0 }),
+        load: () => loadOf(id, world.now(), settings.safetyMillis),
         leadersGather: (target: NodeId) => story.tell(() => `node ${id}: leaders gather on ${target}`),
       }),
       send: (to, type, payload) => this.#send(to, type, payload),

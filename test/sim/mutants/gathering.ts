@@ -48,7 +48,13 @@ export const GATHERING: readonly Mutant[] = [
     id: 'GA6',
     bug: 'leaders stay on a node that has no headroom left',
     law: 'leaders spread at once when their node is busy',
-    edits: [{ in: 'Gathering.#stay', find: '|| load.busyPermille > BUSY_PERMILLE', replace: '' }],
+    edits: [
+      {
+        in: 'Gathering.#stay',
+        find: 'load.busyPermille > BUSY_PERMILLE && this',
+        replace: 'load.busyPermille > 1_000 && this',
+      },
+    ],
     unitTest: { file: 'node/gathering.test.ts', why: 'no law says how busy a node may be' },
   },
   {
@@ -65,7 +71,7 @@ export const GATHERING: readonly Mutant[] = [
     edits: [
       {
         in: 'Gathering.#stay',
-        find: 'lasted(this.#moreSince, CALM_MILLIS, now)',
+        find: 'lasted(this.#moreSince, MORE_MILLIS, now)',
         replace: 'isMore',
       },
     ],
