@@ -16,7 +16,7 @@ import { applyCustomers } from './customer-changes.ts';
 import { Judgement } from './judge.ts';
 import { ReusedQuestion } from './question.ts';
 import { standingAt } from './look.ts';
-import type { RuleTable } from './rules.ts';
+import { DEFAULT_RULE, type RuleTable } from './rules.ts';
 import { IdleSurvey } from './state/idle-survey.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
@@ -163,6 +163,11 @@ export class LimiterStateMachine {
     const outcome = this.#judgement.judge(state, question, keys, now, room);
     if (outcome === 'repeated' || outcome === 'fits') return undefined;
     return unlessOlder(request, this.#judgement.answer(state, question, this.#whole));
+  }
+
+  /** There is a rule for its first limit, or it states one. */
+  hasRuleOf({ ruleId }: AllowRequest): boolean {
+    return this.#state.keysFor(ruleId ?? DEFAULT_RULE) !== undefined;
   }
 
   /** Why the request cannot be decided by its rule as that is applied here, whatever was granted. See `admission.ts`. */

@@ -13,7 +13,6 @@ import type {
   SnapshotTarget,
 } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type NodeId, type SnapshotMeta } from '../../raft/types.ts';
-import type { TimestampBound } from '../limiter/admission.ts';
 import { assert } from '../limiter/assert.ts';
 import { type Command, decodeCommand, mayBeSlow } from '../limiter/log/command.ts';
 import type { Decision } from '../limiter/decision.ts';
@@ -22,9 +21,8 @@ import type { RuleTable } from '../limiter/rules.ts';
 import { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { requestKeyOf } from '../limiter/state/request-key.ts';
 import type { Room } from '../limiter/state/state-size.ts';
-import { isOfCustomer } from '../limiter/decisions-without-limit.ts';
-import { answerOf, answerTo, invalid, unavailable } from './answer.ts';
-import { quickDenialOf, isPut, lookAnswer } from './quick-answers.ts';
+import { answerTo, unavailable } from './answer.ts';
+import { isPut, QuickAnswers } from './quick-answers.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { OwnProposals } from './own-proposals.ts';
 import type { PartitionInit } from './partition-options.ts';
@@ -35,8 +33,6 @@ export class Partition implements GroupApplication {
   readonly housekeeping: Housekeeping;
   readonly #init: PartitionInit;
   readonly #machine: LimiterStateMachine;
-  /** Of the later one of group time and this node's wall clock. */
-  readonly #timestampBound: TimestampBound;
   #isLeader = false;
   #leader: NodeId = NO_NODE;
   #term = 0;
@@ -46,6 +42,7 @@ export class Partition implements GroupApplication {
   /** Looks that wait for a quorum. */
   #looks = 0;
   readonly #waiters: Waiters;
+  readonly #quick: QuickAnswers;
   /** They come before the requests that wait. */
   readonly #own: OwnProposals;
   #room: Room = 'free';
@@ -61,10 +58,17 @@ export class Partition implements GroupApplication {
       wallMillis: init.wallMillis,
       rulesTaken: (to) => this.#waiters.answerMatchedByOther(to, unavailable('rules_changed', false)),
     });
-    this.#timestampBound = {
-      maxAheadMillis: init.options.maxAheadMillis,
-      nowMillis: () => Math.max(this.clock.nowMillis(), Math.floor(init.wallMillis())),
-    };
+    const nowMillis = (): number => this.clock.nowMillis();
+    this.#quick = new QuickAnswers({
+      machine: this.#machine,
+      housekeeping: this.housekeeping,
+      nowMillis,
+      room: () => this.#room,
+      bound: {
+        maxAheadMillis: init.options.maxAheadMillis,
+        nowMillis: () => Math.max(nowMillis(), Math.floor(init.wallMillis())),
+      },
+    });
   }
 
   get leader(): NodeId {
@@ -173,7 +177,7 @@ export class Partition implements GroupApplication {
       this.#looks -= 1;
       // Who leads instead is not known here yet.
       if (index === undefined) done({ kind: 'notLeader', leader: NO_NODE, term: this.#term });
-      else done(lookAnswer(this.#machine, request, this.clock.nowMillis()));
+      else done(this.#quick.look(request));
     });
   }
 
@@ -189,29 +193,34 @@ export class Partition implements GroupApplication {
   deniedAtOnce(request: AllowRequest): Decision | undefined {
     if (!this.#isLeader || !this.#canDecide) return undefined;
     if (request.matchedBy !== this.#own.rulesAhead(this.#term)) return undefined;
-    const at = { nowMillis: this.clock.nowMillis(), room: this.#room, bound: this.#timestampBound };
-    return quickDenialOf(this.#machine, request, at);
+    return this.#quick.denialOf(request);
   }
 
   #allow(request: AllowRequest, deadlineMillis: number, done: Done): void {
     if (request.ifRemembered === true) return this.#propose(undefined, request, deadlineMillis, done);
     const retryKey = requestKeyOf(request);
     if (retryKey !== undefined && this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done)) return;
-    const rejection = this.#rejectionAtOnce(request);
+    const reason = this.#reasonNotToPropose(request);
+    const rejection = this.#rejectionAtOnce(request, reason !== undefined);
     const isEarly = (request.matchedBy ?? 0) > (this.#machine.ruleTable?.version ?? Infinity);
-    if (rejection === undefined) this.#propose(retryKey, request, deadlineMillis, done);
+    if (rejection === undefined) this.#propose(retryKey, request, deadlineMillis, done, reason);
     else done(isEarly ? unavailable('rules_changed', false) : rejection);
   }
 
-  #propose(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
-    const reason = this.#reasonNotToPropose(request);
+  #propose(
+    retryKey: string | undefined,
+    request: LoggedRequest,
+    deadlineMillis: number,
+    done: Done,
+    reason = this.#reasonNotToPropose(request),
+  ): void {
     if (reason !== undefined) return done(unavailable(reason, false));
     this.#waiters.add(retryKey, request, deadlineMillis, done);
     if (this.#waiters.pendingCount === 1) this.#init.requestProposal();
   }
 
-  /** What the log need not be asked for. Early: by rules before those that found the limits of the request. */
-  #rejectionAtOnce(request: AllowRequest): Answer | undefined {
+  /** What the log need not be asked for, or will not be, if this is the last word. Early: by rules before those that found the limits. */
+  #rejectionAtOnce(request: AllowRequest, isLast: boolean): Answer | undefined {
     const { ruleTable } = this.#machine;
     const { matchedBy = this.#own.rulesAhead(this.#term) } = request;
     if (ruleTable !== undefined && matchedBy !== this.#own.rulesAhead(this.#term))
@@ -219,16 +228,7 @@ export class Partition implements GroupApplication {
     // Before the rules are asked: a retry gets its answer even if they changed since. What is remembered may have been refunded by
     // another leader meanwhile, or be forgotten by now: that is for the log to say.
     if (this.#machine.isRemembered(request)) return undefined;
-    const denial = this.#machine.quickDenial(request, this.clock.nowMillis(), this.#room);
-    // Whose request it is says under which limits it is: these come after that.
-    if (denial !== undefined && isOfCustomer(denial)) return answerOf(denial, request.requestId);
-    const wrong = this.#machine.inadmissible(request, this.#timestampBound);
-    if (wrong !== undefined) return invalid(wrong.field, wrong.message);
-    if (denial?.refusal === 'at_capacity') {
-      this.housekeeping.refusedAtCapacity();
-      return unavailable('at_capacity', false);
-    }
-    return denial && answerOf(denial, request.requestId);
+    return this.#quick.rejectionOf(request, isLast);
   }
 
   #reasonNotToPropose(request: LoggedRequest): UnavailableReason | undefined {
@@ -285,7 +285,7 @@ export class Partition implements GroupApplication {
     for (const [i, waiter] of waiters.entries()) {
       const decision = decisions[i];
       if (decision === undefined) assert(false, `entry ${entry.index} decides whatever was proposed in it`);
-      if (decision.refusal === 'at_capacity') this.housekeeping.refusedAtCapacity();
+      if (!decision.allowed) this.#quick.denied(waiter.request, decision, entry.timeMillis);
       this.#waiters.answer(waiter, answerTo(waiter.request, decision, entry));
     }
   }

@@ -44,6 +44,8 @@ function denied(
 ): { readonly answer: AskAnswer; readonly entries: number } {
   for (const ip of ['10.0.0.1', '10.0.0.2'])
     expect(cluster.ask({ user: 'ada', ip })).toMatchObject({ decision: { allowed: true } });
+  // Once by the log.
+  expect(cluster.ask({ user: 'ada', ip: '10.0.0.4' })).toMatchObject({ decision: { allowed: false } });
   const before = cluster.entries;
   const answer = cluster.ask({ user: 'ada', ip: '10.0.0.3' }, requestId);
   expect(answer).toMatchObject({ decision: { allowed: false, ruleId: 'user/minute' } });
@@ -104,6 +106,8 @@ describe('a request that two limits deny, one for a minute and one for a day', (
   )('is told the day at every node, and all limits: %j', ({ leads, requestId, cost }) => {
     const cluster = newCluster(leads, WITH_DAY);
     for (let i = 0; i < 2; i += 1) expect(cluster.ask(FROM)).toMatchObject({ decision: { allowed: true } });
+    // By the logs, as far as that is needed.
+    for (const ip of ['10.0.0.1', '10.0.0.9']) cluster.ask({ user: 'ada', ip });
     const before = cluster.entries;
     expect(cluster.ask(FROM, requestId, cost)).toMatchObject({
       decision: {

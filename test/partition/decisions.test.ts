@@ -38,11 +38,12 @@ describe('decisions', () => {
   it('are told when the whole entry is applied: who asks again at once sees all of it', () => {
     const driver = FakeDriver.leading();
     const again: Answer[] = [];
-    driver.partition.decide({ userId: 'ada' }, driver.now + 1_000, () => again.push(...driver.ask('bob')));
+    const look = { ask: 'look', userId: 'bob' } as const;
+    driver.partition.decide({ userId: 'ada' }, driver.now + 1_000, () => again.push(...driver.ask(look)));
     for (const user of ['bob', 'bob', 'bob']) driver.ask(user);
     driver.turn();
     driver.commitAll();
-    expect(again).toMatchObject([{ kind: 'decision', decision: { allowed: false, remaining: 0 } }]);
+    expect(again).toMatchObject([{ kind: 'standing', standing: { limits: [{ remaining: 0 }] } }]);
   });
 
   it('of more requests than fit into one entry take several', () => {
@@ -60,14 +61,35 @@ describe('decisions', () => {
     for (const [answer] of answers) expect(allowed(answer)).toBe(true);
   });
 
-  it('a full window is denied at once, and leaves nothing in the log', () => {
+  it('a full window is denied by the log, and then at once, without leaving anything there', () => {
     const driver = FakeDriver.leading();
-    for (let i = 0; i < 3; i += 1) driver.decide('ada');
+    for (let i = 0; i < 3; i += 1) expect(allowed(driver.decide('ada'))).toBe(true);
+    expect(driver.ask('ada')).toEqual([]);
+    driver.turn();
+    driver.commitAll();
     const { lastIndex } = driver;
     driver.requested = 0;
     expect(driver.ask('ada')).toMatchObject([{ kind: 'decision', decision: { allowed: false } }]);
     expect(driver.turn()).toBeUndefined();
     expect([driver.requested, driver.lastIndex, driver.partition.waitingCount]).toEqual([0, lastIndex, 0]);
+  });
+
+  it('a key is judged at once for half a minute after a denial at least, and until others were denied for as long', () => {
+    const driver = FakeDriver.leading();
+    for (let i = 0; i < 4; i += 1) driver.decide('ada');
+    for (const [millis, isAtOnce] of [
+      [29_000, true],
+      [31_000, true],
+      [31_000, false],
+    ] as const) {
+      driver.now += millis;
+      for (let i = 0; i < 3; i += 1) driver.decide('ada');
+      // Others are denied meanwhile.
+      for (let i = 0; i < 4; i += 1) driver.decide(`other${millis}${isAtOnce}`);
+      expect(driver.ask('ada').length === 1, `${millis} ms later`).toBe(isAtOnce);
+      driver.turn();
+      driver.commitAll();
+    }
   });
 
   it('a node that does not lead names the leader and proposes nothing', () => {
@@ -109,6 +131,8 @@ describe('a leader that has not applied what former leaders decided', () => {
     const answers = driver.ask({ userId: 'ada' });
     expect(answers).toEqual([]);
     expect(driver.partition.waitingCount).toBe(1);
+    driver.commitAll();
+    driver.turn();
     driver.commitAll();
     expect(answers.map(allowed)).toEqual([false]);
     expect(driver.partition.waitingCount).toBe(0);

@@ -77,6 +77,7 @@ describe('retries with a request id', () => {
   it('a retry of a denied request is a new question', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
     driver.decide('ada');
+    expect(allowed(driver.decide(again))).toBe(false);
     expect(allowed(driver.ask(again)[0])).toBe(false);
     driver.now += 1_002;
     expect(allowed(driver.decide(again))).toBe(true);

@@ -8,10 +8,10 @@ export const RULES_VERSION: readonly Mutant[] = [
     law: 'an answer tells the rules that decided it',
     edits: [
       {
-        in: 'Partition.#rejectionAtOnce',
+        in: 'QuickAnswers.rejectionOf',
         find: 'return denial && answerOf(denial, request.requestId);',
         replace:
-          'return denial && answerOf({ ...denial, rulesVersion: this.#own.rulesAhead(this.#term) }, request.requestId);',
+          'return denial && answerOf({ ...denial, rulesVersion: denial.rulesVersion + 1 }, request.requestId);',
       },
     ],
   },
