@@ -6,8 +6,8 @@
  * one group after the other, to whoever is ready for it. Nothing is written down: without a word for some seconds leaders spread.
  * While two nodes go by different decisions a partition may change its leader once or twice more; nothing else depends on it.
  *
- * - They gather where clients ask most: in a cluster that starts, and later if no node was busy for a minute, or all were nearly idle
- *   for some seconds.
+ * - They gather where clients ask most: in a cluster that starts, and later if no node was busy for a minute (two, four and so on, if that was too
+ *   much for one node before), or, where it was not, all were nearly idle for some seconds.
  * - They spread when that node was busy twice in a row and another one has a processor to spare, or when it may not lead any more.
  * - They move to another node that is asked much more, if that lasts for some seconds.
  */
@@ -53,6 +53,10 @@ const SPARE_PERMILLE = 500;
 const CALM_PERMILLE = 330;
 const IDLE_PERMILLE = 50;
 const CALM_MILLIS = 60_000;
+/** Each time that gathered leaders were too much for a node, they wait for twice as long: else they would go to and fro. */
+const CALM_MILLIS_MAX = 32 * CALM_MILLIS;
+/** Leaders that stayed for so long have come to stay. */
+const SETTLED_MILLIS = 30 * CALM_MILLIS;
 const IDLE_MILLIS = 5_000;
 /** Another node is asked so many times as much, and not just now and then. */
 const MUCH_MORE = 2;
@@ -80,6 +84,10 @@ export class Gathering {
   #idleSince: number | undefined;
   #moreSince: number | undefined;
   #busySince: number | undefined;
+  /** Leaders were spread as their node was busy. */
+  #wasBusy = false;
+  #calmMillis = CALM_MILLIS;
+  #gatheredMillis = 0;
 
   constructor(init: GatheringInit) {
     this.#init = init;
@@ -160,12 +168,15 @@ export class Gathering {
     const most = Math.max(...[...known.values()].map(({ busyPermille }) => busyPermille));
     this.#calmSince = most <= CALM_PERMILLE ? (this.#calmSince ?? now) : undefined;
     this.#idleSince = most <= IDLE_PERMILLE ? (this.#idleSince ?? now) : undefined;
-    const isCalm = lasted(this.#calmSince, CALM_MILLIS, now) || lasted(this.#idleSince, IDLE_MILLIS, now);
+    const isIdle = !this.#wasBusy && lasted(this.#idleSince, IDLE_MILLIS, now);
+    const isCalm = isIdle || lasted(this.#calmSince, this.#calmMillis, now);
     const isHeard = known.size === this.#init.nodes().length;
     const isFirst = this.#isNew && isHeard && most <= BUSY_PERMILLE;
     if ((!isCalm && !isFirst) || able.length === 0) return NO_NODE;
     this.#isNew = false;
-    this.#moreSince = undefined;
+    if (this.#wasBusy) this.#calmMillis = Math.min(2 * this.#calmMillis, CALM_MILLIS_MAX);
+    this.#wasBusy = false;
+    this.#gatheredMillis = now;
     return this.#mostAsked(known, able);
   }
 
@@ -177,7 +188,11 @@ export class Gathering {
     if (load === undefined || !able.includes(this.#target)) return NO_NODE;
     const isTooBusy = load.busyPermille > BUSY_PERMILLE && this.#canTakeOver(known);
     this.#busySince = isTooBusy ? (this.#busySince ?? now) : undefined;
-    if (lasted(this.#busySince, EVERY_MILLIS, now)) return NO_NODE;
+    if (now - this.#gatheredMillis >= SETTLED_MILLIS) this.#calmMillis = CALM_MILLIS;
+    if (lasted(this.#busySince, EVERY_MILLIS, now)) {
+      this.#wasBusy = true;
+      return NO_NODE;
+    }
     const best = this.#mostAsked(known, able);
     const asked = known.get(best)?.askedPerSecond ?? 0;
     const isMore = asked >= ASKED_MIN && asked > MUCH_MORE * load.askedPerSecond;

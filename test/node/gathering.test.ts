@@ -85,8 +85,9 @@ function gathered(): TestNodes {
 /** They were, and are not any more. */
 function spread(): TestNodes {
   const nodes = gathered();
-  nodes.node(1).busy = 0.7;
-  nodes.run(2).node(1).busy = 0;
+  for (const node of nodes.nodes.values()) node.mayLead = false;
+  nodes.run(2);
+  for (const node of nodes.nodes.values()) node.mayLead = true;
   return nodes;
 }
 
@@ -155,6 +156,22 @@ describe('gathered leaders', () => {
     expect(nodes.run(1).targets).toEqual(SPREAD);
     expect(nodes.all({ busy: 0.3 }).run(59).targets).toEqual(SPREAD);
     expect(nodes.run(3).targets).toEqual([1, 1, 1]);
+  });
+
+  it('gather again after twice as long each time that they were too much for one, up to half an hour', () => {
+    const nodes = gathered();
+    for (const minutes of [1, 2, 4, 8, 16, 32, 32]) {
+      nodes.node(1).busy = 0.7;
+      expect(nodes.run(2).targets).toEqual(SPREAD);
+      nodes.node(1).busy = 0;
+      expect(nodes.run(minutes * 60 - 2).targets).toEqual(SPREAD);
+      expect(nodes.run(5).targets).toEqual([1, 1, 1]);
+    }
+    // They stay for half an hour: it is forgotten.
+    nodes.run(1_800).node(1).busy = 0.7;
+    expect(nodes.run(2).targets).toEqual(SPREAD);
+    nodes.node(1).busy = 0;
+    expect(nodes.run(62).targets).toEqual([1, 1, 1]);
   });
 
   it('stay on a busy node while no other has a processor to spare, as where all are on one machine', () => {

@@ -2,6 +2,7 @@
 import { isQuorum, type JointVoters } from '../../raft/quorum.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
+import { hasBusyNodes } from './loads.ts';
 import type { SimNode } from './sim-node.ts';
 import type { World } from './world.ts';
 
@@ -34,8 +35,8 @@ export function disagreement(world: World, members: readonly SimNode[]): string 
 }
 
 /**
- * Where leaders gather and nobody is busy, all members name the same node, which may lead, and it leads all that is placed on it. In
- * several zones, or where no node holds everything, they gather nowhere.
+ * Where leaders gather all members name the same node, which may lead, and it leads all that is placed on it. In several zones, or where no
+ * node holds everything, they gather nowhere, and where a node was busy they may have spread for a while.
  */
 function ungathered(world: World, members: readonly SimNode[]): string | undefined {
   const { settings, placement } = world;
@@ -49,7 +50,10 @@ function ungathered(world: World, members: readonly SimNode[]): string | undefin
   const targets = new Set(members.map(({ core }) => core?.leading.gatheredOn ?? 0));
   const [target = 0] = targets;
   if (targets.size !== 1) return `leaders are to gather on ${[...targets].join(', ')}`;
-  if (target === 0) return able.length === 0 ? undefined : 'leaders do not gather, though nobody is busy';
+  if (target === 0)
+    return able.length === 0 || hasBusyNodes(settings)
+      ? undefined
+      : 'leaders do not gather, though nobody was busy';
   const found = able.find(({ id }) => id === target);
   if (found === undefined) return `leaders gather on node ${target}, which is not to lead everything`;
   const foreign = partitions.find((one) => found.core?.raft.status(groupOfPartition(one))?.role !== 'leader');

@@ -153,7 +153,7 @@ export class SimProcess {
       defer: (run) => this.#defer(run),
       gather: (run) => this.#defer(run),
       ...(settings.features.includes('gathering') && {
-        load: () => loadOf(id, world.now(), settings.safetyMillis),
+        load: () => loadOf(settings, id, world.now()),
         leadersGather: (target: NodeId) => story.tell(() => `node ${id}: leaders gather on ${target}`),
       }),
       send: (to, type, payload) => this.#send(to, type, payload),

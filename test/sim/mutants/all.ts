@@ -23,6 +23,7 @@ import { METERS } from './meters.ts';
 import { MOVED_IDS } from './moved-ids.ts';
 import type { Mutant } from './mutant.ts';
 import { PLACEMENT } from './placement.ts';
+import { QUICK_ANSWERS } from './quick-answers.ts';
 import { RAFT } from './raft.ts';
 import { REQUEST_IDS } from './request-ids.ts';
 import { ROUTER } from './router.ts';
@@ -42,6 +43,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   clock: CLOCK,
   utc: UTC,
   limiter: LIMITER,
+  'quick-answers': QUICK_ANSWERS,
   customers: CUSTOMERS,
   joint: JOINT,
   settlements: SETTLEMENTS,

@@ -78,6 +78,19 @@ export const GATHERING: readonly Mutant[] = [
     unitTest: { file: 'node/gathering.test.ts', why: NO_MINUTES },
   },
   {
+    id: 'GA10',
+    bug: 'leaders gather again a minute after each time that they were too much for one node',
+    law: 'leaders do not flap',
+    edits: [
+      {
+        in: 'Gathering.#gather',
+        find: 'this.#calmMillis = Math.min(2 * this.#calmMillis, CALM_MILLIS_MAX);',
+        replace: 'void 0;',
+      },
+    ],
+    unitTest: { file: 'node/gathering.test.ts', why: NO_MINUTES },
+  },
+  {
     id: 'GA9',
     bug: 'without a word of the leader of group 0 leaders stay where they are',
     law: 'without a decision leaders spread',
