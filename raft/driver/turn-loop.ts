@@ -10,7 +10,7 @@ import { applyCommitted, takeSnapshotIfDue } from './apply.ts';
 import { closeGroup, type Group, isTold, tellStatus } from './group.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { MultiRaftInit } from './multi-raft-options.ts';
-import { Outbox } from './outbox.ts';
+import { Outbox } from '../outbox.ts';
 import type { GroupPeerMessage, PeerMessage } from './peer-message.ts';
 import { type AskedChange, PendingChanges } from './pending-changes.ts';
 import { Rests } from './rests.ts';
@@ -28,7 +28,7 @@ export class TurnLoop {
   readonly #active = new Set<Group>();
   readonly #wantsProposal = new Set<Group>();
   readonly #changes = new PendingChanges();
-  readonly #outbox = new Outbox();
+  readonly #outbox = new Outbox<PeerMessage>();
   readonly #traffic: SnapshotTraffic;
   readonly #disk: GroupCommit;
   readonly #rests: Rests;
@@ -153,7 +153,7 @@ export class TurnLoop {
   remove(group: Group, placement: number, done: (tombstone: StoredGroup) => void): void {
     this.#active.delete(group);
     this.#wantsProposal.delete(group);
-    this.#outbox.forget(group.id);
+    this.#outbox.keep((message) => !('group' in message) || message.group !== group.id);
     this.#traffic.forget(group);
     this.#rests.forget(group);
     this.#disk.remove(group, placement, done);

@@ -40,6 +40,7 @@ export interface Early {
 
 /** Those who wait for one entry. */
 interface Inflight {
+  readonly index: number;
   readonly term: number;
   readonly sinceMillis: number;
   /** When the first of them began to wait for a place in the log, or somebody before them. */
@@ -75,8 +76,8 @@ export class Waiters {
   #pendingRefunds = 0;
   /** Those whose requests are in the entry that is being proposed. */
   #proposing: readonly Waiter[] = [];
-  /** By index, oldest entry first: entries of this node's own proposals that are not applied yet. */
-  readonly #inflight = new Map<number, Inflight>();
+  /** Oldest entry first: entries of this node's own proposals that are not applied yet. Few, so no Map: see src/wire/by-id.ts. */
+  #inflight: Inflight[] = [];
   /** When the entry that is being applied was found to be committed. */
   #leftMillis = 0;
   /** Of all entries in `#inflight`. */
@@ -170,7 +171,7 @@ export class Waiters {
     const now = this.#monotonicMillis();
     this.#takenMillis = this.#queuedMillis;
     // With nothing on its way there is nothing to learn from: then it is tried.
-    const inTimeMillis = this.#inflight.size === 0 ? now : now + this.#commitTimes.fastestMillis;
+    const inTimeMillis = this.#inflight.length === 0 ? now : now + this.#commitTimes.fastestMillis;
     const isTheirTurn = this.#pending.length === 0 || !this.#tookCustomers;
     this.#tookCustomers = isTheirTurn && this.#customers.size > 0;
     if (this.#tookCustomers) return this.#takeCustomers(requestsMax, inTimeMillis);
@@ -232,7 +233,8 @@ export class Waiters {
     this.#answerInflight((index) => index === entry.index, unavailable('unknown_outcome', true));
     const sinceMillis = this.#monotonicMillis();
     const queuedMillis = this.#takenMillis;
-    this.#inflight.set(entry.index, { term: entry.term, sinceMillis, queuedMillis, waiters });
+    const { index, term } = entry;
+    this.#inflight.push({ index, term, sinceMillis, queuedMillis, waiters });
     this.#inflightRequests += waiters.length;
   }
 
@@ -241,9 +243,9 @@ export class Waiters {
    * in the order of its requests: it is theirs if the terms are equal.
    */
   leave({ index, term }: Entry): Inflight | undefined {
-    const inflight = this.#inflight.get(index);
+    const inflight = this.#inflight.find((one) => one.index === index);
     if (inflight === undefined) return undefined;
-    this.#forget(index, inflight);
+    this.#forget(inflight);
     this.#leftMillis = this.#monotonicMillis();
     if (inflight.term === term) {
       this.#commitTimes.observe(term, this.#leftMillis - inflight.sinceMillis);
@@ -309,16 +311,16 @@ export class Waiters {
   }
 
   #answerInflight(isMeant: (index: number, term: number) => boolean, answer: Answer): void {
-    for (const [index, inflight] of this.#inflight) {
-      if (!isMeant(index, inflight.term)) continue;
-      this.#forget(index, inflight);
+    for (const inflight of this.#inflight.slice()) {
+      if (!isMeant(inflight.index, inflight.term)) continue;
+      this.#forget(inflight);
       this.answerAll(inflight.waiters, answer);
     }
   }
 
-  #forget(index: number, { waiters }: Inflight): void {
-    this.#inflight.delete(index);
-    this.#inflightRequests -= waiters.length;
+  #forget(inflight: Inflight): void {
+    this.#inflight = this.#inflight.filter((one) => one !== inflight);
+    this.#inflightRequests -= inflight.waiters.length;
   }
 }
 

@@ -92,13 +92,15 @@ export class AnswerQueue {
 
   /** Moves all answers that can go out to `writer`. */
   drainTo(writer: ReplyWriter): void {
-    for (let place = this.#head; place !== undefined; place = place.next) {
+    for (let place = this.#head; place !== undefined; place = this.#head) {
       if (place.bytes !== undefined) {
         this.#heldBytes -= place.bytes.length;
         writer.raw(place.bytes, place.copies);
       } else if (place.answer !== undefined) place.format?.(writer, place.answer, place.quantity);
       else return;
       this.#head = place.next;
+      // One that the collector holds for old keeps whatever it leads to: else all that follow would grow old in a row.
+      place.next = undefined;
       this.#count -= place.copies;
     }
     this.#tail = undefined;

@@ -12,6 +12,7 @@
 import type { SheddingOfForwarded } from '../api/shedding.ts';
 import type { Answer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
+import { Outbox } from '../../raft/outbox.ts';
 import type { Partition } from '../partition/partition.ts';
 import { encodeAnswers, type ForwardedAnswer } from '../wire/answers.ts';
 import { type Call, Calls } from '../wire/calls.ts';
@@ -73,8 +74,8 @@ export class Forwarder {
   /** By their deadlines, which is the order of asking but for relays: those are younger than they seem. */
   readonly #calls: Calls<Ask, Answer>;
   /** For the end of the turn. */
-  readonly #unsent = new Map<NodeId, Call<Ask>[]>();
-  readonly #answers = new Map<NodeId, ForwardedAnswer[]>();
+  readonly #unsent = new Outbox<Call<Ask>>();
+  readonly #answers = new Outbox<ForwardedAnswer>();
   readonly #detector: FailureDetector;
   /** They lead nothing any more, and end soon; until when that is believed. */
   readonly #leaving = new Map<NodeId, number>();
@@ -104,7 +105,7 @@ export class Forwarder {
 
   /** Answers for other nodes wait for the end of the turn. */
   get owesAnswers(): boolean {
-    return this.#answers.size > 0;
+    return !this.#answers.isEmpty;
   }
 
   /** Can a request be sent there now, with hope of an answer? */
@@ -133,10 +134,8 @@ export class Forwarder {
     this.#queue(this.#unsent, to, call);
   }
 
-  #queue<T>(queues: Map<NodeId, T[]>, to: NodeId, item: T): void {
-    const queue = queues.get(to);
-    if (queue === undefined) queues.set(to, [item]);
-    else queue.push(item);
+  #queue<T>(outbox: Outbox<T>, to: NodeId, item: T): void {
+    outbox.post(to, item);
     if (this.#scheduled) return;
     this.#scheduled = true;
     this.#init.gather(() => {
@@ -147,12 +146,11 @@ export class Forwarder {
 
   #flush(): void {
     const { send, monotonicMillis } = this.#init;
-    for (const [to, answers] of this.#answers) {
+    this.#answers.flush((to, answers) => {
       for (const part of inParts(answers, sizeOf)) send(to, 'answers', encodeAnswers(part));
-    }
-    this.#answers.clear();
-    const unsent = [...this.#unsent];
-    this.#unsent.clear();
+    });
+    const unsent: [NodeId, readonly Call<Ask>[]][] = [];
+    this.#unsent.flush((to, calls) => unsent.push([to, calls]));
     const nowMillis = monotonicMillis();
     for (const [, calls] of unsent) for (const call of calls) call.isSent = true;
     for (const [to, calls] of unsent) {
@@ -165,7 +163,7 @@ export class Forwarder {
 
   /** The connection to `peer` broke. What it was asked may or may not have been decided. */
   peerDisconnected(peer: NodeId): void {
-    this.#unsent.delete(peer);
+    this.#unsent.keep((_call, to) => to !== peer);
     this.#calls.disconnected(peer);
     this.#detector.disconnected(peer);
     this.#leaving.delete(peer);
@@ -236,8 +234,8 @@ export class Forwarder {
 const ITEMS_PER_FRAME_MAX = 4_096;
 
 /** @param sizeOf how many items one of them is worth */
-function inParts<T>(items: T[], sizeOf: (item: T) => number): T[][] {
-  const parts: T[][] = [];
+function inParts<T>(items: readonly T[], sizeOf: (item: T) => number): (readonly T[])[] {
+  const parts: (readonly T[])[] = [];
   let size = 0;
   let from = 0;
   for (let i = 0; i < items.length; i += 1) {

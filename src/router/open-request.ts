@@ -32,7 +32,7 @@ export class OpenRequest {
   readonly deadlineMillis: number;
   /** No caller waits for it. */
   readonly isOwn: boolean;
-  readonly #done: OpenRequestInit['done'];
+  #done: OpenRequestInit['done'] | undefined;
   #attempts = 0;
   #asked: NodeId = NO_NODE;
   /** An attempt may have reached a log, so "nothing was proposed" can no longer be claimed. */
@@ -142,7 +142,10 @@ export class OpenRequest {
   settle(answer: UserAnswer): void {
     this.#isSettled = true;
     const isDoubtless = this.#isLook && answer.kind === 'unavailable';
-    this.#done((isDoubtless ? { ...answer, proposed: false } : answer) as never, this.partition);
+    const done = this.#done;
+    // It stays in a list until those before it are settled: what it led to need not.
+    this.#done = undefined;
+    done?.((isDoubtless ? { ...answer, proposed: false } : answer) as never, this.partition);
   }
 }
 

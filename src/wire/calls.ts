@@ -8,6 +8,7 @@
  * - `lost`, if it left, and the connection broke before the answer: nobody knows what came of it.
  */
 import type { NodeId } from '../../raft/types.ts';
+import { ById } from './by-id.ts';
 
 export interface CallsInit<Result> {
   /** Where ids start; random, so that answers meant for an earlier process of this node match nothing. */
@@ -39,14 +40,13 @@ export interface Call<Asked> {
 export class Calls<Asked extends Question<Result>, Result> {
   readonly #init: CallsInit<Result>;
   /** In the order of asking. */
-  readonly #outstanding = new Map<number, Call<Asked>>();
+  readonly #outstanding: ById<Call<Asked>>;
   /** Past their time, oldest first. */
   readonly #late = new Map<number, Call<Asked>>();
-  #nextId: number;
 
   constructor(init: CallsInit<Result>) {
     this.#init = init;
-    this.#nextId = init.firstId;
+    this.#outstanding = new ById(init.firstId);
   }
 
   get outstandingCount(): number {
@@ -56,9 +56,8 @@ export class Calls<Asked extends Question<Result>, Result> {
   /** A new call, to be sent. Undefined: too many are under way, and nobody is told anything. */
   maybeAsk(question: Asked, until: number): Call<Asked> | undefined {
     if (this.#outstanding.size >= this.#init.outstandingMax) return undefined;
-    const call = { id: this.#nextId, question, until, isSent: false };
-    this.#nextId += 1;
-    this.#outstanding.set(call.id, call);
+    const call = { id: this.#outstanding.nextId, question, until, isSent: false };
+    this.#outstanding.add(call);
     return call;
   }
 
@@ -75,7 +74,7 @@ export class Calls<Asked extends Question<Result>, Result> {
 
   /** The connection to `peer` broke. */
   disconnected(peer: NodeId): void {
-    const calls = [...this.#outstanding.values()].filter(({ question }) => question.to === peer);
+    const calls = this.#outstanding.values.filter(({ question }) => question.to === peer);
     const sent = calls.filter(({ isSent }) => isSent);
     // Whoever is told may ask here again at once, and that is none of these.
     for (const call of calls) if (!call.isSent) this.notSent(call);
@@ -86,15 +85,15 @@ export class Calls<Asked extends Question<Result>, Result> {
   /** It is `now`. Calls are taken to end in the order of asking: one that ends sooner waits for those before it. */
   expire(now: number): void {
     const { lateMax, lost, ended } = this.#init;
-    for (const [id, call] of this.#outstanding) {
+    for (let call = this.#outstanding.first; call !== undefined; call = this.#outstanding.first) {
       if (call.until > now) break;
       if (lateMax === 0) {
         this.#end(call, lost);
         continue;
       }
-      this.#outstanding.delete(id);
+      this.#outstanding.delete(call.id);
       ended?.(call.question.to);
-      this.#late.set(id, call);
+      this.#late.set(call.id, call);
     }
     for (const id of this.#late.keys()) {
       if (this.#late.size <= lateMax) break;

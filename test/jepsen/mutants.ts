@@ -27,7 +27,7 @@ export const NODE_MUTANTS: readonly NodeMutant[] = [
     edits: [
       {
         in: 'Waiters.proposed',
-        find: 'this.#inflight.set(entry.index, { term: entry.term, sinceMillis, queuedMillis, waiters });',
+        find: 'this.#inflight.push({ index, term, sinceMillis, queuedMillis, waiters });',
         replace: `for (const waiter of waiters) waiter.done({ kind: 'decision', decision: { allowed: true,
           ruleId: waiter.request.ruleId ?? 'default', limit: 1, windowMillis: 1, remaining: 0, retryAfterMillis: 0,
           resetMillis: 0, decided: { term: entry.term, index: entry.index, timeMillis: entry.timeMillis },

@@ -161,8 +161,8 @@ export const MEMORY: readonly Mutant[] = [
     edits: [
       {
         in: 'Waiters.leave',
-        find: 'this.#forget(index, inflight);',
-        replace: 'this.#inflight.delete(index);',
+        find: 'this.#forget(inflight);',
+        replace: 'this.#inflight = this.#inflight.filter((one) => one !== inflight);',
       },
     ],
     unitTest: {

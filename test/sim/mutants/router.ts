@@ -315,7 +315,7 @@ export const ROUTER: readonly Mutant[] = [
     id: 'R15',
     bug: 'nobody listens to who says too late that it does not lead',
     law: 'a node finds a leader that it can reach',
-    edits: [{ in: 'Calls.expire', find: 'this.#late.set(id, call);', replace: '' }],
+    edits: [{ in: 'Calls.expire', find: 'this.#late.set(call.id, call);', replace: '' }],
     unitTest: {
       file: 'router/forwarder.test.ts',
       why: 'paths on which answers take longer than a deadline are healed before anybody has to get on, and then whoever does not lead says so in time',
