@@ -48,7 +48,7 @@ const PERMILLE = 1_000;
 /** The node on which leaders are gathered has no headroom left. */
 const BUSY_PERMILLE = 600;
 /** A machine with less of a processor to spare would lead nothing faster: as where all nodes share one. */
-const SPARE_PERMILLE = 500;
+const SPARE_PERMILLE = 300;
 /** A node that leads all works at most nearly twice as much as the busiest of those that share that. */
 const CALM_PERMILLE = 330;
 const IDLE_PERMILLE = 50;

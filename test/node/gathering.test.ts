@@ -175,12 +175,12 @@ describe('gathered leaders', () => {
   });
 
   it('stay on a busy node while no other has a processor to spare, as where all are on one machine', () => {
-    const nodes = gathered().all({ idleProcessors: 0.4 });
+    const nodes = gathered().all({ idleProcessors: 0.25 });
     nodes.node(1).idleProcessors = 3;
     Object.assign(nodes.node(3), { idleProcessors: 3, mayLead: false });
     nodes.run(1).node(1).busy = 0.9;
     expect(nodes.run(100).targets).toEqual([1, 1, 1]);
-    nodes.node(2).idleProcessors = 0.5;
+    nodes.node(2).idleProcessors = 0.3;
     expect(nodes.run(3).targets).toEqual(SPREAD);
   });
 
