@@ -33,7 +33,9 @@ function timesNow(): { readonly workedMillis: number; readonly atMillis: number 
 function mainThreadMillis(): number | undefined {
   try {
     const [nanos] = readFileSync(MAIN_THREAD_TIMES, 'utf8').split(' ');
-    return Number(nanos) / NANOS_PER_MILLI;
+    const millis = Number(nanos) / NANOS_PER_MILLI;
+    // Some systems have the file, and count nothing.
+    return millis > 0 ? millis : undefined;
   } catch {
     return undefined;
   }

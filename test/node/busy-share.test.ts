@@ -1,0 +1,28 @@
+/** How busy this process is, as the system tells it: within its bounds, and more after work than after none. */
+import { cpus } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { busyShare, idleProcessors } from '../../src/node/busy-share.ts';
+
+function work(millis: number): void {
+  for (const until = performance.now() + millis; performance.now() < until;);
+}
+
+it('the main thread is busier while it works than while it waits', async () => {
+  const busy = busyShare();
+  await delay(200);
+  const waiting = busy();
+  work(200);
+  const working = busy();
+  expect(waiting).toBeGreaterThanOrEqual(0);
+  expect(working).toBeGreaterThan(waiting);
+  expect(working).toBeLessThanOrEqual(1);
+});
+
+it('no more processors are idle than there are', async () => {
+  const idle = idleProcessors();
+  await delay(100);
+  const share = idle();
+  expect(share).toBeGreaterThanOrEqual(0);
+  expect(share).toBeLessThanOrEqual(cpus().length);
+});
