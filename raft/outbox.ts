@@ -1,6 +1,6 @@
 /**
- * What leaves with the end of a turn, by peer. The boxes stay, and only what is in them goes: a Map that is emptied each turn would lead the
- * collector from turn to turn (src/wire/by-id.ts).
+ * What leaves with the end of a turn, by peer. The Map keeps its boxes, and each turn empties the boxes alone: a Map that is cleared each turn
+ * would keep what left alive for the collector (src/wire/by-id.ts).
  */
 import type { NodeId } from './types.ts';
 
@@ -18,7 +18,7 @@ export class Outbox<Item> {
     else box.items.push(item);
   }
 
-  /** What does not stay leaves no more. */
+  /** Drops all items but these. */
   keep(stays: (item: Item, to: NodeId) => boolean): void {
     for (const [to, box] of this.#boxes) box.items = box.items.filter((item) => stays(item, to));
   }

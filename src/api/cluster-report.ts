@@ -75,8 +75,8 @@ export interface ClusterReport {
   /** By which version nodes write logs and snapshots, see `VERSIONS`. Absent until the asked node knows group 0. */
   readonly clusterVersion?: number;
   /**
-   * The node on which leaders gather while it has headroom; 0: each partition is led where its placement says. Absent where the asked
-   * node is told to keep them spread, or has not loaded.
+   * The node on which leaders gather while it has headroom; 0: each partition is led where its placement says. Absent if the configuration
+   * of the asked node says `"leaders": "spread"`, or while that node loads.
    */
   readonly gatheredOn?: number;
   /** Those in force, as far as this node knows; null while it knows none. */

@@ -2,14 +2,14 @@
  * Leaders gather on one node while it could lead every partition and have headroom left: their requests share its turns and its disk
  * writes, which cost much more than a request. When it has none left, each partition is led where its placement says.
  *
- * Whoever leads group 0 decides, and tells all nodes once a second. Each node goes by the newest decision, and hands over what it leads
- * one group after the other, to whoever is ready for it. Nothing is written down: without a word for some seconds leaders spread.
- * While two nodes go by different decisions a partition may change its leader once or twice more; nothing else depends on it.
+ * The leader of group 0 decides, and tells all nodes once a second. Each node follows the decision of the highest term: it transfers the
+ * groups that it leads, one after the other. No decision is stored. A node that has heard none for some seconds takes leaders to be spread.
+ * While two nodes follow different decisions a partition may change its leader once or twice more; nothing else depends on it.
  *
- * - They gather where clients ask most: in a cluster that starts, and later if no node was busy for a minute (two, four and so on, if that was too
- *   much for one node before), or, where it was not, all were nearly idle for some seconds.
- * - They spread when that node was busy twice in a row and another one has a processor to spare, or when it may not lead any more.
- * - They move to another node that is asked much more, if that lasts for some seconds.
+ * - Leaders gather on the node that clients ask most: when the cluster starts, and later after a calm minute, in which no node was busy. If they
+ *   were spread because their node was busy, each time takes twice as long as the one before; else some idle seconds suffice.
+ * - They spread when their node was busy twice in a row and another machine has a processor to spare, or when their node may not lead any more.
+ * - They move when clients ask another node much more for some seconds.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { LoadReport } from '../wire/load-report.ts';
@@ -42,7 +42,7 @@ export interface GatheringInit {
 }
 
 const EVERY_MILLIS = 1_000;
-/** What was heard longer ago is not known any more. */
+/** A report or a decision that is older does not count. */
 const HEARD_MILLIS = 4_000;
 const PERMILLE = 1_000;
 /** The node on which leaders are gathered has no headroom left. */
@@ -55,10 +55,10 @@ const IDLE_PERMILLE = 50;
 const CALM_MILLIS = 60_000;
 /** Each time that gathered leaders were too much for a node, they wait for twice as long: else they would go to and fro. */
 const CALM_MILLIS_MAX = 32 * CALM_MILLIS;
-/** Leaders that stayed for so long have come to stay. */
+/** When leaders have stayed gathered for so long, a calm minute suffices again. */
 const SETTLED_MILLIS = 30 * CALM_MILLIS;
 const IDLE_MILLIS = 5_000;
-/** Another node is asked so many times as much, and not just now and then. */
+/** Leaders move to a node that is asked more than so many times as much, so often a second at least, for so long. */
 const MUCH_MORE = 2;
 const ASKED_MIN = 50;
 const MORE_MILLIS = 10_000;
@@ -74,12 +74,12 @@ export class Gathering {
   #nextMillis: number;
   #asked = 0;
   #target: NodeId = NO_NODE;
-  /** Of the newest decision. */
+  /** Of group 0, in which the decision that this node follows was made; and when this node last made it or heard it. */
   #term = 0;
   #decidedMillis = -Infinity;
   /** As far as this node knows, nobody has said yet where leaders are to gather. */
   #isNew = true;
-  /** Since when this node, as who decides, has seen that; undefined: it does not. */
+  /** While this node decides: since when all are calm, or idle, or another node is asked more, or the target is busy; undefined: it is not so. */
   #calmSince: number | undefined;
   #idleSince: number | undefined;
   #moreSince: number | undefined;
@@ -153,7 +153,7 @@ export class Gathering {
     this.#setTarget(target);
   }
 
-  /** Of nodes that said something lately. */
+  /** The last report of each node that has sent one lately. */
   #known(now: number): ReadonlyMap<NodeId, LoadReport> {
     const known = new Map<NodeId, LoadReport>();
     for (const node of this.#init.nodes()) {
@@ -208,7 +208,7 @@ export class Gathering {
     );
   }
 
-  /** Of equals that with the lowest id. */
+  /** The node that clients ask most; if several are asked as much, the one with the lowest id. `NO_NODE` if none is able. */
   #mostAsked(known: ReadonlyMap<NodeId, LoadReport>, able: readonly NodeId[]): NodeId {
     const askedOf = (node: NodeId): number => known.get(node)?.askedPerSecond ?? 0;
     const most = Math.max(...able.map(askedOf));

@@ -1,14 +1,14 @@
 /**
- * Which keys a leader has denied lately. Only their requests are judged by the applied state before the log is asked: most requests are
- * granted, and to judge them twice costs a leader a tenth of its time. Who is missing here is denied by the log, once. It is told, and
- * nothing depends on it but who judges first.
+ * The keys whose requests the log has denied lately. The leader judges a request for one of these by the applied state first, and proposes the
+ * others without that, as most requests are granted. A spent key that is missing here costs one entry: the log denies its request. Safety
+ * does not depend on it.
  */
 
-/** A key is known for as long as this at least, and until others were denied for as long. */
+/** A key is kept for so long at least. It goes when another key is denied later than that, and once more after as long again. */
 const KNOWN_MILLIS = 30_000;
-/** Of half of them. More spent keys at a time are denied by the log now and then. */
+/** Each of the two sets holds so many keys at most; the log denies some requests for spent keys beyond that. */
 const KEYS_MAX = 10_000;
-/** A state without room refuses whoever is new, so everybody is judged first. */
+/** When the state had no room for a key, all requests are judged first for so long: more new keys may be refused. */
 const FULL_MILLIS = 10_000;
 
 export class LatelyDenied {
@@ -31,7 +31,7 @@ export class LatelyDenied {
     this.#recent.add(key);
   }
 
-  /** Somebody found no room. */
+  /** The log found no room for a key. */
   refusedAtCapacity(nowMillis: number): void {
     this.#fullUntilMillis = nowMillis + FULL_MILLIS;
   }

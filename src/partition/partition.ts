@@ -164,7 +164,7 @@ export class Partition implements GroupApplication {
         return this.#look(request, done);
       case 'refund':
       case 'customer':
-        return this.#propose(undefined, request, deadlineMillis, done); // What it is about may be on its way.
+        return this.#propose(request, deadlineMillis, done); // What it is about may be on its way.
       case undefined:
         this.#allow(request, deadlineMillis, done);
     }
@@ -197,29 +197,31 @@ export class Partition implements GroupApplication {
   }
 
   #allow(request: AllowRequest, deadlineMillis: number, done: Done): void {
-    if (request.ifRemembered === true) return this.#propose(undefined, request, deadlineMillis, done);
+    if (request.ifRemembered === true) return this.#propose(request, deadlineMillis, done);
     const retryKey = requestKeyOf(request);
     if (retryKey !== undefined && this.#waiters.maybeJoin(retryKey, request, deadlineMillis, done)) return;
     const reason = this.#reasonNotToPropose(request);
     const rejection = this.#rejectionAtOnce(request, reason !== undefined);
+    // The applied rules are older than those that found the limits.
     const isEarly = (request.matchedBy ?? 0) > (this.#machine.ruleTable?.version ?? Infinity);
-    if (rejection === undefined) this.#propose(retryKey, request, deadlineMillis, done, reason);
-    else done(isEarly ? unavailable('rules_changed', false) : rejection);
+    if (rejection !== undefined) done(isEarly ? unavailable('rules_changed', false) : rejection);
+    else if (reason !== undefined) done(unavailable(reason, false));
+    else this.#enqueue(retryKey, request, deadlineMillis, done);
   }
 
-  #propose(
-    retryKey: string | undefined,
-    request: LoggedRequest,
-    deadlineMillis: number,
-    done: Done,
-    reason = this.#reasonNotToPropose(request),
-  ): void {
-    if (reason !== undefined) return done(unavailable(reason, false));
+  /** What has no retries, and is judged by the log alone. */
+  #propose(request: LoggedRequest, deadlineMillis: number, done: Done): void {
+    const reason = this.#reasonNotToPropose(request);
+    if (reason !== undefined) done(unavailable(reason, false));
+    else this.#enqueue(undefined, request, deadlineMillis, done);
+  }
+
+  #enqueue(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
     this.#waiters.add(retryKey, request, deadlineMillis, done);
     if (this.#waiters.pendingCount === 1) this.#init.requestProposal();
   }
 
-  /** What the log need not be asked for, or will not be, if this is the last word. Early: by rules before those that found the limits. */
+  /** The answer without the log. @param isLast the log cannot be asked, so the request is judged here in any case */
   #rejectionAtOnce(request: AllowRequest, isLast: boolean): Answer | undefined {
     const { ruleTable } = this.#machine;
     const { matchedBy = this.#own.rulesAhead(this.#term) } = request;

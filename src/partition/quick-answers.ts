@@ -1,8 +1,8 @@
 /**
  * What a leader tells of its applied state, or of a request, without the log. It changes nothing there.
  *
- * Most requests are granted, and to judge them here and in the log costs a leader a tenth of its time. So a request under one limit is
- * judged here only if its key was denied lately, or the log cannot be asked. The others that are spent are denied by the log, once.
+ * Most requests are granted, and to judge each here and again in the log costs a leader a tenth of its time. So it judges a request under
+ * one limit here only if the key was denied lately, or the log cannot be asked. The log judges the others.
  */
 import type { AllowRequest } from '../api/request.ts';
 import type { LookRequest } from '../api/look.ts';

@@ -99,7 +99,7 @@ export class AnswerQueue {
       } else if (place.answer !== undefined) place.format?.(writer, place.answer, place.quantity);
       else return;
       this.#head = place.next;
-      // One that the collector holds for old keeps whatever it leads to: else all that follow would grow old in a row.
+      // A place in the old generation would keep the next one alive, that the one after it, and so on: see src/wire/by-id.ts.
       place.next = undefined;
       this.#count -= place.copies;
     }

@@ -143,7 +143,7 @@ export class OpenRequest {
     this.#isSettled = true;
     const isDoubtless = this.#isLook && answer.kind === 'unavailable';
     const done = this.#done;
-    // It stays in a list until those before it are settled: what it led to need not.
+    // `OpenRequests` keeps this object until those before it are settled; the caller's closure need not stay as long.
     this.#done = undefined;
     done?.((isDoubtless ? { ...answer, proposed: false } : answer) as never, this.partition);
   }

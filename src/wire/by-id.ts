@@ -1,7 +1,7 @@
 /**
- * Things under ids that count up, in the order of their ids; most are taken out soon. No Map: one that many things pass through leaves
- * tables behind, each of which leads to the next and to all that was in it then. Once the collector holds one for old it copies all of
- * that, again and again, until it looks at the old ones: half of what a busy node allocated.
+ * Items under ids that count up; most are deleted soon after they are added. It is a ring, and not a Map: whenever V8 rehashes a Map, the old
+ * table keeps its items and a pointer to the new table. Once one old table is in the old generation, a scavenge keeps the tables after it and
+ * their items alive, until the next full collection. A busy node so kept half of what it allocated.
  */
 const FIRST_CAPACITY = 64;
 

@@ -4,6 +4,7 @@ import { decodePing, decodePong, encodePing, encodePong } from '../../src/wire/c
 import { pack } from '../../src/wire/fields.ts';
 import { FrameError } from '../../src/wire/frame.ts';
 import { decodeGroupsOfVersion, encodeGroupsOfVersion } from '../../src/wire/groups-of-version.ts';
+import { decodeLoadReport, encodeLoadReport } from '../../src/wire/load-report.ts';
 import { decodeNodeReport, encodeNodeReport, type NodeReport } from '../../src/wire/node-report.ts';
 import { decodeRoom, encodeRoom } from '../../src/wire/memory-report.ts';
 import {
@@ -65,6 +66,29 @@ const KINDS = {
     decode: decodeRoom,
     samples: ['free', 'full', 'exhausted'],
     wrong: [[], [3], ['full'], [null]],
+  }),
+  load: kind({
+    encode: encodeLoadReport,
+    decode: decodeLoadReport,
+    samples: [
+      { busyPermille: 0, sparePermille: 2_000, askedPerSecond: 7, mayLead: true },
+      {
+        busyPermille: 999,
+        sparePermille: 0,
+        askedPerSecond: 0,
+        mayLead: false,
+        decided: { term: 4, target: 0 },
+      },
+    ],
+    wrong: [
+      'load',
+      [],
+      [1, 2, 3],
+      [1, 2, 3, 4],
+      [-1, 2, 3, true],
+      [1, 2, 3, true, 'x', 1],
+      [1, 2, 3, true, 4, 0.5],
+    ],
   }),
   report: kind<NodeReport>({
     encode: encodeNodeReport,

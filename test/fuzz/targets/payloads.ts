@@ -16,6 +16,7 @@ import {
   REFUSAL_CODES,
 } from '../../../src/wire/hello.ts';
 import { decodeNodeReport, encodeNodeReport } from '../../../src/wire/node-report.ts';
+import { decodeLoadReport, encodeLoadReport } from '../../../src/wire/load-report.ts';
 import { decodeRoom, encodeRoom } from '../../../src/wire/memory-report.ts';
 import {
   decodeUsageQuestion,
@@ -116,6 +117,16 @@ const KINDS: readonly Kind[] = [
     encodeGroupsOfVersion,
     decodeGroupsOfVersion,
     fc.record({ version: natural, groups: fc.array(natural, { maxLength: 5 }) }),
+  ),
+  kind(
+    encodeLoadReport,
+    decodeLoadReport,
+    fc.record({
+      busyPermille: natural,
+      sparePermille: natural,
+      askedPerSecond: natural,
+      mayLead: fc.boolean(),
+    }),
   ),
   kind(encodeRoom, decodeRoom, fc.constantFrom('free', 'full', 'exhausted')),
   kind(

@@ -20,9 +20,10 @@ export const SHEDDING: readonly Mutant[] = [
     law: 'what was told not to be proposed is in no log',
     edits: [
       {
-        in: 'Partition.#propose',
-        find: 'if (reason !== undefined) return done(unavailable(reason, false));',
-        replace: 'if (reason !== undefined) done(unavailable(reason, false));',
+        in: 'Partition.#allow',
+        find: 'else if (reason !== undefined) done(unavailable(reason, false)); else this',
+        replace:
+          'else if (reason !== undefined) done(unavailable(reason, false)); if (rejection === undefined) this',
       },
     ],
   },
