@@ -128,7 +128,8 @@ export async function httpOpenLoop(job: HttpOpenLoopJob, measuring: () => void):
   const startMillis = performance.now();
   let due = 0;
   const timer = setInterval(() => {
-    const until = Math.floor(((performance.now() - startMillis) * requestsPerSecond) / 1_000);
+    // The first one is due at the start.
+    const until = 1 + Math.floor(((performance.now() - startMillis) * requestsPerSecond) / 1_000);
     for (; due < until; due += 1) {
       const request = requests[due % requests.length] ?? '';
       const wasSent = pools[due % pools.length]?.send(

@@ -84,7 +84,8 @@ export async function openLoop(job: OpenLoopJob, measuring: () => void): Promise
   const startMillis = performance.now();
   let sent = 0;
   const timer = setInterval(() => {
-    const due = Math.floor(((performance.now() - startMillis) * requestsPerSecond) / 1_000);
+    // The first one is due at the start.
+    const due = 1 + Math.floor(((performance.now() - startMillis) * requestsPerSecond) / 1_000);
     for (; sent < due; sent += 1) {
       const address = addresses[sent % addresses.length];
       if (address !== undefined) loop.send(address, next(), startMillis + (sent * 1_000) / requestsPerSecond);
