@@ -123,6 +123,8 @@ export class MultiRaft {
   preferLeader(group: GroupId, node: NodeId): void {
     const target = this.#groups.get(group);
     if (target === undefined) return;
+    // A transfer that failed, or was long ago, says nothing of another node.
+    if (node !== target.preferredLeader) target.balanceAtTick = 0;
     target.preferredLeader = node;
     target.core.prefer(node === this.#init.id);
   }

@@ -9,6 +9,20 @@ function prefer(cluster: Cluster, id: NodeId): void {
   for (const node of cluster.up) node.raft.preferLeader(GROUP, id);
 }
 
+describe('another preferred leader', () => {
+  it('is handed the lead at once, however lately this node handed it to others', async () => {
+    const cluster = new Cluster({ voters: 3, options: { balanceTicks: HEARTBEAT_TICKS } });
+    const first = await cluster.elect();
+    const second = cluster.otherThan(first);
+    const third = cluster.otherThan(first, second);
+    for (const { id } of [second, first, third]) {
+      prefer(cluster, id);
+      await cluster.tick(4 * HEARTBEAT_TICKS);
+      expect(cluster.leader?.id).toBe(id);
+    }
+  });
+});
+
 describe('a preferred leader whose disk is almost full', () => {
   it('is not handed the lead again and again: proposals wait for nobody', async () => {
     const cluster = new Cluster({ voters: 3, options: { balanceTicks: HEARTBEAT_TICKS } });
