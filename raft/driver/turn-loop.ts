@@ -1,7 +1,7 @@
 /**
- * The turn of all groups of a node: step what arrived -> propose what waits -> apply -> begin to write
- * everything in one synced batch -> send what need not wait for it. While that write is in flight the next turn fills up; that is the group commit, and it adapts to the
- * load by itself. Messages are stepped during the write too; only proposals wait for the turn, to travel in one entry.
+ * The turn of all groups of a node: step what arrived -> propose what waits -> apply -> begin to write everything in one synced batch
+ * -> send what need not wait for it. Messages are stepped in every turn; proposals wait for the write in flight and for the round
+ * before (rounds.ts), so that all that came meanwhile travels in one entry of each group.
  *
  * It knows which groups have work. Which groups there are, and who should lead them, is not decided here.
  */
@@ -14,6 +14,7 @@ import { Outbox } from '../outbox.ts';
 import type { GroupPeerMessage, PeerMessage } from './peer-message.ts';
 import { type AskedChange, PendingChanges } from './pending-changes.ts';
 import { Rests } from './rests.ts';
+import { Rounds } from './rounds.ts';
 import { SnapshotTraffic } from './snapshot-traffic.ts';
 import type { GroupId, NodeId, StoredGroup } from '../types.ts';
 
@@ -27,6 +28,7 @@ export class TurnLoop {
   /** Groups whose core may have something to send, write or apply. */
   readonly #active = new Set<Group>();
   readonly #wantsProposal = new Set<Group>();
+  readonly #rounds = new Rounds();
   readonly #changes = new PendingChanges();
   readonly #outbox = new Outbox<PeerMessage>();
   readonly #traffic: SnapshotTraffic;
@@ -156,6 +158,7 @@ export class TurnLoop {
     this.#outbox.keep((message) => !('group' in message) || message.group !== group.id);
     this.#traffic.forget(group);
     this.#rests.forget(group);
+    this.#rounds.forget(group);
     this.#disk.remove(group, placement, done);
     this.#changes.forget(group);
     closeGroup(group);
@@ -165,6 +168,7 @@ export class TurnLoop {
   /** Tick number `ticks` has reached all cores that do not rest; now those that do, the disk and the snapshots on their way. */
   tick(ticks: number): void {
     this.#rests.tick(ticks);
+    this.#rounds.tick();
     this.#disk.tick();
     this.#traffic.tick(ticks, this.#init.options.raft.heartbeatTicks);
     this.#schedule();
@@ -203,11 +207,14 @@ export class TurnLoop {
     this.#stepInbox();
     this.#traffic.run();
     this.#changes.begin((group) => this.#enlist(group));
-    if (!this.#disk.isWriting) this.#propose();
+    const isHeld = !this.#mayPropose;
+    if (!isHeld) this.#propose();
     // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
     for (const group of this.#active) this.#sendAndApply(group);
     if (!this.#disk.isWriting) this.#write();
     this.#outbox.flush(this.#init.send);
+    // What this turn applied has ended the round: whatever waits is proposed in the next one.
+    if (isHeld && this.#mayPropose && this.#wantsProposal.size > 0) this.#schedule();
   }
 
   #stepInbox(): void {
@@ -247,7 +254,12 @@ export class TurnLoop {
     }
   }
 
+  get #mayPropose(): boolean {
+    return !this.#disk.isWriting && this.#rounds.isOver;
+  }
+
   #propose(): void {
+    this.#rounds.begin();
     for (const group of this.#wantsProposal) {
       if (group.core.role === 'leader' && !group.core.acceptsProposals) continue;
       this.#wantsProposal.delete(group);
@@ -256,7 +268,9 @@ export class TurnLoop {
       const data = group.app.takeProposal();
       if (data === undefined) continue;
       this.#enlist(group);
-      group.app.proposed(group.core.propose(data));
+      const entry = group.core.propose(data);
+      if (entry !== undefined) this.#rounds.proposed(group, entry.index);
+      group.app.proposed(entry);
     }
   }
 

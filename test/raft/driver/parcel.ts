@@ -1,6 +1,6 @@
 /** What one driver sends another, and what is in it. */
 import type { PeerMessage, SnapshotChunk } from '../../../raft/driver/peer-message.ts';
-import type { Message, NodeId } from '../../../raft/types.ts';
+import type { GroupId, Message, NodeId } from '../../../raft/types.ts';
 
 export interface Parcel {
   readonly from: NodeId;
@@ -11,6 +11,11 @@ export interface Parcel {
 /** The message of a core that it carries, if it does. */
 export function messageOf({ message }: Parcel): Message | undefined {
   return message.kind === 'message' ? message.message : undefined;
+}
+
+/** The group it is about, if it is about one. */
+export function groupOf({ message }: Parcel): GroupId | undefined {
+  return 'group' in message ? message.group : undefined;
 }
 
 export function typeOf({ message }: Parcel): string {

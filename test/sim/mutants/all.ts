@@ -33,6 +33,7 @@ import { SHEDDING } from './shedding.ts';
 import { SNAPSHOTS } from './snapshots.ts';
 import { STATED } from './stated.ts';
 import { TOKENS } from './tokens.ts';
+import { TURNS } from './turns.ts';
 import { UPGRADE } from './upgrade.ts';
 import { USAGE } from './usage.ts';
 import { UTC } from './utc.ts';
@@ -58,6 +59,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   raft: RAFT,
   durability: DURABILITY,
   driver: DRIVER,
+  turns: TURNS,
   snapshots: SNAPSHOTS,
   membership: MEMBERSHIP,
   placement: PLACEMENT,
