@@ -8,7 +8,7 @@
  *
  * - Leaders gather on the node that clients ask most: when the cluster starts, and later after a calm minute, in which no node was busy. If they
  *   were spread because their node was busy, each time takes twice as long as the one before; else some idle seconds suffice.
- * - They spread when their node was busy twice in a row and another machine has a processor to spare, or when their node may not lead any more.
+ * - They spread when their node was busy three seconds in a row and another machine has a processor to spare, or when their node may not lead any more.
  * - They move when clients ask another node much more for some seconds.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
@@ -47,6 +47,8 @@ const HEARD_MILLIS = 4_000;
 const PERMILLE = 1_000;
 /** The node on which leaders are gathered has no headroom left. */
 const BUSY_PERMILLE = 600;
+/** It has none for so long, that is in three reports: what others say of a second is heard in the one after. */
+const BUSY_MILLIS = 2_000;
 /** A machine with less of a processor to spare would lead nothing faster: as where all nodes share one. */
 const SPARE_PERMILLE = 300;
 /** A node that leads all works at most nearly twice as much as the busiest of those that share that. */
@@ -189,7 +191,7 @@ export class Gathering {
     const isTooBusy = load.busyPermille > BUSY_PERMILLE && this.#canTakeOver(known);
     this.#busySince = isTooBusy ? (this.#busySince ?? now) : undefined;
     if (now - this.#gatheredMillis >= SETTLED_MILLIS) this.#calmMillis = CALM_MILLIS;
-    if (lasted(this.#busySince, EVERY_MILLIS, now)) {
+    if (lasted(this.#busySince, BUSY_MILLIS, now)) {
       this.#wasBusy = true;
       return NO_NODE;
     }
