@@ -95,7 +95,7 @@ export interface OpenResult {
 /** What breaks after a quarter of the time that is measured. */
 export type Trouble = 'none' | 'death' | 'rebalancing';
 
-/** A chunk of a snapshot (32 KiB), read at one end and restored at the other: RESULTS.md, stalls. */
+/** A chunk of a snapshot (32 KiB), read at one end and restored at the other, by `bench:stalls`. */
 const CHUNK_MICROS = 2_500;
 const CHUNK_EVERY_MICROS = 33_000;
 

@@ -1,6 +1,6 @@
 /**
  * What the work of a node costs, in microseconds of processor time, and how long the rest of the way takes. Where a number is not
- * fitted to a run (calibrate.ts) it was taken from profiles: bench/RESULTS.md, "Where the time goes".
+ * fitted to a run (calibrate.ts) it was taken from profiles.
  */
 export interface ServiceTimes {
   /** A call of a client: its bytes read in one go, and its answers written in one. */
