@@ -123,7 +123,7 @@ export class MultiRaft {
   preferLeader(group: GroupId, node: NodeId): void {
     const target = this.#groups.get(group);
     if (target === undefined) return;
-    // A transfer that failed, or was long ago, says nothing of another node.
+    // Only the node that was asked to take over is not asked again for a while.
     if (node !== target.preferredLeader) target.balanceAtTick = 0;
     target.preferredLeader = node;
     target.core.prefer(node === this.#init.id);

@@ -1,6 +1,5 @@
 /**
- * Rounds of proposals: the groups of a node propose together, and next when what they proposed was applied here and its answers have
- * left. A write, a frame and an answer cost each node about the same with one request in it as with a hundred; so whatever comes
+ * Rounds of proposals: the groups of a node propose together, and again when the node has applied what they proposed and answered it. A write, a frame and an answer cost each node about the same with one request in it as with a hundred; so whatever comes
  * while a round is on its way shares the next one, and so do the clients that the round answers. The turn that applies a round
  * proposes nothing yet, so that its answers leave first.
  *
@@ -14,14 +13,15 @@ const ROUND_TICKS_MAX = 2;
 
 interface Proposed {
   readonly group: Group;
-  /** Of the entry. */
+  /** Index of the entry that the group proposed. */
   readonly index: number;
 }
 
 export class Rounds {
-  #awaited: Proposed[] = [];
+  /** What the round proposed, without the entries of late groups. */
+  readonly #awaited: Proposed[] = [];
   #ticks = 0;
-  /** Groups whose round took too long, and the entry that would end it: nobody waits for them before that. */
+  /** Groups that took too long, each with the index of the entry that it lacks: no round waits for them until they have applied it. */
   readonly #late = new Map<GroupId, number>();
 
   /** The next round may begin. */
@@ -40,7 +40,7 @@ export class Rounds {
 
   /** A round begins. */
   begin(): void {
-    this.#awaited = [];
+    this.#awaited.length = 0;
     this.#ticks = 0;
   }
 

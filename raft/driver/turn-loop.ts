@@ -213,7 +213,7 @@ export class TurnLoop {
     for (const group of this.#active) this.#sendAndApply(group);
     if (!this.#disk.isWriting) this.#write();
     this.#outbox.flush(this.#init.send);
-    // What this turn applied has ended the round: whatever waits is proposed in the next one.
+    // This turn applied the last entry of the round: the next turn proposes what waits.
     if (isHeld && this.#mayPropose && this.#wantsProposal.size > 0) this.#schedule();
   }
 

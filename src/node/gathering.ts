@@ -76,8 +76,9 @@ export class Gathering {
   #nextMillis: number;
   #asked = 0;
   #target: NodeId = NO_NODE;
-  /** Of group 0, in which the decision that this node follows was made; and when this node last made it or heard it. */
+  /** The term of group 0 in which its leader made the decision that this node follows. */
   #term = 0;
+  /** When this node last made that decision, or heard it. */
   #decidedMillis = -Infinity;
   /** As far as this node knows, nobody has said yet where leaders are to gather. */
   #isNew = true;

@@ -27,7 +27,7 @@ export const GATHERING: readonly Mutant[] = [
   },
   {
     id: 'GA4',
-    bug: 'leaders are to gather, and no group is told',
+    bug: 'a node that leaders gather on is preferred by no group',
     law: 'the node on which leaders gather leads',
     edits: [
       {
@@ -66,7 +66,7 @@ export const GATHERING: readonly Mutant[] = [
   },
   {
     id: 'GA8',
-    bug: 'leaders move to whoever is asked more just now',
+    bug: 'leaders move at once to the node that clients ask most',
     law: 'leaders do not flap',
     edits: [
       {

@@ -40,6 +40,13 @@ export const TURNS: readonly Mutant[] = [
     unitTest: { file: 'raft/driver/rounds.test.ts', why: 'more rounds decide the same' },
   },
   {
+    id: 'RN5',
+    bug: 'a group that has left the node is waited for',
+    law: 'a quorum makes progress',
+    edits: [{ in: 'isOnItsWay', find: '!isRemoved && ', replace: 'isRemoved !== undefined && ' }],
+    unitTest: { file: 'raft/driver/rounds.test.ts', why: 'no law counts ticks' },
+  },
+  {
     id: 'RN6',
     bug: 'the turn that ends a round forgets what waits for it',
     law: 'in health every request is decided',
@@ -54,13 +61,6 @@ export const TURNS: readonly Mutant[] = [
       file: 'raft/driver/group-commit.test.ts',
       why: 'whatever comes next, a tick at the latest, has it proposed',
     },
-  },
-  {
-    id: 'RN5',
-    bug: 'a group that has left the node is waited for',
-    law: 'a quorum makes progress',
-    edits: [{ in: 'isOnItsWay', find: '!isRemoved && ', replace: 'isRemoved !== undefined && ' }],
-    unitTest: { file: 'raft/driver/rounds.test.ts', why: 'no law counts ticks' },
   },
   {
     id: 'RN7',
