@@ -86,7 +86,7 @@ async function mountAt(directory: string): Promise<Mount | undefined> {
   return mountOf(await realpath(directory), mountinfo);
 }
 
-/** LevelDB deletes files of 4 MB and more as it goes. One such deletion stalled all synced writes of a machine for 150 to 330 ms. */
+/** LevelDB deletes files of some 32 MB as it goes. One such deletion stalled all synced writes of a machine for 150 to 330 ms. */
 export function mountFindings(id: number, mount: Mount | undefined): Finding[] {
   if (mount === undefined) return [];
   const check = `node ${id}: mount`;

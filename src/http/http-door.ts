@@ -21,6 +21,12 @@ export class HttpDoor implements FrontDoor {
     this.#handshakes = tls && guardDoor(this.app.server as unknown as TlsServer, tls, logger);
   }
 
+  /** Where it listens; 0 while it does not. */
+  get port(): number {
+    const address = this.app.server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
   /** @throws the error of the system, if the address cannot be taken */
   async listen(): Promise<void> {
     await this.app.listen(this.#address);

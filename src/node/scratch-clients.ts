@@ -1,0 +1,150 @@
+/**
+ * The HTTP and RESP listeners of one node of a scratch cluster, and clients that ask them over loopback: what a process runs for each
+ * request is then compiled for the sockets that its real clients will use. The ports are free ones, for about a second.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { pino } from 'pino';
+import type { AskAnswer } from '../api/question.ts';
+import { HTTP_SETTINGS_DEFAULTS } from '../config/http-settings.ts';
+import type { ClusterConfig } from '../config/config.ts';
+import { HttpDoor } from '../http/http-door.ts';
+import { RespDoor } from '../resp/resp-door.ts';
+import type { LoadShedder } from '../shedding/load-shedder.ts';
+import { accessOf } from './access.ts';
+import { behindDoor, viewOf } from './behind-door.ts';
+import { DoorUsage } from './door-usage.ts';
+import type { NodeCore } from './node-core.ts';
+import type { Clocks } from './node-core-init.ts';
+import { NodeMonitor } from './node-monitor.ts';
+import { NodeReadiness } from './readiness.ts';
+import { SlowDecisions } from './slow-decisions.ts';
+
+const HOST = '127.0.0.1';
+/** Each sends one request at a time, as most clients do: so few that a turn of the node decides few, and many turns run. */
+const HTTP_CLIENTS = 3;
+/** The first sends one request at a time, the next pipelines. */
+const PIPELINES = [1, 1, 8];
+/** The rules of the scratch cluster put requests with descriptors under two limits: so the last of a pipeline is one of those. */
+const WITH_DESCRIPTORS_FROM = 7;
+/** Few enough that some of what they ask is denied. */
+const USERS = 200;
+
+/** How many requests were answered, and how. */
+export interface ScratchAnswers {
+  granted: number;
+  denied: number;
+  others: number;
+}
+
+export interface ScratchClientsInit {
+  readonly config: ClusterConfig;
+  readonly nodeId: number;
+  readonly clocks: Clocks;
+  readonly shedder: LoadShedder;
+  readonly soon: (task: () => void) => void;
+  /** Counts the answers of all nodes. */
+  readonly answers: ScratchAnswers;
+}
+
+export class ScratchClients {
+  readonly #http: HttpDoor;
+  readonly #resp: RespDoor;
+  readonly #sockets: Socket[] = [];
+  #asked = 0;
+
+  constructor(core: NodeCore, init: ScratchClientsInit) {
+    const { config, nodeId, clocks, shedder, soon, answers } = init;
+    const readiness = new NodeReadiness({ groups: 1, isFounder: true });
+    readiness.started(core);
+    const logger = pino({ level: 'silent' });
+    const usage = new DoorUsage(clocks);
+    const view = viewOf({ config, nodeId }, readiness, clocks);
+    const access = accessOf({ configured: [], tokens: () => core.tokens, isBehind: () => false });
+    const slow = new SlowDecisions({ ...clocks, logger });
+    const behind = behindDoor({ nodeId }, {}, { readiness, view, usage, access, slow, shedder });
+    const node = {
+      ...behind,
+      answered(...told: Parameters<typeof behind.answered>): void {
+        behind.answered(...told);
+        count(answers, told[1]);
+      },
+    };
+    const common = { node, address: { host: HOST, port: 0 }, logger, ...clocks, accepted: () => undefined };
+    this.#http = new HttpDoor({
+      ...common,
+      monitor: new NodeMonitor({ readiness, view, usage, clocks }),
+      metrics: () => Promise.resolve({ contentType: '', text: '' }),
+      observe: () => undefined,
+      settings: HTTP_SETTINGS_DEFAULTS,
+    });
+    this.#resp = new RespDoor({ ...common, version: '', atTurnEnd: soon });
+  }
+
+  /** @throws the error of the system, if nobody can listen or connect on loopback */
+  async connect(): Promise<void> {
+    await Promise.all([this.#http.listen(), this.#resp.listen()]);
+    const ports = [
+      ...Array.from({ length: HTTP_CLIENTS }, () => this.#http.port),
+      ...PIPELINES.map(() => this.#resp.port),
+    ];
+    await Promise.all(ports.map((port) => this.#connectTo(port)));
+  }
+
+  /** Each client sends what it has. Returns how many requests that are. */
+  ask(): number {
+    const before = this.#asked;
+    for (const [i, socket] of this.#sockets.entries())
+      socket.write(i < HTTP_CLIENTS ? this.#httpRequest() : this.#pipeline(PIPELINES[i - HTTP_CLIENTS] ?? 0));
+    return this.#asked - before;
+  }
+
+  async end(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    const closed = Promise.all([this.#http.close(), this.#resp.close()]);
+    this.#http.closeAllConnections();
+    this.#resp.closeAllConnections();
+    await closed;
+  }
+
+  async #connectTo(port: number): Promise<void> {
+    const socket = connect({ host: HOST, port, noDelay: true });
+    this.#sockets.push(socket);
+    await once(socket, 'connect');
+    // A connection that breaks leaves requests without answers, until the time is over.
+    socket.on('error', () => undefined);
+    socket.resume();
+  }
+
+  #httpRequest(): string {
+    const body = JSON.stringify({ userId: this.#nextUser() });
+    return `POST /v1/allow HTTP/1.1\r\nhost: ${HOST}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  }
+
+  #pipeline(length: number): string {
+    let text = '';
+    for (let i = 0; i < length; i += 1) {
+      const user = this.#nextUser();
+      text +=
+        i < WITH_DESCRIPTORS_FROM
+          ? commandText('ALLOW', user)
+          : commandText('MATCH', '2', 'user', user, 'ip', `10.0.0.${i}`);
+    }
+    return text;
+  }
+
+  #nextUser(): string {
+    this.#asked += 1;
+    return `user:${(this.#asked * 7) % USERS}`;
+  }
+}
+
+function count(answers: ScratchAnswers, answer: AskAnswer): void {
+  if (answer.kind !== 'decision') answers.others += 1;
+  else if (answer.decision.allowed) answers.granted += 1;
+  else answers.denied += 1;
+}
+
+function commandText(...args: readonly string[]): string {
+  return `*${args.length}\r\n${args.map((arg) => `$${arg.length}\r\n${arg}\r\n`).join('')}`;
+}
