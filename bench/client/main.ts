@@ -1,5 +1,5 @@
 /**
- * `npm run bench:client`: what `quorate/client` makes of the HTTP door. Single posts over kept connections and the client are asked for the
+ * `npm run bench:client`: what `@quorate/client` makes of the HTTP door. Single posts over kept connections and the client are asked for the
  * same grants, by the same number of callers, in turn; then how many requests of the client went to the leader of their partition, by
  * what decisions say themselves.
  */
@@ -60,7 +60,7 @@ async function run({ rounds, seconds, warmUp, callers }: ClientBenchOptions): Pr
 
 const program = new Command('npm run bench:client --')
   .description(
-    'What quorate/client makes of the HTTP door: grants per second over those of single posts, and requests straight to leaders.',
+    'What @quorate/client makes of the HTTP door: grants per second over those of single posts, and requests straight to leaders.',
   )
   .option('--rounds <n>', 'measurements of each, in turn', positive, 3)
   .option('--seconds <n>', 'of each measurement', positive, 5)

@@ -1,9 +1,9 @@
 /**
- * `quorate/express`: middleware for Express 4 and 5, and whatever takes the same three arguments. Express itself is not imported.
+ * `@quorate/client/express`: middleware for Express 4 and 5, and whatever takes the same three arguments. Express itself is not imported.
  *
  * @example
- * import { QuorateClient } from 'quorate/client';
- * import { byIp, rateLimit } from 'quorate/express';
+ * import { QuorateClient } from '@quorate/client';
+ * import { byIp, rateLimit } from '@quorate/client/express';
  * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101'] });
  * app.use(rateLimit({ client, identify: byIp() }));
  */

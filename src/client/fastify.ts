@@ -1,9 +1,9 @@
 /**
- * `quorate/fastify`: a hook that limits routes of Fastify 4 and 5, one by one or all. Fastify itself is not imported.
+ * `@quorate/client/fastify`: a hook that limits routes of Fastify 4 and 5, one by one or all. Fastify itself is not imported.
  *
  * @example
- * import { QuorateClient } from 'quorate/client';
- * import { byIp, rateLimit } from 'quorate/fastify';
+ * import { QuorateClient } from '@quorate/client';
+ * import { byIp, rateLimit } from '@quorate/client/fastify';
  * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101'] });
  * app.get('/', { onRequest: rateLimit({ client, identify: byIp() }) }, () => 'hello');
  */

@@ -1,9 +1,9 @@
 /**
- * `quorate/fetch`: limits a handler that takes a `Request` and returns a `Response`, as Deno, Bun and others serve them.
+ * `@quorate/client/fetch`: limits a handler that takes a `Request` and returns a `Response`, as Deno, Bun and others serve them.
  *
  * @example
- * import { QuorateClient } from 'quorate/client';
- * import { byApiKey, rateLimit } from 'quorate/fetch';
+ * import { QuorateClient } from '@quorate/client';
+ * import { byApiKey, rateLimit } from '@quorate/client/fetch';
  * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101'] });
  * export default { fetch: rateLimit({ client, identify: byApiKey() }, () => new Response('hello')) };
  */

@@ -1,9 +1,9 @@
 /**
- * `quorate/hono`: middleware for Hono 4. Hono itself is not imported.
+ * `@quorate/client/hono`: middleware for Hono 4. Hono itself is not imported.
  *
  * @example
- * import { QuorateClient } from 'quorate/client';
- * import { byApiKey, rateLimit } from 'quorate/hono';
+ * import { QuorateClient } from '@quorate/client';
+ * import { byApiKey, rateLimit } from '@quorate/client/hono';
  * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101'] });
  * app.use(rateLimit({ client, identify: byApiKey() }));
  */

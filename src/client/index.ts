@@ -1,8 +1,8 @@
 /**
- * `quorate/client`: asks a cluster for grants.
+ * `@quorate/client`: asks a cluster for grants.
  *
  * @example
- * import { QuorateClient } from 'quorate/client';
+ * import { QuorateClient } from '@quorate/client';
  * const client = new QuorateClient({ nodes: ['http://127.0.0.1:8101'] });
  * const { allowed } = await client.allow({ userId: 'ada' });
  */

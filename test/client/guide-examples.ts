@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { assembleClientPackage } from '../../cluster/client-package.ts';
 import { freePorts } from '../cluster/harness.ts';
 import { ROOT } from '../package/packed.ts';
 
@@ -31,8 +32,8 @@ export function examplesOf(guide: string): Example[] {
 }
 
 /**
- * All examples in one process of their own inside the package, so that it is imported by its name: first those that end, then services,
- * until it is stopped.
+ * All examples in one process of their own inside the checkout, which has the frameworks and `quorate` by its name, with
+ * `@quorate/client` as it is packed: first those that end, then services, until it is stopped.
  */
 export class ExampleRun {
   /** What each of those that end has written, by name. */
@@ -70,6 +71,7 @@ export class ExampleRun {
     const parent = join(ROOT, 'dist');
     mkdirSync(parent, { recursive: true });
     const directory = mkdtempSync(join(parent, 'guide-'));
+    assembleClientPackage(join(directory, 'node_modules/@quorate/client'));
     const urls = new Map<string, string>();
     const servicePorts = await freePorts(examples.length);
     const inOrder = examples.toSorted((a, b) => Number(a.isService) - Number(b.isService));

@@ -1,24 +1,28 @@
 /**
- * `npm run package:check`: packs, installs the package into an empty folder from the registry, and uses it as a user
- * would: the command, a cluster of it, and the library with its types. Apart from `npm test`, which needs no network.
+ * `npm run package:check`: packs both packages, installs each into an empty folder from the registry, and uses them as users
+ * would: the command, a cluster of it, the library with its types, and a service with the client that asks this cluster. Apart from
+ * `npm test`, which needs no network.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { allowAt, eventually, freeBasePort } from '../cluster/harness.ts';
+import {
+  ALL_PASS,
+  compileService,
+  installClient,
+  installedManifest,
+  packClient,
+  testService,
+} from './client-service.ts';
 import { packedFiles, ROOT } from './packed.ts';
 
 const run = promisify(execFile);
 const PROGRAM = `declare const console: { log(...values: unknown[]): void };
 import { InvalidLimiterArgumentError, RateLimiter } from 'quorate';
-import { InvalidOptionError, QuorateClient } from 'quorate/client';
-import { rateLimit as express } from 'quorate/express';
-import { rateLimit as fastify } from 'quorate/fastify';
-import { rateLimit as fetch } from 'quorate/fetch';
-import { byApiKey, rateLimit as hono } from 'quorate/hono';
 const limiter = new RateLimiter(2, 10_000);
 const decisions: readonly boolean[] = [0, 1, 2].map((at: number) => limiter.allow('ada', at));
 try {
@@ -26,22 +30,12 @@ try {
 } catch (error) {
   if (error instanceof InvalidLimiterArgumentError) console.log(decisions.join(), error.field satisfies string);
 }
-const client = new QuorateClient({ nodes: ['http://127.0.0.1:1'] });
-const identify = byApiKey();
-express({ client, identify });
-fastify({ client, identify });
-hono({ client, identify });
-fetch({ client, identify }, () => undefined);
-try {
-  new QuorateClient({ nodes: [] });
-} catch (error) {
-  if (error instanceof InvalidOptionError) console.log(error.field satisfies string);
-}
 // @ts-expect-error a limiter has no default limit
 export const unlimited = (): RateLimiter => new RateLimiter();
 `;
 const TYPESCRIPT = { strict: true, target: 'es2023', lib: ['es2023'], types: [], skipLibCheck: false };
 const NODES = [1, 2, 3];
+const FRAMEWORKS = ['express', 'fastify', 'hono', '@types/express', '@types/node'];
 
 function expectThat(condition: boolean, what: string): void {
   if (!condition) throw new Error(`not so: ${what}`);
@@ -81,13 +75,29 @@ async function useLibrary(folder: string): Promise<void> {
     });
     const { stdout } = await run(process.execPath, [join(folder, 'program.js')]);
     expectThat(
-      stdout.trim() === 'true,true,false userId\nnodes',
+      stdout.trim() === 'true,true,false userId',
       `the library and its types, ${kind.moduleResolution}`,
     );
   }
 }
 
-async function useCommand(folder: string): Promise<void> {
+/** A service with the client and the frameworks, which are for it to bring, in the versions that are tested here. */
+async function prepareService(service: string): Promise<void> {
+  const listed = await installClient(service, await packClient(dirname(service)));
+  expectThat(Object.keys(listed.dependencies).join() === '@quorate/client', 'the client is one package');
+  const manifest = await installedManifest(service);
+  expectThat(manifest['scripts'] === undefined, 'the client has no scripts');
+  const { devDependencies, dependencies } = JSON.parse(
+    await readFile(join(ROOT, 'package.json'), 'utf8'),
+  ) as Readonly<Record<'devDependencies' | 'dependencies', Readonly<Record<string, string>>>>;
+  const versions = { ...dependencies, ...devDependencies };
+  const frameworks = FRAMEWORKS.map((name) => `${name}@${versions[name]}`);
+  await run('npm', ['install', '--no-audit', '--ignore-scripts', ...frameworks], { cwd: service });
+  for (const kind of ['nodenext', 'bundler'] as const)
+    expectThat((await compileService(service, kind)) === '', `the client and its types, ${kind}`);
+}
+
+async function useCommand(folder: string, service: string): Promise<void> {
   const quorate = join(folder, 'node_modules', '.bin', 'quorate');
   const { stdout } = await run(quorate, ['--version']);
   expectThat(/^\d+\.\d+\.\d+\n$/.test(stdout), `quorate --version says ${stdout.trim()}`);
@@ -103,6 +113,11 @@ async function useCommand(folder: string): Promise<void> {
       return answer?.status === 200 ? true : undefined;
     });
     expectThat(true, 'three nodes of it grant');
+    const said = await testService(
+      service,
+      NODES.map((id) => `http://127.0.0.1:${basePort + id}`),
+    );
+    expectThat(ALL_PASS.test(said), 'a service with the client limits by each middleware');
   } finally {
     for (const node of nodes) node.kill('SIGTERM');
     for (const node of nodes) if (node.exitCode === null) await once(node, 'exit');
@@ -115,9 +130,13 @@ async function useCommand(folder: string): Promise<void> {
 
 const folder = await mkdtemp(join(tmpdir(), 'quorate-package-'));
 try {
-  await install(folder);
-  await useLibrary(folder);
-  await useCommand(folder);
+  const server = join(folder, 'server');
+  const service = join(folder, 'service');
+  await mkdir(server);
+  await install(server);
+  await useLibrary(server);
+  await prepareService(service);
+  await useCommand(server, service);
 } finally {
   await rm(folder, { recursive: true, force: true });
 }

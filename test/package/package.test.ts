@@ -39,7 +39,7 @@ describe('the package', () => {
     const libraries = await Promise.all(
       (await entries('default')).map(async (path) => closureOf(path, same)),
     );
-    expect(libraries.length).toBeGreaterThan(5);
+    expect(libraries.map(([first]) => first)).toEqual(['dist/src/index.js']);
     expect(command).toContain('dist/raft/core.js');
     expect([...command, ...libraries.flat()].filter((path) => !files.includes(path))).toEqual([]);
   });
@@ -49,6 +49,10 @@ describe('the package', () => {
     const closures = await Promise.all((await entries('types')).map(async (path) => closureOf(path, ending)));
     const types = new Set(closures.flat());
     expect(files.filter((path) => path.endsWith('.ts'))).toEqual([...types].toSorted());
+  });
+
+  it('leaves the client to its own package, and its users to that', () => {
+    expect(files.filter((path) => path.startsWith('dist/src/client/'))).toEqual([]);
   });
 
   it('holds the page of the dashboard, with what it names', async () => {

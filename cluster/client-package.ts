@@ -1,0 +1,85 @@
+/**
+ * The package `@quorate/client`: a folder with what services import, what that imports in turn, and its pages. The client is
+ * compiled with everything else; here its files are copied from `dist`, so that whoever installs it gets one package and none of
+ * what a node needs. It does not compile, and does not publish.
+ */
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+const ROOT = join(import.meta.dirname, ...(import.meta.dirname.includes('/dist/') ? ['..'] : []), '..');
+const COMPILED = join(ROOT, 'dist', 'src');
+const PAGES_FROM = join(ROOT, 'src', 'client');
+
+/** What a service imports, and the module behind it. */
+const ENTRIES = {
+  '.': 'client/index',
+  './express': 'client/express',
+  './fastify': 'client/fastify',
+  './fetch': 'client/fetch',
+  './hono': 'client/hono',
+};
+/** By their names in the package. */
+const PAGES = { 'README.md': 'PACKAGE.md', 'GUIDE.md': 'GUIDE.md', 'MIDDLEWARE.md': 'MIDDLEWARE.md' };
+
+const IMPORTED = /(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
+/** Source maps stay here. */
+const MAP_COMMENT = /^\/\/# sourceMappingURL=.*\n?/gm;
+/** To pages of the repository that are not in the package: their words stay. */
+const LINK_OUT = /\[([^\]]+)\]\(\.\.\/[^)]*\)/g;
+
+/** Writes the files of the package into `folder`, which is empty. Needs what `npm run build` compiles. */
+export function assembleClientPackage(folder: string): void {
+  const modules = Object.values(ENTRIES);
+  for (const path of [...closureOf(modules, '.js'), ...closureOf(modules, '.d.ts')]) {
+    const target = join(folder, 'dist', path);
+    mkdirSync(dirname(target), { recursive: true });
+    writeFileSync(target, readFileSync(join(COMPILED, path), 'utf8').replaceAll(MAP_COMMENT, ''));
+  }
+  for (const [name, page] of Object.entries(PAGES))
+    writeFileSync(
+      join(folder, name),
+      readFileSync(join(PAGES_FROM, page), 'utf8').replaceAll(LINK_OUT, '$1'),
+    );
+  copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest(), undefined, 2)}\n`);
+}
+
+/** The modules and all that they import, as files with this ending below `dist/src`. */
+function closureOf(modules: readonly string[], ending: '.js' | '.d.ts'): ReadonlySet<string> {
+  const paths = new Set(modules.map((module) => module + ending));
+  for (const path of paths) {
+    const text = readFileSync(join(COMPILED, path), 'utf8');
+    for (const [, target = ''] of text.matchAll(IMPORTED)) {
+      const imported = normalize(join(dirname(path), target)).replace(/\.[jt]s$/, ending);
+      if (imported.startsWith('..')) throw new Error(`${path} imports ${target}, which is not below src/`);
+      paths.add(imported);
+    }
+  }
+  return paths;
+}
+
+/** Version, licence and Node are those of the whole. There are no dependencies: frameworks are typed by what is used of them. */
+function manifest(): object {
+  const { version, license, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    readonly version: string;
+    readonly license: string;
+    readonly engines: { readonly node: string };
+  };
+  const exports = Object.entries(ENTRIES).map(([name, module]) => [
+    name,
+    { types: `./dist/${module}.d.ts`, default: `./dist/${module}.js` },
+  ]);
+  return {
+    name: '@quorate/client',
+    version,
+    description:
+      'Asks a Quorate cluster for grants; middleware for Express, Fastify, Hono and fetch handlers.',
+    license,
+    type: 'module',
+    sideEffects: false,
+    types: `./dist/${ENTRIES['.']}.d.ts`,
+    exports: { ...Object.fromEntries(exports), './package.json': './package.json' },
+    engines: { node: engines.node },
+    publishConfig: { access: 'public' },
+  };
+}

@@ -1,0 +1,114 @@
+/** `@quorate/client` as services have it: installed by npm into a folder that is not in the checkout, and asked to limit there. */
+import { readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryDirectory, TestCluster } from '../cluster/harness.ts';
+import {
+  ALL_PASS,
+  compileService,
+  installClient,
+  installedManifest,
+  type Listed,
+  packClient,
+  testService,
+} from './client-service.ts';
+import { ROOT } from './packed.ts';
+
+const PAGES = ['GUIDE.md', 'LICENSE', 'MIDDLEWARE.md', 'README.md', 'package.json'];
+/** The service states its own limit. */
+const RULES = [{ id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' }] as const;
+
+let folder: string;
+let service: string;
+let listed: Listed;
+/** Of the installed package, by their paths in it. */
+let files: ReadonlyMap<string, string>;
+
+beforeAll(async () => {
+  folder = await temporaryDirectory();
+  service = join(folder, 'service');
+  listed = await installClient(service, await packClient(folder));
+  const installed = join(service, 'node_modules/@quorate/client');
+  const paths = readdirSync(installed, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+  files = new Map(paths.map((path) => [path.slice(installed.length + 1), readFileSync(path, 'utf8')]));
+  // The frameworks of the service are those of the checkout: Node and the compiler look for them further up.
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('the package of the client', () => {
+  it('is installed without a registry, and is the only package then', () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect(Object.entries(listed.dependencies).map(([name, { version }]) => `${name} ${version}`)).toEqual([
+      `@quorate/client ${version}`,
+    ]);
+    expect(listed.dependencies['@quorate/client']).not.toHaveProperty('dependencies');
+    const lockfile = JSON.parse(readFileSync(join(service, 'package-lock.json'), 'utf8')) as {
+      readonly packages: Readonly<Record<string, { readonly hasInstallScript?: boolean }>>;
+    };
+    expect(Object.keys(lockfile.packages)).toEqual(['', 'node_modules/@quorate/client']);
+  });
+
+  it('has no scripts, and asks for no package, of its own or of the service', async () => {
+    const manifest = await installedManifest(service);
+    expect(Object.keys(manifest).filter((field) => /scripts|dependencies|bin|gypfile/i.test(field))).toEqual(
+      [],
+    );
+  });
+
+  it('holds compiled modules, their types and the pages, and no other file', () => {
+    const others = [...files.keys()].filter(
+      (path) => !/^dist\/(?:[\w-]+\/)+[\w-]+\.(?:js|d\.ts)$/.test(path),
+    );
+    expect(others.toSorted()).toEqual(PAGES);
+    const rooms = new Set([...files.keys()].filter((path) => path.startsWith('dist/')).map(dirname));
+    expect([...rooms].toSorted()).toEqual([
+      'dist/api',
+      'dist/client',
+      'dist/client/middleware',
+      'dist/limiter',
+    ]);
+  });
+
+  it('names no source map and no module that it does not hold', () => {
+    const wrong = [...files].flatMap(([path, text]) => {
+      if (!path.startsWith('dist/')) return [];
+      const imported = [...text.matchAll(/^(?:import|export)\b[^;]*?\bfrom '([^']+)'/gm)].map(
+        ([, target = '']) => target,
+      );
+      const missing = imported.filter((target) => {
+        if (target.startsWith('node:')) return false;
+        const module = join(dirname(path), target).replace(/\.[jt]s$/, '');
+        return !target.startsWith('.') || !files.has(`${module}${path.endsWith('.js') ? '.js' : '.d.ts'}`);
+      });
+      return text.includes('sourceMappingURL') ? [path, ...missing] : missing;
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('has pages whose links lead to its own pages', () => {
+    const links = PAGES.filter((path) => path.endsWith('.md')).flatMap((path) =>
+      [...(files.get(path) ?? '').matchAll(/\]\(([^)#\s]+)/g)].map(([, link = '']) => link),
+    );
+    expect(links).toContain('MIDDLEWARE.md');
+    expect(links.filter((link) => !files.has(link))).toEqual([]);
+  });
+});
+
+describe('a service with it', () => {
+  it.each(['nodenext', 'bundler'] as const)('compiles with its types, by %s', async (kind) => {
+    expect(await compileService(service, kind)).toBe('');
+  });
+
+  it('limits by each middleware, as its own test finds beside a real cluster', async () => {
+    const cluster = await TestCluster.start({ partitions: 2, rules: RULES });
+    try {
+      const nodes = cluster.ids.map((id) => `http://127.0.0.1:${cluster.port(id)}`);
+      expect(await testService(service, nodes)).toMatch(ALL_PASS);
+    } finally {
+      await cluster.stop();
+    }
+  });
+});
