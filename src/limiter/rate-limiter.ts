@@ -3,12 +3,11 @@
  * only when a user is forgotten is for its caller to say. Other meters are in `library/`.
  */
 
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
-import { requireInteger } from './library/arguments.ts';
+import { requireLimit } from './library/arguments.ts';
 import { LocalLimiter } from './library/local-limiter.ts';
 
 /**
- * Grants each user at most `maxRequests` requests in any rolling window of `windowMillis`.
+ * Grants each user at most `limit` requests in any rolling window of `windowMillis`.
  *
  * A grant exactly one window old no longer counts; a denied request never counts; equal timestamps are
  * separate requests. Amortised O(1) per request, 8 to 16 bytes per live grant.
@@ -22,21 +21,20 @@ import { LocalLimiter } from './library/local-limiter.ts';
  * limiter.allow('ada', 11_000); // true: the grants at 0 and 1000 have left the window
  */
 export class RateLimiter {
-  readonly maxRequests: number;
+  readonly limit: number;
   readonly windowMillis: number;
   readonly #local: LocalLimiter;
 
   /**
-   * @param maxRequests 0 (deny all) to 1_000_000
+   * @param limit 0 (deny all) to 1_000_000
    * @param windowMillis 1 to 2_678_400_000 (31 days)
    * @throws InvalidLimiterArgumentError
    */
-  constructor(maxRequests: number, windowMillis: number) {
-    requireInteger('maxRequests', maxRequests, 0, LIMIT_MAX);
-    requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
-    this.maxRequests = maxRequests;
+  constructor(limit: number, windowMillis: number) {
+    requireLimit(limit, windowMillis);
+    this.limit = limit;
     this.windowMillis = windowMillis;
-    this.#local = new LocalLimiter({ limit: maxRequests, windowMillis });
+    this.#local = new LocalLimiter({ limit, windowMillis });
   }
 
   /** Number of users with recorded grants. */

@@ -10,20 +10,20 @@ import {
 
 describe('the library', () => {
   it('has a token bucket of size 4, refilled with 2 per second (004-04, 001-15)', () => {
-    const bucket = new TokenBucket({ capacity: 4, refillPerSecond: 2 });
+    const bucket = new TokenBucket(2, 1_000, { burst: 4 });
     expect([0, 0, 0, 0, 0].map((t) => bucket.allow('ada', t))).toEqual([true, true, true, true, false]);
     expect([499, 500, 500].map((t) => bucket.allow('ada', t))).toEqual([false, true, false]);
     expect([bucket.allow('ada', 2_500, 5), bucket.allow('ada', 2_500, 4)]).toEqual([false, true]);
-    const slow = new TokenBucket({ capacity: 1, refillPerSecond: 0.1 });
+    const slow = new TokenBucket(1, 10_000);
     expect([0, 9_999, 10_000].map((t) => slow.allow('ada', t))).toEqual([true, false, true]);
   });
 
   it('has a leaky bucket that queues, and drops what does not fit (004-05, 004-10)', () => {
-    const bucket = new LeakyBucket({ capacity: 3, leakPerSecond: 2 });
+    const bucket = new LeakyBucket(2, 1_000, { burst: 1, queue: 2 });
     expect([0, 0, 0, 0].map((t) => bucket.waitMillis('ada', t))).toEqual([0, 500, 1_000, undefined]);
     expect([499, 500].map((t) => bucket.allow('ada', t))).toEqual([false, true]);
     expect(bucket.waitMillis('bob', 500, 3)).toBe(1_000);
-    const narrow = new LeakyBucket({ capacity: 1, leakPerSecond: 1_000_000 });
+    const narrow = new LeakyBucket(1_000_000, 1_000, { burst: 1 });
     expect([0, 0, 1].map((t) => narrow.waitMillis('ada', t))).toEqual([0, undefined, 0]);
   });
 
@@ -58,10 +58,19 @@ describe('the library', () => {
     expect(log.allow('ada', 1_700_000_004_999)).toBe(false);
   });
 
+  it('has buckets as rules have them: a burst of the limit, no queue, and nothing at all under a limit of 0', () => {
+    const bucket = new TokenBucket(2, 1_000);
+    expect([0, 0, 0, 500].map((t) => bucket.allow('ada', t))).toEqual([true, true, false, true]);
+    const leaky = new LeakyBucket(2, 1_000);
+    expect([0, 0, 0, 500].map((t) => leaky.waitMillis('ada', t))).toEqual([0, 0, undefined, 0]);
+    for (const closed of [new TokenBucket(0, 1_000, { burst: 3 }), new LeakyBucket(0, 1_000, { queue: 3 })])
+      expect([0, 60_000].map((t) => closed.allow('ada', t))).toEqual([false, false]);
+  });
+
   it('forgets users to whom nothing counts', () => {
     for (const [limiter, idleAt] of [
-      [new TokenBucket({ capacity: 4, refillPerSecond: 2 }), 600],
-      [new LeakyBucket({ capacity: 4, leakPerSecond: 2 }), 600],
+      [new TokenBucket(2, 1_000, { burst: 4 }), 600],
+      [new LeakyBucket(2, 1_000, { burst: 1, queue: 3 }), 600],
       [new FixedWindow(4, 1_000), 1_000],
       [new SlidingWindowCounter(4, 1_000), 2_000],
       [new SlidingWindowLog(4, 1_000, { granularityMillis: 100 }), 1_100],
@@ -75,15 +84,22 @@ describe('the library', () => {
   });
 
   it('names the argument that is out of bounds, and its bound', () => {
-    expect(() => new TokenBucket({ capacity: 0, refillPerSecond: 1 })).toThrow(InvalidLimiterArgumentError);
-    expect(() => new TokenBucket({ capacity: 1, refillPerSecond: 0 })).toThrow(
-      'refillPerSecond must be an integer from 1 to 1000000, or a multiple of 0.001 up to 1000, but is 0',
+    expect(() => new TokenBucket(1, 1_000, { burst: 0 })).toThrow(InvalidLimiterArgumentError);
+    expect(() => new TokenBucket(1_000_001, 1_000)).toThrow(
+      'limit must be an integer from 0 to 1000000, but is 1000001',
     );
-    expect(() => new LeakyBucket({ capacity: 1, leakPerSecond: 1 / 3 })).toThrow(/^leakPerSecond must be/);
+    expect(() => new LeakyBucket(1 / 3, 1_000)).toThrow(/^limit must be/);
+    expect(() => new LeakyBucket(2, 1_000, { burst: 1, queue: 1_000_000 })).toThrow(
+      'queue must be an integer from 0 to 999999, but is 1000000',
+    );
+    expect(() => new LeakyBucket(2, 1_000, { queue: 999_999 })).toThrow(/^queue must be .* to 999998,/);
     expect(() => new FixedWindow(1, 0)).toThrow(/^windowMillis must be/);
     expect(() => new SlidingWindowLog(1, 10, { granularityMillis: 11 })).toThrow(
       'granularityMillis must be an integer from 1 to 10, but is 11',
     );
     expect(() => new FixedWindow(1, 10).allow('ada', 0, 0)).toThrow(/^cost must be/);
+    expect(() => new FixedWindow(1, 10).allow('', 0)).toThrow(
+      'userId must be text of 1 to 256 bytes, but is empty',
+    );
   });
 });

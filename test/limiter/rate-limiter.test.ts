@@ -41,7 +41,7 @@ describe('RateLimiter', () => {
   });
 
   it('names the argument and its bound when one is out of bounds', () => {
-    expect(() => new RateLimiter(-1, 10)).toThrow(/maxRequests must be an integer from 0 to 1000000/);
+    expect(() => new RateLimiter(-1, 10)).toThrow(/^limit must be an integer from 0 to 1000000/);
     expect(() => new RateLimiter(1.5, 10)).toThrow(InvalidLimiterArgumentError);
     expect(() => new RateLimiter(1, 0)).toThrow(/windowMillis/);
     expect(() => new RateLimiter(1, 2_678_400_001)).toThrow(/2678400000/);

@@ -2,6 +2,7 @@
 
 import { isBoundedInteger, isBoundedText } from '../../api/bounded.ts';
 import { COST_MAX, USER_ID_BYTES_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
+import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 
 /** An argument of a limiter is out of bounds. `field` names it. */
 export class InvalidLimiterArgumentError extends RangeError {
@@ -10,7 +11,7 @@ export class InvalidLimiterArgumentError extends RangeError {
   readonly field: string;
 
   constructor(field: string, bound: string, value: string | number) {
-    super(`${field} must be ${bound}, but is ${String(value).slice(0, 64)}`);
+    super(`${field} must be ${bound}, but is ${value === '' ? 'empty' : String(value).slice(0, 64)}`);
     this.field = field;
   }
 }
@@ -19,6 +20,12 @@ export function requireInteger(field: string, value: number, min: number, max: n
   if (!isBoundedInteger(value, min, max)) {
     throw new InvalidLimiterArgumentError(field, `an integer from ${min} to ${max}`, value);
   }
+}
+
+/** What every limiter is made with, as a rule has it. */
+export function requireLimit(limit: number, windowMillis: number): void {
+  requireInteger('limit', limit, 0, LIMIT_MAX);
+  requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
 }
 
 export function requireUserId(userId: string): void {

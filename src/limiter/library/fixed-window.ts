@@ -1,11 +1,10 @@
 /** A fixed window as a library: a quota that begins anew, in one process. */
 
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
-import { requireInteger } from './arguments.ts';
+import { requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
 /**
- * Grants each user at most `maxRequests` in every window that begins at a multiple of `windowMillis` since 1970, in UTC.
+ * Grants each user at most `limit` in every window that begins at a multiple of `windowMillis` since 1970, in UTC.
  * Around the end of a window twice that may be granted within a moment. One row of memory per user.
  *
  * @example
@@ -16,13 +15,12 @@ import { LocalLimiter } from './local-limiter.ts';
  */
 export class FixedWindow extends LocalLimiter {
   /**
-   * @param maxRequests 0 (deny all) to 1_000_000
+   * @param limit 0 (deny all) to 1_000_000
    * @param windowMillis 1 to 2_678_400_000 (31 days)
    * @throws InvalidLimiterArgumentError
    */
-  constructor(maxRequests: number, windowMillis: number) {
-    requireInteger('maxRequests', maxRequests, 0, LIMIT_MAX);
-    requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
-    super({ limit: maxRequests, windowMillis, meter: 'fixedWindow' });
+  constructor(limit: number, windowMillis: number) {
+    requireLimit(limit, windowMillis);
+    super({ limit, windowMillis, meter: 'fixedWindow' });
   }
 }

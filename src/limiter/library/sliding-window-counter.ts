@@ -1,12 +1,11 @@
 /** A sliding window counter as a library: two numbers per user, in one process. */
 
-import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
-import { requireInteger } from './arguments.ts';
+import { requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
 /**
- * Grants each user about `maxRequests` in any rolling window of `windowMillis`: this aligned window counts in full, the one
- * before by the share of it that a rolling window still reaches, rounded down. Never more than `maxRequests` in an aligned
+ * Grants each user about `limit` in any rolling window of `windowMillis`: this aligned window counts in full, the one
+ * before by the share of it that a rolling window still reaches, rounded down. Never more than `limit` in an aligned
  * window, and up to twice that in a rolling one, if all of the window before came at its end. One row of memory per user.
  *
  * @example
@@ -18,13 +17,12 @@ import { LocalLimiter } from './local-limiter.ts';
  */
 export class SlidingWindowCounter extends LocalLimiter {
   /**
-   * @param maxRequests 0 (deny all) to 1_000_000
+   * @param limit 0 (deny all) to 1_000_000
    * @param windowMillis 1 to 2_678_400_000 (31 days)
    * @throws InvalidLimiterArgumentError
    */
-  constructor(maxRequests: number, windowMillis: number) {
-    requireInteger('maxRequests', maxRequests, 0, LIMIT_MAX);
-    requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
-    super({ limit: maxRequests, windowMillis, meter: 'slidingCounter' });
+  constructor(limit: number, windowMillis: number) {
+    requireLimit(limit, windowMillis);
+    super({ limit, windowMillis, meter: 'slidingCounter' });
   }
 }

@@ -1,11 +1,11 @@
 /** A sliding log as a library: `RateLimiter` with costs and, for long windows, with granules, in one process. */
 
-import { GRANULARITY_MILLIS_MAX, LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
-import { requireInteger } from './arguments.ts';
+import { GRANULARITY_MILLIS_MAX } from '../../api/rule.ts';
+import { requireInteger, requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
 /**
- * Never grants a user more than `maxRequests` in any rolling window of `windowMillis`. With a granularity a grant counts as
+ * Never grants a user more than `limit` in any rolling window of `windowMillis`. With a granularity a grant counts as
  * made at the next multiple of it: longer than it must, and all grants of a granule take the memory of one. Without
  * one, 8 to 16 bytes per live grant.
  *
@@ -17,22 +17,17 @@ import { LocalLimiter } from './local-limiter.ts';
  */
 export class SlidingWindowLog extends LocalLimiter {
   /**
-   * @param maxRequests 0 (deny all) to 1_000_000
+   * @param limit 0 (deny all) to 1_000_000
    * @param windowMillis 1 to 2_678_400_000 (31 days)
    * @param options `granularityMillis`: 1 to the window, and a day at most; 1 if it is left out
    * @throws InvalidLimiterArgumentError
    */
-  constructor(
-    maxRequests: number,
-    windowMillis: number,
-    options: { readonly granularityMillis?: number } = {},
-  ) {
+  constructor(limit: number, windowMillis: number, options: { readonly granularityMillis?: number } = {}) {
     const { granularityMillis = 1 } = options;
-    requireInteger('maxRequests', maxRequests, 0, LIMIT_MAX);
-    requireInteger('windowMillis', windowMillis, 1, WINDOW_MILLIS_MAX);
+    requireLimit(limit, windowMillis);
     const coarsest = Math.min(windowMillis, GRANULARITY_MILLIS_MAX);
     requireInteger('granularityMillis', granularityMillis, 1, coarsest);
     const granules = granularityMillis > 1 ? { granularityMillis } : {};
-    super({ limit: maxRequests, windowMillis, ...granules });
+    super({ limit, windowMillis, ...granules });
   }
 }
