@@ -65,7 +65,7 @@ export async function revokeToken(
 
 async function changing(url: URL, sent: Sent): Promise<NodeBody> {
   const answer = await askNode(url, ANSWER_MILLIS_MAX, sent);
-  return answerOfChange(answer, url.origin, 'look with `quorate tokens list`');
+  return answerOfChange(answer, url.origin, 'see with `quorate tokens list` before you try again');
 }
 
 function outcomeOf(
