@@ -42,6 +42,29 @@ export function noNodeAt(node: string, message: string): ClusterCommandError {
   );
 }
 
+/** A node that was asked, and what came of it. */
+export interface Failed {
+  readonly url: string;
+  readonly problem: string;
+}
+
+/**
+ * Several were asked. What is said of one alike is said once.
+ *
+ * @param isRefused one of them answers, and says itself what to do
+ */
+export function noAnswer(what: string, failed: readonly Failed[], isRefused: boolean): ClusterCommandError {
+  const urls = new Map<string, string[]>();
+  for (const { url, problem } of failed) {
+    const why = problem.replace(`${url} `, '');
+    urls.set(why, [...(urls.get(why) ?? []), url]);
+  }
+  const asked = [...urls].map(([problem, those]) => `${those.join(', ')}: ${problem}`).join('; ');
+  return isRefused
+    ? new ClusterCommandError(`${what} (${asked})`)
+    : new ClusterCommandError(`${what} (${asked}): start one, or name another with --node`, 'unreachable');
+}
+
 function messageIn({ status, body }: Pick<NodeResponse, 'status' | 'body'>): string {
   const { detail } = body;
   return messageOf(body) ?? (typeof detail === 'string' ? detail : `status ${status}`);

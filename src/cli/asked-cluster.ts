@@ -9,6 +9,7 @@ import { hasStore } from '../../storage/files.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { resolvePath } from '../tls/credentials.ts';
+import { type Failed, noAnswer } from './answer-of.ts';
 import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
 import { doorUrl } from './door-url.ts';
 import { readAuthorities, trustOnly } from './node-fetch.ts';
@@ -96,7 +97,7 @@ export async function nodeOf(options: ClusterOptions): Promise<string> {
   const [only, ...others] = urls;
   // Whatever becomes of it is said by who asks it.
   if (only !== undefined && others.length === 0) return only;
-  const failed: string[] = [];
+  const failed: Failed[] = [];
   let answering: string | undefined;
   let isRefused = false;
   for (const url of urls) {
@@ -104,16 +105,13 @@ export async function nodeOf(options: ClusterOptions): Promise<string> {
       const { status, body } = await askNode(new URL('/readyz', url), READY_MILLIS_MAX);
       if (status === 200) return url;
       if (status !== 0) answering ??= url;
-      failed.push(`${url}: ${messageOf(body) ?? `status ${status}`}`);
+      failed.push({ url, problem: messageOf(body) ?? `status ${status}` });
     } catch (error) {
       if (!(error instanceof ClusterCommandError)) throw error;
       isRefused = true;
-      failed.push(error.message);
+      failed.push({ url, problem: error.message });
     }
   }
   if (answering !== undefined) return answering;
-  throw new ClusterCommandError(
-    `no node of ${name} answers (${failed.join('; ')}): start one, or name another with --node`,
-    isRefused ? 'refused' : 'unreachable',
-  );
+  throw noAnswer(`no node of ${name} answers`, failed, isRefused);
 }

@@ -164,9 +164,11 @@ async function clusterFindings(cluster: AskedCluster, version: string, isRunning
     return [...findings, ...notes.map((note) => ok('note', note))];
   } catch (error) {
     if (!(error instanceof ClusterCommandError)) throw error;
-    const asked = `nobody was found at ${cluster.urls.join(', ')}`;
-    if (!isRunning && error.outcome === 'unreachable')
-      return [warn('cluster', asked, 'start its nodes, or name one that runs with --node')];
-    return [fail('cluster', error.message, 'see `quorate status --help` for how to name a cluster')];
+    if (error.outcome === 'refused')
+      return [fail('cluster', error.message, 'show a token of role read, or give --ca, and look again')];
+    const nobody = `nobody answers at ${cluster.urls.join(', ')}`;
+    return [
+      (isRunning ? fail : warn)('cluster', nobody, 'start its nodes, or name one that runs with --node'),
+    ];
   }
 }

@@ -167,8 +167,8 @@ async function holderFinding(
   const said = messageOf(answer.body) ?? `status ${answer.status}`;
   return warn(
     check,
-    `${url} is taken, and does not say by whom: ${said}`,
-    'give --ca or a token, and look again',
+    `taken, and who answers there does not say that it is this node: ${said}`,
+    'show a token of role read, or give --ca, and look again',
   );
 }
 

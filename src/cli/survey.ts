@@ -5,6 +5,7 @@
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
 import { isClusterReport } from '../api/cluster-report.ts';
 import type { AskedCluster } from './asked-cluster.ts';
+import { type Failed, noAnswer } from './answer-of.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
 import { nodeFetch } from './node-fetch.ts';
 import { Readings } from './prometheus-text.ts';
@@ -27,12 +28,12 @@ export interface Survey {
   readonly report: ClusterReport;
   readonly nodes: readonly SurveyedNode[];
   /** Who was asked before, and what came of it. */
-  readonly failed: readonly { readonly url: string; readonly problem: string }[];
+  readonly failed: readonly Failed[];
 }
 
 /** @throws ClusterCommandError if nobody who belongs to the cluster reports it */
 export async function survey({ urls, name }: AskedCluster): Promise<Survey> {
-  const failed: { url: string; problem: string }[] = [];
+  const failed: Failed[] = [];
   let isRefused = false;
   for (const url of urls) {
     const { status, body, isTrusted } = await answerOf(new URL('/v1/cluster', url));
@@ -48,11 +49,7 @@ export async function survey({ urls, name }: AskedCluster): Promise<Survey> {
     isRefused ||= status === 401 || status === 403 || !isTrusted;
     failed.push({ url, problem: messageOf(body) ?? `status ${status}` });
   }
-  const asked = failed.map(({ url, problem }) => `${url}: ${problem}`).join('; ');
-  throw new ClusterCommandError(
-    `no node says how ${name} is (${asked}): start one, or name another with --node`,
-    isRefused ? 'refused' : 'unreachable',
-  );
+  throw noAnswer(`no node says how ${name} is`, failed, isRefused);
 }
 
 /** One that is not trusted, with an expired certificate for example, must not hide the others. */

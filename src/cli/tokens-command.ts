@@ -42,7 +42,7 @@ export async function listTokens({ node, json, print }: TokensCommandOptions): P
     return;
   }
   const tokens = Array.isArray(body['tokens']) ? (body['tokens'] as NodeBody[]) : [];
-  if (tokens.length === 0) print('there are no tokens: whoever reaches a door may ask');
+  if (tokens.length === 0) print('there are no tokens: whoever reaches a node may ask');
   for (const { id, role, name, createdMillis, configured } of tokens) {
     const made =
       typeof createdMillis === 'number' ? new Date(createdMillis).toISOString() : 'at unknown time';

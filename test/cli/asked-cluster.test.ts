@@ -126,7 +126,7 @@ describe('where nothing is named', () => {
     const { code, said } = await ran(['users', 'get', 'ada'], lost);
     expect(code).toBe(EXIT_UNAVAILABLE);
     expect(said).toMatch(
-      /^quorate: no node of the cluster in \.\/data answers \(http:.*40101: ECONNREFUSED; .*40102: .*40103: .*--node$/,
+      /^quorate: no node of the cluster in \.\/data answers \(http:.*40101, http:.*40102, http:.*40103: ECONNREFUSED\): .*--node$/,
     );
   });
 });
