@@ -64,7 +64,7 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
     throw new ConfigError(
       '--nodes',
       `${nodes} does not fit the cluster in ${data}, which was created with ${stored.founders.length}: nodes are added ` +
-        `with \`npx quorate join\` and \`npx quorate nodes add\`, and removed with \`npx quorate nodes remove\`; or ${freshly}`,
+        `with \`quorate join\` and \`quorate nodes add\`, and removed with \`quorate nodes remove\`; or ${freshly}`,
     );
   }
   if (partitions !== undefined && partitions !== stored.partitions) {
@@ -77,13 +77,13 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
     if (options[name] === undefined) continue;
     throw new ConfigError(
       `--${name}`,
-      `is for a new cluster: the one in ${data} has its rules already; start it, and change them with \`npx quorate rules apply\``,
+      `is for a new cluster: the one in ${data} has its rules already; start it, and change them with \`quorate rules apply\``,
     );
   }
   if (options.tls === true && stored.tls === undefined) {
     throw new ConfigError(
       '--tls',
-      `is for a new cluster: make certificates for the one in ${data} with \`npx quorate certs\`, and name them in ` +
+      `is for a new cluster: make certificates for the one in ${data} with \`quorate certs\`, and name them in ` +
         `cluster.json; or ${freshly}`,
     );
   }
@@ -137,7 +137,7 @@ function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, 
     if (removed.has(id)) console.log(`node ${id} was removed from the cluster: not started`);
     else if (!members.includes(id)) {
       console.log(`node ${id} is prepared and does not belong to the cluster yet: not started`);
-      console.log(`  run it with: npm run node -- --id ${id}, and add it with: npx quorate nodes add`);
+      console.log(`  run it with: npm run node -- ${id}, and add it with: npx quorate nodes add ${id}`);
     }
   }
   for (const { id } of config.nodes) {

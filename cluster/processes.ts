@@ -79,10 +79,9 @@ export function startNodeProcess(
     `--max-semi-space-size=${YOUNG_MIB}`,
     CLI,
     'node',
+    String(id),
     '--data',
     directory,
-    '--id',
-    String(id),
   ]);
   const child = spawn(command, args, {
     stdio: ['ignore', log, log, 'ipc'],

@@ -32,7 +32,7 @@ export class Watcher {
     console.log(`node ${id} ${how} (log: ${logPath})`);
     const words = lastWords();
     if (words !== undefined) console.log(`  ${words}`);
-    console.log(`  restart it with: npm run node -- --id ${id}${data}`);
+    console.log(`  restart it with: npm run node -- ${id}${data}`);
   }
 
   async look(): Promise<void> {

@@ -3,7 +3,7 @@
  * repeats nothing, and knows no route.
  */
 import { isDistrust } from '../tls/peer-connections.ts';
-import { nodeFetch } from './node-fetch.ts';
+import { nodeFetch, speaksTls } from './node-fetch.ts';
 import { authorization, TOKEN_VARIABLE } from './shown-token.ts';
 
 /** The cluster refuses what was asked, nobody could be asked, or it was not done in time. */
@@ -62,6 +62,10 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
     if (url.protocol === 'https:' && typeof code === 'string' && code !== 'ABORT_ERR' && isDistrust({ code }))
       throw new ClusterCommandError(`${url.origin} ${distrust(code)}`);
     const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
+    if (url.protocol === 'http:' && !isTimeout && !isNoConnection(cause) && (await speaksTls(url)))
+      throw new ClusterCommandError(
+        `${url.origin} speaks TLS, not plain HTTP: give the CA of its cluster with --ca, such as certs/ca.crt in its directory`,
+      );
     const waited = timeoutMillis < 1_000 ? `${timeoutMillis} ms` : `${Math.round(timeoutMillis / 1_000)} s`;
     const isUnreachable = isNoConnection(cause);
     const why = String(code ?? cause);
@@ -72,7 +76,7 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
 
 function distrust(code: string): string {
   return code === 'EPROTO'
-    ? `does not speak TLS as it should (${code}): if its doors have none, give an http:// address and no --ca`
+    ? `does not speak TLS as it should (${code}): if it speaks none, give an http:// address and no --ca`
     : `is not trusted (${code}): give the CA of the cluster with --ca, and a host that is in the certificate of the node`;
 }
 

@@ -4,17 +4,18 @@ import { clusterSource } from './cluster-source.ts';
 
 export interface BackUpInit {
   readonly out: string;
-  readonly via: string;
+  /** The URL of a node. */
+  readonly node: string;
   readonly maxBytesPerSecond?: number;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
 /** @throws BackupError, ClusterCommandError, and what the file system throws */
-export async function backUp({ out, via, maxBytesPerSecond, json, print }: BackUpInit): Promise<void> {
+export async function backUp({ out, node, maxBytesPerSecond, json, print }: BackUpInit): Promise<void> {
   const manifest = await takeBackup({
     directory: out,
-    source: clusterSource(via, maxBytesPerSecond),
+    source: clusterSource(node, maxBytesPerSecond),
     print: json === true ? () => undefined : print,
   });
   if (json === true) return print(JSON.stringify(manifest));

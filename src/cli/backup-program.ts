@@ -2,22 +2,23 @@
 import type { Command } from 'commander';
 import { NODES_MAX } from '../config/config.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
-import { NODE_ID_MAX } from '../api/node-address.ts';
-import { CA } from './ca-option.ts';
+import { CA, type ClusterOptions, NODE, nodeOf, withCluster } from './asked-cluster.ts';
+import { explained } from './command-help.ts';
 import type { RecoverOptions } from './recover-command.ts';
 import {
   BASE_PORT,
+  DATA,
   directoryOption,
   integerFrom,
   integerOption,
   JSON_OPTION,
+  NODE_ID,
   nodeOption,
-  VIA_DEFAULT,
+  TLS,
 } from './options.ts';
 
-interface BackupOptions {
+interface BackupOptions extends ClusterOptions {
   readonly out: string;
-  readonly via: string;
   readonly maxBytesPerSecond?: number;
   readonly json?: true;
 }
@@ -35,35 +36,42 @@ export interface RestoreOptions {
 }
 
 export function addBackupCommands(program: Command, print: (line: string) => void): void {
-  program
-    .command('backup')
-    .description(
-      'write a snapshot of every group of a running cluster into a directory; it holds the ids of users, and digests of tokens',
-    )
+  withCluster(
+    explained(program.command('backup'), {
+      does: 'write a snapshot of a running cluster into a directory, with the ids of users and digests of tokens',
+      exits: { 0: 'it is whole', 69: 'it is not finished; the same command starts anew' },
+      examples: ['quorate backup --out backups/monday'],
+    }),
+  )
     .requiredOption('--out <dir>', 'a directory of its own', directoryOption)
-    .option('--via <host:port>', 'a node of the cluster', nodeOption, VIA_DEFAULT)
-    .option(...CA)
     .option(
       '--max-bytes-per-second <n>',
-      'read no faster than this (default: as fast as it goes, at most 64 MiB a second)',
+      'read no faster than this, in bytes (default: as fast as it goes, at most 64 MiB a second)',
       integerFrom(1, Number.MAX_SAFE_INTEGER),
     )
     .option(...JSON_OPTION)
     .action(async (options: BackupOptions) => {
       const { backUp } = await import('./backup-command.ts');
-      await backUp({ ...options, print });
+      await backUp({ ...options, node: await nodeOf(options), print });
     });
   const { nodes } = LOCAL_DEFAULTS;
-  program
-    .command('restore')
-    .description(
-      'create a new cluster that begins with a backup; everybody is denied for a full window, unless the backup holds all that was ever granted',
-    )
+  explained(program.command('restore'), {
+    does: 'create a new cluster that begins with a backup, and denies everybody for a full window of each rule',
+    exits: { 0: 'it is done', 1: 'the backup is damaged; nothing was made' },
+    examples: [
+      'quorate restore --from backups/monday --verify',
+      'quorate restore --from backups/monday --data ./restored',
+    ],
+  })
     .requiredOption('--from <dir>', 'the directory of a backup', directoryOption)
-    .option('--data <dir>', 'where the databases are kept', directoryOption, './data')
-    .option('--nodes <n>', `number of nodes, 1 to ${NODES_MAX} (default ${nodes})`, integerFrom(1, NODES_MAX))
+    .option(...DATA)
+    .option(
+      '--nodes <n>',
+      `number of nodes, 1 to ${NODES_MAX} (default: ${nodes})`,
+      integerFrom(1, NODES_MAX),
+    )
     .option(...BASE_PORT)
-    .option('--tls', 'make certificates for all nodes, and speak TLS with peers and clients')
+    .option(...TLS)
     .option(
       '--without-tokens',
       'leave out the tokens of the old cluster: the new one is open until one is made',
@@ -82,25 +90,20 @@ export function addBackupCommands(program: Command, print: (line: string) => voi
 }
 
 function addRecoverCommand(program: Command, print: (line: string) => void): void {
-  program
-    .command('recover')
-    .description(
-      'only where a majority of nodes is lost for good: have one node, which is stopped, go on alone with what it holds',
-    )
-    .requiredOption('--id <n>', 'the survivor', integerFrom(1, NODE_ID_MAX))
-    .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
-    .option('--group <n>', '0 is that of the cluster, p + 1 that of partition p', integerOption)
+  explained(program.command('recover'), {
+    does: 'have one node, which is stopped, go on alone where a majority is lost for good, and no node knows of a leader',
+    examples: ['quorate recover 1 --all --i-accept-over-grants'],
+  })
+    .argument(...NODE_ID)
+    .option(...DATA)
+    .option('--group <n>', 'a group: 0 is that of the cluster, p + 1 that of partition p', integerOption)
     .option('--all', 'all groups that it holds')
-    .option(
-      '--via <host:port>',
-      'a node that runs: if it knows of a leader, nothing is recovered',
-      nodeOption,
-    )
+    .option(...NODE, nodeOption)
     .option(...CA)
     .option('--i-accept-over-grants', 'what is lost is lost, and the lost nodes will never run again')
     .option(...JSON_OPTION)
-    .action(async (options: RecoverOptions) => {
+    .action(async (id: number, options: Omit<RecoverOptions, 'id'>) => {
       const { recover } = await import('./recover-command.ts');
-      await recover({ ...options, print });
+      await recover({ ...options, id, print });
     });
 }

@@ -1,7 +1,7 @@
 /** `quorate certs`: what it takes and prints. */
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError } from 'commander';
-import { NODE_ID_MAX } from '../api/node-address.ts';
+import { explained } from './command-help.ts';
 import {
   type IssueOptions,
   makeAuthority,
@@ -9,20 +9,14 @@ import {
   NODE_DAYS_DEFAULT,
   NODE_DAYS_MAX,
 } from './make-certificates.ts';
-import { directoryOption, integerFrom, JSON_OPTION } from './options.ts';
+import { DATA, integerFrom, JSON_OPTION, NODE_ID } from './options.ts';
 
 const DNS_NAME = /^(?:\*\.)?[a-z\d](?:[a-z\d-]{0,62}\.?)+$/i;
 const DNS_NAME_CHARACTERS_MAX = 253;
 const HOSTS_MAX = 32;
-const DATA = [
-  '--data <dir>',
-  "directory with the cluster's cluster.json",
-  directoryOption,
-  './data',
-] as const;
 
-interface IssueCommand extends Omit<IssueOptions, 'hosts'> {
-  readonly host: readonly string[];
+interface IssueCommand extends Omit<IssueOptions, 'hosts' | 'id'> {
+  readonly hostname: readonly string[];
   readonly json?: true;
 }
 
@@ -37,14 +31,14 @@ export function hostOption(text: string, before: readonly string[]): readonly st
 }
 
 export function addCertsCommands(program: Command): void {
-  const certs = program
-    .command('certs')
-    .description('make the certificates by which nodes and clients know the nodes of a cluster');
-  certs
-    .command('init')
-    .description(
-      'make the CA of the cluster, once: certs/ca.crt, and certs/ca.key, which is to be kept secret',
-    )
+  const certs = explained(program.command('certs'), {
+    does: 'make the certificates by which nodes and clients know the nodes of a cluster',
+    examples: ['quorate certs init', 'quorate certs issue 1'],
+  });
+  explained(certs.command('init'), {
+    does: 'make the CA of the cluster, once: certs/ca.crt, and certs/ca.key, which is to be kept secret',
+    examples: ['quorate certs init'],
+  })
     .option(...DATA)
     .option(...JSON_OPTION)
     .action(async ({ data, json }: { data: string; json?: true }) => {
@@ -53,24 +47,30 @@ export function addCertsCommands(program: Command): void {
       console.log(`made the CA of the cluster: ${cert}, and its key ${key}`);
       console.log('whoever has this key can pose as any node: keep it where no node runs, if you can');
     });
-  certs
-    .command('issue')
-    .description("make or renew a node's certificate and key: certs/node-<id>.crt and certs/node-<id>.key")
+  explained(certs.command('issue'), {
+    does: "make or renew a node's certificate and key: certs/node-<id>.crt and certs/node-<id>.key",
+    examples: ['quorate certs issue 4 --hostname 10.0.0.4 --hostname limits.internal'],
+  })
+    .argument(...NODE_ID)
     .option(...DATA)
-    .requiredOption('--id <n>', 'which node it is for', integerFrom(1, NODE_ID_MAX))
     .option(
-      '--host <name>',
-      'a name or address by which clients reach it; may be repeated (default: those in cluster.json)',
+      '--hostname <name>',
+      'a name or address by which clients reach the node; may be repeated (default: those in cluster.json)',
       hostOption,
       [],
     )
-    .option('--days <n>', 'how long it is valid', integerFrom(1, NODE_DAYS_MAX), NODE_DAYS_DEFAULT)
+    .option(
+      '--days <n>',
+      `how long it is valid, 1 to ${NODE_DAYS_MAX} days`,
+      integerFrom(1, NODE_DAYS_MAX),
+      NODE_DAYS_DEFAULT,
+    )
     .option(...JSON_OPTION)
-    .action(async ({ host, json, ...options }: IssueCommand) => {
-      const { files, hosts, until } = await makeNodeCertificate({ ...options, hosts: host });
+    .action(async (id: number, { hostname, json, ...options }: IssueCommand) => {
+      const { files, hosts, until } = await makeNodeCertificate({ ...options, id, hosts: hostname });
       if (json === true) return console.log(JSON.stringify({ ...files, hosts, until: until.toISOString() }));
       const at =
-        hosts.length === 0 ? 'for no host: clients that check it need --host' : `for ${hosts.join(', ')}`;
+        hosts.length === 0 ? 'for no host: clients that check it need --hostname' : `for ${hosts.join(', ')}`;
       console.log(`made ${files.cert} and ${files.key}, ${at}, valid until ${until.toISOString()}`);
     });
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a cluster, from what its nodes say: sentences with what to do. Pure. */
+/** What is wrong with a cluster, from what its nodes say, and what to do about it. Pure. */
 import type { ReportedPartition } from '../api/cluster-report.ts';
 import { listed } from './listed.ts';
 import { sharedPlaces } from './shared-places.ts';
@@ -11,9 +11,18 @@ export const LAG_ENTRIES_MAX = 10_000;
 /** So many times the floor must be free. */
 const FREE_FLOORS_MIN = 4;
 
+export interface Problem {
+  /** What is so. */
+  readonly found: string;
+  /** What to do. */
+  readonly action: string;
+  /** It ends by itself. */
+  readonly passes?: true;
+}
+
 export interface Health {
   /** What keeps requests from being decided, or may soon. */
-  readonly problems: readonly string[];
+  readonly problems: readonly Problem[];
   /** What somebody wanted so, or passes. */
   readonly notes: readonly string[];
   readonly partitions: PartitionsHealth;
@@ -39,28 +48,12 @@ export interface PartitionsHealth {
 export function healthOf({ report, nodes, failed }: Survey): Health {
   const up = new Set(nodes.filter(({ node }) => node.up).map(({ node }) => node.id));
   const partitions = partitionsHealth(report.partitions, up);
-  const problems: string[] = nodes.flatMap(problemsOf);
-  const notes: string[] = failed.map(({ via, problem }) => `${via} was asked first: ${problem}`);
-  const { withoutLeader, withReplicaDown, notCaughtUp, moving } = partitions;
-  if (withoutLeader.length > 0)
-    problems.push(
-      `partition ${listed(withoutLeader)}: no leader; bring back a majority of the nodes that hold it`,
-    );
-  if (withReplicaDown.length > 0)
-    problems.push(
-      `partition ${listed(withReplicaDown)}: fewer copies are up than there should be; start the nodes that are down, or replace them`,
-    );
-  for (const { partition, node, lag } of notCaughtUp)
-    problems.push(
-      `partition ${partition}: node ${node} lacks ${lag} entries; it catches up, or its disk is slow`,
-    );
-  const { restored, restoredMillis } = partitions;
-  if (restored.length > 0)
-    problems.push(
-      `partition ${listed(restored)}: restored, so everybody is denied until what may be missing has left the window of each rule: ` +
-        `${Math.ceil(restoredMillis / 1_000)} s more at most`,
-    );
-  if (report.rules === null) problems.push('no rules are known: look at the log of the nodes');
+  const problems: Problem[] = nodes.flatMap(problemsOf);
+  const notes: string[] = failed.map(({ url, problem }) => `${url} was asked first: ${problem}`);
+  problems.push(...partitionProblems(partitions));
+  if (report.rules === null)
+    problems.push({ found: 'no rules are known', action: 'look at the log of the nodes' });
+  const { moving } = partitions;
   if (moving.length > 0 || report.settledVersion < report.version)
     notes.push(
       `${moving.length} of ${partitions.count} partitions move: version ${report.version} of the list of nodes is not settled`,
@@ -72,33 +65,74 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
   notes.push(...sharedPlaces(report));
   for (const { node } of nodes) {
     if (node.draining === true)
-      notes.push(`node ${node.id} is drained; \`quorate drain --node ${node.id} --undo\` ends that`);
+      notes.push(`node ${node.id} is drained; \`quorate drain ${node.id} --undo\` ends that`);
   }
   return { problems, notes, partitions };
 }
 
-function problemsOf({ node, readiness, metrics, problem }: SurveyedNode): string[] {
+/** In one sentence. */
+export function problemText({ found, action }: Problem): string {
+  return `${found}; ${action}`;
+}
+
+function partitionProblems(health: PartitionsHealth): Problem[] {
+  const { withoutLeader, withReplicaDown, notCaughtUp, restored, restoredMillis } = health;
+  const problems: Problem[] = [];
+  if (withoutLeader.length > 0)
+    problems.push({
+      found: `partition ${listed(withoutLeader)}: no leader`,
+      action: 'bring back a majority of the nodes that hold it',
+    });
+  if (withReplicaDown.length > 0)
+    problems.push({
+      found: `partition ${listed(withReplicaDown)}: fewer copies are up than there should be`,
+      action: 'start the nodes that are down, or replace them',
+    });
+  for (const { partition, node, lag } of notCaughtUp)
+    problems.push({
+      found: `partition ${partition}: node ${node} lacks ${lag} entries`,
+      action: 'wait while it catches up, or look at its disk',
+      passes: true,
+    });
+  if (restored.length > 0)
+    problems.push({
+      found: `partition ${listed(restored)}: restored, so everybody is denied for a window of each rule`,
+      action: `wait ${Math.ceil(restoredMillis / 1_000)} s at most`,
+      passes: true,
+    });
+  return problems;
+}
+
+function problemsOf({ node, readiness, metrics, problem }: SurveyedNode): Problem[] {
   const { id, up, clock } = node;
-  const found: string[] = [];
+  const found: Problem[] = [];
   if (problem !== undefined)
     found.push(
       up
-        ? `node ${id} is up, but does not answer here (${problem}); its HTTP door may be out of reach`
-        : `node ${id} is down (${problem}); start it again`,
+        ? {
+            found: `node ${id} is up, but does not answer here (${problem})`,
+            action: 'let this machine reach its HTTP address',
+          }
+        : { found: `node ${id} is down (${problem})`, action: 'start it again' },
     );
   const { status, reason } = readiness ?? {};
   if (readiness !== undefined && status !== 'ready' && status !== 'draining')
-    found.push(`node ${id} is not ready: ${text(status)}${reason === undefined ? '' : `, ${text(reason)}`}`);
+    found.push({
+      found: `node ${id} is not ready: ${text(status)}${reason === undefined ? '' : `, ${text(reason)}`}`,
+      action: 'look at its log if it stays so',
+    });
   if (clock === 'fast' || clock === 'slow')
-    found.push(
-      `node ${id}: its clock is too ${clock}, so it leads nothing; check the time daemon of its machine`,
-    );
+    found.push({
+      found: `node ${id}: its clock is too ${clock}, so it leads nothing`,
+      action: 'check the time daemon of its machine',
+    });
   const free = metrics?.value('quorate_disk_free_bytes');
   const floor = metrics?.value('quorate_disk_free_floor_bytes');
   if (free !== undefined && floor !== undefined && free < FREE_FLOORS_MIN * floor)
-    found.push(
-      `node ${id} has ${bytesText(free)} of its disk left; it takes nothing below ${bytesText(floor)}`,
-    );
+    found.push({
+      found: `node ${id} has ${bytesText(free)} of its disk left, and takes nothing below ${bytesText(floor)}`,
+      action: 'make room on it',
+    });
   return found;
 }
 

@@ -15,14 +15,14 @@ const FIRST_BYTE_MILLIS_MAX = 120_000;
 /** Without a byte the stream is broken. A rate may be low: one chunk has a quarter of a megabyte. */
 const SILENCE_MILLIS_MAX = 600_000;
 
-/** @param via a URL */
-export function clusterSource(via: string, maxBytesPerSecond: number | undefined): BackupSource {
+/** @param node a URL */
+export function clusterSource(node: string, maxBytesPerSecond: number | undefined): BackupSource {
   const query = maxBytesPerSecond === undefined ? '' : `?maxBytesPerSecond=${maxBytesPerSecond}`;
   return {
-    rulesVersion: async () => (await readKnownRules(via)).version,
+    rulesVersion: async () => (await readKnownRules(node)).version,
     async open(group) {
       let problem = 'nobody leads it';
-      for (const url of urlsOf(via, await reportOf(via), group)) {
+      for (const url of urlsOf(node, await reportOf(node), group)) {
         const answer = await asked(new URL(`/v1/backup/${group}${query}`, url));
         if ('chunks' in answer) return answer;
         problem = `${url}: ${answer.message}`;
@@ -33,18 +33,18 @@ export function clusterSource(via: string, maxBytesPerSecond: number | undefined
   };
 }
 
-async function reportOf(via: string): Promise<ClusterReport> {
-  const { status, body, isUnreachable } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
+async function reportOf(node: string): Promise<ClusterReport> {
+  const { status, body, isUnreachable } = await askNode(new URL('/v1/cluster', node), STATUS_MILLIS_MAX);
   if (status === 200 && isClusterReport(body)) return body;
   const message = messageOf(body) ?? `status ${status}`;
   if (isUnreachable === true || status === 0 || status === 503)
-    throw new BackupError('unreachable', `${via}: ${message}`);
-  throw new ClusterCommandError(`${via}: ${message}`);
+    throw new BackupError('unreachable', `${node}: ${message}`);
+  throw new ClusterCommandError(`${node}: ${message}`);
 }
 
 /** The leader first, as far as the report knows; then the others, for it may be another one by now. */
-function urlsOf(via: string, { nodes, partitions }: ClusterReport, group: number): readonly string[] {
-  const { protocol } = new URL(via);
+function urlsOf(node: string, { nodes, partitions }: ClusterReport, group: number): readonly string[] {
+  const { protocol } = new URL(node);
   const leader = partitions.find(({ id }) => id === group - 1)?.leader;
   const byLeader = [...nodes].sort((a, b) => Number(b.id === leader) - Number(a.id === leader));
   return byLeader.flatMap(({ http }) => (http === null ? [] : [`${protocol}//${http}`]));

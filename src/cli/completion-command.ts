@@ -1,5 +1,6 @@
 /** `quorate completion`: a script for a shell that completes our commands and their options. It is made of what the commands say themselves. */
 import { Argument, type Command } from 'commander';
+import { explained } from './command-help.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
@@ -12,22 +13,26 @@ interface Entry {
 }
 
 export function addCompletionCommand(program: Command, print: (line: string) => void): void {
-  program
-    .command('completion')
-    .description(
-      'print a script that completes commands and options, for example: source <(quorate completion bash)',
-    )
+  explained(program.command('completion'), {
+    does: 'print a script by which a shell completes commands and options',
+    examples: ['source <(quorate completion bash)', 'quorate completion fish | source'],
+  })
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action((shell: Shell) => print(SCRIPTS[shell](entriesOf(program))));
 }
 
-function entriesOf(command: Command, path = ''): readonly Entry[] {
+/** @param shared options of the program, which every command takes */
+function entriesOf(command: Command, path = '', shared = command.options): readonly Entry[] {
   const commands = command.commands.map((each) => ({ word: each.name(), description: each.description() }));
-  const options = command.options.flatMap(({ long, description }) =>
+  const choices = command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+    argChoices.map((word) => ({ word, description })),
+  );
+  const options = [...new Set([...command.options, ...shared])].flatMap(({ long, description }) =>
     long === null || long === undefined ? [] : [{ word: long, description }],
   );
-  const own = { path, words: [...commands, ...options, { word: '--help', description: 'what it takes' }] };
-  return [own, ...command.commands.flatMap((each) => entriesOf(each, `${path} ${each.name()}`))];
+  const help = { word: '--help', description: 'what it takes' };
+  const own = { path, words: [...commands, ...choices, ...options, help] };
+  return [own, ...command.commands.flatMap((each) => entriesOf(each, `${path} ${each.name()}`, shared))];
 }
 
 function wordsOf({ words }: Entry): string {

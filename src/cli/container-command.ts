@@ -23,6 +23,7 @@ import {
   refuseOtherBackup,
 } from './container-restore.ts';
 import { containerSettings, type ContainerSettings } from './container-settings.ts';
+import { explained } from './command-help.ts';
 import { exchange, type Other, serveRecord } from './founding-exchange.ts';
 import {
   type Founding,
@@ -35,10 +36,10 @@ import {
 import { runNode } from './run-node.ts';
 
 export function addContainerCommand(program: Command, version: string): void {
-  program
-    .command('container')
-    .description('run the node of this container, by its environment: see cluster/README.md')
-    .action(async () => runContainer(await containerSettings(process.env), version));
+  explained(program.command('container'), {
+    does: 'run the node of this container, by its environment: see cluster/README.md',
+    examples: ['QUORATE_CLUSTER_ID=limits QUORATE_HOST=quorate-{ordinal} quorate container'],
+  }).action(async () => runContainer(await containerSettings(process.env), version));
 }
 
 /** As the first process of a container it would be deaf to a signal that it does not take. Before the node runs it has promised nothing. */

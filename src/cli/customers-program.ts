@@ -1,60 +1,62 @@
 /** `quorate customers`: what the command line takes, and what it asks for. */
 import { type Command, Option } from 'commander';
-import { CA } from './ca-option.ts';
-import {
-  durationOption,
-  JSON_OPTION,
-  NODE,
-  nodeOption,
-  type OverrideOption,
-  overrideOption,
-  VIA_DEFAULT,
-} from './options.ts';
+import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
+import { explained } from './command-help.ts';
+import { CUSTOMER_ID, durationOption, JSON_OPTION, type OverrideOption, overrideOption } from './options.ts';
 
-interface CustomerPutOptions {
-  readonly node: string;
+interface Asked extends ClusterOptions {
+  readonly json?: true;
+}
+
+interface CustomerPutOptions extends Asked {
   readonly tier?: string;
   readonly override?: readonly OverrideOption[];
   readonly overrides: boolean;
   readonly block?: true;
-  readonly durationMillis?: number;
+  readonly duration?: number;
   readonly unblock?: true;
 }
 
 export function addCustomersCommands(program: Command, print: (line: string) => void): void {
-  const customers = program
-    .command('customers')
-    .description('show and change what is so of one customer only, on the machine of a node');
-  customers
-    .command('get')
-    .description('show the tier, the limits of its own, whether it is blocked, and the version')
-    .argument('<id>', 'as the descriptor `customer` has it')
-    .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  const customers = explained(program.command('customers'), {
+    does: 'show and change what is so of one customer only',
+    examples: ['quorate customers get acme'],
+  });
+  withCluster(
+    explained(customers.command('get'), {
+      does: 'show the tier, the limits of its own, whether it is blocked, and the version',
+      examples: ['quorate customers get acme'],
+    }),
+  )
+    .argument(...CUSTOMER_ID)
     .option(...JSON_OPTION)
-    .action(async (id: string, { node }: { node: string }) => {
+    .action(async (id: string, options: Asked) => {
       const { showCustomer } = await import('./customers-command.ts');
-      await showCustomer(id, { node, print });
+      await showCustomer(id, { node: await nodeOf(options), print });
     });
-  customers
-    .command('put')
-    .description('change what is named here; the rest stays as it is')
-    .argument('<id>', 'as the descriptor `customer` has it')
+  withCluster(
+    explained(customers.command('put'), {
+      does: 'change what is named here, and leave the rest as it is',
+      examples: [
+        'quorate customers put acme --tier pro --override per-customer/minute=500:1000',
+        'quorate customers put acme --block --duration 600000',
+      ],
+    }),
+  )
+    .argument(...CUSTOMER_ID)
     .option('--tier <tier>', "its tier; '' takes it away")
     .option(
       '--override <rule=limit[:burst]>',
-      'a limit of its own; once for each, in place of all',
+      'a limit of its own; may be repeated, and replaces all that there are',
       overrideOption,
     )
     .option('--no-overrides', 'no limits of its own any more')
     .addOption(new Option('--block', 'deny everything').conflicts('unblock'))
     .addOption(durationOption().implies({ block: true }).conflicts('unblock'))
     .option('--unblock', 'deny no more than the rules say')
-    .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
-    .option(...CA)
     .option(...JSON_OPTION)
     .action(async (id: string, options: CustomerPutOptions) => {
-      const { node, tier, override, overrides, block, unblock, durationMillis } = options;
+      const { tier, override, overrides, block, unblock, duration: durationMillis } = options;
       const { changeCustomer } = await import('./customers-command.ts');
       const limits = override ?? (overrides ? undefined : []);
       const blocked = block === undefined && unblock === undefined ? undefined : block === true;
@@ -64,17 +66,18 @@ export function addCustomersCommands(program: Command, print: (line: string) => 
         ...(blocked !== undefined && { blocked }),
         ...(durationMillis !== undefined && { durationMillis }),
       };
-      await changeCustomer(id, terms, { node, print });
+      await changeCustomer(id, terms, { node: await nodeOf(options), print });
     });
-  customers
-    .command('delete')
-    .description('take all of it away, a block as well')
-    .argument('<id>', 'as the descriptor `customer` has it')
-    .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  withCluster(
+    explained(customers.command('delete'), {
+      does: 'take all of it away, a block as well',
+      examples: ['quorate customers delete acme'],
+    }),
+  )
+    .argument(...CUSTOMER_ID)
     .option(...JSON_OPTION)
-    .action(async (id: string, options: { node: string; json?: true }) => {
+    .action(async (id: string, options: Asked) => {
       const { forgetCustomer } = await import('./customers-command.ts');
-      await forgetCustomer(id, { ...options, print });
+      await forgetCustomer(id, { ...options, node: await nodeOf(options), print });
     });
 }

@@ -2,24 +2,23 @@
  * `quorate doctor`: looks at the configuration, the nodes of this machine and the cluster they belong to, and says of everything what
  * it means and what to do. It changes nothing.
  */
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import { nodeDirectory } from '../config/cluster-directory.ts';
-import type { ClusterConfig } from '../config/config.ts';
+import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { hasStore } from '../../storage/files.ts';
+import { type AskedCluster, type ClusterOptions, clusterOf } from './asked-cluster.ts';
 import { ClusterCommandError } from './ask-node.ts';
 import { healthOf, versionOf } from './cluster-health.ts';
-import { examineConfig } from './doctor-config.ts';
+import { CONFIG_CHECK, examineConfig } from './doctor-config.ts';
 import { examineNode } from './doctor-node.ts';
-import { doorUrl } from './door-url.ts';
 import { fail, type Finding, ok, warn } from './finding.ts';
+import { DATA_DEFAULT } from './options.ts';
 import { survey } from './survey.ts';
 
-export interface DoctorCommandOptions {
-  /** With `cluster.json`. */
-  readonly data: string;
-  /** Of the node; absent: all whose database is there. */
+export interface DoctorCommandOptions extends ClusterOptions {
+  /** Of the node; absent: all whose database is in the directory. */
   readonly id?: number;
-  /** The URL of a node to ask about the cluster; absent: one that runs here. */
-  readonly via?: string;
   /** Of the package. */
   readonly version: string;
   readonly json?: true;
@@ -32,23 +31,59 @@ const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' } as const;
 
 /** Whether nothing fails. */
 export async function examine(options: DoctorCommandOptions): Promise<boolean> {
-  const { data, version, json, print } = options;
-  const { findings: ofConfig, config } = await examineConfig(data);
-  const findings = [runtimeFinding(version), ...ofConfig];
-  if (config !== undefined) findings.push(...(await machineFindings(options, config)));
+  const { version, json, print } = options;
+  const findings = [runtimeFinding(version), ...(await foundBy(options))];
   const isSound = findings.every(({ result }) => result !== 'fail');
-  if (json === true) {
-    print(JSON.stringify({ ok: isSound, findings }, null, 2));
-    return isSound;
-  }
-  for (const { check, result, found, action } of findings) {
-    print(`${MARKS[result]}  ${check}: ${found}`);
-    if (action !== undefined) print(`      -> ${action}`);
-  }
-  const count = (result: Finding['result']): number =>
-    findings.filter((each) => each.result === result).length;
-  print(`${count('fail')} failed, ${count('warn')} to look at, ${count('ok')} in order`);
+  if (json === true) print(JSON.stringify({ ok: isSound, findings }, null, 2));
+  else for (const line of linesOf(findings)) print(line);
   return isSound;
+}
+
+/** A line each, what is wrong last, where it is read first. Of several nodes one line, where it says the same. */
+function linesOf(findings: readonly Finding[]): string[] {
+  const lines: string[] = [];
+  const count = { ok: 0, warn: 0, fail: 0 };
+  for (const kind of ['ok', 'warn', 'fail'] as const) {
+    const nodes = new Map<string, string[]>();
+    for (const { check, found, action } of findings.filter(({ result }) => result === kind)) {
+      const [, node, rest = check] = /^node (\d+): (.*)$/.exec(check) ?? [];
+      const text = `${rest}: ${found}${action === undefined ? '' : ` -> ${action}`}`;
+      nodes.set(text, [...(nodes.get(text) ?? []), ...(node === undefined ? [] : [node])]);
+    }
+    for (const [text, ids] of nodes) {
+      const whose = ids.length === 0 ? '' : `node${ids.length === 1 ? '' : 's'} ${ids.join(', ')}: `;
+      count[kind] += 1;
+      lines.push(`${MARKS[kind]}  ${whose}${text}`);
+    }
+  }
+  return [...lines, `${count.fail} failed, ${count.warn} to look at, ${count.ok} in order`];
+}
+
+/** What was named and nothing else: a node, or a directory with the machine that it is on. */
+async function foundBy(options: DoctorCommandOptions): Promise<Finding[]> {
+  const { node, data = DATA_DEFAULT, version } = options;
+  if (node !== undefined) return clusterFindings(await clusterOf(options), version);
+  const { findings, config } = await examineConfig(data);
+  if (config !== undefined) return [...findings, ...(await machineFindings(options, config))];
+  // Nothing was named, and nothing is there: as for every command.
+  if (options.data === undefined && !(await isThere(data)))
+    return [missingFinding(data), ...(await clusterFindings(await clusterOf(options), version))];
+  return [...findings];
+}
+
+async function isThere(directory: string): Promise<boolean> {
+  return access(join(directory, CONFIG_CHECK)).then(
+    () => true,
+    () => false,
+  );
+}
+
+function missingFinding(data: string): Finding {
+  return warn(
+    CONFIG_CHECK,
+    `there is no cluster in ${data}, so nothing of this machine is looked at`,
+    'name the directory of the cluster with --data, or create one with `quorate init`',
+  );
 }
 
 function runtimeFinding(version: string): Finding {
@@ -60,34 +95,33 @@ function runtimeFinding(version: string): Finding {
 }
 
 async function machineFindings(options: DoctorCommandOptions, config: ClusterConfig): Promise<Finding[]> {
-  const { data, id, via, version } = options;
+  const { id, data = DATA_DEFAULT, version } = options;
   const ids = id === undefined ? await idsHere(data, config) : [id];
   const findings: Finding[] = [];
-  let running: string | undefined;
+  let cluster: AskedCluster | undefined;
+  try {
+    // First: from now on this process trusts its nodes.
+    cluster = await clusterOf(options);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    findings.push(fail('cluster', error.message, 'mend that, or give the CA of the cluster with --ca'));
+  }
+  let isRunning = false;
   for (const each of ids) {
     const node = config.nodes.find((known) => known.id === each);
     if (node === undefined) {
       const known = config.nodes.map((one) => one.id).join(', ');
-      const action = 'give one of these with --id, or add it to nodes';
+      const action = 'give the id of one of these, or add it to nodes';
       findings.push(fail(`node ${each}`, `none of the nodes in cluster.json: ${known}`, action));
       continue;
     }
     const examined = await examineNode(data, config, node);
     findings.push(...examined.findings);
-    if (examined.isRunning) running ??= doorUrl(node, config.tls);
+    isRunning ||= examined.isRunning;
   }
   if (ids.length === 0)
-    findings.push(warn('nodes', `no database is in ${data}`, 'run this where a node runs, or give --id'));
-  const asked = via ?? running;
-  if (asked === undefined)
-    findings.push(
-      warn(
-        'cluster',
-        'no node of this machine runs, so nobody was asked',
-        'start one, or give a node with --via',
-      ),
-    );
-  else findings.push(...(await clusterFindings(asked, version)));
+    findings.push(warn('nodes', `no database is in ${data}`, 'run this where a node runs, or give its id'));
+  if (cluster !== undefined) findings.push(...(await clusterFindings(cluster, version, isRunning)));
   return findings;
 }
 
@@ -97,17 +131,20 @@ async function idsHere(directory: string, { nodes }: ClusterConfig): Promise<num
   return ids;
 }
 
-/** What the nodes say of each other: clocks, versions, and all that `quorate status` finds. */
-async function clusterFindings(via: string, version: string): Promise<Finding[]> {
+/**
+ * What the nodes say of each other: clocks, versions, and all that `quorate status` finds.
+ *
+ * @param isRunning some node of it should answer
+ */
+async function clusterFindings(cluster: AskedCluster, version: string, isRunning = true): Promise<Finding[]> {
   try {
-    const found = await survey({ via });
+    const found = await survey(cluster);
     const { problems, notes } = healthOf(found);
-    const findings = problems.map((problem) => {
-      const [what = '', ...todo] = problem.split('; ');
-      return fail('cluster', what, todo.join('; ') || 'see `quorate status`');
-    });
+    const findings = problems.map((problem) =>
+      (problem.passes === true ? warn : fail)('cluster', problem.found, problem.action),
+    );
     if (problems.length === 0)
-      findings.push(ok('cluster', `${found.nodes.length} nodes, nothing is wrong, as ${via} says`));
+      findings.push(ok('cluster', `${found.nodes.length} nodes, nothing is wrong, as ${found.asked} says`));
     const clocks = found.nodes.map(({ node }) => `node ${node.id} ${node.clock ?? 'unknown'}`);
     findings.push(ok('clock rates', `against a majority: ${clocks.join(', ')}`));
     const others = found.nodes.flatMap(({ node, metrics }) => {
@@ -127,6 +164,11 @@ async function clusterFindings(via: string, version: string): Promise<Finding[]>
     return [...findings, ...notes.map((note) => ok('note', note))];
   } catch (error) {
     if (!(error instanceof ClusterCommandError)) throw error;
-    return [fail('cluster', error.message, 'start the node, or give another one with --via')];
+    if (error.outcome === 'refused')
+      return [fail('cluster', error.message, 'show a token of role read, or give --ca, and look again')];
+    const nobody = `nobody answers at ${cluster.urls.join(', ')}`;
+    return [
+      (isRunning ? fail : warn)('cluster', nobody, 'start its nodes, or name one that runs with --node'),
+    ];
   }
 }

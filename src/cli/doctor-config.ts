@@ -6,7 +6,8 @@ import { parseCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { fail, type Finding, ok } from './finding.ts';
 
-const CHECK = 'cluster.json';
+export const CONFIG_CHECK = 'cluster.json';
+const CHECK = CONFIG_CHECK;
 
 export async function examineConfig(
   directory: string,
@@ -17,7 +18,7 @@ export async function examineConfig(
     text = await readFile(path, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    const action = 'give the directory of the cluster with --data, or create one with `npx quorate init`';
+    const action = 'name the directory of the cluster with --data, or create one with `quorate init`';
     return { findings: [fail(CHECK, `${path} cannot be read (${code})`, action)] };
   }
   try {

@@ -58,13 +58,13 @@ function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>
       return fail(
         check,
         store.problem,
-        `replace the node by one with a new id: \`npx quorate nodes add --replace ${id}\``,
+        `replace the node by one with a new id: \`quorate nodes add --replace ${id}\``,
       );
     case 'missing':
       return fail(
         check,
         store.problem,
-        'if its disk was lost, replace the node by one with a new id; if it is new, `npx quorate join` prepares it',
+        'if its disk was lost, replace the node by one with a new id; if it is new, prepare it with `quorate join`',
       );
   }
 }
@@ -96,9 +96,8 @@ export function mountFindings(id: number, mount: Mount | undefined): Finding[] {
   return [
     warn(
       check,
-      `${where} is mounted with discard: each file that the database deletes may stall its writes for hundreds of milliseconds`,
-      `take discard out of the options of ${point} in /etc/fstab, run \`mount -o remount,nodiscard ${point}\`, and let ` +
-        '`systemctl enable --now fstrim.timer` trim the disk once a week',
+      `${where} is mounted with discard, which may stall writes`,
+      `\`mount -o remount,nodiscard ${point}\`, the same in /etc/fstab, and fstrim.timer instead`,
     ),
   ];
 }
@@ -107,7 +106,7 @@ async function roomFinding(id: number, database: string, floorBytes: number): Pr
   const check = `node ${id}: disk`;
   const free = await freeBytes(database);
   const found = `${bytesText(free)} free; the floor is ${bytesText(floorBytes)}`;
-  const action = 'make room on this disk: below the floor the node leads nothing that others can lead';
+  const action = 'make room: below the floor the node leads nothing that others can lead';
   if (free < floorBytes) return fail(check, found, action);
   return free < FREE_FLOORS_MIN * floorBytes ? warn(check, found, action) : ok(check, found);
 }
@@ -131,7 +130,7 @@ async function portFindings(
               `${where} is free, although the node runs`,
               'was cluster.json changed? restart the node',
             )
-          : ok(check, `${where} is free`),
+          : ok(check, 'free'),
       );
     else if (problem !== 'EADDRINUSE')
       findings.push(
@@ -141,7 +140,7 @@ async function portFindings(
           'choose an address of this machine and a port above 1023 in cluster.json',
         ),
       );
-    else if (name !== 'http' && isRunning) findings.push(ok(check, `${where} is taken, and the node runs`));
+    else if (name !== 'http' && isRunning) findings.push(ok(check, 'taken, and the node runs'));
     else findings.push(await holderFinding(check, config, node, isRunning));
   }
   return findings;
@@ -163,13 +162,13 @@ async function holderFinding(
   }));
   const self: unknown = 'self' in answer.body ? answer.body['self'] : undefined;
   const found = typeof self === 'object' && self !== null && 'id' in self ? self.id : undefined;
-  if (found === node.id) return ok(check, `${url} is held by this node`);
+  if (found === node.id) return ok(check, 'held by this node');
   if (found !== undefined) return fail(check, `${url} is held by node ${JSON.stringify(found)}`, stop);
   const said = messageOf(answer.body) ?? `status ${answer.status}`;
   return warn(
     check,
-    `${url} is taken, and does not say by whom: ${said}`,
-    'give --ca or a token, and look again',
+    `taken, and who answers there does not say that it is this node: ${said}`,
+    'show a token of role read, or give --ca, and look again',
   );
 }
 
@@ -208,7 +207,7 @@ async function certificateFindings(
   return Promise.all(
     sets.map(async ({ files, checks }) => {
       const check = `node ${nodeId}: certificate of ${checks.setting}`;
-      const issue = 'issue another one, with `npx quorate certs issue` for example';
+      const issue = `issue another one, with \`quorate certs issue ${nodeId}\` for example`;
       try {
         const { expiresMillis, isKeyShared } = await readCredentials(files, checks);
         const days = Math.floor((expiresMillis - nowMillis) / DAY_MILLIS);
@@ -231,10 +230,17 @@ async function exposureFinding(database: string, config: ClusterConfig, node: No
   const safeguards = { tls: config.tls, hasTokens: hasTokens(config, known) };
   try {
     const open = exposureOf(node, safeguards, false);
-    return ok(check, open ?? 'who shows a token, and nobody else');
+    const { tls, hasTokens: isClosed } = safeguards;
+    const lacks = [...(tls?.doors === undefined ? ['TLS'] : []), ...(isClosed ? [] : ['tokens'])];
+    return ok(
+      check,
+      open === undefined
+        ? 'who shows a token, and nobody else'
+        : `open to every program on this machine: no ${lacks.join(' and no ')}`,
+    );
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const action = 'set up TLS (`npx quorate certs --help`) and tokens (`npx quorate tokens --help`)';
+    const action = 'give it TLS and tokens, or an address that only this machine reaches';
     return fail(check, error.message, action);
   }
 }

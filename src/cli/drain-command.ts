@@ -10,8 +10,9 @@ import { askUntilAccepted } from './ask-until-accepted.ts';
 
 export interface DrainCommandInit {
   /** The URL of any node of the cluster. */
-  readonly via: string;
-  readonly node: number;
+  readonly node: string;
+  /** Of the node that is drained. */
+  readonly id: number;
   readonly isDraining: boolean;
   /** Whether to wait until it leads nothing, or takes requests again. */
   readonly wait: boolean;
@@ -33,46 +34,46 @@ interface Progress {
 
 /** `pending`: it is accepted, and not done yet. @throws ClusterCommandError if it is refused, or nobody could be asked */
 export async function drainNode(init: DrainCommandInit): Promise<'done' | 'pending'> {
-  const { node, isDraining, wait, timeoutMillis, json, print } = init;
+  const { node, id, isDraining, wait, timeoutMillis, json, print } = init;
   const say = json === true ? (): void => undefined : print;
   const deadline = performance.now() + timeoutMillis;
   await accepted(init, deadline, say);
-  say(isDraining ? `node ${node} is to be drained` : `node ${node} is to take requests again`);
-  let progress = await look(init);
+  say(`node ${id} is to ${isDraining ? 'be drained' : 'take requests again'}, as ${node} says`);
+  let progress = await progressOf(init);
   let said = '';
   while (wait && !progress.isDone && performance.now() < deadline) {
     if (progress.text !== said) say(progress.text);
     said = progress.text;
     await delay(AGAIN_MILLIS);
-    progress = await look(init);
+    progress = await progressOf(init);
   }
   const { leads, isDone, text } = progress;
   if (json === true)
-    print(JSON.stringify({ node, draining: isDraining, leads: leads ?? null, done: isDone }));
+    print(JSON.stringify({ node: id, draining: isDraining, leads: leads ?? null, done: isDone }));
   else print(isDone ? `done: ${text}` : `not done yet: ${text}; it goes on by itself`);
   return isDone || !wait ? 'done' : 'pending';
 }
 
 async function accepted(
-  { via, node, isDraining }: DrainCommandInit,
+  { node, id, isDraining }: DrainCommandInit,
   deadlineMillis: number,
   say: (line: string) => void,
 ): Promise<void> {
-  const url = new URL(`/v1/cluster/nodes/${node}/drain`, via);
+  const url = new URL(`/v1/cluster/nodes/${id}/drain`, node);
   await askUntilAccepted({
     url,
     sent: { method: isDraining ? 'PUT' : 'DELETE' },
     deadlineMillis,
     verb: 'accepted',
-    unreachable: (message) => noNodeAt(url.origin, message, '--via'),
+    unreachable: (message) => noNodeAt(url.origin, message),
     say,
   });
 }
 
-async function look({ via, node: id, isDraining }: DrainCommandInit): Promise<Progress> {
-  const { status, body } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
+async function progressOf({ node: asked, id, isDraining }: DrainCommandInit): Promise<Progress> {
+  const { status, body } = await askNode(new URL('/v1/cluster', asked), STATUS_MILLIS_MAX);
   if (status !== 200 || !isClusterReport(body)) {
-    const text = `${via} does not tell how the cluster is: ${messageOf(body) ?? `status ${status}`}`;
+    const text = `${asked} does not say how the cluster is: ${messageOf(body) ?? `status ${status}`}`;
     return { leads: undefined, isDone: false, text };
   }
   const node = body.nodes.find((each) => each.id === id);
@@ -81,7 +82,7 @@ async function look({ via, node: id, isDraining }: DrainCommandInit): Promise<Pr
   const { http, up } = node;
   if (!up) return { leads: known, isDone: isDraining && known === 0, text: `node ${id} does not run` };
   if (http === null) return { leads: known, isDone: false, text: `where node ${id} answers is not known` };
-  const ready = new URL('/readyz', `${new URL(via).protocol}//${http}`);
+  const ready = new URL('/readyz', `${new URL(asked).protocol}//${http}`);
   const { body: said } = await askNode(ready, STATUS_MILLIS_MAX);
   const { status: state, leads: own } = said;
   // It knows of group 0 as well, and both may be behind.

@@ -17,6 +17,16 @@ export const EXIT_FATAL = 70;
 /** It was accepted or may yet be, and is not done: waiting longer may be all it takes. */
 export const EXIT_TEMPORARY = 75;
 
+/** Of every command; some say of their own what their codes mean. */
+export const EXIT_WORDS: Readonly<Record<number, string>> = {
+  0: 'it is done, or all is well',
+  [EXIT_MISTAKES]: 'what was looked at is wrong, or a request is denied',
+  [EXIT_USAGE]: 'a wrong option, value or configuration, or a refusal; nothing was changed',
+  [EXIT_UNAVAILABLE]: 'no node answers, or a port is taken; nothing was changed',
+  [EXIT_FATAL]: 'the database or state of the node cannot be trusted',
+  [EXIT_TEMPORARY]: 'it is not finished, or it is not known whether it was done',
+};
+
 /** The cluster that is to be started runs, or another one on its ports. */
 export class AlreadyRunningError extends Error {
   readonly code = 'ALREADY_RUNNING';

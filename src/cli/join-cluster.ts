@@ -42,10 +42,10 @@ export async function joinCluster(directory: string, node: NodeAddress): Promise
     (other) => `node ${other.id} was at that address; cluster.json does not list it any more`,
   );
   // Only `nodes add` makes them known.
-  const { zone, host } = node;
+  const { http, peer, zone, host } = node;
   const labels = `${zone === undefined ? '' : ` --zone ${zone}`}${host === undefined ? '' : ` --host ${host}`}`;
-  const add = labels === '' ? 'nodes add' : `nodes add ...${labels}`;
-  return [...replaced, `node ${id} is prepared: run it, then add it with \`npx quorate ${add}\``];
+  const add = `quorate nodes add ${id} --http ${addressText(http)} --peer ${addressText(peer)}${labels}`;
+  return [...replaced, `node ${id} is prepared: run it, then add it with \`${add}\``];
 }
 
 /** A join that was completed before. Its database was complete then: if it is gone, so is what it promised. */

@@ -7,7 +7,7 @@ import { LOCAL_DEFAULTS, localConfig, PARTITIONS_PER_NODE } from '../config/clus
 import { type ClusterConfig, PARTITIONS_MAX } from '../config/config.ts';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { OWN_TLS_SETTINGS } from '../tls/certificate-files.ts';
-import { BASE_PORT, directoryOption, integerFrom } from './options.ts';
+import { BASE_PORT, DATA, DATA_DEFAULT, integerFrom, TLS } from './options.ts';
 
 /** What is absent was not given. */
 export interface NewClusterOptions {
@@ -28,21 +28,26 @@ export function withNewClusterOptions(
 ): Command {
   const { nodes: nodesDefault, limit, windowMillis } = LOCAL_DEFAULTS;
   return command
-    .option('--data <dir>', 'where the databases and logs are kept', directoryOption, './data')
-    .option('--nodes <n>', `number of nodes, ${nodes.words} (default ${nodesDefault})`, nodes.parse)
+    .option(...DATA)
+    .option('--nodes <n>', `number of nodes, ${nodes.words} (default: ${nodesDefault})`, nodes.parse)
     .option(
       '--partitions <n>',
-      `number of partitions, fixed once created (default ${PARTITIONS_PER_NODE} per node)`,
+      `number of partitions, fixed once created (default: ${PARTITIONS_PER_NODE} for each node)`,
       integerFrom(1, PARTITIONS_MAX),
     )
-    .option('--limit <n>', `requests per window and user (default ${limit})`, integerFrom(0, LIMIT_MAX))
+    .option('--limit <n>', `requests of a user in a window (default: ${limit})`, integerFrom(0, LIMIT_MAX))
     .option(
       '--window <ms>',
-      `window in milliseconds (default ${windowMillis})`,
+      `the window of a user, in milliseconds (default: ${windowMillis})`,
       integerFrom(1, WINDOW_MILLIS_MAX),
     )
     .option(...BASE_PORT)
-    .option('--tls', 'make certificates for all nodes, and speak TLS with peers and clients');
+    .option(...TLS);
+}
+
+/** What a command line has to say of it. */
+export function dataText(data: string): string {
+  return data === DATA_DEFAULT ? '' : ` --data ${data}`;
 }
 
 export function newClusterConfig(options: NewClusterOptions): ClusterConfig {

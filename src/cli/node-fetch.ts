@@ -1,10 +1,11 @@
 /**
- * `fetch` for the doors of nodes: the same, and with TLS by the CAs that this process was told to trust, which Node's own takes
+ * `fetch` for the listeners of nodes: the same, and with TLS by the CAs that this process was told to trust, which Node's own takes
  * from nobody. It follows no redirects there.
  */
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
+import { connect } from 'node:tls';
 import { ConfigError } from '../config/config.ts';
 
 export interface FetchInit {
@@ -66,5 +67,23 @@ export async function nodeFetch(url: URL, init: FetchInit): Promise<Response> {
     );
     asked.on('error', reject);
     asked.end(body);
+  });
+}
+
+const HANDSHAKE_MILLIS_MAX = 2_000;
+
+/** Whether who listens there begins a TLS connection. It sends nothing, and trusts nobody. */
+export async function speaksTls({ hostname, port }: URL): Promise<boolean> {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false });
+    const end = (speaks: boolean): void => {
+      socket.destroy();
+      resolve(speaks);
+    };
+    socket.setTimeout(HANDSHAKE_MILLIS_MAX, () => end(false));
+    socket.once('secureConnect', () => end(true));
+    socket.once('error', () => end(false));
+    socket.once('close', () => end(false));
   });
 }

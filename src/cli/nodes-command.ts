@@ -8,8 +8,8 @@ import type { LabelChange, NodeChange } from '../api/cluster-change.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse, type Sent } from './ask-node.ts';
 
 export interface NodesCommandInit {
-  /** HTTP address of any node of the cluster, on this machine. */
-  readonly via: string;
+  /** The URL of any node of the cluster; of an open one, on this machine. */
+  readonly node: string;
   readonly change: NodeChange | { readonly label: LabelChange };
   readonly timeoutMillis: number;
   /** Nothing is said meanwhile, and what became of it as JSON. */
@@ -23,7 +23,7 @@ const SILENCE_MILLIS_MAX = 5_000;
 /** For an answer to the change itself, which may wait for the log. */
 const CHANGE_MILLIS_MAX = 10_000;
 const STATUS_MILLIS_MAX = 2_000;
-const GIVE_ANOTHER = 'give the address of a running node of the cluster, on this machine, with --via';
+const GIVE_ANOTHER = 'give the address of a running node of the cluster, on this machine, with --node';
 
 /** Resolves when every partition is where the changed list of nodes wants it: a removed node may be stopped then. */
 export async function changeNodes({ json, print, ...init }: NodesCommandInit): Promise<void> {
@@ -32,7 +32,7 @@ export async function changeNodes({ json, print, ...init }: NodesCommandInit): P
   try {
     const version = await session.accepted();
     if (version !== 'done') {
-      say(`accepted as version ${version}; partitions are moving`);
+      say(`accepted as version ${version}, as ${init.node} says; partitions are moving`);
       await session.settled(version);
     }
     if (json === true) print(JSON.stringify({ version: version === 'done' ? null : version, done: true }));
@@ -46,7 +46,7 @@ class Session {
   readonly #init: NodesCommandInit;
   readonly #deadline: number;
   readonly #startedAt = Date.now();
-  /** HTTP addresses of nodes: that of `via` first, then what the cluster says. */
+  /** HTTP addresses of nodes: that of `node` first, then what the cluster says. */
   #urls: readonly string[];
   #saidAt = Date.now();
   #lastLine = '';
@@ -55,7 +55,7 @@ class Session {
 
   constructor(init: NodesCommandInit) {
     this.#init = init;
-    this.#urls = [urlOf(init.via)];
+    this.#urls = [init.node];
     this.#deadline = this.#startedAt + init.timeoutMillis;
     this.#timer = setInterval(() => this.#sayIfSilent(), 1_000);
   }
@@ -71,20 +71,20 @@ class Session {
    */
   async accepted(): Promise<number | 'done'> {
     const { path, sent } = changeSent(this.#init.change);
-    const via = urlOf(this.#init.via);
-    const first = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
+    const { node } = this.#init;
+    const first = await this.#request('/v1/cluster', node, STATUS_MILLIS_MAX);
     if (first.isUnreachable === true) {
       throw new ClusterCommandError(
-        `no node listens at ${via} (${messageOf(first.body)}): ${GIVE_ANOTHER}`,
+        `no node listens at ${node} (${messageOf(first.body)}): ${GIVE_ANOTHER}`,
         'unreachable',
       );
     }
     // Whom to follow, should this node be gone before it is done.
-    if (isClusterReport(first.body)) this.#follow(via, first.body);
+    if (isClusterReport(first.body)) this.#follow(node, first.body);
     for (;;) {
-      const { status, body } = await this.#request(path, via, CHANGE_MILLIS_MAX, sent);
+      const { status, body } = await this.#request(path, node, CHANGE_MILLIS_MAX, sent);
       if (status === 200 && typeof body['version'] === 'number') return body['version'];
-      if (body['reason'] === 'notMember') return this.#outside(via);
+      if (body['reason'] === 'notMember') return this.#outside(node);
       const message = messageOf(body) ?? `status ${status}`;
       if (status !== 503 && status !== 0) throw new ClusterCommandError(message);
       if (Date.now() > this.#deadline)
@@ -94,14 +94,14 @@ class Session {
     }
   }
 
-  /** The node at `via` takes part no more. If it was to be removed, that is the end of it. */
-  async #outside(via: string): Promise<'done'> {
-    const { body } = await this.#request('/v1/cluster', via, STATUS_MILLIS_MAX);
+  /** The node at `node` takes part no more. If it was to be removed, that is the end of it. */
+  async #outside(node: string): Promise<'done'> {
+    const { body } = await this.#request('/v1/cluster', node, STATUS_MILLIS_MAX);
     const self = isClusterReport(body) ? body.self : undefined;
     const { add, remove } = nodesOf(this.#init.change);
     if (add === undefined && self?.standing === 'removed' && self.id === remove) return 'done';
     const reason = self?.reason ?? 'this node does not belong to the cluster';
-    throw new ClusterCommandError(`${via}: ${reason}; ${GIVE_ANOTHER}`);
+    throw new ClusterCommandError(`${node}: ${reason}; ${GIVE_ANOTHER}`);
   }
 
   /** All have moved, or a node that was to be removed says that it was: that comes after. */
@@ -146,9 +146,9 @@ class Session {
   }
 
   #follow(url: string, { nodes }: ClusterReport): void {
-    const { protocol } = new URL(urlOf(this.#init.via));
+    const { protocol } = new URL(this.#init.node);
     const others = nodes.flatMap(({ http }) => (http === null ? [] : [`${protocol}//${http}`]));
-    this.#urls = [...new Set([url, urlOf(this.#init.via), ...others])];
+    this.#urls = [...new Set([url, this.#init.node, ...others])];
   }
 
   async #request(path: string, url: string, timeoutMillis: number, sent?: Sent): Promise<NodeResponse> {
@@ -191,10 +191,4 @@ function changeSent(change: NodesCommandInit['change']): { readonly path: string
 /** Which nodes come and go. */
 function nodesOf(change: NodesCommandInit['change']): NodeChange {
   return 'label' in change ? {} : change;
-}
-
-function urlOf(via: string): string {
-  const text = via.includes('://') ? via : `http://${via}`;
-  if (!URL.canParse(text)) throw new ClusterCommandError(`--via ${via} is no address: give http://host:port`);
-  return text;
 }

@@ -1,29 +1,19 @@
 /** `quorate nodes`: what the command line takes, and what it asks for. */
 import type { Command } from 'commander';
-import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
+import type { NodeAddress } from '../api/node-address.ts';
 import type { LabelChange } from '../api/cluster-change.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import { ClusterCommandError } from './ask-node.ts';
-import { CA } from './ca-option.ts';
+import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
+import { explained } from './command-help.ts';
 import { changeNodes, type NodesCommandInit } from './nodes-command.ts';
-import {
-  addressOption,
-  HOST,
-  integerFrom,
-  integerOption,
-  labelOption,
-  JSON_OPTION,
-  nodeOption,
-  VIA_DEFAULT,
-  ZONE,
-} from './options.ts';
+import { HOST, HTTP, JSON_OPTION, NODE_ID, PEER, timeoutOption, ZONE } from './options.ts';
 
-const idOption = integerFrom(1, NODE_ID_MAX);
-const VIA = ['--via <host:port>', 'a node of the cluster'] as const;
-const TIMEOUT = ['--timeout <ms>', 'how long to wait until all partitions have moved'] as const;
+/** Until all partitions have moved. */
 const TIMEOUT_MILLIS = 600_000;
-interface NodesOptions {
-  readonly via: string;
+const EXITS = { 0: 'all partitions have moved', 75: 'not within --timeout; it goes on by itself' };
+
+interface NodesOptions extends ClusterOptions {
   readonly timeout: number;
   readonly json?: true;
 }
@@ -36,57 +26,68 @@ interface LabelOptions {
 
 export function addNodesCommands(program: Command, print: (line: string) => void): void {
   const change = async (
-    { via, timeout, json }: NodesOptions,
+    { timeout: timeoutMillis, json, ...options }: NodesOptions,
     wanted: NodesCommandInit['change'],
-  ): Promise<void> =>
-    changeNodes({ via, change: wanted, timeoutMillis: timeout, ...(json && { json }), print });
-  const nodes = program
-    .command('nodes')
-    .description('add, remove, replace or label a node of a running cluster, on the machine of a node');
-  nodes
-    .command('add')
-    .description(
-      'add a node that was prepared with `npx quorate join`; its share of the partitions moves there',
-    )
-    .requiredOption('--id <n>', 'its id', idOption)
-    .requiredOption('--http <host:port>', 'where it answers HTTP', addressOption)
-    .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
-    .option(...ZONE, labelOption)
-    .option(...HOST, labelOption)
-    .option('--replace <id>', 'the node that leaves in the same change', idOption)
-    .option(...VIA, nodeOption, VIA_DEFAULT)
-    .option(...CA)
-    .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+  ): Promise<void> => {
+    const node = await nodeOf(options);
+    await changeNodes({ node, change: wanted, timeoutMillis, ...(json && { json }), print });
+  };
+  const nodes = explained(program.command('nodes'), {
+    does: 'add, remove, replace or label a node of a running cluster',
+    examples: ['quorate nodes remove 3'],
+  });
+  withCluster(
+    explained(nodes.command('add'), {
+      does: 'add a node that was prepared with `quorate join`, and move its share of the partitions there',
+      exits: EXITS,
+      examples: [
+        'quorate nodes add 4 --http 10.0.0.4:8104 --peer 10.0.0.4:9104',
+        'quorate nodes add 5 --replace 2 --http 10.0.0.5:8105 --peer 10.0.0.5:9105',
+      ],
+    }),
+  )
+    .argument(...NODE_ID)
+    .requiredOption(...HTTP)
+    .requiredOption(...PEER)
+    .option(...ZONE)
+    .option(...HOST)
+    .option('--replace <id>', 'the id of a node that leaves in the same change', NODE_ID[2])
+    .option(...timeoutOption, TIMEOUT_MILLIS)
     .option(...JSON_OPTION)
     .action(
-      async ({ id, http, peer, replace, ...options }: NodesOptions & NodeAddress & { replace?: number }) =>
+      async (
+        id: number,
+        { http, peer, replace, ...options }: NodesOptions & Omit<NodeAddress, 'id'> & { replace?: number },
+      ) =>
         change(options, {
           add: { id, http, peer, ...labelsOf(options) },
           ...(replace !== undefined && { remove: replace }),
         }),
     );
-  nodes
-    .command('remove')
-    .description('remove a node; stop it when this command says that all partitions have moved')
-    .argument('<id>', 'which node leaves for good', idOption)
-    .option(...VIA, nodeOption, VIA_DEFAULT)
-    .option(...CA)
-    .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+  withCluster(
+    explained(nodes.command('remove'), {
+      does: 'remove a node for good, and say when all its partitions have moved, so that it may be stopped',
+      exits: EXITS,
+      examples: ['quorate nodes remove 3'],
+    }),
+  )
+    .argument(...NODE_ID)
+    .option(...timeoutOption, TIMEOUT_MILLIS)
     .option(...JSON_OPTION)
     .action(async (id: number, options: NodesOptions) => change(options, { remove: id }));
-  nodes
-    .command('label')
-    .description(
-      'say otherwise where a node stands; what is not named stays, and copies move as far as that asks for it',
-    )
-    .argument('<id>', 'which node', idOption)
-    .option(...ZONE, labelOption)
-    .option(...HOST, labelOption)
-    .option('--no-zone', 'take its zone away')
-    .option('--no-host', 'take its host away')
-    .option(...VIA, nodeOption, VIA_DEFAULT)
-    .option(...CA)
-    .option(...TIMEOUT, integerOption, TIMEOUT_MILLIS)
+  withCluster(
+    explained(nodes.command('label'), {
+      does: 'change where a node stands, of which what is not named stays, and move copies as far as that asks for it',
+      exits: EXITS,
+      examples: ['quorate nodes label 1 --zone eu-1a --host rack7-m1', 'quorate nodes label 1 --no-zone'],
+    }),
+  )
+    .argument(...NODE_ID)
+    .option(...ZONE)
+    .option(...HOST)
+    .option('--no-zone', 'take the zone away')
+    .option('--no-host', 'take the host away')
+    .option(...timeoutOption, TIMEOUT_MILLIS)
     .option(...JSON_OPTION)
     .action(async (id: number, options: NodesOptions & LabelOptions) =>
       change(options, { label: labelChange(id, options) }),

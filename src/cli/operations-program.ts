@@ -1,34 +1,28 @@
 /** `quorate drain` and what else shows how a running cluster is: what the command line takes, and what it asks for. */
 import type { Command } from 'commander';
-import { NODE_ID_MAX } from '../api/node-address.ts';
-import { CA } from './ca-option.ts';
-import type { Where } from './survey.ts';
+import { type ClusterOptions, clusterOf, nodeOf, withCluster } from './asked-cluster.ts';
+import { explained } from './command-help.ts';
 import { packageVersion } from './command-line.ts';
 import { EXIT_MISTAKES, EXIT_TEMPORARY } from './explain-error.ts';
-import {
-  directoryOption,
-  integerFrom,
-  integerOption,
-  JSON_OPTION,
-  nodeOption,
-  VIA_DEFAULT,
-} from './options.ts';
+import { integerFrom, JSON_OPTION, NODE_ID, timeoutOption } from './options.ts';
 
-const idOption = integerFrom(1, NODE_ID_MAX);
-const VIA = ['--via <host:port>', 'a node of the cluster'] as const;
 const DRAIN_MILLIS = 60_000;
-const DATA = ['--data <dir>', 'whose cluster.json names nodes of the cluster'] as const;
 const INTERVAL_MILLIS = 1_000;
 const intervalOption = integerFrom(100, 60_000);
 
-/** What was named is asked. Where nothing was, a node of this machine, or those of the cluster of this directory. */
-function asNamed<Options extends Required<Where>>(
-  { via, data, ...others }: Options,
-  command: Command,
-): Omit<Options, keyof Where> & Where {
-  const isNamed = (name: keyof Where): boolean => command.getOptionValueSource(name) !== 'default';
-  if (isNamed('via') === isNamed('data')) return { ...others, via, data };
-  return { ...others, ...(isNamed('via') ? { via } : { data }) };
+interface Asked extends ClusterOptions {
+  readonly json?: true;
+}
+
+interface DrainOptions extends Asked {
+  readonly undo?: boolean;
+  readonly wait?: boolean;
+  readonly timeout: number;
+}
+
+interface TopOptions extends Asked {
+  readonly interval: number;
+  readonly once?: true;
 }
 
 /** Over what was shown before, without a flicker. */
@@ -38,96 +32,78 @@ function overwrite(lines: readonly string[]): void {
 
 export function addOperationsCommands(program: Command, print: (line: string) => void): void {
   addDrain(program, print);
-  program
-    .command('status')
-    .description(
-      'show how a cluster is; exits with 0 if nothing is wrong, with 75 if something is, and with 69 if no node answers',
-    )
-    .option(...VIA, nodeOption, VIA_DEFAULT)
-    .option(...DATA, directoryOption, './data')
-    .option(...CA)
+  withCluster(
+    explained(program.command('status'), {
+      does: 'show how a cluster is, on one screen',
+      exits: { 0: 'nothing is wrong', 1: 'something is wrong', 69: 'no node answers' },
+      examples: ['quorate status', 'quorate status --node 10.0.0.1:8101'],
+    }),
+  )
     .option(...JSON_OPTION)
-    .action(async (options: { via: string; data: string; json?: true }, command: Command) => {
+    .action(async (options: Asked) => {
       const { showStatus } = await import('./status-command.ts');
-      const health = await showStatus({ ...asNamed(options, command), print });
-      if (health === 'degraded') process.exitCode = EXIT_TEMPORARY;
+      const health = await showStatus({ ...options, cluster: await clusterOf(options), print });
+      if (health === 'degraded') process.exitCode = EXIT_MISTAKES;
     });
-  program
-    .command('doctor')
-    .description(
-      'look at cluster.json, the databases, disks, ports, certificates and clocks of this machine and its cluster, and say what to do; changes nothing; exits with 0 if nothing fails, with 1 if something does',
-    )
-    .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
-    .option('--id <n>', 'which node (default: all whose database is there)', idOption)
-    .option('--via <host:port>', 'a node to ask about the cluster (default: one that runs here)', nodeOption)
-    .option(...CA)
+  withCluster(
+    explained(program.command('doctor'), {
+      does: 'look at the cluster of a directory and at what its nodes need of this machine, change nothing, and say what to do',
+      exits: { 0: 'nothing fails', 1: 'something fails' },
+      examples: ['quorate doctor', 'quorate doctor 2 --data ./data', 'quorate doctor --node 10.0.0.1:8101'],
+    }),
+  )
+    .argument('[id]', 'the id of a node (default: all whose database is in the directory)', NODE_ID[2])
     .option(...JSON_OPTION)
-    .action(async (options: { data: string; id?: number; via?: string; json?: true }) => {
+    .action(async (id: number | undefined, options: Asked) => {
       const { examine } = await import('./doctor-command.ts');
-      if (!(await examine({ ...options, version: packageVersion(), print })))
-        process.exitCode = EXIT_MISTAKES;
+      const init = { ...options, ...(id !== undefined && { id }), version: packageVersion(), print };
+      if (!(await examine(init))) process.exitCode = EXIT_MISTAKES;
     });
-  program
-    .command('top')
-    .description('show what a cluster does just now, again and again on a terminal until Ctrl-C')
-    .option(...VIA, nodeOption, VIA_DEFAULT)
-    .option(...DATA, directoryOption, './data')
-    .option(...CA)
-    .option('--once', 'show it once')
-    .option('--interval <ms>', 'between two readings, 100 to 60000', intervalOption, INTERVAL_MILLIS)
-    .option('--json', 'print JSON, once')
-    .action(
-      async (
-        {
-          interval: intervalMillis,
-          ...options
-        }: {
-          via: string;
-          data: string;
-          interval: number;
-          once?: true;
-          json?: true;
-        },
-        command: Command,
-      ) => {
-        const { showTop } = await import('./top-command.ts');
-        const screen = process.stdout.isTTY ? { screen: overwrite } : {};
-        if (process.stdout.isTTY && options.once !== true && options.json !== true)
-          process.stdout.write('\u001B[2J');
-        await showTop({ ...asNamed(options, command), ...screen, intervalMillis, print });
-      },
-    );
+  withCluster(
+    explained(program.command('top'), {
+      does: 'show what a cluster does just now, on a terminal again and again until Ctrl-C',
+      examples: ['quorate top', 'quorate top --once'],
+    }),
+  )
+    .option('--once', 'show it once; so does --json')
+    .option(
+      '--interval <ms>',
+      'between two readings, 100 to 60000 milliseconds',
+      intervalOption,
+      INTERVAL_MILLIS,
+    )
+    .option(...JSON_OPTION)
+    .action(async ({ interval: intervalMillis, ...options }: TopOptions) => {
+      const { showTop } = await import('./top-command.ts');
+      const cluster = await clusterOf(options);
+      const screen = process.stdout.isTTY ? { screen: overwrite } : {};
+      if (process.stdout.isTTY && options.once !== true && options.json !== true)
+        process.stdout.write('\u001B[2J');
+      await showTop({ ...options, cluster, ...screen, intervalMillis, print });
+    });
 }
 
 function addDrain(program: Command, print: (line: string) => void): void {
-  program
-    .command('drain')
-    .description(
-      'have a node hand over what it leads and take no requests, also after a restart, until --undo; exits with 0 when it is so, and with 75 if --wait was not long enough',
-    )
-    .requiredOption('--node <id>', 'which node', idOption)
-    .option('--undo', 'it takes requests and leads again', false)
-    .option('--wait', 'until it leads nothing, or with --undo until it is ready', false)
-    .option('--timeout <ms>', 'how long to wait', integerOption, DRAIN_MILLIS)
-    .option(...VIA, nodeOption, VIA_DEFAULT)
-    .option(...CA)
-    .option(...JSON_OPTION)
-    .action(
-      async ({
-        undo,
-        timeout: timeoutMillis,
-        ...options
-      }: {
-        node: number;
-        undo: boolean;
-        wait: boolean;
-        timeout: number;
-        via: string;
-        json?: true;
-      }) => {
-        const { drainNode } = await import('./drain-command.ts');
-        const outcome = await drainNode({ ...options, isDraining: !undo, timeoutMillis, print });
-        if (outcome === 'pending') process.exitCode = EXIT_TEMPORARY;
+  withCluster(
+    explained(program.command('drain'), {
+      does: 'have a node hand over what it leads and take no requests, also after a restart, until --undo',
+      exits: {
+        0: 'it is so, or without --wait: it is asked for',
+        75: 'not within --timeout; it goes on by itself',
       },
-    );
+      examples: ['quorate drain 2 --wait', 'quorate drain 2 --undo --wait'],
+    }),
+  )
+    .argument(...NODE_ID)
+    .option('--undo', 'have it take requests and lead again')
+    .option('--wait', 'wait until it leads nothing, or with --undo until it is ready')
+    .option(...timeoutOption, DRAIN_MILLIS)
+    .option(...JSON_OPTION)
+    .action(async (id: number, { undo, wait = false, timeout: timeoutMillis, ...options }: DrainOptions) => {
+      const { drainNode } = await import('./drain-command.ts');
+      const node = await nodeOf(options);
+      const wanted = { id, isDraining: undo !== true, wait, timeoutMillis };
+      const outcome = await drainNode({ ...options, ...wanted, node, print });
+      if (outcome === 'pending') process.exitCode = EXIT_TEMPORARY;
+    });
 }

@@ -1,14 +1,14 @@
 /** Parsers for command-line options. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { addressText, type HostPort, readAddress } from '../api/node-address.ts';
+import { addressText, type HostPort, NODE_ID_MAX, readAddress } from '../api/node-address.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
 import { NODES_MAX } from '../config/config.ts';
 import { BLOCK_MILLIS_MAX } from '../api/customer-record.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import { InvalidFieldError } from '../api/fields.ts';
 import { labelAt } from '../api/node-labels.ts';
-import { TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
+import { TOKEN_ID, TOKEN_NAME_BYTES_MAX } from '../api/token.ts';
 import { InvalidArgumentError, Option } from 'commander';
 
 /** gRPC has the highest ports: the base port + 3000 + the id of the node. */
@@ -98,11 +98,19 @@ export function labelOption(text: string): string {
   }
 }
 
-export const ZONE = ['--zone <name>', 'what fails together around it: a data centre, rack or zone'] as const;
-export const HOST = ['--host <name>', 'its machine, which never has two copies if others can'] as const;
+export const ZONE = [
+  '--zone <name>',
+  'what fails together around the node: a data centre, rack or zone',
+  labelOption,
+] as const;
+export const HOST = [
+  '--host <name>',
+  'the machine of the node, which never has two copies if others can',
+  labelOption,
+] as const;
 export const BASE_PORT = [
   '--base-port <n>',
-  `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.., gRPC on n+3001.. (default ${LOCAL_DEFAULTS.basePort})`,
+  `HTTP on n+1.., peers on n+1001.., Redis protocol on n+2001.., gRPC on n+3001.. (default: ${LOCAL_DEFAULTS.basePort})`,
   basePortOption,
 ] as const;
 export const INSECURE = [
@@ -116,14 +124,44 @@ export function nameOption(text: string): string {
   return text;
 }
 
-/** How long a block lasts; without it until somebody takes it back. */
-export function durationOption(): Option {
-  return new Option('--duration-millis <n>', 'until the block ends by itself, in milliseconds').argParser(
-    integerFrom(1, BLOCK_MILLIS_MAX),
-  );
+/** What several commands take, in the same words everywhere. */
+export const JSON_OPTION = ['--json', 'print JSON'] as const;
+export const DATA_DEFAULT = './data';
+export const DATA_WORDS = ['--data <dir>', 'directory of the cluster, with its cluster.json'] as const;
+/** Of a command that does something in it. Commands that ask nodes have `withCluster`. */
+export const DATA = [...DATA_WORDS, directoryOption, DATA_DEFAULT] as const;
+export const TLS = [
+  '--tls',
+  'make certificates for all nodes, and speak TLS with peers and clients',
+] as const;
+export const HTTP = ['--http <host:port>', 'where the node answers HTTP', addressOption] as const;
+export const PEER = ['--peer <host:port>', 'where the other nodes reach it', addressOption] as const;
+export const NODE_ID = ['<id>', 'the id of a node', integerFrom(1, NODE_ID_MAX)] as const;
+export const KEY_ID = ['<id>', 'a user, or any key that a limit counts by, such as user=ada'] as const;
+export const CUSTOMER_ID = ['<id>', 'a customer, as the descriptor `customer` names it'] as const;
+export const RULE = [
+  '--rule <rule>',
+  'a rule, such as per-user, or one window of it, such as per-user/day',
+] as const;
+export const REQUEST_ID = [
+  '--request-id <id>',
+  'an id of the request: if it is asked again under it, it is counted once, and a refund names it',
+] as const;
+export const timeoutOption = ['--timeout <ms>', 'how long to wait, in milliseconds', integerOption] as const;
+
+/** Of a token. */
+export function tokenIdOption(text: string): string {
+  if (!TOKEN_ID.test(text))
+    throw new InvalidArgumentError(
+      'expected 8 letters in lower case and digits, as `quorate tokens list` shows',
+    );
+  return text;
 }
 
-export const JSON_OPTION = ['--json', 'print JSON'] as const;
-/** A node that is asked, and where it is if nobody says. */
-export const NODE = '--node <host:port>';
-export const VIA_DEFAULT = 'http://127.0.0.1:8101';
+/** How long a block lasts. */
+export function durationOption(): Option {
+  return new Option(
+    '--duration <ms>',
+    'how long the block lasts, in milliseconds (default: until somebody ends it)',
+  ).argParser(integerFrom(1, BLOCK_MILLIS_MAX));
+}

@@ -1,26 +1,22 @@
 /** `quorate init` and `quorate join`: what they take, and the databases that they make for nodes that do not run yet. */
 import type { Command } from 'commander';
-import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
+import type { NodeAddress } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import { createCluster, readCluster } from '../config/cluster-directory.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { drawToken } from '../config/token-secret.ts';
+import { explained } from './command-help.ts';
 import { joinCluster } from './join-cluster.ts';
 import { makeAllCertificates } from './make-certificates.ts';
-import { type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
-import {
-  addressOption,
-  directoryOption,
-  HOST,
-  integerFrom,
-  JSON_OPTION,
-  labelOption,
-  ZONE,
-} from './options.ts';
+import { dataText, type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
+import { addressOption, DATA, HOST, HTTP, integerFrom, JSON_OPTION, NODE_ID, PEER, ZONE } from './options.ts';
 
 export function addInitCommand(program: Command, print: (line: string) => void): void {
   withNewClusterOptions(
-    program.command('init').description('create the databases and cluster.json of a new local cluster'),
+    explained(program.command('init'), {
+      does: 'create the databases and cluster.json of a new cluster on this machine',
+      examples: ['quorate init', 'quorate init --nodes 1 --limit 100 --window 60000 --data ./small'],
+    }),
     { words: `1 to ${NODES_MAX}`, parse: integerFrom(1, NODES_MAX) },
   )
     .option(
@@ -44,7 +40,7 @@ export function addInitCommand(program: Command, print: (line: string) => void):
         return;
       }
       print(`created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`);
-      for (const { id } of config.nodes) print(`  npx quorate node --id ${id} --data ${options.data}`);
+      for (const { id } of config.nodes) print(`  npx quorate node ${id}${dataText(options.data)}`);
       if (admin !== undefined) {
         print(`token ${admin.entry.id} of role admin; keep it now, it is not shown again:`);
         print(admin.token);
@@ -53,31 +49,32 @@ export function addInitCommand(program: Command, print: (line: string) => void):
 }
 
 export function addJoinCommand(program: Command, print: (line: string) => void): void {
-  program
-    .command('join')
-    .description(
-      'prepare the database of a node that joins a running cluster; run it, then `npx quorate nodes add`',
-    )
-    .requiredOption('--id <n>', 'its id, which no node ever had', integerFrom(1, NODE_ID_MAX))
-    .requiredOption('--http <host:port>', 'where it will answer HTTP', addressOption)
-    .requiredOption('--peer <host:port>', 'where the other nodes reach it', addressOption)
-    .option('--resp <host:port>', 'where it will speak the Redis protocol', addressOption)
-    .option('--grpc <host:port>', "where it will speak Envoy's rate limit protocol", addressOption)
-    .option(...ZONE, labelOption)
-    .option(...HOST, labelOption)
-    .option('--data <dir>', "directory with a copy of the cluster's cluster.json", directoryOption, './data')
+  explained(program.command('join'), {
+    does: 'prepare the database of a node with a new id, which joins a running cluster: run it, then `quorate nodes add`',
+    examples: ['quorate join 4 --http 10.0.0.4:8104 --peer 10.0.0.4:9104'],
+  })
+    .argument(...NODE_ID)
+    .requiredOption(...HTTP)
+    .requiredOption(...PEER)
+    .option('--resp <host:port>', 'where the node speaks the Redis protocol', addressOption)
+    .option('--grpc <host:port>', "where the node speaks Envoy's rate limit protocol", addressOption)
+    .option(...ZONE)
+    .option(...HOST)
+    .option(...DATA)
     .option(...JSON_OPTION)
     .action(
-      async ({
-        data,
-        id,
-        http,
-        peer,
-        resp,
-        grpc,
-        json,
-        ...others
-      }: NodeAddress & { data: string; json?: true }) => {
+      async (
+        id: number,
+        {
+          data,
+          http,
+          peer,
+          resp,
+          grpc,
+          json,
+          ...others
+        }: Omit<NodeAddress, 'id'> & { data: string; json?: true },
+      ) => {
         const node = {
           id,
           http,

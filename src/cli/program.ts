@@ -1,8 +1,8 @@
 /** The `quorate` command, with all that it takes: creates a cluster's directories, runs one node, changes its nodes and rules. */
 import type { Command } from 'commander';
 import { addBackupCommands } from './backup-program.ts';
-import { withTrust } from './ca-option.ts';
 import { addCertsCommands } from './certs-commands.ts';
+import { explained } from './command-help.ts';
 import { newCommand } from './command-line.ts';
 import { addCompletionCommand } from './completion-command.ts';
 import { addContainerCommand } from './container-command.ts';
@@ -16,13 +16,17 @@ import { showTokenOf } from './shown-token.ts';
 import { addTokensCommands } from './tokens-program.ts';
 import { addUpgradeCommands } from './upgrade-program.ts';
 import { addUsersCommands } from './users-program.ts';
+import { EXIT_WORDS } from './explain-error.ts';
 
 const print = (line: string): void => console.log(line);
 
 /** @param version of the package */
 export function quorateProgram(version: string): Command {
-  const program = newCommand('quorate')
-    .description('A rate limiter cluster that never grants one too many.')
+  const program = explained(newCommand('quorate'), {
+    does: 'A rate limiter cluster that never grants one too many.',
+    exits: EXIT_WORDS,
+    examples: ['quorate init', 'quorate node 1', 'quorate status'],
+  })
     .version(version, '--version', 'print the version')
     .configureHelp({ showGlobalOptions: true })
     .option('--token-file <file>', 'a file with the token to show to nodes, instead of QUORATE_TOKEN')
@@ -35,7 +39,6 @@ export function quorateProgram(version: string): Command {
   addContainerCommand(program, version);
   addJoinCommand(program, print);
   addCertsCommands(program);
-  withTrust(program);
   addNodesCommands(program, print);
   addRulesCommands(program, print);
   addUsersCommands(program, print);

@@ -1,19 +1,23 @@
 /** `quorate recover`: makes one survivor the only voter of groups that lost their quorum, offline, once it was said what that costs. */
-import { isClusterReport } from '../api/cluster-report.ts';
+import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
 import { type RecoveredGroup, recoverGroups } from '../backup/recover-groups.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { factsOf } from '../config/cluster-facts.ts';
 import { ConfigError } from '../config/config.ts';
 import { NO_NODE } from '../../raft/types.ts';
 import { openStore } from '../../storage/open-store.ts';
-import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
+import { clusterOf } from './asked-cluster.ts';
+import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
+import { doorUrl } from './door-url.ts';
 
 export interface RecoverOptions {
   readonly data: string;
   readonly id: number;
   readonly group?: number;
   readonly all?: true;
-  readonly via?: string;
+  /** The URL of the node to ask who leads; absent: the others in cluster.json, of which any may be gone. */
+  readonly node?: string;
+  readonly ca?: string;
   readonly iAcceptOverGrants?: true;
   readonly json?: true;
 }
@@ -27,13 +31,21 @@ const COST =
 export async function recover(
   options: RecoverOptions & { readonly print: (line: string) => void },
 ): Promise<void> {
-  const { data, id, group, all, via, json, print } = options;
+  const { data, id, group, all, node, ca, json, print } = options;
+  const trust = ca === undefined ? {} : { ca };
   if ((group === undefined) === (all === undefined))
     throw new ConfigError('--group', 'or --all must be given, and not both');
   if (options.iAcceptOverGrants !== true) throw new ConfigError('recover', COST);
   const config = await readCluster(data);
   if (config === undefined) throw new ConfigError(data, 'holds no cluster.json');
-  if (via !== undefined) await refuseIfLed(via, group);
+  const { urls } = await clusterOf(node === undefined ? { data, ...trust } : { node, ...trust });
+  const own = config.nodes.filter((each) => each.id === id).map((each) => doorUrl(each, config.tls));
+  if (node === undefined)
+    await refuseIfAnyLeads(
+      urls.filter((url) => !own.includes(url)),
+      group,
+    );
+  else await refuseIfLed(urls[0] ?? node, group);
   const directory = nodeDirectory(data, id);
   const founders = config.founders.map((founder) => founder.id);
   const store = await openStore(directory, { nodeId: id, facts: factsOf(config) });
@@ -57,24 +69,46 @@ export async function recover(
     );
   print('everybody is denied for a full window of each rule from when this node runs again');
   print(
-    'now replace every lost node with `npx quorate nodes add --replace`: nothing is redundant until all have moved',
+    'now replace every lost node with `quorate nodes add --replace`: nothing is redundant until all have moved',
   );
 }
 
 /** Whoever has a leader has a quorum. Who does not say may well know of one. */
-async function refuseIfLed(via: string, group: number | undefined): Promise<void> {
-  const { status, body } = await askNode(new URL('/v1/cluster', via), STATUS_MILLIS_MAX);
-  if (status !== 200 || !isClusterReport(body))
-    throw new ClusterCommandError(
-      `${via} does not tell who leads (${messageOf(body) ?? `status ${status}`}): give a node with --via that does, ` +
-        'or leave it out if none runs',
-      status === 0 ? 'unreachable' : 'refused',
-    );
-  const led = body.partitions.find(
+async function refuseIfLed(node: string, group: number | undefined): Promise<void> {
+  const answer = await askNode(new URL('/v1/cluster', node), STATUS_MILLIS_MAX);
+  if (!isReport(answer)) throw saysNothing(node, answer);
+  refuseLed(node, answer.body, group);
+}
+
+/** Who does not answer is lost, or another program has its port by now. */
+async function refuseIfAnyLeads(urls: readonly string[], group: number | undefined): Promise<void> {
+  const answers = await Promise.all(
+    urls.map(async (url) => ({ url, answer: await askNode(new URL('/v1/cluster', url), STATUS_MILLIS_MAX) })),
+  );
+  for (const { url, answer } of answers) {
+    if (isReport(answer)) refuseLed(url, answer.body, group);
+    else if ([401, 403].includes(answer.status)) throw saysNothing(url, answer);
+  }
+}
+
+function isReport(answer: NodeResponse): answer is NodeResponse & { readonly body: ClusterReport } {
+  return answer.status === 200 && isClusterReport(answer.body);
+}
+
+function saysNothing(node: string, { status, body }: NodeResponse): ClusterCommandError {
+  return new ClusterCommandError(
+    `${node} does not say who leads (${messageOf(body) ?? `status ${status}`}): name a node with --node that does, ` +
+      'or leave --node out if none runs',
+    status === 0 ? 'unreachable' : 'refused',
+  );
+}
+
+function refuseLed(node: string, { partitions }: ClusterReport, group: number | undefined): void {
+  const led = partitions.find(
     ({ id, leader }) => leader !== NO_NODE && (group === undefined || group === id + 1),
   );
   if (led !== undefined)
     throw new ClusterCommandError(
-      `${via} says that node ${led.leader} leads group ${led.id + 1}: it has its quorum, and is not recovered`,
+      `${node} says that node ${led.leader} leads group ${led.id + 1}: it has its quorum, and is not recovered`,
     );
 }

@@ -5,7 +5,7 @@ import { readCluster } from '../config/cluster-directory.ts';
 import { ConfigError } from '../config/config.ts';
 import type { RestoreOptions } from './backup-program.ts';
 import { makeAllCertificates } from './make-certificates.ts';
-import { newClusterConfig } from './new-cluster.ts';
+import { dataText, newClusterConfig } from './new-cluster.ts';
 import { DENIED_TEXT, groupText, soundText } from './restored-text.ts';
 
 /** @throws BackupError, ConfigError, and what the databases throw */
@@ -45,5 +45,5 @@ export async function restore(
       : DENIED_TEXT,
   );
   print(`created a cluster of ${config.nodes.length} nodes in ${data}; run each of them with`);
-  for (const { id } of config.nodes) print(`  npx quorate node --id ${id} --data ${data}`);
+  for (const { id } of config.nodes) print(`  npx quorate node ${id}${dataText(data)}`);
 }

@@ -96,9 +96,10 @@ function changesTo({ definitions }: CheckedDocument, known: KnownRules): readonl
 
 function tellChanges(
   changes: readonly RuleChange[],
-  { version, definitions, ids }: KnownRules,
+  { version, definitions, rules }: KnownRules,
   { node, print }: ClusterRulesOptions,
 ): void {
+  const ids = rules.map(({ id }) => id);
   const shown = ids.slice(0, IDS_SHOWN_MAX).join(', ');
   const more = ids.length > IDS_SHOWN_MAX ? `, and ${ids.length - IDS_SHOWN_MAX} more` : '';
   const without = `, which did not come as a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;

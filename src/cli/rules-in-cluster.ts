@@ -13,8 +13,14 @@ export interface KnownRules {
   readonly version: number;
   /** Undefined: they did not come as a document. */
   readonly definitions: readonly RuleDefinition[] | undefined;
-  /** The ids of what the limiter keeps, one for each window. */
-  readonly ids: readonly string[];
+  /** What the limiter keeps, one for each window. */
+  readonly rules: readonly KnownRule[];
+}
+
+interface KnownRule {
+  readonly id: string;
+  readonly limit?: number;
+  readonly windowMillis?: number;
 }
 
 /** What became of a change that was accepted. */
@@ -50,18 +56,17 @@ export async function sendRules(
     headers: { 'if-match': `"${ifVersion}"` },
     body: document,
   });
-  const body = answerOfChange(answer, node, 'look with `quorate rules diff`');
+  const body = answerOfChange(answer, node, 'see with `quorate rules show` before you try again');
   return appliedRulesIn(body) ?? noNode(node);
 }
 
 /** Whatever answers at an address may say anything. */
 function knownRulesIn({ version, rules, definitions }: NodeBody): KnownRules | undefined {
-  const ids = idsIn(rules);
-  if (typeof version !== 'number' || ids === undefined) return undefined;
-  if (definitions === undefined) return { version, definitions: undefined, ids };
-  if (idsIn(definitions) === undefined) return undefined;
+  if (typeof version !== 'number' || !haveIds(rules)) return undefined;
+  if (definitions === undefined) return { version, definitions: undefined, rules };
+  if (!haveIds(definitions)) return undefined;
   // As a node of this version had read it from a document.
-  return { version, definitions: definitions as readonly RuleDefinition[], ids };
+  return { version, definitions: definitions as readonly RuleDefinition[], rules };
 }
 
 function appliedRulesIn({ version, pending }: NodeBody): AppliedRules | undefined {
@@ -69,10 +74,12 @@ function appliedRulesIn({ version, pending }: NodeBody): AppliedRules | undefine
   return { version, pending: pending.filter((partition) => typeof partition === 'number') };
 }
 
-function idsIn(rules: unknown): readonly string[] | undefined {
-  if (!Array.isArray(rules)) return undefined;
-  const ids = rules.map((rule: unknown) =>
-    typeof rule === 'object' && rule !== null && 'id' in rule ? rule.id : undefined,
+function haveIds(rules: unknown): rules is readonly { readonly id: string }[] {
+  return (
+    Array.isArray(rules) &&
+    rules.every(
+      (rule: unknown) =>
+        typeof rule === 'object' && rule !== null && 'id' in rule && typeof rule.id === 'string',
+    )
   );
-  return ids.every((id) => typeof id === 'string') ? ids : undefined;
 }

@@ -1,59 +1,90 @@
 /** `quorate rules`: what the command line takes, and what it asks for. */
 import type { Command } from 'commander';
 import { ConfigError } from '../config/config.ts';
-import { CA } from './ca-option.ts';
+import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
+import { explained } from './command-help.ts';
 import { EXIT_MISTAKES, EXIT_TEMPORARY } from './explain-error.ts';
-import { integerOption, JSON_OPTION, NODE, nodeOption, VIA_DEFAULT } from './options.ts';
+import { integerOption, JSON_OPTION } from './options.ts';
 
 const EXIT_OF_APPLY = { applied: 0, pending: EXIT_TEMPORARY, mistakes: EXIT_MISTAKES } as const;
+const FILE = ['<file>', 'rules.yaml, or descriptors of envoyproxy/ratelimit; - is standard input'] as const;
+
+interface Asked extends ClusterOptions {
+  readonly json?: true;
+}
 
 export function addRulesCommands(program: Command, print: (line: string) => void): void {
-  const rules = program.command('rules').description('check, compare and apply documents of rules');
-  rules
-    .command('check')
-    .description('say everything that is wrong in a document of rules; exits with 1 if something is')
-    .argument('<file>', 'rules.yaml, or descriptors of envoyproxy/ratelimit; - is standard input')
+  const rules = explained(program.command('rules'), {
+    does: 'show, check, compare and apply rules',
+    examples: ['quorate rules show'],
+  });
+  withCluster(
+    explained(rules.command('show'), {
+      does: 'print the rules that a cluster decides by, as a document that may be edited and applied',
+      examples: ['quorate rules show > rules.yaml'],
+    }),
+  )
+    .option(...JSON_OPTION)
+    .action(async (options: Asked) => {
+      const { showRules } = await import('./rules-show.ts');
+      await showRules({ ...options, node: await nodeOf(options), print });
+    });
+  explained(rules.command('check'), {
+    does: 'say everything that is wrong in a document of rules, without a cluster',
+    exits: { 0: 'nothing is wrong', 1: 'something is wrong' },
+    examples: ['quorate rules check rules.yaml'],
+  })
+    .argument(...FILE)
     .option(...JSON_OPTION)
     .action(async (file: string, options: { json?: true }) => {
       const { checkRules } = await import('./rules-command.ts');
       if (!(await checkRules(file, { ...options, print }))) process.exitCode = EXIT_MISTAKES;
     });
-  rules
-    .command('diff')
-    .description(
-      'say what changes from one document to another, or from what a cluster decides by to a document; exits with 1 if one of them is wrong',
-    )
-    .argument('<old>', 'the document in force, or with --node the document to come; - is standard input')
-    .argument('[new]', 'the document to come; - is standard input')
-    .option(NODE, 'a node of the cluster whose rules are compared, instead of a document', nodeOption)
-    .option(...CA)
-    .option(...JSON_OPTION)
-    .action(async (first: string, second: string | undefined, options: { json?: true; node?: string }) => {
-      const { node } = options;
-      if (node === undefined && second === undefined)
-        throw new ConfigError('<new>', 'is missing: give two documents, or one and --node');
-      if (node !== undefined && second !== undefined)
-        throw new ConfigError('--node', 'stands for the document in force: give one document with it');
-      const { compareRules } = await import('./rules-command.ts');
-      const { compareWithCluster } = await import('./rules-apply.ts');
-      const isRead =
-        node === undefined
-          ? await compareRules({ oldFile: first, newFile: second ?? '' }, { ...options, print })
-          : await compareWithCluster(first, { ...options, node, print });
-      if (!isRead) process.exitCode = EXIT_MISTAKES;
-    });
-  rules
-    .command('apply')
-    .description(
-      'check a document of rules, say what it changes, and have a cluster decide by it, on the machine of a node; exits with 1 if it is wrong, and with 75 if partitions without a leader decide by it later',
-    )
-    .argument('<file>', 'rules.yaml; - is standard input')
-    .option(NODE, 'a node of the cluster', nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  addDiff(rules, print);
+  withCluster(
+    explained(rules.command('apply'), {
+      does: 'check a document of rules, say what it changes, and have a cluster decide by it',
+      exits: {
+        0: 'every partition decides by it',
+        1: 'something is wrong in it; nothing was changed',
+        75: 'partitions without a leader decide by it later',
+      },
+      examples: ['quorate rules apply rules.yaml', 'quorate rules apply rules.yaml --if-version 7'],
+    }),
+  )
+    .argument(...FILE)
     .option('--if-version <n>', 'only if this version is in force', integerOption)
     .option(...JSON_OPTION)
-    .action(async (file: string, options: { json?: true; node: string; ifVersion?: number }) => {
+    .action(async (file: string, options: Asked & { ifVersion?: number }) => {
       const { applyRules } = await import('./rules-apply.ts');
-      process.exitCode = EXIT_OF_APPLY[await applyRules(file, { ...options, print })];
+      const asked = { ...options, node: await nodeOf(options), print };
+      process.exitCode = EXIT_OF_APPLY[await applyRules(file, asked)];
+    });
+}
+
+function addDiff(rules: Command, print: (line: string) => void): void {
+  withCluster(
+    explained(rules.command('diff'), {
+      does: 'say what changes from the rules of a cluster to a document, or from one document to another',
+      exits: { 0: 'it is said', 1: 'something is wrong in a document' },
+      examples: ['quorate rules diff rules.yaml', 'quorate rules diff old.yaml new.yaml'],
+    }),
+  )
+    .argument(...FILE)
+    .argument('[new]', 'a document to compare it with, in place of the rules of a cluster')
+    .option(...JSON_OPTION)
+    .action(async (first: string, second: string | undefined, options: Asked) => {
+      if (second === undefined) {
+        const { compareWithCluster } = await import('./rules-apply.ts');
+        const asked = { ...options, node: await nodeOf(options), print };
+        if (!(await compareWithCluster(first, asked))) process.exitCode = EXIT_MISTAKES;
+        return;
+      }
+      for (const name of ['node', 'data', 'ca'] as const)
+        if (options[name] !== undefined)
+          throw new ConfigError(`--${name}`, 'names a cluster: give one document with it, not two');
+      const { compareRules } = await import('./rules-command.ts');
+      if (!(await compareRules({ oldFile: first, newFile: second }, { ...options, print })))
+        process.exitCode = EXIT_MISTAKES;
     });
 }

@@ -1,7 +1,7 @@
 /** `quorate node`: what it takes, and a node from its start to its end. */
 import { type Command, Option } from 'commander';
 import { pino } from 'pino';
-import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
+import type { NodeAddress } from '../api/node-address.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { hasTokens } from '../node/access.ts';
@@ -10,9 +10,10 @@ import type { QuorateNode } from '../node/node.ts';
 import { listeningAt } from '../node/peer-addresses.ts';
 import { exposureOf, type Safeguards } from '../tls/exposure.ts';
 import { openNodeTls } from '../tls/node-tls.ts';
+import { explained } from './command-help.ts';
 import { complain } from './command-line.ts';
 import { EXIT_FATAL, explain } from './explain-error.ts';
-import { directoryOption, INSECURE, integerFrom } from './options.ts';
+import { DATA, INSECURE, NODE_ID } from './options.ts';
 
 /** Far above what the steps of a stop may take together. */
 const CLOSE_MILLIS_MAX = 10_000;
@@ -27,6 +28,8 @@ export interface RunOptions {
   readonly listen?: string;
 }
 
+type NodeOptions = Omit<RunOptions, 'id' | 'version' | 'insecure'> & { readonly insecure?: boolean };
+
 async function safeguardsOf({ data, id }: RunOptions, config: ClusterConfig): Promise<Safeguards> {
   const known = await readKnownMembers(nodeDirectory(data, id));
   // One that joins decides nothing before it has heard of the others, and of their tokens.
@@ -39,13 +42,13 @@ async function configured({ data, id }: RunOptions): Promise<{ config: ClusterCo
   if (config === undefined) {
     throw new ConfigError(
       data,
-      'holds no cluster.json; create one with `npx quorate init` (in a clone: `npm start`)',
+      'holds no cluster.json; create one with `quorate init` (in a clone: `npm start`)',
     );
   }
   const self = config.nodes.find((node) => node.id === id);
   if (self !== undefined) return { config, self };
   const known = config.nodes.map((node) => node.id).join(', ');
-  throw new ConfigError('--id', `${id} is none of the nodes in ${data}/cluster.json: ${known}`);
+  throw new ConfigError('<id>', `${id} is none of the nodes in ${data}/cluster.json: ${known}`);
 }
 
 export async function runNode(options: RunOptions): Promise<void> {
@@ -107,11 +110,17 @@ export async function runNode(options: RunOptions): Promise<void> {
 
 /** @param version of the package, which the node tells */
 export function addNodeCommand(program: Command, version: string): void {
-  program
-    .command('node')
-    .description('run one node of the cluster in a directory')
-    .requiredOption('--id <n>', 'which node of cluster.json to run', integerFrom(1, NODE_ID_MAX))
-    .option('--data <dir>', 'directory with cluster.json', directoryOption, './data')
+  explained(program.command('node'), {
+    does: 'run one node of the cluster in a directory, until SIGTERM or Ctrl-C',
+    exits: {
+      0: 'it was stopped',
+      64: 'it cannot start with this configuration',
+      70: 'its database cannot be trusted',
+    },
+    examples: ['quorate node 1', 'quorate node 1 --data ./data --log-level warn'],
+  })
+    .argument(...NODE_ID)
+    .option(...DATA)
     .addOption(
       new Option('--log-level <level>', 'how much it logs')
         .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
@@ -121,6 +130,8 @@ export function addNodeCommand(program: Command, version: string): void {
       '--listen <host>',
       'the host to listen at, such as 0.0.0.0 (default: those in cluster.json, where others find it)',
     )
-    .option(...INSECURE, false)
-    .action(async (options: Omit<RunOptions, 'version'>) => runNode({ ...options, version }));
+    .option(...INSECURE)
+    .action(async (id: number, { insecure = false, ...options }: NodeOptions) =>
+      runNode({ ...options, insecure, id, version }),
+    );
 }

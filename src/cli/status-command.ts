@@ -1,9 +1,11 @@
 /** `quorate status`: how a running cluster is, on one screen. It asks and shows, and changes nothing. */
-import { healthOf, versionOf } from './cluster-health.ts';
-import { survey, type Survey, type SurveyedNode, type Where } from './survey.ts';
+import { healthOf, problemText, versionOf } from './cluster-health.ts';
+import type { AskedCluster } from './asked-cluster.ts';
+import { survey, type Survey, type SurveyedNode } from './survey.ts';
 import { bytesText, textTable } from './text-table.ts';
 
-export interface StatusCommandOptions extends Where {
+export interface StatusCommandOptions {
+  readonly cluster: AskedCluster;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
@@ -29,10 +31,11 @@ interface ShownNode {
 
 /** @throws ClusterCommandError if nobody tells how the cluster is */
 export async function showStatus(options: StatusCommandOptions): Promise<'healthy' | 'degraded'> {
-  const { json, print } = options;
-  const found = await survey(options);
-  const { problems, notes, partitions } = healthOf(found);
-  const { report, via } = found;
+  const { cluster, json, print } = options;
+  const found = await survey(cluster);
+  const { notes, partitions, ...health } = healthOf(found);
+  const problems = health.problems.map(problemText);
+  const { report, asked } = found;
   const nodes = found.nodes.map((each) => shown(each, found));
   const state = problems.length === 0 ? 'healthy' : 'degraded';
   if (json === true) {
@@ -45,13 +48,15 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
       rulesVersion: rules?.version ?? null,
       gatheredOn: report.gatheredOn ?? null,
     };
-    print(JSON.stringify({ state, via, ...facts, nodes, partitions, unreachable, problems, notes }, null, 2));
+    print(
+      JSON.stringify({ state, asked, ...facts, nodes, partitions, unreachable, problems, notes }, null, 2),
+    );
     return state;
   }
   const { count, withoutLeader, moving } = partitions;
   print(
     `${nodes.length} nodes, ${count} partitions (${count - withoutLeader.length} with a leader, ${count - moving.length} in place), ` +
-      `rules version ${report.rules?.version ?? 'none'}, as ${via} says`,
+      `rules version ${report.rules?.version ?? 'none'}, as ${asked} says`,
   );
   print(leadersText(report.gatheredOn));
   print('');

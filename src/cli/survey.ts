@@ -4,8 +4,8 @@
  */
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
 import { isClusterReport } from '../api/cluster-report.ts';
-import { addressText } from '../api/node-address.ts';
-import { readCluster } from '../config/cluster-directory.ts';
+import type { AskedCluster } from './asked-cluster.ts';
+import { type Failed, noAnswer } from './answer-of.ts';
 import { askNode, ClusterCommandError, messageOf, type NodeResponse } from './ask-node.ts';
 import { nodeFetch } from './node-fetch.ts';
 import { Readings } from './prometheus-text.ts';
@@ -23,57 +23,33 @@ export interface SurveyedNode {
 }
 
 export interface Survey {
-  /** Who told of the cluster. */
-  readonly via: string;
+  /** The URL of the node that reported the cluster. */
+  readonly asked: string;
   readonly report: ClusterReport;
   readonly nodes: readonly SurveyedNode[];
   /** Who was asked before, and what came of it. */
-  readonly failed: readonly { readonly via: string; readonly problem: string }[];
+  readonly failed: readonly Failed[];
 }
 
-/** At least one of the two: what was not named is not asked, for it may be another cluster. */
-export interface Where {
-  /** The URL of a node. */
-  readonly via?: string;
-  /** With a `cluster.json` that names nodes, which are asked one after the other. */
-  readonly data?: string;
-}
-
-/** Whom to ask about the cluster. @throws what reading `data` throws, where nothing else is named */
-async function candidates({ via, data }: Where): Promise<string[]> {
-  const read = data === undefined ? undefined : readCluster(data);
-  const config = await (via === undefined ? read : read?.catch(() => undefined));
-  const protocol = via === undefined ? 'http:' : new URL(via).protocol;
-  const others = (config?.nodes ?? []).map(({ http }) => {
-    const scheme = config?.tls?.doors === undefined ? protocol : 'https:';
-    return `${scheme}//${addressText(http)}`;
-  });
-  return [...new Set([...(via === undefined ? [] : [new URL(via).origin]), ...others])];
-}
-
-/** @throws ClusterCommandError if nobody who belongs to the cluster tells of it */
-export async function survey(where: Where): Promise<Survey> {
-  const failed: { via: string; problem: string }[] = [];
+/** @throws ClusterCommandError if nobody who belongs to the cluster reports it */
+export async function survey({ urls, name }: AskedCluster): Promise<Survey> {
+  const failed: Failed[] = [];
   let isRefused = false;
-  for (const via of await candidates(where)) {
-    const { status, body, isTrusted } = await answerOf(new URL('/v1/cluster', via));
+  for (const url of urls) {
+    const { status, body, isTrusted } = await answerOf(new URL('/v1/cluster', url));
     if (status === 200 && isClusterReport(body)) {
       const { standing, reason = standing } = body.self;
       if (standing === 'member') {
-        const nodes = await Promise.all(body.nodes.map(async (node) => askOne(node, via)));
-        return { via, report: body, nodes, failed };
+        const nodes = await Promise.all(body.nodes.map(async (node) => askOne(node, url)));
+        return { asked: url, report: body, nodes, failed };
       }
-      failed.push({ via, problem: `it does not belong to the cluster: ${reason}` });
+      failed.push({ url, problem: `it does not belong to the cluster: ${reason}` });
       continue;
     }
     isRefused ||= status === 401 || status === 403 || !isTrusted;
-    failed.push({ via, problem: messageOf(body) ?? `status ${status}` });
+    failed.push({ url, problem: messageOf(body) ?? `status ${status}` });
   }
-  const asked = failed.map(({ via, problem }) => `${via}: ${problem}`).join('; ');
-  throw new ClusterCommandError(
-    `no node tells how the cluster is (${asked}): give the address of a running node with --via`,
-    isRefused ? 'refused' : 'unreachable',
-  );
+  throw noAnswer(`no node says how ${name} is`, failed, isRefused);
 }
 
 /** One that is not trusted, with an expired certificate for example, must not hide the others. */
@@ -86,11 +62,11 @@ async function answerOf(url: URL): Promise<NodeResponse & { readonly isTrusted: 
   }
 }
 
-async function askOne(node: ReportedNode, via: string): Promise<SurveyedNode> {
+async function askOne(node: ReportedNode, asked: string): Promise<SurveyedNode> {
   const { http } = node;
   if (http === null)
     return { node, readiness: undefined, metrics: undefined, problem: 'where it answers is not known' };
-  const origin = `${new URL(via).protocol}//${http}`;
+  const origin = `${new URL(asked).protocol}//${http}`;
   const [ready, metrics] = await Promise.all([answerOf(new URL('/readyz', origin)), readingsOf(origin)]);
   if (ready.status === 0) {
     const problem = messageOf(ready.body) ?? 'no answer';

@@ -42,7 +42,7 @@ export async function listTokens({ node, json, print }: TokensCommandOptions): P
     return;
   }
   const tokens = Array.isArray(body['tokens']) ? (body['tokens'] as NodeBody[]) : [];
-  if (tokens.length === 0) print('there are no tokens: whoever reaches a door may ask');
+  if (tokens.length === 0) print('there are no tokens: whoever reaches a node may ask');
   for (const { id, role, name, createdMillis, configured } of tokens) {
     const made =
       typeof createdMillis === 'number' ? new Date(createdMillis).toISOString() : 'at unknown time';
@@ -65,7 +65,7 @@ export async function revokeToken(
 
 async function changing(url: URL, sent: Sent): Promise<NodeBody> {
   const answer = await askNode(url, ANSWER_MILLIS_MAX, sent);
-  return answerOfChange(answer, url.origin, 'look with `quorate tokens list`');
+  return answerOfChange(answer, url.origin, 'see with `quorate tokens list` before you try again');
 }
 
 function outcomeOf(

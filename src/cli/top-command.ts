@@ -5,10 +5,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { askNode } from './ask-node.ts';
 import { growth, quantile, type Readings } from './prometheus-text.ts';
-import { survey, type Survey, type SurveyedNode, type Where } from './survey.ts';
+import type { AskedCluster } from './asked-cluster.ts';
+import { survey, type Survey, type SurveyedNode } from './survey.ts';
 import { textTable } from './text-table.ts';
 
-export interface TopCommandOptions extends Where {
+export interface TopCommandOptions {
+  readonly cluster: AskedCluster;
   readonly json?: true;
   /** Show it once, and end. */
   readonly once?: true;
@@ -55,11 +57,11 @@ interface Reading {
 /** Ends by itself only where it shows one sample. @throws ClusterCommandError if nobody tells how the cluster is */
 export async function showTop(options: TopCommandOptions): Promise<void> {
   const { json, once, intervalMillis, print, screen } = options;
-  let before = await read(options);
+  let before = await read(options.cluster);
   for (;;) {
     await delay(intervalMillis);
-    const after = await read(options);
-    const sample = sampleOf(before, after, await topKeys(after.found.via));
+    const after = await read(options.cluster);
+    const sample = sampleOf(before, after, await topKeys(after.found.asked));
     before = after;
     if (json === true) print(JSON.stringify(sample));
     else if (once === true || screen === undefined) for (const line of linesOf(sample)) print(line);
@@ -68,8 +70,8 @@ export async function showTop(options: TopCommandOptions): Promise<void> {
   }
 }
 
-async function read(where: Where): Promise<Reading> {
-  const found = await survey(where);
+async function read(cluster: AskedCluster): Promise<Reading> {
+  const found = await survey(cluster);
   return { atMillis: performance.now(), found };
 }
 
@@ -141,8 +143,8 @@ function millisOf(seconds: number | undefined): number | null {
 }
 
 /** Users are named to those alone that may hear it. */
-async function topKeys(via: string): Promise<Sample['top']> {
-  const url = new URL(`/v1/usage?minutes=1&top=${TOP_KEYS}`, via);
+async function topKeys(node: string): Promise<Sample['top']> {
+  const url = new URL(`/v1/usage?minutes=1&top=${TOP_KEYS}`, node);
   const { status, body } = await askNode(url, KEYS_MILLIS_MAX);
   const { denied } = (body['top'] ?? {}) as { denied?: { rule: string; key: string; count: number }[] };
   if (status !== 200 || !Array.isArray(denied)) return null;

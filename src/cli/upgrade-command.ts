@@ -10,7 +10,7 @@ import { type UpgradeProgress, upgradeProgress } from './upgrade-progress.ts';
 
 export interface UpgradeStatusInit {
   /** The URL of any node of the cluster that was upgraded. */
-  readonly via: string;
+  readonly node: string;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
@@ -21,13 +21,13 @@ export interface UpgradeFinishInit extends UpgradeStatusInit {
 
 const STATUS_MILLIS_MAX = 2_000;
 
-/** @throws ClusterCommandError if the node does not tell how its cluster is */
+/** @throws ClusterCommandError if the node does not say how its cluster is */
 export async function showUpgrade({
-  via,
+  node,
   json,
   print,
 }: UpgradeStatusInit): Promise<'finished' | 'unfinished'> {
-  const { report, progress } = await look(via);
+  const { report, progress } = await reportOf(node);
   const { version, target, isFinished, text } = progress;
   const nodes = report.nodes.map(({ id, up, speaks, release }) => ({
     id,
@@ -51,12 +51,12 @@ export async function showUpgrade({
 
 /** @throws ClusterCommandError if it is refused, nobody could be asked, or it was not decided in time */
 export async function finishUpgrade(init: UpgradeFinishInit): Promise<void> {
-  const { via, timeoutMillis, json, print } = init;
+  const { node, timeoutMillis, json, print } = init;
   const say = json === true ? (): void => undefined : print;
   const deadlineMillis = performance.now() + timeoutMillis;
-  const { progress } = await look(via);
+  const { progress } = await reportOf(node);
   const { target: version } = progress;
-  const url = new URL('/v1/cluster/version', via);
+  const url = new URL('/v1/cluster/version', node);
   await askUntilAccepted({
     url,
     sent: { method: 'PUT', contentType: 'application/json', body: JSON.stringify({ version }) },
@@ -75,20 +75,20 @@ export async function finishUpgrade(init: UpgradeFinishInit): Promise<void> {
   else print(`done: the cluster is at version ${version}; nodes of a version before are spoken with no more`);
 }
 
-async function look(via: string): Promise<{ report: ClusterReport; progress: UpgradeProgress }> {
-  const url = new URL('/v1/cluster', via);
+async function reportOf(node: string): Promise<{ report: ClusterReport; progress: UpgradeProgress }> {
+  const url = new URL('/v1/cluster', node);
   const { status, body, isUnreachable } = await askNode(url, STATUS_MILLIS_MAX);
   if (status !== 200 || !isClusterReport(body)) {
     const message = messageOf(body) ?? `status ${status}`;
     throw new ClusterCommandError(
-      `${url.origin} does not tell how the cluster is (${message}): give the address of a running node with --via`,
+      `${url.origin} does not say how the cluster is (${message}): give the address of a running node with --node`,
       isUnreachable === true || status === 0 ? 'unreachable' : 'refused',
     );
   }
   const progress = upgradeProgress(body);
   if (progress !== undefined) return { report: body, progress };
   throw new ClusterCommandError(
-    `the node at ${url.origin} knows nothing of its cluster yet: ask again, or give another one with --via`,
+    `the node at ${url.origin} knows nothing of its cluster yet: ask again, or give another one with --node`,
     'unfinished',
   );
 }

@@ -1,41 +1,45 @@
 /** `quorate upgrade`: what the command line takes, and what it asks for. */
 import type { Command } from 'commander';
-import { CA } from './ca-option.ts';
+import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
+import { explained } from './command-help.ts';
 import { EXIT_TEMPORARY } from './explain-error.ts';
-import { integerOption, JSON_OPTION, nodeOption, VIA_DEFAULT } from './options.ts';
+import { JSON_OPTION, timeoutOption } from './options.ts';
 
-const VIA = ['--via <host:port>', 'a node of the cluster that was upgraded'] as const;
 const FINISH_MILLIS = 60_000;
 
+interface Asked extends ClusterOptions {
+  readonly json?: true;
+}
+
 export function addUpgradeCommands(program: Command, print: (line: string) => void): void {
-  const upgrade = program
-    .command('upgrade')
-    .description(
-      'look at a rolling upgrade of a cluster, or finish it when all its nodes run the new version',
-    );
-  upgrade
-    .command('status')
-    .description(
-      'show which version the cluster and its nodes are at; exits with 0 if there is nothing to do, and with 75 if there is',
-    )
-    .option(...VIA, nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  const upgrade = explained(program.command('upgrade'), {
+    does: 'look at a rolling upgrade of a cluster, or finish it when all its nodes run the new version',
+    examples: ['quorate upgrade status'],
+  });
+  withCluster(
+    explained(upgrade.command('status'), {
+      does: 'show which version the cluster and its nodes are at',
+      exits: { 0: 'there is nothing to do', 75: 'an upgrade is not finished' },
+      examples: ['quorate upgrade status'],
+    }),
+  )
     .option(...JSON_OPTION)
-    .action(async (options: { via: string; json?: true }) => {
+    .action(async (options: Asked) => {
       const { showUpgrade } = await import('./upgrade-command.ts');
-      if ((await showUpgrade({ ...options, print })) === 'unfinished') process.exitCode = EXIT_TEMPORARY;
+      const shown = await showUpgrade({ ...options, node: await nodeOf(options), print });
+      if (shown === 'unfinished') process.exitCode = EXIT_TEMPORARY;
     });
-  upgrade
-    .command('finish')
-    .description(
-      'raise the version of the cluster to that of its nodes, for good: no node of the version before is spoken with any more',
-    )
-    .option('--timeout <ms>', 'how long to ask again if nobody can decide', integerOption, FINISH_MILLIS)
-    .option(...VIA, nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  withCluster(
+    explained(upgrade.command('finish'), {
+      does: 'raise the version of the cluster to that of its nodes, for good: nodes of the version before take part no more',
+      exits: { 0: 'it is done', 75: 'not within --timeout; ask again' },
+      examples: ['quorate upgrade finish'],
+    }),
+  )
+    .option(...timeoutOption, FINISH_MILLIS)
     .option(...JSON_OPTION)
-    .action(async ({ timeout: timeoutMillis, ...options }: { timeout: number; via: string; json?: true }) => {
+    .action(async ({ timeout: timeoutMillis, ...options }: Asked & { timeout: number }) => {
       const { finishUpgrade } = await import('./upgrade-command.ts');
-      await finishUpgrade({ ...options, timeoutMillis, print });
+      await finishUpgrade({ ...options, node: await nodeOf(options), timeoutMillis, print });
     });
 }

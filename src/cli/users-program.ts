@@ -2,120 +2,127 @@
 import type { Command } from 'commander';
 import { COST_MAX } from '../api/request.ts';
 import { FIXED_LIMIT_MAX } from '../api/rule.ts';
-import { CA } from './ca-option.ts';
+import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
+import { explained } from './command-help.ts';
 import { EXIT_MISTAKES } from './explain-error.ts';
 import {
   descriptorOption,
   durationOption,
   integerFrom,
   JSON_OPTION,
-  NODE,
-  nodeOption,
-  VIA_DEFAULT,
+  KEY_ID,
+  REQUEST_ID,
+  RULE,
 } from './options.ts';
 import type { UserChange } from './users-command.ts';
 
-interface AskedOf {
-  readonly node: string;
+interface Asked extends ClusterOptions {
   readonly json?: true;
 }
 
-interface AllowOptions extends AskedOf {
+interface AllowOptions extends Asked {
   readonly rule?: string;
   readonly cost?: number;
   readonly requestId?: string;
   readonly descriptor?: Readonly<Record<string, string>>;
 }
 
-interface ChangeOptions extends AskedOf {
+interface ChangeOptions extends Asked {
   /** Only of the command that blocks. */
-  readonly durationMillis?: number;
+  readonly duration?: number;
 }
 
-interface SetOptions extends AskedOf {
+interface SetOptions extends Asked {
   readonly rule: string;
   readonly used: number;
 }
 
-const USER = ['<id>', 'a user, or any key that a limit counts by, such as user=ada'] as const;
-const NODE_SAID = 'a node of the cluster';
-const CHANGES: Readonly<Record<UserChange, string>> = {
-  block: 'deny everything of a key, on the machine of a node',
-  unblock: 'deny no more of a key than the rules say',
-  reset: 'forget what a key was granted',
+const CHANGES: Readonly<Record<UserChange, { does: string; example: string }>> = {
+  block: { does: 'deny everything of a key', example: 'quorate users block ada --duration 600000' },
+  unblock: { does: 'deny no more of a key than the rules say', example: 'quorate users unblock ada' },
+  reset: { does: 'forget what a key was granted', example: 'quorate users reset ada' },
 };
 
 export function addUsersCommands(program: Command, print: (line: string) => void): void {
-  program
-    .command('allow')
-    .description('ask for a grant, and take it; exits with 0 if it is granted, and with 1 if it is denied')
-    .argument('[id]', 'whose budget is asked for')
-    .option('--rule <rule>', 'by which rule')
-    .option('--cost <n>', 'of the request', integerFrom(1, COST_MAX))
-    .option('--request-id <id>', 'makes it safe to ask again')
-    .option('--descriptor <name=value>', 'what the request is, for rules; once for each', descriptorOption)
-    .option(NODE, NODE_SAID, nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  withCluster(
+    explained(program.command('allow'), {
+      does: 'ask for a grant, and take it',
+      exits: { 0: 'it is granted', 1: 'it is denied' },
+      examples: [
+        'quorate allow ada',
+        'quorate allow --descriptor customer=acme --descriptor endpoint=/reports',
+      ],
+    }),
+  )
+    .argument('[id]', 'the user whose budget is asked for')
+    .option(...RULE)
+    .option('--cost <n>', `what the request counts, 1 to ${COST_MAX} (default: 1)`, integerFrom(1, COST_MAX))
+    .option(...REQUEST_ID)
+    .option('--descriptor <name=value>', 'what the request is, for rules; may be repeated', descriptorOption)
     .option(...JSON_OPTION)
     .action(async (userId: string | undefined, options: AllowOptions) => {
       const { askForGrant } = await import('./users-command.ts');
-      const { descriptor: descriptors, rule, cost, requestId, ...asked } = options;
+      const { descriptor: descriptors, rule, cost, requestId, ...others } = options;
       const terms = { userId, rule, cost, requestId, descriptors };
-      if ((await askForGrant(terms, { ...asked, print })) === 'denied') process.exitCode = EXIT_MISTAKES;
+      const asked = { ...others, node: await nodeOf(others), print };
+      if ((await askForGrant(terms, asked)) === 'denied') process.exitCode = EXIT_MISTAKES;
     });
-  const users = program.command('users').description('show how a user stands, and change what a key may');
-  users
-    .command('get')
-    .description('show what is left under every rule; nothing is counted')
-    .argument(...USER)
-    .option('--rule <rule>', 'under this one alone')
-    .option(NODE, NODE_SAID, nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  const users = explained(program.command('users'), {
+    does: 'show how a user stands, and change what a key may',
+    examples: ['quorate users get ada'],
+  });
+  withCluster(
+    explained(users.command('get'), {
+      does: 'show what is left under every rule, and count nothing',
+      examples: ['quorate users get ada', 'quorate users get customer=acme'],
+    }),
+  )
+    .argument(...KEY_ID)
+    .option(...RULE)
     .option(...JSON_OPTION)
-    .action(async (userId: string, { rule, ...options }: AskedOf & { rule?: string }) => {
+    .action(async (userId: string, { rule, ...options }: Asked & { rule?: string }) => {
       const { showUser } = await import('./users-command.ts');
-      await showUser(userId, rule, { ...options, print });
+      await showUser(userId, rule, { ...options, node: await nodeOf(options), print });
     });
-  users
-    .command('refund')
-    .description('take back what was granted under a request id')
-    .argument(...USER)
-    .requiredOption('--request-id <id>', 'of the request')
-    .option(NODE, NODE_SAID, nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  withCluster(
+    explained(users.command('refund'), {
+      does: 'take back what was granted under a request id',
+      examples: ['quorate users refund ada --request-id order-7'],
+    }),
+  )
+    .argument(...KEY_ID)
+    .requiredOption(...REQUEST_ID)
     .option(...JSON_OPTION)
-    .action(async (userId: string, { requestId, ...options }: AskedOf & { requestId: string }) => {
+    .action(async (userId: string, { requestId, ...options }: Asked & { requestId: string }) => {
       const { refundUser } = await import('./users-command.ts');
-      await refundUser(userId, requestId, { ...options, print });
+      await refundUser(userId, requestId, { ...options, node: await nodeOf(options), print });
     });
   addChanges(users, print);
 }
 
 function addChanges(users: Command, print: (line: string) => void): void {
-  users
-    .command('set')
-    .description('say how much a key has used by a rule, in place of what it was granted')
-    .argument(...USER)
-    .requiredOption('--rule <rule>', 'a rule with all its windows, or one window, such as per-user/day')
-    .requiredOption('--used <n>', 'from 0 to the limit', integerFrom(0, FIXED_LIMIT_MAX))
-    .option(NODE, NODE_SAID, nodeOption, VIA_DEFAULT)
-    .option(...CA)
+  withCluster(
+    explained(users.command('set'), {
+      does: 'say how much a key has used by a rule, in place of what it was granted',
+      examples: ['quorate users set ada --rule per-user --used 40'],
+    }),
+  )
+    .argument(...KEY_ID)
+    .requiredOption(...RULE)
+    .requiredOption('--used <n>', 'how much is used, 0 to the limit', integerFrom(0, FIXED_LIMIT_MAX))
     .option(...JSON_OPTION)
     .action(async (userId: string, { rule, used, ...options }: SetOptions) => {
       const { setUsed } = await import('./users-command.ts');
-      await setUsed(userId, { rule, used }, { ...options, print });
+      await setUsed(userId, { rule, used }, { ...options, node: await nodeOf(options), print });
     });
-  for (const [change, description] of Object.entries(CHANGES)) {
-    const command = users
-      .command(change)
-      .description(description)
-      .argument(...USER)
-      .option(NODE, NODE_SAID, nodeOption, VIA_DEFAULT)
-      .option(...CA)
+  for (const [change, { does, example }] of Object.entries(CHANGES)) {
+    const command = withCluster(explained(users.command(change), { does, examples: [example] }))
+      .argument(...KEY_ID)
       .option(...JSON_OPTION)
-      .action(async (userId: string, { durationMillis, ...options }: ChangeOptions) => {
+      .action(async (userId: string, { duration: durationMillis, ...options }: ChangeOptions) => {
         const { changeUser } = await import('./users-command.ts');
-        await changeUser(userId, { change: change as UserChange, durationMillis }, { ...options, print });
+        const asked = { ...options, node: await nodeOf(options), print };
+        await changeUser(userId, { change: change as UserChange, durationMillis }, asked);
       });
     if (change === 'block') command.addOption(durationOption());
   }

@@ -2,17 +2,14 @@
  * The rules in force as the text of a document, and what another text would change: by the same reading and comparing as `quorate rules
  * diff`. Pure.
  */
-import { Document, isMap, isSeq, visit } from 'yaml';
 import { utf8Length } from '../api/bounded.ts';
 import { RULES_DOCUMENT_BYTES_MAX, type RulesInForce } from '../api/rules-change.ts';
 import { diffRules, type RuleChange } from '../rules/diff.ts';
+import { documentText } from '../rules/document-text.ts';
 import type { Mistake } from '../rules/mistakes.ts';
-import { nativeForm } from '../rules/native-form.ts';
 import { readRules } from '../rules/read-rules.ts';
-import { isForUnmatched, unmatchedIn } from '../rules/unmatched.ts';
-import { type LimitWindow, type RuleDefinition, UNIT_MILLIS } from '../rules/rule-definition.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
 
-const WIDTH = 100;
 /** Where no document is in force. */
 const EXAMPLE = `rules:
   - id: per-user
@@ -26,11 +23,6 @@ export interface KnownRules extends RulesInForce {
   readonly definitions?: readonly RuleDefinition[];
 }
 
-function windowForm({ limit, windowMillis }: LimitWindow): object {
-  const [unit] = Object.entries(UNIT_MILLIS).find(([, millis]) => millis === windowMillis) ?? [];
-  return unit === undefined ? { limit, windowMillis } : { limit, per: unit };
-}
-
 /**
  * What is edited to change them; comments of the document that they came as are lost. Undefined if some are of nested descriptors,
  * which this form has no words for.
@@ -38,23 +30,7 @@ function windowForm({ limit, windowMillis }: LimitWindow): object {
  * @param definitions undefined: they did not come as a document
  */
 export function textOfRules(definitions: readonly RuleDefinition[] | undefined): string | undefined {
-  if (definitions === undefined) return EXAMPLE;
-  const unmatched = unmatchedIn(definitions);
-  const rules = definitions
-    .filter((rule) => !isForUnmatched(rule))
-    .map((definition) => {
-      const form = nativeForm(definition);
-      const { windows } = definition;
-      return form && windows.length > 0 ? { ...form, windows: windows.map(windowForm) } : form;
-    });
-  if (rules.includes(undefined)) return undefined;
-  const document = new Document({ ...(unmatched !== undefined && { unmatched }), rules });
-  visit(document, {
-    Pair(_, { key, value }) {
-      if (String(key) !== 'rules' && (isMap(value) || isSeq(value))) value.flow = true;
-    },
-  });
-  return document.toString({ lineWidth: WIDTH });
+  return definitions === undefined ? EXAMPLE : documentText(definitions);
 }
 
 /** What becomes of the rules in force if a text is applied. */

@@ -90,7 +90,7 @@ async function readOne(path: string): Promise<string> {
     return await readFile(path, 'latin1');
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error;
-    throw new ConfigError(path, 'is not there; make the CA of the cluster with `npx quorate certs init`');
+    throw new ConfigError(path, 'is not there; make the CA of the cluster with `quorate certs init`');
   }
 }
 

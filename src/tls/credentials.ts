@@ -115,7 +115,7 @@ function checkValidity({ validFrom, validTo }: X509Certificate, field: string, n
   if (nowMillis > Date.parse(validTo))
     throw new ConfigError(
       field,
-      `expired at ${validTo}: issue another one, with \`npx quorate certs issue\` for example`,
+      `expired at ${validTo}: issue another one, with \`quorate certs issue\` for example`,
     );
   if (nowMillis < Date.parse(validFrom)) throw new ConfigError(field, `is valid only from ${validFrom} on`);
 }

@@ -63,7 +63,7 @@ export function exposureOf(node: NodeAddress, has: Safeguards, isInsecure: boole
   if (first !== undefined && !isInsecure)
     throw new ConfigError(
       `node ${node.id}`,
-      `can be reached from other machines: its ${first}; see \`npx quorate certs --help\`, or start it with --insecure`,
+      `can be reached from other machines: its ${first}; see \`quorate certs --help\`, or start it with --insecure`,
     );
   if (first !== undefined)
     return `--insecure: anybody who reaches it can use it or pose as a peer: ${[first, ...others].join(', ')}`;

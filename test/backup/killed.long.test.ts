@@ -46,7 +46,7 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
     'backup',
     '--json',
     `--out=${join(root, name)}`,
-    `--via=https://127.0.0.1:${cluster.port(1)}`,
+    `--node=https://127.0.0.1:${cluster.port(1)}`,
     `--ca=${join(cluster.directory, 'certs', 'ca.crt')}`,
   ];
 
@@ -122,7 +122,7 @@ describe(`commands that are killed (BACKUP_SEED=${SEED})`, () => {
     for (let i = 0; i < KILLS; i += 1) {
       if ((await readCluster(data)) !== undefined) await rm(data, { recursive: true });
       kills += (await killedAfter(takesMillis * (0.3 + random(70) / 100), args(data))) ? 1 : 0;
-      const node = await ended('quorate', ['node', '--id', '9', '--data', data], root);
+      const node = await ended('quorate', ['node', '9', '--data', data], root);
       const isWhole = (await readCluster(data)) !== undefined;
       expect(node.said).toMatch(isWhole ? /none of the nodes/ : /holds no cluster.json|expected a directory/);
     }

@@ -11,7 +11,9 @@ import { checkBackup } from '../../src/backup/check-backup.ts';
 import type { Manifest } from '../../src/backup/manifest.ts';
 import { restoreCluster } from '../../src/backup/restore-cluster.ts';
 import { takeBackup } from '../../src/backup/take-backup.ts';
+import { atNode } from '../../src/cli/asked-cluster.ts';
 import { clusterSource } from '../../src/cli/cluster-source.ts';
+import { examine } from '../../src/cli/doctor-command.ts';
 import { showStatus } from '../../src/cli/status-command.ts';
 import { askForGrant, showUser } from '../../src/cli/users-command.ts';
 import { eventually, temporaryDirectory, testConfig } from '../cluster/harness.ts';
@@ -63,13 +65,21 @@ async function showsRestore(cluster: InProcessCluster): Promise<void> {
   expect(said.at(-1)).toMatch(/^long: the cluster was restored, and denies everybody for \d+ ms more$/);
   await eventually('status, the report and the metrics say so', async () => {
     const lines: string[] = [];
-    const state = await showStatus({ via: url, print: (line) => void lines.push(line) });
+    const state = await showStatus({ cluster: atNode(url), print: (line) => void lines.push(line) });
     expect(state).toBe('degraded');
     const metrics = await (await fetch(new URL('/metrics', url))).text();
     const seconds = Number(/^quorate_restored_seconds (\S+)/m.exec(metrics)?.[1]);
     return seconds > 3_000 && lines.some((line) => /: restored, so everybody is denied/.test(line))
       ? true
       : undefined;
+  });
+  await eventually('doctor warns of it, for it passes', async () => {
+    const lines: string[] = [];
+    await examine({ node: url, version: 'unknown', print: (line) => void lines.push(line) });
+    expect(lines.filter((line) => line.startsWith('FAIL') && line.includes('restored'))).toEqual([]);
+    const warned =
+      /^WARN {2}cluster: partition .*: restored, so everybody is denied .* -> wait \d+ s at most$/;
+    return lines.some((line) => warned.test(line)) ? true : undefined;
   });
 }
 

@@ -39,32 +39,30 @@ describe('quorate certs', () => {
   it('needs a cluster, and a CA before a certificate, of which there is one for good', async () => {
     expect(await quorate('certs', 'init')).toMatchObject({ code: USAGE });
     await init();
-    const early = await quorate('certs', 'issue', '--id', '1');
+    const early = await quorate('certs', 'issue', '1');
     expect(early).toMatchObject({ code: USAGE });
-    expect(early.said).toMatch(
-      /ca\.crt is not there; make the CA of the cluster with `npx quorate certs init`/,
-    );
+    expect(early.said).toMatch(/ca\.crt is not there; make the CA of the cluster with `quorate certs init`/);
     expect(await quorate('certs', 'init')).toMatchObject({ code: 0 });
     const key = await readFile(join(data, 'certs', 'ca.key'));
     const again = await quorate('certs', 'init');
     expect(again).toMatchObject({ code: USAGE });
     expect(again.said).toMatch(/ca\.key is there already/);
     expect(await readFile(join(data, 'certs', 'ca.key'))).toEqual(key);
-    const issued = await quorate('certs', 'issue', '--id', '1', '--host', '10.0.0.1', '--host', 'a.example');
+    const issued = await quorate('certs', 'issue', '1', '--hostname', '10.0.0.1', '--hostname', 'a.example');
     expect(issued.stdout).toMatch(/node-1\.crt and .*node-1\.key, for 10\.0\.0\.1, a\.example, valid until/);
     expect(await readdir(join(data, 'certs'))).toEqual(['ca.crt', 'ca.key', 'node-1.crt', 'node-1.key']);
     await writeFile(join(data, 'certs', 'ca.key'), 'no key');
-    const broken = await quorate('certs', 'issue', '--id', '1');
+    const broken = await quorate('certs', 'issue', '1');
     expect(broken.said).toBe(
       'quorate: the CA cannot sign: its key must be one of the curve P-256, in PEM and without a passphrase',
     );
   });
 
   it.each([
-    [['--id', '0'], 'expected a whole number from 1 to 2147483647'],
-    [['--id', '1', '--host', 'a:80'], 'expected a host name or an address, without a port'],
-    [['--id', '1', '--host', 'a,URI:quorate:b/2'], 'expected a host name or an address, without a port'],
-    [['--id', '1', '--days', '3651'], 'expected a whole number from 1 to 3650'],
+    [['0'], 'expected a whole number from 1 to 2147483647'],
+    [['1', '--hostname', 'a:80'], 'expected a host name or an address, without a port'],
+    [['1', '--hostname', 'a,URI:quorate:b/2'], 'expected a host name or an address, without a port'],
+    [['1', '--days', '3651'], 'expected a whole number from 1 to 3650'],
   ])('issue refuses %j', async (args, message) => {
     const { code, said } = await quorate('certs', 'issue', ...args);
     expect(said).toContain(message);
@@ -79,7 +77,7 @@ describe('a node', () => {
     if (node === undefined) throw new Error('there is no node');
     const open = { ...node, http: { ...node.http, host: '0.0.0.0' } };
     await writeCluster(data, { ...config, nodes: [open] });
-    const { code, said } = await ended('quorate', ['node', '--id', '1'], directory);
+    const { code, said } = await ended('quorate', ['node', '1'], directory);
     expect(said).toMatch(
       /http address 0\.0\.0\.0:\d+ needs TLS \(`tls` with `doors` in cluster\.json\).*--insecure/,
     );
@@ -89,16 +87,16 @@ describe('a node', () => {
   it('does not start with the certificate of another node, or with none where one is named', async () => {
     await init('--tls');
     await rm(join(data, 'certs', 'node-1.key'));
-    const missing = await ended('quorate', ['node', '--id', '1'], directory);
+    const missing = await ended('quorate', ['node', '1'], directory);
     expect(missing.said).toMatch(/^quorate: tls\.key \(data\/certs\/node-1\.key\) is not there/);
     expect(missing.code).toBe(USAGE);
-    await quorate('certs', 'issue', '--id', '2');
+    await quorate('certs', 'issue', '2');
     for (const kind of ['crt', 'key'])
       await writeFile(
         join(data, 'certs', `node-1.${kind}`),
         await readFile(join(data, 'certs', `node-2.${kind}`)),
       );
-    const wrong = await ended('quorate', ['node', '--id', '1'], directory);
+    const wrong = await ended('quorate', ['node', '1'], directory);
     expect(wrong.said).toMatch(/is of node 2, and this is node 1/);
     expect(wrong.code).toBe(USAGE);
   });
@@ -113,11 +111,11 @@ describe('--ca', () => {
       /^quorate: --ca empty holds no certificate in PEM/,
     );
     await init('--tls');
-    const via = [
+    const remove = [
       'nodes',
       'remove',
       '9',
-      '--via',
+      '--node',
       `https://127.0.0.1:${basePort}`,
       '--ca',
       'data/certs/ca.crt',
@@ -126,7 +124,7 @@ describe('--ca', () => {
     ];
     // One that stands still while it is refused takes that for a node without time.
     const { code, said } = await eventually('it has time to be refused', async () => {
-      const told = await ended('quorate', via, directory);
+      const told = await ended('quorate', remove, directory);
       return told.code === EXIT_TEMPORARY ? undefined : told;
     });
     expect(said).toMatch(/no node listens at https:.*ECONNREFUSED/);

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ran, ROOT } from './command.ts';
+import { walked } from './walk.ts';
 
 const run = promisify(execFile);
 
@@ -24,11 +25,14 @@ describe('in bash', () => {
     [['ru'], ['rules']],
     [
       ['rules', ''],
-      ['check', 'diff', 'apply', '--help'],
+      ['show', 'check', 'diff', 'apply', '--version', '--token-file', '--help'],
     ],
     [['rules', 'apply', '--if'], ['--if-version']],
     [['rules', 'apply', '--node', 'rules', '--js'], ['--json']],
     [['tokens', 'c'], ['create']],
+    [['drain', '2', '--un'], ['--undo']],
+    [['completion', 'b'], ['bash']],
+    [['users', 'get', 'ada', '--to'], ['--token-file']],
     [['completion', 'no', 'such'], []],
   ])('%j becomes %j', async (typed, expected) => {
     const script = await scriptFor('bash');
@@ -39,13 +43,28 @@ describe('in bash', () => {
   });
 });
 
+it('bash has every command and option', async () => {
+  const script = await scriptFor('bash');
+  for (const { path, command } of walked()) {
+    const [line = ''] =
+      script.match(new RegExp(`^    '${path.replace('quorate', '')}'\\) words=.*$`, 'm')) ?? [];
+    const words = [
+      ...command.options.map(({ long }) => long),
+      ...command.commands.map((each) => each.name()),
+    ];
+    expect(line.split(/[' ]/)).toEqual(expect.arrayContaining([...words, '--help']));
+  }
+});
+
 it.each(['zsh', 'fish'])(
-  '%s has every command, and reads the script where it is installed',
+  '%s has every command and option, and reads the script where it is installed',
   async (shell) => {
     const script = await scriptFor(shell);
-    for (const command of ['init', 'rules', 'allow', 'users', 'completion'])
-      expect(script).toContain(command);
-    expect(script).toContain("' rules apply'");
+    for (const { path, command } of walked()) {
+      expect(script).toContain(`'${path.replace('quorate', '')}'`);
+      for (const { long } of command.options)
+        expect(script).toMatch(new RegExp(shell === 'fish' ? `-l ${long?.slice(2)} ` : `${long} `));
+    }
     if (await isInstalled(shell)) await run(shell, ['-n', '-c', script]);
   },
 );

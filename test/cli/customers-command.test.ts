@@ -45,10 +45,10 @@ it('shows what is known, changes what is named, and takes all of it away', async
     overrides: [{ rule: 'mine/hour', limit: 500, burst: 1000 }],
     blocked: true,
   });
-  const ending = await customers('put', 'acme', '--duration-millis', '600000');
+  const ending = await customers('put', 'acme', '--duration', '600000');
   expect(JSON.parse(ending.stdout)).toMatchObject({ tier: 'pro', blocked: true });
   expect(JSON.parse((await customers('get', 'acme')).stdout)).toHaveProperty('blockedUntilMillis');
-  expect((await customers('put', 'acme', '--unblock', '--duration-millis', '1')).code).toBe(64);
+  expect((await customers('put', 'acme', '--unblock', '--duration', '1')).code).toBe(64);
   expect((await customers('put', 'acme', '--tier', '', '--no-overrides', '--unblock')).code).toBe(0);
   expect((await customers('get', 'acme')).code).toBe(64);
   const removal = ['customers', 'delete', 'acme', '--node', node];

@@ -30,8 +30,8 @@ describe('in a clone', () => {
 
   it.each([
     ['quorate', ['--help'], ['init', 'node', 'join', 'nodes', '--version']],
-    ['quorate', ['node', '--help'], ['--id', '--data', '--log-level']],
-    ['quorate', ['nodes', 'add', '--help'], ['--replace', '--via', '--timeout']],
+    ['quorate', ['node', '--help'], ['<id>', '--data', '--log-level']],
+    ['quorate', ['nodes', 'add', '--help'], ['--replace', '--node', '--timeout']],
     ['start', ['--help'], ['--fresh', '--nodes', '--base-port', 'gRPC']],
   ] as const)('%s %j tells what there is', async (command, args, words) => {
     const { code, stdout } = await (command === 'start' ? ended(command, args, home) : ran(args, home));

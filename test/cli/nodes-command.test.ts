@@ -74,7 +74,7 @@ afterEach(async () => {
 });
 
 async function change(
-  via: string,
+  node: string,
   {
     timeoutMillis = WAIT_MILLIS_MAX,
     saying = () => {},
@@ -85,7 +85,7 @@ async function change(
     lines.push(line);
     saying(line);
   };
-  await changeNodes({ via, change: { remove: 1 }, timeoutMillis, print }).catch((error: unknown) =>
+  await changeNodes({ node, change: { remove: 1 }, timeoutMillis, print }).catch((error: unknown) =>
     lines.push(String(error)),
   );
   return lines;
@@ -106,17 +106,14 @@ function whenMoving(act: () => void): { saying: (line: string) => void } {
 }
 
 describe('a change of the nodes', () => {
-  it('without a node at --via fails at once, and says what to do', async () => {
+  it('without a node at --node fails at once, and says what to do', async () => {
     const node = await Node.start();
     await node.stop();
     await expect
       .poll(async () => change(node.url, { timeoutMillis: 2_000 }), PATIENCE)
       .toEqual([
-        `ClusterCommandError: no node listens at ${node.url} (ECONNREFUSED): give the address of a running node of the cluster, on this machine, with --via`,
+        `ClusterCommandError: no node listens at ${node.url} (ECONNREFUSED): give the address of a running node of the cluster, on this machine, with --node`,
       ]);
-    expect(await change('127.0.0.1:x')).toEqual([
-      expect.stringContaining('is no address: give http://host:port'),
-    ]);
   });
 
   it('says what it waits for after a few seconds, and gives up in time', async () => {
@@ -128,7 +125,7 @@ describe('a change of the nodes', () => {
 
   it('that is not done in time is no wrong option: it ends with 75', async () => {
     const { url } = await Node.start({ status: statusOf(1) });
-    const init = { via: url, change: { remove: 1 }, timeoutMillis: 100, print: () => {} };
+    const init = { node: url, change: { remove: 1 }, timeoutMillis: 100, print: () => {} };
     const error: unknown = await changeNodes(init).catch((cause: unknown) => cause);
     expect(explain(error).exitCode).toBe(75);
   });
@@ -179,7 +176,7 @@ describe('a change of the nodes', () => {
     await expect
       .poll(async () => change(node.url), PATIENCE)
       .toEqual([
-        `ClusterCommandError: ${node.url}: ${reason}; give the address of a running node of the cluster, on this machine, with --via`,
+        `ClusterCommandError: ${node.url}: ${reason}; give the address of a running node of the cluster, on this machine, with --node`,
       ]);
   });
 

@@ -1,13 +1,11 @@
 /** `quorate status` and `quorate top` of a cluster in this process: in health, with a node down, and where nobody answers. */
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { atNode, clusterOf } from '../../src/cli/asked-cluster.ts';
 import { showStatus } from '../../src/cli/status-command.ts';
 import { showTop } from '../../src/cli/top-command.ts';
 import { freePorts, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
-import { ended, inTime } from './command.ts';
-import { EXIT_UNAVAILABLE } from '../../src/cli/explain-error.ts';
+import { inTime } from './command.ts';
 
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 const PARTITIONS = 6;
@@ -26,7 +24,7 @@ function urlOf(id: number): string {
 }
 
 interface Status {
-  readonly via: string;
+  readonly asked: string;
   readonly nodes: readonly { readonly leads: number }[];
   readonly problems: readonly string[];
   readonly notes: readonly string[];
@@ -36,10 +34,10 @@ interface Sample {
   readonly perSecond: { readonly denied: number };
 }
 
-async function status(via = urlOf(1), data?: string): Promise<Status & { exit: string }> {
+async function status(named = atNode(urlOf(1))): Promise<Status & { exit: string }> {
   const lines: string[] = [];
   const print = (line: string): void => void lines.push(line);
-  const exit = await showStatus({ via, json: true, print, ...(data !== undefined && { data }) });
+  const exit = await showStatus({ cluster: named, json: true, print });
   return { exit, ...(JSON.parse(lines.join('\n')) as Status) };
 }
 
@@ -65,7 +63,7 @@ describe('the status of a cluster', () => {
       exit: 'healthy',
       state: 'healthy',
       led: PARTITIONS,
-      via: urlOf(1),
+      asked: urlOf(1),
       rulesVersion: 1,
       problems: [],
       notes: [],
@@ -80,7 +78,7 @@ describe('the status of a cluster', () => {
     // Another node than the one that was asked before: it may hear of leaders a moment later.
     const look = async (): Promise<string[]> => {
       lines = [];
-      await showStatus({ via: urlOf(2), print: (line) => void lines.push(line) });
+      await showStatus({ cluster: atNode(urlOf(2)), print: (line) => void lines.push(line) });
       return lines.filter((line) => /^(note|problem): /.test(line)).concat(lines.at(-1) ?? '');
     };
     await expect.poll(look, PATIENCE).toEqual(['healthy']);
@@ -90,7 +88,7 @@ describe('the status of a cluster', () => {
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(160);
   });
 
-  it('names a node that is down, and what lacks a copy; nobody needs to answer at --via', async () => {
+  it('names a node that is down, and what lacks a copy; not every node of the directory needs to answer', async () => {
     await cluster.stopNode(3);
     await expect.poll(statusWithSums, PATIENCE).toMatchObject({
       exit: 'degraded',
@@ -105,43 +103,24 @@ describe('the status of a cluster', () => {
       problem: expect.stringMatching(/^node 3 is down .*ECONNREFUSED.*start it again/) as string,
     });
     const instead = async (): Promise<readonly [string, string | undefined]> => {
-      const { via, notes } = await status(urlOf(3), cluster.directory);
-      return [via, notes[0]];
+      const { urls, ...named } = await clusterOf({ data: cluster.directory });
+      // The one that is down is asked first.
+      const { asked, notes } = await status({ ...named, urls: [...urls].reverse() });
+      return [asked, notes[0]];
     };
     await expect
       .poll(instead, PATIENCE)
-      .toEqual([urlOf(1), expect.stringMatching(/was asked first: ECONNREFUSED/)]);
+      .toEqual([urlOf(2), expect.stringMatching(/was asked first: ECONNREFUSED/)]);
     await cluster.startNode(3);
     await cluster.ready();
   });
 
   it('cannot be told where nobody answers', async () => {
     const [port = 0] = await freePorts(1);
-    const empty = join(cluster.directory, 'none');
-    await mkdir(empty);
-    await writeFile(join(empty, 'cluster.json'), '{ broken');
-    await expect(inTime(() => status(`http://127.0.0.1:${port}`, empty))).rejects.toMatchObject({
+    await expect(inTime(() => status(atNode(`http://127.0.0.1:${port}`)))).rejects.toMatchObject({
       outcome: 'unreachable',
-      message: expect.stringMatching(/no node tells how the cluster is \(http:.*ECONNREFUSED/) as string,
+      message: expect.stringMatching(/no node says how the cluster is \(http:.*ECONNREFUSED/) as string,
     });
-  });
-});
-
-describe('the cluster that is meant', () => {
-  it('is the one that was named, and no other one that is found in ./data', async () => {
-    const [port = 0] = await freePorts(1);
-    const cwd = join(cluster.directory, 'elsewhere');
-    await mkdir(cwd);
-    await symlink(cluster.directory, join(cwd, 'data'));
-    const told = async (...named: readonly string[]): Promise<readonly [number, boolean]> => {
-      const { code, stdout } = await ended('quorate', ['status', ...named], cwd);
-      return [code, stdout.includes(`${PARTITIONS} partitions`)];
-    };
-    const closed = `127.0.0.1:${port}`;
-    expect(await told('--via', closed)).toEqual([EXIT_UNAVAILABLE, false]);
-    expect(await told('--data', cwd)).not.toContain(true);
-    await expect.poll(async () => told('--data', 'data'), PATIENCE).toEqual([0, true]);
-    await expect.poll(async () => told('--via', closed, '--data', 'data'), PATIENCE).toEqual([0, true]);
   });
 });
 
@@ -159,7 +138,7 @@ describe('what a cluster does just now', () => {
       const sample = async (): Promise<object> => {
         const lines: string[] = [];
         const print = (line: string): void => void lines.push(line);
-        await showTop({ via: urlOf(1), intervalMillis: 500, json: true, print });
+        await showTop({ cluster: atNode(urlOf(1)), intervalMillis: 500, json: true, print });
         const taken = JSON.parse(lines.join('')) as Sample;
         return { ...taken, isDenying: taken.perSecond.denied > 0 };
       };
@@ -175,7 +154,7 @@ describe('what a cluster does just now', () => {
       const shown = async (): Promise<string> => {
         const lines: string[] = [];
         const print = (line: string): void => void lines.push(line);
-        await showTop({ via: urlOf(1), intervalMillis: 200, once: true, print });
+        await showTop({ cluster: atNode(urlOf(1)), intervalMillis: 200, once: true, print });
         return lines.join('\n');
       };
       // A key may hold what a terminal would obey.

@@ -28,12 +28,15 @@ async function listenOn(port: number): Promise<Server> {
 
 describe.each([
   ['quorate', ['nonsense'], "unknown command 'nonsense'"],
-  ['quorate', ['node'], "required option '--id <n>' not specified"],
-  ['quorate', ['node', '--id', '1'], 'data holds no cluster.json; create one with `npx quorate init`'],
+  ['quorate', ['node'], "missing required argument 'id'"],
+  ['quorate', ['node', '1'], 'data holds no cluster.json; create one with `quorate init`'],
   ['quorate', ['init', '--limit', 'many'], "'--limit <n>' argument 'many' is invalid"],
   ['quorate', ['init', '--base-port', '65000'], "'--base-port <n>' argument '65000' is invalid"],
-  ['quorate', ['join', '--id', '4', '--http', 'a:1', '--peer', 'b:1'], 'data holds no cluster.json'],
-  ['quorate', ['nodes', 'remove', '2', '--via', 'here'], 'expected host:port'],
+  ['quorate', ['join', '4', '--http', 'a:1', '--peer', 'b:1'], 'data holds no cluster.json'],
+  ['quorate', ['nodes', 'remove', '2', '--node', 'here'], 'expected host:port'],
+  ['quorate', ['nodes', 'remove', '2', '--node', '127.0.0.1:x'], 'expected host:port'],
+  ['quorate', ['drain', '0'], "value '0' is invalid for argument 'id'. expected a whole number from 1 to"],
+  ['quorate', ['tokens', 'revoke', 'ID'], 'expected 8 letters in lower case and digits'],
   ['start', ['--nodes', '4'], 'expected 3 or 5'],
   ['start', ['--data='], "'--data <dir>' argument '' is invalid. expected a directory"],
   ['start', ['--data', '/dev/null'], 'expected a directory, but /dev/null is a file'],
@@ -61,7 +64,7 @@ describe('a port in use', () => {
 
   it('is named by a node that cannot listen, with what to do', async () => {
     await ran(['init', '--base-port', basePort], directory);
-    const { code, said } = await ended('quorate', ['node', '--id', '2'], directory);
+    const { code, said } = await ended('quorate', ['node', '2'], directory);
     expect(said).toContain(`port ${Number(basePort) + 1_002} on 127.0.0.1 is in use by another program`);
     expect(said).toContain('`npm start -- --base-port N`, which moves a cluster that exists, too');
     expect(code).toBe(UNAVAILABLE);
@@ -89,16 +92,14 @@ describe('a cluster directory that is not right', () => {
   });
 
   it('has no node with such an id', async () => {
-    const { code, said } = await ran(['node', '--id', '9'], directory);
-    expect(said).toBe('quorate: --id 9 is none of the nodes in ./data/cluster.json: 1, 2, 3');
+    const { code, said } = await ran(['node', '9'], directory);
+    expect(said).toBe('quorate: <id> 9 is none of the nodes in ./data/cluster.json: 1, 2, 3');
     expect(code).toBe(USAGE);
   });
 
   it('has another number of nodes than is asked for: how to add some comes before how to start over', async () => {
     const { code, said } = await ended('start', ['--nodes', '5'], directory);
-    expect(said).toMatch(
-      /^quorate: --nodes 5 .* created with 3: .*`npx quorate join`.* --fresh to delete it/,
-    );
+    expect(said).toMatch(/^quorate: --nodes 5 .* created with 3: .*`quorate join`.* --fresh to delete it/);
     expect(code).toBe(USAGE);
   });
 
@@ -109,7 +110,7 @@ describe('a cluster directory that is not right', () => {
   });
 
   it.each([
-    ['quorate', ['node', '--id', '1'], '{', 'cluster.json is not JSON'],
+    ['quorate', ['node', '1'], '{', 'cluster.json is not JSON'],
     ['start', [], '{}', 'cluster.json: clusterId must be a string'],
   ] as const)('holds a broken cluster.json: %s %j', async (command, args, text, message) => {
     await writeFile(join(directory, 'data', 'cluster.json'), text);

@@ -22,8 +22,8 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function file(text: string | Buffer): Promise<string> {
-  const path = join(directory, 'rules.yaml');
+async function file(text: string | Buffer, name = 'rules.yaml'): Promise<string> {
+  const path = join(directory, name);
   await writeFile(path, text);
   return path;
 }
@@ -190,7 +190,7 @@ describe('rules apply', () => {
     await node.stop();
     const { message, exitCode } = await failure();
     expect(message).toBe(
-      `no node listens at ${node.url} (ECONNREFUSED): give the address of a running node with --node`,
+      `no node listens at ${node.url} (ECONNREFUSED): give the address of a running node with --node, or the directory of its cluster with --data`,
     );
     expect(exitCode).toBe(69);
   });
@@ -240,6 +240,12 @@ describe('with a cluster', () => {
     expect((await rules(['diff', 'rules.yaml'])).stdout).toBe(
       `http://${node} decides by version 2\nnothing changes\n`,
     );
+    const shown = await rules(['show']);
+    expect(shown.stdout).toMatch(
+      /^# version 2 of the rules, as http:\/\/127\.0\.0\.1:\d+ says\nrules:\n {2}- id: a\n/,
+    );
+    await file(shown.stdout, 'shown.yaml');
+    expect((await rules(['diff', 'shown.yaml'])).stdout).toContain('nothing changes');
     const asked = ['rules', 'apply', '-', '--if-version', '2', '--node', node];
     const stricter = await answered(() => ended('quorate', asked, directory, STRICTER));
     if (stricter.code === EXIT_TEMPORARY) return undefined;
@@ -273,8 +279,11 @@ describe('with a cluster', () => {
 
 describe('what makes no sense', () => {
   it.each([
-    [['diff', 'a.yaml'], '<new> is missing: give two documents, or one and --node'],
-    [['diff', 'a.yaml', 'b.yaml', '--node', 'localhost:1'], '--node stands for the document in force'],
+    [['diff'], "missing required argument 'file'"],
+    [
+      ['diff', 'a.yaml', 'b.yaml', '--node', 'localhost:1'],
+      '--node names a cluster: give one document with it, not two',
+    ],
     [['apply', 'a.yaml', '--node', 'here'], 'expected host:port'],
     [['apply', 'a.yaml', '--if-version', 'x'], 'expected a whole number'],
     [['apply', 'absent.yaml'], 'absent.yaml is not there'],
@@ -287,13 +296,7 @@ describe('what makes no sense', () => {
 
   it('--help says what there is', async () => {
     const { code, stdout } = await ran(['rules', 'apply', '--help'], directory);
-    for (const word of [
-      '<file>',
-      '--node <host:port>',
-      'http://127.0.0.1:8101',
-      '--if-version <n>',
-      '--json',
-    ])
+    for (const word of ['<file>', '--node <host:port>', '127.0.0.1:8101', '--if-version <n>', '--json'])
       expect(stdout).toContain(word);
     expect(code).toBe(0);
   });

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { atNode } from '../../src/cli/asked-cluster.ts';
 import { trustOnly } from '../../src/cli/node-fetch.ts';
 import { survey } from '../../src/cli/survey.ts';
 import { WAIT_MILLIS_MAX } from '../cluster/harness.ts';
@@ -55,7 +56,7 @@ it('is told by the others, with the reason why it was not asked', async () => {
   addresses.push(await opened({ nodeId: 1 }, report));
   addresses.push(await opened({ nodeId: 2, agoMillis: DAYS, days: 1 }, report));
   const told = async (): Promise<unknown> => {
-    const { nodes } = await survey({ via: `https://${addresses[0]}` });
+    const { nodes } = await survey(atNode(`https://${addresses[0]}`));
     return nodes.map(({ readiness, problem }) => [readiness?.['status'], problem]);
   };
   // It waits for two seconds, in which a busy machine may not get through its handshakes.
@@ -65,7 +66,7 @@ it('is told by the others, with the reason why it was not asked', async () => {
     [undefined, expect.stringContaining('is not trusted (CERT_HAS_EXPIRED)')],
   ]);
   const refusal = async (): Promise<unknown> =>
-    survey({ via: `https://${addresses[1]}` }).catch((error: unknown) => error);
+    survey(atNode(`https://${addresses[1]}`)).catch((error: unknown) => error);
   await expect.poll(refusal, patience).toMatchObject({
     outcome: 'refused',
     message: expect.stringContaining('CERT_HAS_EXPIRED'),

@@ -56,16 +56,16 @@ describe('how far an upgrade is', () => {
 
 describe('a new cluster', () => {
   let cluster: InProcessCluster;
-  let via: string;
+  let node: string;
   const lines: string[] = [];
   const print = (line: string): void => void lines.push(line);
   beforeAll(async () => {
     cluster = await InProcessCluster.create({ rules: [RULE], partitions: 2 });
     await cluster.startAll();
-    via = `http://127.0.0.1:${cluster.config.nodes[0]?.http.port ?? 0}`;
+    node = `http://127.0.0.1:${cluster.config.nodes[0]?.http.port ?? 0}`;
     await eventually('the reports of all nodes have come', async () => {
       lines.length = 0;
-      await showUpgrade({ via, json: true, print }).catch(() => undefined);
+      await showUpgrade({ node, json: true, print }).catch(() => undefined);
       return (lines[0]?.match(/"up":true,"speaks":1/g) ?? []).length === 3 ? true : undefined;
     });
   });
@@ -73,16 +73,16 @@ describe('a new cluster', () => {
 
   it('is at the version of those that made it', async () => {
     lines.length = 0;
-    expect(await inTime(() => showUpgrade({ via, json: true, print }))).toBe('finished');
+    expect(await inTime(() => showUpgrade({ node, json: true, print }))).toBe('finished');
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ version: 1, target: 1, finished: true });
     lines.length = 0;
-    await inTime(() => showUpgrade({ via, print }));
+    await inTime(() => showUpgrade({ node, print }));
     expect(lines).toHaveLength(5);
     expect(lines.at(-1)).toBe('the cluster is at version 1, and no node speaks a higher one');
   });
 
   it('has nothing to finish, however often that is asked', async () => {
-    const asked = { via, timeoutMillis: WAIT_MILLIS_MAX, print };
+    const asked = { node, timeoutMillis: WAIT_MILLIS_MAX, print };
     for (let time = 0; time < 2; time += 1) {
       lines.length = 0;
       await inTime(() => finishUpgrade(asked));
@@ -96,12 +96,12 @@ describe('a new cluster', () => {
 
   it('is not asked where nobody answers', async () => {
     const [port = 0] = await freePorts(1);
-    const nowhere = { via: `http://127.0.0.1:${port}`, print };
+    const nowhere = { node: `http://127.0.0.1:${port}`, print };
     await expect(inTime(() => showUpgrade(nowhere))).rejects.toMatchObject({ outcome: 'unreachable' });
     await expect(inTime(() => finishUpgrade({ ...nowhere, timeoutMillis: 0 }))).rejects.toMatchObject({
       outcome: 'unreachable',
       message: expect.stringMatching(
-        /does not tell how the cluster is \(ECONNREFUSED\): give the address/,
+        /does not say how the cluster is \(ECONNREFUSED\): give the address/,
       ) as string,
     });
   });

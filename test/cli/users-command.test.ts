@@ -67,7 +67,7 @@ it('blocks, unblocks and resets a key', async () => {
     code: 1,
     stdout: 'denied: blocked by an operator\n',
   });
-  expect((await quorate('users', 'block', 'ada', '--duration-millis', '600000')).stdout).toMatch(
+  expect((await quorate('users', 'block', 'ada', '--duration', '600000')).stdout).toMatch(
     /^ada is blocked: everything is denied for 600000 ms more\n$/,
   );
   expect((await quorate('allow', 'ada')).stdout).toMatch(
@@ -76,8 +76,8 @@ it('blocks, unblocks and resets a key', async () => {
   expect((await quorate('users', 'get', 'ada')).stdout).toMatch(
     /^blocked: everything is denied for \d+ ms more\n/,
   );
-  expect((await quorate('users', 'block', 'ada', '--duration-millis', '0')).code).toBe(64);
-  expect((await quorate('users', 'unblock', 'ada', '--duration-millis', '1')).code).toBe(64);
+  expect((await quorate('users', 'block', 'ada', '--duration', '0')).code).toBe(64);
+  expect((await quorate('users', 'unblock', 'ada', '--duration', '1')).code).toBe(64);
   expect(JSON.parse((await quorate('users', 'unblock', 'ada', '--json')).stdout)).toMatchObject({
     blocked: false,
   });

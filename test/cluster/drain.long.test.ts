@@ -21,9 +21,9 @@ describe('a node that is drained while nodes are killed', () => {
   });
   afterAll(async () => cluster.stop());
 
-  async function drain(isDraining: boolean, via: number): Promise<'done' | 'pending'> {
-    const url = `http://127.0.0.1:${cluster.port(via)}`;
-    return drainNode({ via: url, node: 2, isDraining, wait: true, timeoutMillis: 60_000, print: quietly });
+  async function drain(isDraining: boolean, asked: number): Promise<'done' | 'pending'> {
+    const url = `http://127.0.0.1:${cluster.port(asked)}`;
+    return drainNode({ node: url, id: 2, isDraining, wait: true, timeoutMillis: 60_000, print: quietly });
   }
 
   async function stateOf(id: number): Promise<string> {
@@ -35,15 +35,15 @@ describe('a node that is drained while nodes are killed', () => {
 
   it('is drained in the end, also after it was killed, and no grant is told too many', async () => {
     const clients = new PersistentClients(8, () => cluster.ids.map((id) => cluster.port(id)));
-    for (const [victim, via] of [
+    for (const [victim, asked] of [
       [2, 1],
       [1, 1],
       [3, 2],
     ] as const) {
       const killMillis = Math.random() * KILL_MILLIS_MAX;
-      console.log(`node ${victim} is killed ${killMillis.toFixed(1)} ms after node ${via} was asked`);
+      console.log(`node ${victim} is killed ${killMillis.toFixed(1)} ms after node ${asked} was asked`);
       // Whatever becomes of it: it may find nobody there, or see its end.
-      const first = drain(true, via).catch((error: unknown) => error);
+      const first = drain(true, asked).catch((error: unknown) => error);
       await delay(killMillis);
       await cluster.kill(victim);
       cluster.startNode(victim);

@@ -37,7 +37,7 @@ it('a cluster at ::1 starts, tells its addresses with brackets, and is found by 
   };
   expect(status.nodes.map(({ state }) => state)).toEqual(['ready']);
   expect(await quorate('doctor', '--data', directory)).toContain(`nothing is wrong, as ${url} says`);
-  await quorate('backup', '--via', url, '--out', join(directory, 'backup'));
+  await quorate('backup', '--node', url, '--out', join(directory, 'backup'));
   expect((await script.run(START, '--data', directory).ended()) ?? 0).toBe(69);
   expect(await cluster.end('SIGINT')).toBe(0);
 });

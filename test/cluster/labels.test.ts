@@ -15,9 +15,9 @@ describe('nodes of a running cluster that are on one machine', () => {
 
   async function label(change: LabelChange): Promise<string[]> {
     const lines: string[] = [];
-    const via = `http://127.0.0.1:${cluster.port(3)}`;
+    const node = `http://127.0.0.1:${cluster.port(3)}`;
     const print = (line: string): void => void lines.push(line);
-    await changeNodes({ via, change: { label: change }, timeoutMillis: WAIT_MILLIS_MAX, print });
+    await changeNodes({ node, change: { label: change }, timeoutMillis: WAIT_MILLIS_MAX, print });
     return lines;
   }
 

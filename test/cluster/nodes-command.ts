@@ -25,18 +25,18 @@ export function nodeAt(id: number, http: number, peer: number): NodeAddress {
 
 export function nodeOptions({ id, http, peer }: NodeAddress): string[] {
   const told = [http, peer].map(({ host, port }) => `${host}:${port}`);
-  return ['--id', String(id), '--http', told[0] ?? '', '--peer', told[1] ?? ''];
+  return [String(id), '--http', told[0] ?? '', '--peer', told[1] ?? ''];
 }
 
 /**
  * `quorate nodes`, in this process. Resolves with what it printed when all partitions have moved; rejects with its exit code and
  * errors.
  */
-export async function command(via: number, change: NodeChange): Promise<string> {
+export async function command(port: number, change: NodeChange): Promise<string> {
   const lines: string[] = [];
   const print = (line: string): unknown => lines.push(`${line}\n`);
   try {
-    await changeNodes({ via: `http://127.0.0.1:${via}`, change, timeoutMillis: WAIT_MILLIS_MAX, print });
+    await changeNodes({ node: `http://127.0.0.1:${port}`, change, timeoutMillis: WAIT_MILLIS_MAX, print });
   } catch (error) {
     const { message, exitCode } = explain(error);
     throw Object.assign(new Error(message, { cause: error }), { code: exitCode, stderr: message });

@@ -64,7 +64,7 @@ describe('a node that is removed', () => {
   }
 
   it('is done with as the node that was asked, and knows it at once', async () => {
-    const told = await quorate('nodes', 'remove', '1', '--via', `http://127.0.0.1:${cluster.port(1)}`);
+    const told = await quorate('nodes', 'remove', '1', '--node', `http://127.0.0.1:${cluster.port(1)}`);
     expect(told).toContain('done: all partitions have moved');
     await expectRemoved(1);
   });
@@ -106,7 +106,7 @@ describe('a node that is removed', () => {
 
   it('is told apart from one that never was there: no node listens', async () => {
     const [free = 0] = await freePorts(1);
-    const asked = ['nodes', 'remove', '3', '--via', `http://127.0.0.1:${free}`, '--timeout', '2000'];
+    const asked = ['nodes', 'remove', '3', '--node', `http://127.0.0.1:${free}`, '--timeout', '2000'];
     // One that stands still while it is refused takes that for a node without time.
     const ended = await eventually('it has time to be refused', () =>
       quorate(...asked).catch((error: unknown) =>
@@ -115,7 +115,7 @@ describe('a node that is removed', () => {
     );
     expect(ended).toMatchObject({
       code: 69,
-      stderr: expect.stringMatching(/no node listens at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\).*--via/),
+      stderr: expect.stringMatching(/no node listens at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\).*--node/),
     });
   });
 });

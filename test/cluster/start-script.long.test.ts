@@ -45,7 +45,7 @@ describe('the cluster script, started again', () => {
     await first.says('Ctrl-C stops the cluster');
     const four = nodeAt(4, script.basePort + 4, script.basePort + 1_004);
     await quorate('join', '--data', script.directory, ...nodeOptions(four));
-    const joined = script.run(CLI, 'node', '--id', '4', '--data', script.directory);
+    const joined = script.run(CLI, 'node', '4', '--data', script.directory);
     await command(script.basePort + 1, { add: four, remove: 3 });
     await quorate(
       'join',

@@ -40,8 +40,8 @@ describe('the cluster script', () => {
     expect(cluster.output).toContain(`kill ${cluster.child.pid}\n`);
     process.kill(second, 'SIGKILL');
     await cluster.says('node 2 was ended by SIGKILL');
-    await cluster.says('npm run node -- --id 2');
-    const { child } = script.run(CLI, 'node', '--id', '2', '--data', script.directory);
+    await cluster.says('npm run node -- 2');
+    const { child } = script.run(CLI, 'node', '2', '--data', script.directory);
     await cluster.says('node 2 is up again');
 
     const running = await eventually('node 1 hears of the new process', async () => {
@@ -91,7 +91,7 @@ describe('the cluster script', () => {
     expect(second.output).toContain('a cluster is already running');
     expect(second.child.exitCode).toBe(69);
     expect((await script.pids(1)).filter(isRunning)).toHaveLength(1);
-    const twin = script.run(CLI, 'node', '--id', '1', '--data', script.directory);
+    const twin = script.run(CLI, 'node', '1', '--data', script.directory);
     await twin.says(
       `quorate: the database in ${join(script.directory, 'node-1')} is in use by another process`,
     );

@@ -33,8 +33,8 @@ beforeAll(async () => {
   try {
     const { body } = await cluster.decided(1, { userId: 'ada' });
     if (!body.allowed) throw new Error(`ada is granted nothing: ${JSON.stringify(body)}`);
-    const via = `http://127.0.0.1:${cluster.port(1)}`;
-    for (const out of [monday, tuesday]) await backUp({ out, via, print: () => undefined });
+    const node = `http://127.0.0.1:${cluster.port(1)}`;
+    for (const out of [monday, tuesday]) await backUp({ out, node, print: () => undefined });
   } finally {
     await cluster.stop();
   }

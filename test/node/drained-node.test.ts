@@ -20,12 +20,12 @@ function urlOf(id: number): string {
   return `http://127.0.0.1:${http?.port ?? 0}`;
 }
 
-async function drain(node: number, isDraining: boolean, via = 1): Promise<unknown> {
+async function drain(id: number, isDraining: boolean, asked = 1): Promise<unknown> {
   const lines: string[] = [];
   const print = (line: string): void => void lines.push(line);
   // In health it takes a tenth of a second.
   const timeoutMillis = WAIT_MILLIS_MAX;
-  await drainNode({ via: urlOf(via), node, isDraining, wait: true, timeoutMillis, json: true, print });
+  await drainNode({ node: urlOf(asked), id, isDraining, wait: true, timeoutMillis, json: true, print });
   return JSON.parse(lines.join(''));
 }
 

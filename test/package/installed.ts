@@ -105,7 +105,7 @@ async function useCommand(folder: string, service: string): Promise<void> {
   const basePort = await freeBasePort();
   await run(quorate, ['init', '--data', data, '--base-port', String(basePort), '--partitions', '4']);
   const nodes: ChildProcess[] = NODES.map((id) =>
-    spawn(quorate, ['node', '--id', String(id), '--data', data], { stdio: 'ignore' }),
+    spawn(quorate, ['node', String(id), '--data', data], { stdio: 'ignore' }),
   );
   try {
     await eventually('a grant of a cluster of the installed package', async () => {

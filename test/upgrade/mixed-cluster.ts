@@ -51,8 +51,8 @@ export class MixedCluster {
 
   /** As an operator is told to replace a node; while it starts it may be killed. */
   async replace(id: number, which: WhichVersion, killMillis?: number): Promise<void> {
-    const via = this.url(this.cluster.ids.find((each) => each !== id) ?? id);
-    const drain = { via, node: id, wait: true, timeoutMillis: 60_000, print: quietly };
+    const node = this.url(this.cluster.ids.find((each) => each !== id) ?? id);
+    const drain = { node, id, wait: true, timeoutMillis: 60_000, print: quietly };
     expectDone(await drainNode({ ...drain, isDraining: true }));
     this.cluster.signal(id, 'SIGTERM');
     await this.cluster.exitOf(id);
@@ -70,18 +70,18 @@ export class MixedCluster {
     return reportFrom(this.url(id));
   }
 
-  /** What node `via` knows of node `id`, once that is so. */
-  async knows(via: number, id: number, isMeant: (node: ReportedNode) => boolean): Promise<ReportedNode> {
-    return eventually(`node ${via} knows that of node ${id}`, async () =>
-      (await this.report(via))?.nodes.find((node) => node.id === id && isMeant(node)),
+  /** What node `asked` knows of node `id`, once that is so. */
+  async knows(asked: number, id: number, isMeant: (node: ReportedNode) => boolean): Promise<ReportedNode> {
+    return eventually(`node ${asked} knows that of node ${id}`, async () =>
+      (await this.report(asked))?.nodes.find((node) => node.id === id && isMeant(node)),
     );
   }
 
   /** What was printed, or the error. */
-  async finish(via: number, timeoutMillis = 60_000): Promise<string | ClusterCommandError> {
+  async finish(asked: number, timeoutMillis = 60_000): Promise<string | ClusterCommandError> {
     const lines: string[] = [];
     try {
-      await finishUpgrade({ via: this.url(via), timeoutMillis, print: (line) => void lines.push(line) });
+      await finishUpgrade({ node: this.url(asked), timeoutMillis, print: (line) => void lines.push(line) });
       return lines.join('\n');
     } catch (error) {
       if (error instanceof ClusterCommandError) return error;
@@ -89,9 +89,9 @@ export class MixedCluster {
     }
   }
 
-  async status(via: number): Promise<string> {
+  async status(asked: number): Promise<string> {
     const lines: string[] = [];
-    const state = await showUpgrade({ via: this.url(via), print: (line) => void lines.push(line) });
+    const state = await showUpgrade({ node: this.url(asked), print: (line) => void lines.push(line) });
     return [...lines, state].join('\n');
   }
 
