@@ -109,11 +109,16 @@ function shownToken({ headers }: Asked): string | undefined {
   return BEARER.exec(headers.authorization ?? '')?.[1];
 }
 
+/** A blocked key is 403, too: the challenge (RFC 6750, 3.1) tells who reads no body that the token is the reason. */
 function tooLow(role: Role, roles: readonly Role[]): HttpAnswer {
-  const { body, ...answer } = forbidden(
+  const { status, headers, body } = forbidden(
     `this needs a token of role ${roles.join(' or ')}, and this one has ${role}`,
   );
-  return { ...answer, body: { allowed: false, ...(body as Record<string, unknown>) } };
+  return {
+    status,
+    headers: { ...headers, 'www-authenticate': 'Bearer error="insufficient_scope"' },
+    body: { allowed: false, ...(body as Record<string, unknown>) },
+  };
 }
 
 function failedOnce({ socket }: FastifyRequest, reply: FastifyReply, count: () => void): void {

@@ -4,7 +4,7 @@ import { type Role, ROLES } from '../../src/api/token.ts';
 import { FAILURES_MAX } from '../../src/http/callers.ts';
 import { EVENTS } from '../../src/http/events-route.ts';
 import { rolesOf, ROUTE_ROLES } from '../../src/http/route-roles.ts';
-import { Door } from './fixtures.ts';
+import { denialOf, Door } from './fixtures.ts';
 
 const INFO = { id: 'abcdefgh', role: 'read', name: 'grafana', createdMillis: 7 } as const;
 let door = new Door();
@@ -110,6 +110,16 @@ describe('a closed cluster', () => {
     expect(door.asked).toEqual([]);
     expect(door.observed.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
     expect(door.access.failures).toBe(1);
+  });
+
+  it('says in a header that the role of the token is the reason, as a blocked key is 403 as well', async () => {
+    const asked = { token: 'read-token', body: { userId: 'ada' } };
+    const { status, headers, body } = await ask('POST /v1/allow', asked);
+    expect([status, headers['www-authenticate']]).toEqual([403, 'Bearer error="insufficient_scope"']);
+    expect(body).toMatchObject({ allowed: false, error: { type: 'forbidden' } });
+    door.answer = { kind: 'decision', decision: denialOf({ isBlocked: true }) };
+    const blocked = await ask('POST /v1/allow', { ...asked, token: 'decide-token' });
+    expect([blocked.status, blocked.headers['www-authenticate']]).toEqual([403, undefined]);
   });
 
   it('does not tell a caller without a token which routes there are', async () => {
