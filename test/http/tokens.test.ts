@@ -122,6 +122,22 @@ describe('a closed cluster', () => {
     expect([blocked.status, blocked.headers['www-authenticate']]).toEqual([403, undefined]);
   });
 
+  it('answers as where nobody can decide, while the node does not know which tokens are valid', async () => {
+    door.access.now = 'unknown';
+    const { status, headers, body } = await ask('POST /v1/allow', {
+      token: 'admin-token',
+      body: { userId: 'ada' },
+    });
+    expect([status, headers['retry-after'], headers['content-type']]).toEqual([
+      503,
+      '1',
+      'application/problem+json; charset=utf-8',
+    ]);
+    expect(body).toMatchObject({ status: 503, allowed: false, reason: 'starting', proposed: false });
+    const { said } = await ask('POST /json', { token: 'admin-token', body: {} });
+    expect(said).toContain('the node is starting');
+  });
+
   it('does not tell a caller without a token which routes there are', async () => {
     expect((await ask('GET /v1/nothing')).status).toBe(401);
     expect((await ask('GET /v1/nothing', { token: 'decide-token' })).status).toBe(404);
