@@ -14,32 +14,49 @@ export interface Example {
 
 /** Debian has no Jedis in most releases: who has one names it here, with what it needs. */
 const JEDIS = process.env['JEDIS_CLASSPATH'];
-const JARS = ['jedis', 'commons-pool2', 'slf4j-api', 'gson'].map((name) => `/usr/share/java/${name}.jar`);
+const JARS =
+  JEDIS ?? ['jedis', 'commons-pool2', 'slf4j-api'].map((name) => `/usr/share/java/${name}.jar`).join(':');
 
-type Command = readonly [string, ...string[]];
-type Needed = Pick<Program, 'packages'> & { readonly protocol: Protocol };
+type Recipe = Omit<Program, 'name'> & { readonly protocol: Protocol };
 
 /** Run from its source, which lies beside what would be built. */
-const INTERPRETED: Readonly<Record<string, Needed & { readonly command: Command }>> = {
-  'limit_http.py': { protocol: 'http', packages: ['python3'], command: ['/usr/bin/python3'] },
-  'limit_redis.py': {
-    protocol: 'redis',
-    packages: ['python3', 'python3-redis'],
-    command: ['/usr/bin/python3'],
-  },
-  'LimitHttp.java': { protocol: 'http', packages: ['default-jdk-headless'], command: ['java'] },
-  'LimitRedis.java': {
-    protocol: 'redis',
-    packages: ['default-jdk-headless', ...(JEDIS === undefined ? ['libjedis-java'] : [])],
-    command: ['java', '-cp', JEDIS ?? JARS.join(':')],
-  },
-  'limit_http.php': { protocol: 'http', packages: ['php-cli', 'php-curl'], command: ['php'] },
-  'limit_redis.php': { protocol: 'redis', packages: ['php-cli', 'php-redis'], command: ['php'] },
-};
+function interpreted(protocol: Protocol, packages: readonly string[], command: string, file: string): Recipe {
+  return { protocol, packages, run: (output) => [command, beside(output, file)] };
+}
 
-const GO: Readonly<Record<string, Needed>> = {
-  'limit_http.go': { protocol: 'http', packages: ['golang-go'] },
-  'limit_redis.go': { protocol: 'redis', packages: REDIGO.packages },
+function go(protocol: Protocol, packages: readonly string[], file: string): Recipe {
+  const { env = {} } = REDIGO;
+  return {
+    protocol,
+    packages,
+    env,
+    build: (output) => ['go', 'build', '-o', output, beside(output, file)],
+    run: (output) => [output],
+  };
+}
+
+function java(protocol: Protocol, packages: readonly string[], name: string): Recipe {
+  return {
+    protocol,
+    packages: ['default-jdk-headless', ...packages],
+    build: (output) => ['javac', '-cp', JARS, '-d', dirname(output), beside(output, `${name}.java`)],
+    run: (output) => ['java', '-cp', `${dirname(output)}:${JARS}`, name],
+  };
+}
+
+function beside(output: string, file: string): string {
+  return join(dirname(output), file);
+}
+
+const RECIPES: Readonly<Record<string, Recipe>> = {
+  'limit_http.py': interpreted('http', ['python3'], '/usr/bin/python3', 'limit_http.py'),
+  'limit_redis.py': interpreted('redis', ['python3', 'python3-redis'], '/usr/bin/python3', 'limit_redis.py'),
+  'limit_http.go': go('http', ['golang-go'], 'limit_http.go'),
+  'limit_redis.go': go('redis', REDIGO.packages, 'limit_redis.go'),
+  'LimitHttp.java': java('http', [], 'LimitHttp'),
+  'LimitRedis.java': java('redis', JEDIS === undefined ? ['libjedis-java'] : [], 'LimitRedis'),
+  'limit_http.php': interpreted('http', ['php-cli', 'php-curl'], 'php', 'limit_http.php'),
+  'limit_redis.php': interpreted('redis', ['php-cli', 'php-redis'], 'php', 'limit_redis.php'),
 };
 
 export function examplesOf(page: string): Example[] {
@@ -53,18 +70,8 @@ export function examplesOf(page: string): Example[] {
 export const EXAMPLES = examplesOf(readFileSync(join(ROOT, 'docs', 'languages.md'), 'utf8'));
 
 /** @throws for a program that the page has and this table has not */
-export function programOf(file: string): Program & Needed {
-  const interpreted = INTERPRETED[file];
-  if (interpreted !== undefined) {
-    const { command, ...needed } = interpreted;
-    return { name: file, ...needed, run: (output) => [...command, join(dirname(output), file)] };
-  }
-  const compiled = GO[file];
-  if (compiled === undefined) throw new Error(`how is ${file} run? Add it to ${import.meta.filename}`);
-  return {
-    ...REDIGO,
-    ...compiled,
-    name: file,
-    build: (output) => ['go', 'build', '-o', output, join(dirname(output), file)],
-  };
+export function programOf(file: string): Program & { readonly protocol: Protocol } {
+  const recipe = RECIPES[file];
+  if (recipe === undefined) throw new Error(`how is ${file} run? Add it to ${import.meta.filename}`);
+  return { name: file, ...recipe };
 }
