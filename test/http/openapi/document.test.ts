@@ -89,6 +89,15 @@ describe('the document', () => {
     expect(ids.size).toBe(OPERATIONS.size);
   });
 
+  it('describes of each operation that needs a token how it is refused, and of each what else may come', () => {
+    for (const [route, { operationId, security, responses }] of OPERATIONS) {
+      const refusals = security === undefined ? ['401', '403', '503', 'default'] : ['default'];
+      expect([route, refusals.filter((status) => responses[status] === undefined)]).toEqual([route, []]);
+      // Generators make names of functions from it.
+      expect(operationId).toMatch(/^(?:get|put|post|delete)[A-Z][A-Za-z]*$/);
+    }
+  });
+
   it.each(allContent().filter(([, { example }]) => example !== undefined))(
     'has an example that is as it says: %s',
     (_where, { schema, example }) => {
