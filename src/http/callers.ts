@@ -6,8 +6,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NodeBehindDoor } from '../api/front-door.ts';
-import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
 import type { Caller, Role } from '../api/token.ts';
+import { formatAnswer } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { forbidden, isLocal, isRebound } from './local-callers.ts';
@@ -28,14 +28,8 @@ const UNAUTHENTICATED: HttpAnswer = {
     error: { type: 'unauthenticated', message: 'show a valid token: authorization: Bearer qt_...' },
   },
 };
-const UNKNOWN: HttpAnswer = {
-  status: 503,
-  headers: { 'content-type': JSON_TYPE, 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) },
-  body: {
-    allowed: false,
-    error: { type: 'starting', message: 'this node does not know yet which tokens are valid; ask again' },
-  },
-};
+/** This node does not know yet which tokens are valid. Of every route the same, as what it asks for is not read. */
+const UNKNOWN = formatAnswer({ kind: 'unavailable', reason: 'starting', proposed: false }, 0);
 
 /** Misdirected (RFC 9110, 15.5.20): no name that leads here is this node's. */
 const MISDIRECTED: HttpAnswer = {
@@ -109,11 +103,16 @@ function shownToken({ headers }: Asked): string | undefined {
   return BEARER.exec(headers.authorization ?? '')?.[1];
 }
 
+/** A blocked key is 403, too: the challenge (RFC 6750, 3.1) tells who reads no body that the token is the reason. */
 function tooLow(role: Role, roles: readonly Role[]): HttpAnswer {
-  const { body, ...answer } = forbidden(
+  const { status, headers, body } = forbidden(
     `this needs a token of role ${roles.join(' or ')}, and this one has ${role}`,
   );
-  return { ...answer, body: { allowed: false, ...(body as Record<string, unknown>) } };
+  return {
+    status,
+    headers: { ...headers, 'www-authenticate': 'Bearer error="insufficient_scope"' },
+    body: { allowed: false, ...(body as Record<string, unknown>) },
+  };
 }
 
 function failedOnce({ socket }: FastifyRequest, reply: FastifyReply, count: () => void): void {

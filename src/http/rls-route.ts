@@ -29,8 +29,14 @@ export interface Written {
 
 /** What is refused before it comes to the route has a body in JSON everywhere else: here its words alone, as the protocol has errors. */
 export function refusedInText({ status, headers, body }: HttpAnswer): Written {
-  const { error } = body as { readonly error?: { readonly message?: string } };
-  return { ...textOf(status, error?.message ?? ''), headers: { ...headers, 'content-type': TEXT_TYPE } };
+  const { error, detail } = body as {
+    readonly error?: { readonly message?: string };
+    readonly detail?: string;
+  };
+  return {
+    ...textOf(status, error?.message ?? detail ?? ''),
+    headers: { ...headers, 'content-type': TEXT_TYPE },
+  };
 }
 
 /** Of one that is not read. */

@@ -1,33 +1,38 @@
-/** The command `npm run clients`: clients of other languages ask a cluster of three nodes, each as its users would write it. */
+/**
+ * The command `npm run clients`: clients of other languages ask a cluster of three nodes, each as its users would write it, and the
+ * programs of `docs/languages.md` meet what a reader may.
+ */
 import { Command, InvalidArgumentError } from 'commander';
 import { Redis } from 'ioredis';
 import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
-import { PROGRAMS, type Program } from './programs.ts';
+import { EXAMPLES } from './examples.ts';
+import { PROGRAMS } from './programs.ts';
+import { checkedExample } from './run-example.ts';
 import { checked, type Findings } from './run.ts';
+import { Situations } from './situations.ts';
 import { tableOf } from './table.ts';
 
+const NAMES = [...PROGRAMS.map(({ name }) => name), ...EXAMPLES.map(({ file }) => file)];
 const RULES = [{ id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' }] as const;
 
 const options = new Command('clients')
   .description(
-    'Asks a cluster with redis-py, redis-rb, phpredis, Predis, hiredis and redigo. Installs their Debian packages if it may.',
+    'Asks a cluster with redis-py, redis-rb, phpredis, Predis, hiredis and redigo, and by the programs of docs/languages.md. Installs their Debian packages if it may.',
   )
-  .option('--only <names>', 'only these clients, separated by commas', named)
+  .option('--only <names>', 'only these clients or programs, separated by commas', named)
   .option('--no-install', 'skips what is not here')
   .parse()
-  .opts<{ readonly only?: readonly Program[]; readonly install: boolean }>();
+  .opts<{ readonly only?: readonly string[]; readonly install: boolean }>();
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function named(names: string): readonly Program[] {
-  return names.split(',').map((name) => {
-    const program = PROGRAMS.find((one) => one.name === name);
-    if (program !== undefined) return program;
-    throw new InvalidArgumentError(`must be of ${PROGRAMS.map((one) => one.name).join(', ')}`);
-  });
+function named(text: string): readonly string[] {
+  const names = text.split(',');
+  if (names.every((name) => NAMES.includes(name))) return names;
+  throw new InvalidArgumentError(`must be of ${NAMES.join(', ')}`);
 }
 
 /** Clients of a cluster find those nodes alone that have slots. */
@@ -41,20 +46,45 @@ async function isWhole(port: number): Promise<true | undefined> {
   }
 }
 
-const programs = options.only ?? PROGRAMS;
-const cluster = await InProcessCluster.create({ rules: RULES, partitions: 8, resp: true });
-try {
-  await cluster.startAll();
-  const ports = cluster.config.nodes.map(({ resp }) => resp?.port ?? 0);
-  for (const port of ports) await eventually('all slots have a leader', () => isWhole(port));
-  const all: Findings[] = [];
-  for (const [i, program] of programs.entries()) {
-    print(`${program.name} ...`);
-    all.push(await checked(program, ports[i % ports.length] ?? 0, options.install));
-  }
-  const { lines, hasFailed } = tableOf(all);
-  for (const line of lines) print(line);
-  process.exitCode = hasFailed ? 1 : 0;
-} finally {
-  await cluster.stop();
+function isAsked(name: string): boolean {
+  return options.only?.includes(name) ?? true;
 }
+
+async function clientsSeen(): Promise<readonly Findings[]> {
+  const programs = PROGRAMS.filter(({ name }) => isAsked(name));
+  if (programs.length === 0) return [];
+  const cluster = await InProcessCluster.create({ rules: RULES, partitions: 8, resp: true });
+  try {
+    await cluster.startAll();
+    const ports = cluster.config.nodes.map(({ resp }) => resp?.port ?? 0);
+    for (const port of ports) await eventually('all slots have a leader', () => isWhole(port));
+    const all: Findings[] = [];
+    for (const [i, program] of programs.entries()) {
+      print(`${program.name} ...`);
+      all.push(await checked(program, ports[i % ports.length] ?? 0, options.install));
+    }
+    return all;
+  } finally {
+    await cluster.stop();
+  }
+}
+
+async function examplesSeen(): Promise<readonly Findings[]> {
+  const examples = EXAMPLES.filter(({ file }) => isAsked(file));
+  if (examples.length === 0) return [];
+  const situations = await Situations.start();
+  try {
+    const all: Findings[] = [];
+    for (const example of examples) {
+      print(`${example.file} ...`);
+      all.push(await checkedExample(example, situations.all, options.install));
+    }
+    return all;
+  } finally {
+    await situations.stop();
+  }
+}
+
+const { lines, hasFailed } = tableOf([...(await clientsSeen()), ...(await examplesSeen())]);
+for (const line of lines) print(line);
+process.exitCode = hasFailed ? 1 : 0;

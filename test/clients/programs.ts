@@ -19,6 +19,16 @@ function source(name: string): string {
   return join(SOURCES, name);
 }
 
+/** The client of Go. */
+export const REDIGO: Program = {
+  name: 'redigo',
+  packages: ['golang-go', 'golang-github-gomodule-redigo-dev'],
+  build: (output) => ['go', 'build', '-o', output, source('redigo.go')],
+  // Debian keeps sources of packages where Go looked for them before it had modules.
+  env: { GOPATH: '/usr/share/gocode', GO111MODULE: 'off' },
+  run: (output) => [output],
+};
+
 export const PROGRAMS: readonly Program[] = [
   {
     name: 'redis-py',
@@ -34,12 +44,5 @@ export const PROGRAMS: readonly Program[] = [
     build: (output) => ['gcc', source('hiredis.c'), '-o', output, '-lhiredis'],
     run: (output) => [output],
   },
-  {
-    name: 'redigo',
-    packages: ['golang-go', 'golang-github-gomodule-redigo-dev'],
-    build: (output) => ['go', 'build', '-o', output, source('redigo.go')],
-    // Debian keeps sources of packages where Go looked for them before it had modules.
-    env: { GOPATH: '/usr/share/gocode', GO111MODULE: 'off' },
-    run: (output) => [output],
-  },
+  REDIGO,
 ];

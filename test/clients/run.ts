@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { Program } from './programs.ts';
 
 const run = promisify(execFile);
-const RUN_MILLIS_MAX = 60_000;
+export const RUN_MILLIS_MAX = 60_000;
 const BUILD_MILLIS_MAX = 300_000;
 const INSTALL_MILLIS_MAX = 900_000;
 
@@ -21,36 +21,42 @@ export interface Findings {
 
 /** @param port of a node @param mayInstall what is missing */
 export async function checked(program: Program, port: number, mayInstall: boolean): Promise<Findings> {
-  const { name, packages } = program;
+  return checkedBy(program, mayInstall, async (output) => {
+    await built(program, output);
+    const [file, ...values] = program.run(output);
+    const prefix = `${program.name}-`;
+    const { stdout } = await run(file, [...values, String(port), prefix], { timeout: RUN_MILLIS_MAX });
+    return checksIn(stdout);
+  });
+}
+
+/** @param look what the client sees. `output` is in a directory of its own */
+export async function checkedBy(
+  { name, packages }: Pick<Program, 'name' | 'packages'>,
+  mayInstall: boolean,
+  look: (output: string) => Promise<ReadonlyMap<string, string>>,
+): Promise<Findings> {
   const missing = await missingOf(packages);
   const skipped = missing.length === 0 ? undefined : await installed(missing, mayInstall);
   if (skipped !== undefined) return { name, version: '', skipped, checks: new Map() };
   const version = await versionOf(packages.at(-1) ?? name);
   const directory = await mkdtemp(join(tmpdir(), 'quorate-client-'));
   try {
-    return { name, version, checks: await findings(program, port, join(directory, 'program')) };
+    return { name, version, checks: await look(join(directory, 'program')).catch(whereItFailed) };
   } finally {
     await rm(directory, { recursive: true });
   }
 }
 
-async function findings(
-  { name, build, run: command, env }: Program,
-  port: number,
-  output: string,
-): Promise<ReadonlyMap<string, string>> {
-  try {
-    if (build !== undefined) {
-      const [compiler, ...values] = build(output);
-      await run(compiler, values, { timeout: BUILD_MILLIS_MAX, env: { ...process.env, ...env } });
-    }
-    const [file, ...values] = command(output);
-    const { stdout } = await run(file, [...values, String(port), `${name}-`], { timeout: RUN_MILLIS_MAX });
-    return checksIn(stdout);
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { readonly stdout?: string; readonly stderr?: string };
-    return new Map([...checksIn(stdout), ['run', lastLineOf(stderr) ?? String(error)]]);
-  }
+export async function built({ build, env }: Pick<Program, 'build' | 'env'>, output: string): Promise<void> {
+  if (build === undefined) return;
+  const [compiler, ...values] = build(output);
+  await run(compiler, values, { timeout: BUILD_MILLIS_MAX, env: { ...process.env, ...env } });
+}
+
+function whereItFailed(error: unknown): ReadonlyMap<string, string> {
+  const { stdout = '', stderr = '' } = error as { readonly stdout?: string; readonly stderr?: string };
+  return new Map([...checksIn(stdout), ['run', lastLineOf(stderr) ?? String(error)]]);
 }
 
 /** Lines of a check, a tab, and a word. */

@@ -29,5 +29,5 @@ function isWrong(word: string): boolean {
 }
 
 function row(name: string, version: string, words: string): string {
-  return `${name.padEnd(10)} ${version.padEnd(22)} ${words}`;
+  return `${name.padEnd(15)} ${version.padEnd(22)} ${words}`;
 }

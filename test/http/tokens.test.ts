@@ -4,7 +4,7 @@ import { type Role, ROLES } from '../../src/api/token.ts';
 import { FAILURES_MAX } from '../../src/http/callers.ts';
 import { EVENTS } from '../../src/http/events-route.ts';
 import { rolesOf, ROUTE_ROLES } from '../../src/http/route-roles.ts';
-import { Door } from './fixtures.ts';
+import { denialOf, Door } from './fixtures.ts';
 
 const INFO = { id: 'abcdefgh', role: 'read', name: 'grafana', createdMillis: 7 } as const;
 let door = new Door();
@@ -110,6 +110,32 @@ describe('a closed cluster', () => {
     expect(door.asked).toEqual([]);
     expect(door.observed.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
     expect(door.access.failures).toBe(1);
+  });
+
+  it('says in a header that the role of the token is the reason, as a blocked key is 403 as well', async () => {
+    const asked = { token: 'read-token', body: { userId: 'ada' } };
+    const { status, headers, body } = await ask('POST /v1/allow', asked);
+    expect([status, headers['www-authenticate']]).toEqual([403, 'Bearer error="insufficient_scope"']);
+    expect(body).toMatchObject({ allowed: false, error: { type: 'forbidden' } });
+    door.answer = { kind: 'decision', decision: denialOf({ isBlocked: true }) };
+    const blocked = await ask('POST /v1/allow', { ...asked, token: 'decide-token' });
+    expect([blocked.status, blocked.headers['www-authenticate']]).toEqual([403, undefined]);
+  });
+
+  it('answers as where nobody can decide, while the node does not know which tokens are valid', async () => {
+    door.access.now = 'unknown';
+    const { status, headers, body } = await ask('POST /v1/allow', {
+      token: 'admin-token',
+      body: { userId: 'ada' },
+    });
+    expect([status, headers['retry-after'], headers['content-type']]).toEqual([
+      503,
+      '1',
+      'application/problem+json; charset=utf-8',
+    ]);
+    expect(body).toMatchObject({ status: 503, allowed: false, reason: 'starting', proposed: false });
+    const { said } = await ask('POST /json', { token: 'admin-token', body: {} });
+    expect(said).toContain('the node is starting');
   });
 
   it('does not tell a caller without a token which routes there are', async () => {

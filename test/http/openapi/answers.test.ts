@@ -69,10 +69,10 @@ const REFUSALS: Readonly<Record<string, readonly ChangeFailure[]>> = {
 };
 const CLOSED = [...OPERATIONS].filter(([, { security }]) => security === undefined).map(([route]) => route);
 const EVERYTHING = [...OPERATIONS.keys()];
-/** By the partition of a key; of a batch every answer says so for itself. */
+/** By the partition of a key, which may be malformed; of a batch every answer says so for itself. */
 const OF_KEYS = EVERYTHING.filter((route) =>
   /(?:problem.json|plain)$/.test(Object.keys(operationOf(route).responses['503']?.content ?? {}).join()),
-).filter((route) => !route.endsWith('/batch'));
+).filter((route) => operationOf(route).responses['400'] !== undefined && !route.endsWith('/batch'));
 
 const FORWARDED = { 'x-user': 'ada', 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/a' };
 

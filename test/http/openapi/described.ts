@@ -12,6 +12,12 @@ interface Media {
 /** A body or an answer. */
 export interface Described {
   readonly content: Readonly<Record<string, Media>>;
+  readonly headers?: Readonly<Record<string, Header>>;
+}
+interface Header {
+  readonly description: string;
+  readonly required?: boolean;
+  readonly schema: Schema;
 }
 export interface Operation {
   readonly operationId: string;
@@ -22,6 +28,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, Described>>;
 }
 interface Document {
+  readonly servers: readonly { readonly url: string }[];
   readonly security: readonly Schema[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, Schema>>>>;
@@ -76,7 +83,7 @@ export function allContent(): readonly (readonly [where: string, media: Media])[
 
 /** Words that JSON Schema does not have are errors. */
 const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
-ajv.addVocabulary(['openapi', 'info', 'tags', 'security', 'paths', 'components']);
+ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'security', 'paths', 'components']);
 ajv.addSchema({ $id: 'door', ...closed(DOCUMENT) });
 const validators = new Map<string, ValidateFunction>();
 
@@ -99,6 +106,36 @@ export function wrongIn(schema: Schema, value: unknown): readonly string[] {
     : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
+/** Of every answer over HTTP; the document tells of the others. */
+const COMMON_HEADERS = new Set([
+  'cache-control',
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+]);
+
+function wrongInHeaders({ headers = {} }: Described, answered: Schema): readonly string[] {
+  const described = new Map(
+    Object.entries(headers).map(([name, each]) => [name.toLowerCase(), resolved(each)]),
+  );
+  const unknown = Object.keys(answered).filter((name) => !COMMON_HEADERS.has(name) && !described.has(name));
+  const missing = [...described].filter(([name, { required }]) => required === true && !(name in answered));
+  const wrong = [...described].flatMap(([name, { schema }]) => {
+    const value = answered[name];
+    if (value === undefined) return [];
+    return wrongIn(schema, schema['type'] === 'integer' ? Number(value) : value).map(
+      (what) => `${name} ${what}`,
+    );
+  });
+  return [
+    ...unknown.map((name) => `header ${name}`),
+    ...missing.map(([name]) => `no header ${name}`),
+    ...wrong,
+  ];
+}
+
 /** What is wrong with an answer of a route; empty: it is as the document says. */
 export function wrongInAnswer(
   route: string,
@@ -110,5 +147,7 @@ export function wrongInAnswer(
   const media = said.content[type];
   if (media === undefined) return [`${route} may not answer ${answer.statusCode} with ${type}`];
   const wrong = wrongIn(media.schema, type.endsWith('json') ? JSON.parse(answer.body) : answer.body);
-  return wrong.map((what) => `${route} ${answer.statusCode}: ${what} in ${answer.body}`);
+  return [...wrong, ...wrongInHeaders(said, answer.headers)].map(
+    (what) => `${route} ${answer.statusCode}: ${what} in ${answer.body}`,
+  );
 }

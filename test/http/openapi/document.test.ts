@@ -6,7 +6,18 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_ROLES, rolesOf } from '../../../src/http/route-roles.ts';
 import { Door } from '../fixtures.ts';
-import { allContent, type Described, DOCUMENT, OPERATIONS, refTo, SCHEMAS, wrongIn } from './described.ts';
+import {
+  allContent,
+  type Described,
+  DOCUMENT,
+  operationOf,
+  OPERATIONS,
+  refTo,
+  resolved,
+  SCHEMAS,
+  wrongIn,
+  wrongInAnswer,
+} from './described.ts';
 
 /** Routes of the door, as its router was told them. */
 const routes = new Set<string>();
@@ -78,6 +89,15 @@ describe('the document', () => {
     expect(ids.size).toBe(OPERATIONS.size);
   });
 
+  it('describes of each operation that needs a token how it is refused, and of each what else may come', () => {
+    for (const [route, { operationId, security, responses }] of OPERATIONS) {
+      const refusals = security === undefined ? ['401', '403', '503', 'default'] : ['default'];
+      expect([route, refusals.filter((status) => responses[status] === undefined)]).toEqual([route, []]);
+      // Generators make names of functions from it.
+      expect(operationId).toMatch(/^(?:get|put|post|delete)[A-Z][A-Za-z]*$/);
+    }
+  });
+
   it.each(allContent().filter(([, { example }]) => example !== undefined))(
     'has an example that is as it says: %s',
     (_where, { schema, example }) => {
@@ -88,6 +108,36 @@ describe('the document', () => {
   it('finds examples that are not', () => {
     expect(wrongIn(refTo('AllowRequest'), { userId: 'ada', cots: 1 })).not.toEqual([]);
     expect(wrongIn(refTo('Grant'), { allowed: false })).not.toEqual([]);
+  });
+
+  it.each(Object.entries(DOCUMENT.components['responses'] ?? {}))(
+    'shows how an answer looks that several operations have: %s',
+    (_name, { content }) => {
+      const [shown] = Object.values(content as Described['content']).filter(
+        ({ example }) => example !== undefined,
+      );
+      expect(shown).toBeDefined();
+    },
+  );
+
+  it('says where a node is, so that generated clients ask one', () => {
+    expect(DOCUMENT.servers.map(({ url }) => new URL(url).port)).toEqual(['8101']);
+  });
+
+  it('finds headers that it does not describe, that are missing, and that are not as it says', () => {
+    const body = JSON.stringify(
+      resolved(operationOf('POST /v1/allow').responses['503'])?.content['application/problem+json']?.example,
+    );
+    const wrongWith = (headers: Readonly<Record<string, string>>): readonly string[] =>
+      wrongInAnswer('POST /v1/allow', {
+        statusCode: 503,
+        headers: { 'content-type': 'application/problem+json', ...headers },
+        body,
+      });
+    expect(wrongWith({ 'retry-after': '1' })).toEqual([]);
+    expect(wrongWith({})[0]).toContain('no header retry-after');
+    expect(wrongWith({ 'retry-after': 'soon' })[0]).toContain('retry-after');
+    expect(wrongWith({ 'retry-after': '1', 'x-more': '1' })[0]).toContain('header x-more');
   });
 
   it.each([
@@ -107,7 +157,7 @@ describe('the document', () => {
 
   it('uses everything that it names', () => {
     const text = JSON.stringify(DOCUMENT);
-    for (const kind of ['schemas', 'responses', 'parameters'])
+    for (const kind of ['schemas', 'headers', 'responses', 'parameters'])
       for (const name of Object.keys(DOCUMENT.components[kind] ?? {}))
         expect(text).toContain(`"#/components/${kind}/${name}"`);
   });

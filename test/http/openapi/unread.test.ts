@@ -1,0 +1,23 @@
+/** Answers to requests of which nothing is read, while the node does not know which tokens are valid: what the document says. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Door } from '../fixtures.ts';
+import { OPERATIONS, wrongInAnswer } from './described.ts';
+
+const CLOSED = [...OPERATIONS].filter(([, { security }]) => security === undefined).map(([route]) => route);
+
+let door: Door;
+beforeAll(() => {
+  door = new Door();
+  door.access.now = 'unknown';
+});
+afterAll(() => door.app.close());
+
+describe('while the node does not know which tokens are valid', () => {
+  it.each(CLOSED)('the answer is as the document says: %s', async (route) => {
+    const [method = '', path = ''] = route.split(' ');
+    const url = path.replace('*', 'default').replaceAll(/:\w+/g, '2');
+    const headers = { authorization: 'Bearer admin-token' };
+    const answer = await door.app.inject({ method: method as 'GET', url, headers });
+    expect([answer.statusCode, wrongInAnswer(route, answer)]).toEqual([503, []]);
+  });
+});
