@@ -269,13 +269,3 @@ describe('the image', () => {
     expect(['8100', '9100', '10100', '11100', '7100'].every(port)).toBe(true);
   });
 });
-
-it('the runbook says what every alert means', async () => {
-  const alerts = [...(await textOf('cluster', 'observability', 'alerts.yaml')).matchAll(/alert: (\w+)/g)].map(
-    ([, name]) => name,
-  );
-  const told = [...(await textOf('cluster', 'RUNBOOK.md')).matchAll(/^\| `(Quorate\w+)`/gm)].map(
-    ([, name]) => name,
-  );
-  expect(told).toEqual(alerts);
-});
