@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { NODE_ID_MAX } from '../api/node-address.ts';
 import {
   type IssueOptions,
+  keepApart,
   makeAuthority,
   makeNodeCertificate,
   NODE_DAYS_DEFAULT,
@@ -43,15 +44,15 @@ export function addCertsCommands(program: Command): void {
   certs
     .command('init')
     .description(
-      'make the CA of the cluster, once: certs/ca.crt, and certs/ca.key, which is to be kept secret',
+      'make the CA of the cluster, once: certs/ca.crt, and ca/ca.key, which is to be moved to where no node runs',
     )
     .option(...DATA)
     .option(...JSON_OPTION)
     .action(async ({ data, json }: { data: string; json?: true }) => {
       const { cert, key } = await makeAuthority(data);
       if (json === true) return console.log(JSON.stringify({ cert, key }));
-      console.log(`made the CA of the cluster: ${cert}, and its key ${key}`);
-      console.log('whoever has this key can pose as any node: keep it where no node runs, if you can');
+      console.log(`made the CA of the cluster: ${cert}`);
+      console.log(keepApart(data));
     });
   certs
     .command('issue')
@@ -65,6 +66,7 @@ export function addCertsCommands(program: Command): void {
       [],
     )
     .option('--days <n>', 'how long it is valid', integerFrom(1, NODE_DAYS_MAX), NODE_DAYS_DEFAULT)
+    .option('--ca-key <file>', 'the key of the CA (default: ca/ca.key in the directory)')
     .option(...JSON_OPTION)
     .action(async ({ host, json, ...options }: IssueCommand) => {
       const { files, hosts, until } = await makeNodeCertificate({ ...options, hosts: host });

@@ -5,6 +5,7 @@ import { readCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
 import { sayable } from '../node/peer-addresses.ts';
 import {
+  authorityFiles,
   type IssuedFiles,
   readAuthority,
   storeAuthority,
@@ -20,6 +21,8 @@ export interface IssueOptions {
   /** Names and addresses; empty: those that cluster.json has for the node. */
   readonly hosts: readonly string[];
   readonly days: number;
+  /** Where the key of the CA was moved to. Absent: it is where it was made. */
+  readonly caKey?: string;
 }
 
 export interface IssuedCertificate {
@@ -43,7 +46,7 @@ export async function makeNodeCertificate({
   ...options
 }: IssueOptions): Promise<IssuedCertificate> {
   const { clusterId, nodes } = await clusterIn(data);
-  const ca = await readAuthority(data);
+  const ca = await readAuthority(data, options.caKey);
   const { issueNodeCertificate } = await import('../tls/issue.ts');
   const hosts = options.hosts.length > 0 ? options.hosts : hostsOf(nodes.find((node) => node.id === id));
   const { days } = options;
@@ -63,6 +66,15 @@ export async function makeNodeCertificate({
 export async function makeAllCertificates(data: string, { nodes }: ClusterConfig): Promise<void> {
   await makeAuthority(data);
   for (const { id } of nodes) await makeNodeCertificate({ data, id, hosts: [], days: NODE_DAYS_DEFAULT });
+}
+
+/** What to do with the key of a new CA, for people. */
+export function keepApart(data: string): string {
+  const { key } = authorityFiles(data);
+  return (
+    `the key of the CA is ${key}: whoever has it can pose as any node. Move it to where no node runs; ` +
+    'nodes need only the folder certs, and `certs issue --ca-key` reads the key from elsewhere'
+  );
 }
 
 async function clusterIn(data: string): Promise<ClusterConfig> {
