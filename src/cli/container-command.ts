@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { Command } from 'commander';
+import { assert } from '../../raft/assert.ts';
 import { hasStore } from '../../storage/files.ts';
 import type { CheckedBackup } from '../backup/check-backup.ts';
 import {
@@ -22,6 +23,7 @@ import {
   refuseFoundedWithout,
   refuseOtherBackup,
 } from './container-restore.ts';
+import { addContainerSecretsCommand } from './container-secrets.ts';
 import { containerSettings, type ContainerSettings } from './container-settings.ts';
 import { exchange, type Other, serveRecord } from './founding-exchange.ts';
 import {
@@ -34,11 +36,12 @@ import {
 } from './founding-record.ts';
 import { runNode } from './run-node.ts';
 
-export function addContainerCommand(program: Command, version: string): void {
-  program
+export function addContainerCommand(program: Command, version: string, print: (line: string) => void): void {
+  const container = program
     .command('container')
     .description('run the node of this container, by its environment: see cluster/README.md')
     .action(async () => runContainer(await containerSettings(process.env), version));
+  addContainerSecretsCommand(container, print);
 }
 
 /** As the first process of a container it would be deaf to a signal that it does not take. Before the node runs it has promised nothing. */
@@ -55,9 +58,10 @@ async function runContainer(settings: ContainerSettings, version: string): Promi
 }
 
 async function prepare(settings: ContainerSettings, say: (line: string) => void): Promise<void> {
-  const { data, clusterId, nodeId, listen, foundingPort: port } = settings;
+  const { data, nodeId, listen, foundingPort: port } = settings;
   await mkdir(data, { recursive: true });
-  let record = await openRecord(data, { clusterId, nodeId });
+  const { clusterId: given } = settings;
+  let record = await openRecord(data, { nodeId, ...(given !== undefined && { clusterId: given }) });
   const database = nodeDirectory(data, nodeId);
   // One that is made of a backup gets its name when it is filled.
   const isWhole = await hasStore(database);
@@ -81,9 +85,11 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
   const founding = known ?? (await agreedFounding(settings, record, backup, say));
   if (!isWhole) refuseOtherBackup(settings, founding, backup);
   const { incarnation, isMade } = record;
+  const clusterId = record.clusterId ?? founding.clusterId;
+  assert(clusterId !== undefined, 'whoever was given no cluster id has that of the founding');
   record = { clusterId, nodeId, incarnation, founding, ...(isMade === true && { isMade }) };
   await writeRecord(data, record);
-  const config = configOf(settings, founding);
+  const config = configOf(settings, clusterId, founding);
   if (isMade !== true) {
     if (!isWhole) await makeDatabase(database, { nodeId, incarnation, config, backup }, say);
     record = { ...record, isMade: true };
@@ -104,7 +110,8 @@ async function agreedFounding(
   backup: CheckedBackup | undefined,
   say: (line: string) => void,
 ): Promise<Founding> {
-  const { clusterId, founders, foundingPort: port } = settings;
+  const { founders, foundingPort: port } = settings;
+  const { clusterId } = record;
   const stated = settings.partitions ?? founders * PARTITIONS_PER_NODE;
   const wanted = { founders, partitions: backup?.manifest.partitions ?? stated };
   const others = othersOf(settings);
@@ -116,7 +123,8 @@ async function heardFounding(
   settings: ContainerSettings,
   record: FoundingRecord,
 ): Promise<Founding | undefined> {
-  const { restoreFrom, clusterId, foundingPort: port } = settings;
+  const { restoreFrom, foundingPort: port } = settings;
+  const { clusterId } = record;
   if (restoreFrom === undefined) return undefined;
   const heard = await exchange(
     othersOf(settings),
@@ -140,8 +148,12 @@ function foundersOf({ founders, addressOf }: ContainerSettings): readonly Other[
 }
 
 /** `cluster.json` of this container: where the founders are, and itself. Others tell where they are when they connect. */
-function configOf(settings: ContainerSettings, { partitions, replicas, founders }: Founding): ClusterConfig {
-  const { clusterId, ordinal, addressOf, local } = settings;
+function configOf(
+  settings: ContainerSettings,
+  clusterId: string,
+  { partitions, replicas, founders }: Founding,
+): ClusterConfig {
+  const { ordinal, addressOf, local } = settings;
   const ordinals = new Set([...Array(settings.founders).keys(), ordinal]);
   const defaults = localConfig({ ...LOCAL_DEFAULTS, nodes: founders.length, partitions });
   return validateConfig({

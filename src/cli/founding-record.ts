@@ -16,6 +16,8 @@ const SHA256 = /^[0-9a-f]{64}$/;
 
 /** What the cluster was founded with, the same everywhere and for good. */
 export interface Founding {
+  /** Drawn by the founding. Absent: all founders were given one. */
+  readonly clusterId?: string;
   readonly partitions: number;
   readonly replicas: number;
   readonly founders: readonly Founder[];
@@ -24,7 +26,8 @@ export interface Founding {
 }
 
 export interface FoundingRecord {
-  readonly clusterId: string;
+  /** Absent: none was given, and the founding that draws one is not agreed on yet. */
+  readonly clusterId?: string;
   readonly nodeId: number;
   readonly incarnation: string;
   /** Told by a founder until the founding is agreed on: the backup that it would begin with. Absent: with none. */
@@ -35,26 +38,34 @@ export interface FoundingRecord {
   readonly isMade?: true;
 }
 
-/** @throws ConfigError if the volume belongs to another node or cluster */
+/**
+ * @param own as the container was told; without a cluster id, whichever the volume has
+ * @throws ConfigError if the volume belongs to another node or cluster
+ */
 export async function openRecord(
   directory: string,
-  { clusterId, nodeId }: Pick<FoundingRecord, 'clusterId' | 'nodeId'>,
+  own: Pick<FoundingRecord, 'clusterId' | 'nodeId'>,
 ): Promise<FoundingRecord> {
   const text = await readTextIfAny(directory, FILE);
-  if (text === undefined) {
-    const record = { clusterId, nodeId, incarnation: drawIncarnation() };
-    await writeRecord(directory, record);
-    return record;
-  }
-  const record = recordIn(text, `${directory}/${FILE}`);
-  if (record.clusterId !== clusterId || record.nodeId !== nodeId) {
+  const record =
+    text === undefined ? { ...own, incarnation: drawIncarnation() } : recordIn(text, `${directory}/${FILE}`);
+  const { nodeId, clusterId = own.clusterId } = record;
+  if (nodeId !== own.nodeId || clusterId !== (own.clusterId ?? clusterId)) {
     throw new ConfigError(
       directory,
-      `is the volume of node ${record.nodeId} of cluster ${record.clusterId}, and not of node ${nodeId} of ${clusterId}: ` +
+      `is the volume of node ${nodeId} of ${clusterName(clusterId)}, and not of node ${own.nodeId} of ${clusterName(own.clusterId)}: ` +
         'give this one an empty volume',
     );
   }
-  return record;
+  if (text !== undefined && clusterId === record.clusterId) return record;
+  const written = { ...record, ...(clusterId !== undefined && { clusterId }) };
+  await writeRecord(directory, written);
+  return written;
+}
+
+/** For people. */
+export function clusterName(clusterId: string | undefined): string {
+  return clusterId === undefined ? 'a cluster without an id yet' : `cluster ${clusterId}`;
 }
 
 export async function writeRecord(directory: string, record: FoundingRecord): Promise<void> {
@@ -80,10 +91,8 @@ function validRecord(value: unknown): FoundingRecord {
     'isMade',
   ]);
   const { clusterId, backup, founding, isMade } = root;
-  if (typeof clusterId !== 'string' || clusterId === '')
-    throw new InvalidFieldError('clusterId', 'must be text');
   return {
-    clusterId,
+    ...(clusterId !== undefined && { clusterId: clusterIdAt(clusterId, 'clusterId') }),
     nodeId: integerAt(root['nodeId'], 'nodeId', 1, NODE_ID_MAX),
     incarnation: incarnationAt(root['incarnation'], 'incarnation'),
     ...(backup !== undefined && { backup: sha256At(backup, 'backup') }),
@@ -93,11 +102,12 @@ function validRecord(value: unknown): FoundingRecord {
 }
 
 function validFounding(value: unknown): Founding {
-  const founding = objectAt(value, 'founding', ['partitions', 'replicas', 'founders', 'backup']);
-  const { founders, backup } = founding;
+  const founding = objectAt(value, 'founding', ['clusterId', 'partitions', 'replicas', 'founders', 'backup']);
+  const { clusterId, founders, backup } = founding;
   if (!Array.isArray(founders) || founders.length === 0 || founders.length > NODES_MAX)
     throw new InvalidFieldError('founders', `must be a list of 1 to ${NODES_MAX}`);
   return {
+    ...(clusterId !== undefined && { clusterId: clusterIdAt(clusterId, 'founding.clusterId') }),
     partitions: integerAt(founding['partitions'], 'partitions', 1, PARTITIONS_MAX),
     replicas: integerAt(founding['replicas'], 'replicas', 1, NODES_MAX),
     founders: founders.map((each: unknown, i) => {
@@ -109,6 +119,11 @@ function validFounding(value: unknown): Founding {
     }),
     ...(backup !== undefined && { backup: sha256At(backup, 'founding.backup') }),
   };
+}
+
+function clusterIdAt(value: unknown, path: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new InvalidFieldError(path, 'must be text');
 }
 
 function incarnationAt(value: unknown, path: string): string {
@@ -131,7 +146,14 @@ export function knownFounding(
   own: FoundingRecord,
   told: ReadonlyMap<number, FoundingRecord>,
 ): Founding | undefined {
-  const known = [own, ...told.values()].find(({ founding }) => founding !== undefined)?.founding;
+  const all = [own, ...told.values()].flatMap(({ founding }) => founding ?? []);
+  const [known, ...others] = all;
+  const other = others.find(({ clusterId }) => clusterId !== known?.clusterId);
+  if (other !== undefined)
+    throw new ConfigError(
+      'QUORATE_CLUSTER_ID',
+      `must be given: the other containers are of two clusters, ${known?.clusterId} and ${other.clusterId}`,
+    );
   const same = known?.founders.find(({ id }) => id === own.nodeId);
   if (same === undefined || same.incarnation === own.incarnation) return known;
   throw new ConfigError(
@@ -162,6 +184,8 @@ export function foundingOf(
   // One alone founds, and only while all others say that they never heard of a cluster.
   if (own.nodeId !== 1 || !all.every((record) => record !== undefined)) return undefined;
   return {
+    // No other volume has it, so no other cluster does.
+    ...(own.clusterId === undefined && { clusterId: own.incarnation }),
     partitions,
     replicas: Math.min(REPLICAS_MAX, founders),
     founders: all.map(({ nodeId: id, incarnation }) => ({ id, incarnation })),

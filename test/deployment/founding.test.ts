@@ -54,6 +54,29 @@ describe('a cluster', () => {
   });
 });
 
+describe('a cluster without an id', () => {
+  const [own, ...others] = [1, 2, 3].map((nodeId) => {
+    const { clusterId: _, ...record } = recordOf(nodeId);
+    return record;
+  }) as [FoundingRecord, FoundingRecord, FoundingRecord];
+  const founding = { ...FOUNDING, clusterId: own.incarnation };
+
+  it('gets one by its founding, which no other cluster has', () => {
+    expect(foundingOf(own, told(...others), WANTED)).toEqual(founding);
+    expect(foundingOf(others[0], told(own, others[1]), WANTED)).toBeUndefined();
+    const knows = recordOf(1, { clusterId: own.incarnation, founding });
+    expect(foundingOf(others[0], told(knows), WANTED)).toEqual(founding);
+  });
+
+  it('is not joined while the others are of two', () => {
+    const [one, two] = ['a', 'b'].map((clusterId, i) =>
+      recordOf(i + 1, { clusterId, founding: { ...FOUNDING, clusterId } }),
+    ) as [FoundingRecord, FoundingRecord];
+    const { clusterId: _, ...four } = recordOf(4);
+    expect(() => foundingOf(four, told(one, two), WANTED)).toThrow('QUORATE_CLUSTER_ID must be given');
+  });
+});
+
 describe('a cluster that begins with a backup', () => {
   const [monday, tuesday] = ['a'.repeat(64), 'b'.repeat(64)];
   const alike = [1, 2, 3].map((id) => recordOf(id, { backup: monday }));
@@ -105,6 +128,8 @@ describe('a volume', () => {
       await writeRecord(directory, { ...record, founding, isMade: true });
       expect(await openRecord(directory, own)).toEqual({ ...record, founding, isMade: true });
     }
+    // Whoever is given no id goes on with that of the volume.
+    expect(await openRecord(directory, { nodeId: 2 })).toMatchObject(own);
     for (const other of [
       { ...own, nodeId: 3 },
       { ...own, clusterId: 'd' },
@@ -115,6 +140,22 @@ describe('a volume', () => {
       (await readFile(join(directory, 'founding.json'))).subarray(1),
     );
     await expect(openRecord(directory, own)).rejects.toThrow('founding.json is no record of a volume');
+  });
+
+  it('that has no id yet takes the one that is given later', async () => {
+    const empty = await mkdtemp(join(tmpdir(), 'quorate-test-'));
+    try {
+      const { incarnation } = await openRecord(empty, { nodeId: 1 });
+      expect(await openRecord(empty, { nodeId: 1 })).toEqual({ nodeId: 1, incarnation });
+      expect(await openRecord(empty, { nodeId: 1, clusterId: 'c' })).toEqual({
+        nodeId: 1,
+        clusterId: 'c',
+        incarnation,
+      });
+      await expect(openRecord(empty, { nodeId: 1, clusterId: 'd' })).rejects.toThrow('of cluster c');
+    } finally {
+      await rm(empty, { recursive: true });
+    }
   });
 
   it.each([
@@ -180,7 +221,7 @@ describe('the environment of a container', () => {
   });
 
   it.each<[Record<string, string>, string]>([
-    [{ QUORATE_CLUSTER_ID: '' }, 'QUORATE_CLUSTER_ID must be set'],
+    [{ QUORATE_HOST: '' }, 'QUORATE_HOST must be set'],
     [{ QUORATE_HOST: 'q' }, 'QUORATE_HOST must have {ordinal}'],
     [{ QUORATE_HOST: 'q {ordinal}' }, 'QUORATE_HOST must be a host name'],
     [{ HOSTNAME: 'q' }, 'QUORATE_ORDINAL must be an integer'],
@@ -195,6 +236,35 @@ describe('the environment of a container', () => {
     [{ QUORATE_SETTINGS: '/nowhere' }, 'QUORATE_SETTINGS /nowhere cannot be read'],
   ])('is refused with %j', async (changes, message) => {
     await expect(containerSettings({ ...GOOD, ...changes })).rejects.toThrow(message);
+  });
+
+  it('may leave the cluster id to the founding', async () => {
+    expect(await containerSettings({ ...GOOD, QUORATE_CLUSTER_ID: '' })).not.toHaveProperty('clusterId');
+  });
+
+  it('takes settings from several files, and the cluster id from one', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'quorate-test-'));
+    const [one, two] = [join(directory, 'one.json'), join(directory, 'two.json')];
+    const both = { ...GOOD, QUORATE_SETTINGS: `${one}, ${two}` };
+    try {
+      await writeFile(one, JSON.stringify({ clusterId: 'c', leaders: 'spread' }));
+      await writeFile(two, JSON.stringify({ freeFloorBytes: 1 }));
+      for (const stated of ['c', '']) {
+        const { clusterId, local } = await containerSettings({ ...both, QUORATE_CLUSTER_ID: stated });
+        expect([clusterId, local]).toEqual(['c', { leaders: 'spread', freeFloorBytes: 1 }]);
+      }
+      await expect(containerSettings({ ...both, QUORATE_CLUSTER_ID: 'd' })).rejects.toThrow(
+        'QUORATE_CLUSTER_ID must be c, as in QUORATE_SETTINGS, or unset: it is d',
+      );
+      await writeFile(two, JSON.stringify({ leaders: 'spread' }));
+      await expect(containerSettings(both)).rejects.toThrow(
+        `${two} must not hold leaders: another of these files has it`,
+      );
+      await writeFile(one, JSON.stringify({ clusterId: 7 }));
+      await expect(containerSettings(both)).rejects.toThrow('must have text as clusterId');
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 
   it('takes settings of cluster.json from a file, and no facts', async () => {

@@ -1,0 +1,76 @@
+/** Containers that nobody gave an id: their founding draws one. And one that was given what `container secrets` made, and nothing else. */
+import { readFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ran } from '../cli/command.ts';
+import { eventually } from '../cluster/harness.ts';
+import { Pods } from './pods.ts';
+
+const ALL = [0, 1, 2];
+let pods: Pods;
+beforeEach(async () => {
+  pods = await Pods.create();
+});
+afterEach(() => pods.stopAll());
+
+/** With TLS that checks the name of the pod. */
+async function status(path: string, ca: string, token?: string): Promise<number> {
+  return new Promise((resolve) => {
+    const asked = request(
+      {
+        host: '127.0.4.9',
+        port: pods.ports.http,
+        path,
+        ca,
+        servername: pods.nameOf(0),
+        ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+      },
+      (response) => resolve(response.resume().statusCode ?? 0),
+    );
+    asked.on('error', () => resolve(0)).end();
+  });
+}
+
+it('three containers without a cluster id draw one, and keep it', async () => {
+  pods.environment = { QUORATE_CLUSTER_ID: '' };
+  for (const ordinal of ALL) await pods.start(ordinal, `127.0.4.${2 + ordinal}`);
+  await pods.ready(ALL);
+  const ids = ALL.map((ordinal) => pods.recordOf(ordinal)['clusterId']);
+  expect(ids).toEqual(ALL.map(() => pods.recordOf(0)['incarnation']));
+  const { body } = await pods.ask(1, '/v1/allow', { userId: 'ada' });
+  expect(body).toMatchObject({ allowed: true });
+  await pods.stop(2, 'SIGTERM');
+  await pods.start(2, '127.0.4.5');
+  await pods.ready([2]);
+  // One that joins learns it.
+  await pods.start(3, '127.0.4.6');
+  await eventually('it waits to be added', () =>
+    pods.pod(3).said().includes('is prepared: add it with') ? true : undefined,
+  );
+  expect(pods.recordOf(3)['clusterId']).toBe(ids[0]);
+});
+
+it('a container is closed with TLS and tokens by what one command made', async () => {
+  const { directory } = pods;
+  const mounted = join(directory, 'secrets', 'certs');
+  const host = 'quorate-{ordinal}.quorate.test';
+  const args = ['container', 'secrets', '--host', host, '--nodes', '1', '--mounted-at', mounted];
+  const { code } = await ran(args, directory);
+  expect(code).toBe(0);
+  pods.environment = {
+    QUORATE_CLUSTER_ID: '',
+    QUORATE_FOUNDERS: '1',
+    QUORATE_SETTINGS: join(mounted, 'settings.json'),
+  };
+  await pods.start(0, '127.0.4.9');
+  const ca = await readFile(join(mounted, 'ca.crt'), 'utf8');
+  await eventually('it is ready', async () => ((await status('/readyz', ca)) === 200 ? true : undefined));
+  const [admin, read] = await Promise.all(
+    ['admin', 'read'].map((role) => readFile(join(directory, 'secrets', 'tokens', role), 'utf8')),
+  );
+  expect(await status('/metrics', ca)).toBe(401);
+  expect(await status('/metrics', ca, read)).toBe(200);
+  expect(await status('/v1/tokens', ca, read)).toBe(403);
+  expect(await status('/v1/tokens', ca, admin)).toBe(200);
+});
