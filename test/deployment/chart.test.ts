@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { containerSettings } from '../../src/cli/container-settings.ts';
-import { ROOT } from '../cli/command.ts';
+import { ran, ROOT } from '../cli/command.ts';
 import { helmProgram, linted, rendered, type Rendering } from './helm.ts';
 import { type Manifest, manifestsIn, mistakesIn } from './manifest-types.ts';
 
@@ -16,7 +16,7 @@ const HEADER = `# A cluster of three nodes, closed and with TLS: what the chart 
 # is applied: a namespace, the secret \`quorate\` and an image of your own, as RUNBOOK.md says. \`kubectl apply -n quorate -f quorate.yaml\`
 # This file is written by a command: change the chart, then run REWRITE_MANIFEST=1 npx vitest run test/deployment/chart.test.ts
 `;
-const RULES = { rules: [{ id: 'default', limit: 5, window: '1m' }] };
+const RULES = { rules: [{ id: 'default', windows: { limit: 5, per: 'minute' } }] };
 
 const helm = (await helmProgram()) ?? '';
 if (helm === '')
@@ -206,6 +206,7 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(metadata.annotations?.['helm.sh/hook']).toBe('post-install,post-upgrade');
     const { data } = only(all, 'ConfigMap', 'limits-rules') as { readonly data: Record<string, string> };
     expect(parse(data['rules.yaml'] ?? '')).toEqual(RULES);
+    expect(await ran(['rules', 'check', '-'], ROOT, data['rules.yaml'])).toMatchObject({ code: 0 });
     const asText = await made({ values: { ...EVERYTHING, rules: 'rules: []\n' } });
     expect((only(asText, 'ConfigMap', 'quorate-rules') as { readonly data: unknown }).data).toEqual({
       'rules.yaml': 'rules: []\n',

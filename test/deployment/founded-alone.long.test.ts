@@ -1,5 +1,5 @@
 /** Containers that nobody gave an id: their founding draws one. And one that was given what `container secrets` made, and nothing else. */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -73,4 +73,18 @@ it('a container is closed with TLS and tokens by what one command made', async (
   expect(await status('/metrics', ca, read)).toBe(200);
   expect(await status('/v1/tokens', ca, read)).toBe(403);
   expect(await status('/v1/tokens', ca, admin)).toBe(200);
+  // As the job of the chart does, with the token of its secret.
+  await writeFile(
+    join(directory, 'rules.yaml'),
+    'rules:\n  - id: default\n    windows: { limit: 5, per: minute }\n',
+  );
+  const node = `https://${pods.nameOf(0)}:${pods.ports.http}`;
+  const apply = ['rules', 'apply', 'rules.yaml', '--node', node, '--ca', join(mounted, 'ca.crt')];
+  expect(await pods.run(apply, { QUORATE_TOKEN: admin ?? '' })).toEqual([
+    0,
+    expect.stringContaining('in force'),
+  ]);
+  // It may be run again, and is nothing for others.
+  expect(await pods.run(apply, { QUORATE_TOKEN: admin ?? '' })).toEqual([0, expect.any(String)]);
+  expect(await pods.run(apply, { QUORATE_TOKEN: read ?? '' })).toEqual([64, expect.any(String)]);
 });
