@@ -78,7 +78,13 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
   const known = record.founding ?? (await heardFounding(settings, record));
   if (known !== undefined) refuseFoundedWithout(settings, known);
   const backup = isWhole ? undefined : await backupToRestore(settings, known, say);
-  if (backup !== undefined) record = { ...record, backup: backup.sha256 };
+  const { zone } = settings;
+  // What it tells the others, and needs no more once they agree.
+  record = {
+    ...record,
+    ...(backup !== undefined && { backup: backup.sha256 }),
+    ...(zone !== undefined && { zone }),
+  };
   const server: Server = await serveRecord({ host: listen, port }, () => record);
   // It must not keep a node alive that ends.
   server.unref();
@@ -151,8 +157,9 @@ function foundersOf({ founders, addressOf }: ContainerSettings): readonly Other[
 function configOf(
   settings: ContainerSettings,
   clusterId: string,
-  { partitions, replicas, founders }: Founding,
+  { partitions, replicas, founders, zones = [] }: Founding,
 ): ClusterConfig {
+  const zoneOf = new Map(zones.map(({ id, zone }) => [id, zone]));
   const { ordinal, addressOf, local } = settings;
   const ordinals = new Set([...Array(settings.founders).keys(), ordinal]);
   const defaults = localConfig({ ...LOCAL_DEFAULTS, nodes: founders.length, partitions });
@@ -163,6 +170,9 @@ function configOf(
     partitions,
     replicas,
     founders,
-    nodes: [...ordinals].map(addressOf),
+    nodes: [...ordinals].map(addressOf).map((node) => {
+      const zone = zoneOf.get(node.id);
+      return { ...node, ...(zone !== undefined && { zone }) };
+    }),
   });
 }

@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidFieldError } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
+import { isLabel, LABEL_BOUND } from '../api/node-labels.ts';
 import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 
@@ -20,6 +21,8 @@ export interface ContainerSettings {
   readonly partitions?: number;
   /** The directory of a backup that the cluster is to begin with. */
   readonly restoreFrom?: string;
+  /** Where it stands, when it founds. */
+  readonly zone?: string;
   /** Where others reach the container of an ordinal. */
   readonly addressOf: (ordinal: number) => NodeAddress;
   readonly listen: string;
@@ -69,6 +72,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
   addressOf(ordinal);
   const partitions = read.integerIfAny('QUORATE_PARTITIONS', 1, PARTITIONS_MAX);
   const restoreFrom = read.text('QUORATE_RESTORE_FROM', '');
+  const zone = zoneOf(read.text('QUORATE_ZONE', ''));
   const { clusterId: ofSettings, ...local } = await localSettings(read.text(SETTINGS, ''));
   const clusterId = clusterIdOf(read.text('QUORATE_CLUSTER_ID', ''), ofSettings);
   return {
@@ -78,6 +82,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
     founders,
     ...(partitions !== undefined && { partitions }),
     ...(restoreFrom !== '' && { restoreFrom }),
+    ...(zone !== undefined && { zone }),
     addressOf,
     listen: read.text('QUORATE_LISTEN', '0.0.0.0'),
     foundingPort: read.integer('QUORATE_FOUNDING_PORT', 1, 65_535, 7_100),
@@ -113,6 +118,11 @@ export function nodeIdsIn(stated: string): ReadonlyMap<number, number> {
     ids.set(Number(ordinal), Number(id));
   }
   return ids;
+}
+
+function zoneOf(stated: string): string | undefined {
+  if (stated === '' || isLabel(stated)) return stated || undefined;
+  throw new ConfigError('QUORATE_ZONE', LABEL_BOUND);
 }
 
 /** Certificates have the id in them, so `container secrets` writes it beside them. */

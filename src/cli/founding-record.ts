@@ -7,6 +7,7 @@ import type { Founder } from '../../storage/identity.ts';
 import { INCARNATION } from '../../storage/identity.ts';
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
 import { NODE_ID_MAX } from '../api/node-address.ts';
+import { labelAt } from '../api/node-labels.ts';
 import { drawIncarnation } from '../config/cluster-facts.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 
@@ -23,6 +24,13 @@ export interface Founding {
   readonly founders: readonly Founder[];
   /** The SHA-256 of the manifest of the backup that its groups begin with. Absent: they begin empty. */
   readonly backup?: string;
+  /** Where founders stood that said so. Later the cluster itself keeps that. */
+  readonly zones?: readonly FounderZone[];
+}
+
+export interface FounderZone {
+  readonly id: number;
+  readonly zone: string;
 }
 
 export interface FoundingRecord {
@@ -32,6 +40,8 @@ export interface FoundingRecord {
   readonly incarnation: string;
   /** Told by a founder until the founding is agreed on: the backup that it would begin with. Absent: with none. */
   readonly backup?: string;
+  /** Told by a founder until the founding is agreed on: where it stands. */
+  readonly zone?: string;
   /** Absent: it is not agreed on yet. */
   readonly founding?: Founding;
   /** The database was made: should it be gone, it must not be made again. */
@@ -87,23 +97,32 @@ function validRecord(value: unknown): FoundingRecord {
     'nodeId',
     'incarnation',
     'backup',
+    'zone',
     'founding',
     'isMade',
   ]);
-  const { clusterId, backup, founding, isMade } = root;
+  const { clusterId, backup, zone, founding, isMade } = root;
   return {
     ...(clusterId !== undefined && { clusterId: clusterIdAt(clusterId, 'clusterId') }),
     nodeId: integerAt(root['nodeId'], 'nodeId', 1, NODE_ID_MAX),
     incarnation: incarnationAt(root['incarnation'], 'incarnation'),
     ...(backup !== undefined && { backup: sha256At(backup, 'backup') }),
+    ...(zone !== undefined && { zone: labelAt(zone, 'zone') }),
     ...(founding !== undefined && { founding: validFounding(founding) }),
     ...(isMade === true && { isMade }),
   };
 }
 
 function validFounding(value: unknown): Founding {
-  const founding = objectAt(value, 'founding', ['clusterId', 'partitions', 'replicas', 'founders', 'backup']);
-  const { clusterId, founders, backup } = founding;
+  const founding = objectAt(value, 'founding', [
+    'clusterId',
+    'partitions',
+    'replicas',
+    'founders',
+    'backup',
+    'zones',
+  ]);
+  const { clusterId, founders, backup, zones } = founding;
   if (!Array.isArray(founders) || founders.length === 0 || founders.length > NODES_MAX)
     throw new InvalidFieldError('founders', `must be a list of 1 to ${NODES_MAX}`);
   return {
@@ -118,7 +137,18 @@ function validFounding(value: unknown): Founding {
       };
     }),
     ...(backup !== undefined && { backup: sha256At(backup, 'founding.backup') }),
+    ...(zones !== undefined && { zones: zonesAt(zones) }),
   };
+}
+
+function zonesAt(value: unknown): readonly FounderZone[] {
+  if (!Array.isArray(value) || value.length > NODES_MAX)
+    throw new InvalidFieldError('founding.zones', `must be a list of at most ${NODES_MAX}`);
+  return value.map((each: unknown, i) => {
+    const path = `founding.zones[${i}]`;
+    const { id, zone } = objectAt(each, path, ['id', 'zone']);
+    return { id: integerAt(id, `${path}.id`, 1, NODE_ID_MAX), zone: labelAt(zone, `${path}.zone`) };
+  });
 }
 
 function clusterIdAt(value: unknown, path: string): string {
@@ -183,6 +213,7 @@ export function foundingOf(
   for (const other of all) if (other !== undefined) refuseDifferent(own, other);
   // One alone founds, and only while all others say that they never heard of a cluster.
   if (own.nodeId !== 1 || !all.every((record) => record !== undefined)) return undefined;
+  const zones = all.flatMap(({ nodeId: id, zone }) => (zone === undefined ? [] : [{ id, zone }]));
   return {
     // No other volume has it, so no other cluster does.
     ...(own.clusterId === undefined && { clusterId: own.incarnation }),
@@ -190,6 +221,7 @@ export function foundingOf(
     replicas: Math.min(REPLICAS_MAX, founders),
     founders: all.map(({ nodeId: id, incarnation }) => ({ id, incarnation })),
     ...(own.backup !== undefined && { backup: own.backup }),
+    ...(zones.length > 0 && { zones }),
   };
 }
 

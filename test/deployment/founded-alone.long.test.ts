@@ -32,14 +32,20 @@ async function status(path: string, ca: string, token?: string): Promise<number>
   });
 }
 
-it('three containers without a cluster id draw one, and keep it', async () => {
-  pods.environment = { QUORATE_CLUSTER_ID: '' };
-  for (const ordinal of ALL) await pods.start(ordinal, `127.0.4.${2 + ordinal}`);
+it('three containers without a cluster id draw one, keep it, and know where each of them stands', async () => {
+  for (const ordinal of ALL) {
+    pods.environment = { QUORATE_CLUSTER_ID: '', QUORATE_ZONE: `zone-${ordinal % 2}` };
+    await pods.start(ordinal, `127.0.4.${2 + ordinal}`);
+  }
   await pods.ready(ALL);
   const ids = ALL.map((ordinal) => pods.recordOf(ordinal)['clusterId']);
   expect(ids).toEqual(ALL.map(() => pods.recordOf(0)['incarnation']));
   const { body } = await pods.ask(1, '/v1/allow', { userId: 'ada' });
   expect(body).toMatchObject({ allowed: true });
+  // Its zones are those that its founders said.
+  const { body: cluster } = await pods.ask(1, '/v1/cluster');
+  const nodes = cluster['nodes'] as readonly { readonly zone?: string }[];
+  expect(nodes.map(({ zone }) => zone)).toEqual(['zone-0', 'zone-1', 'zone-0']);
   await pods.stop(2, 'SIGTERM');
   await pods.start(2, '127.0.4.5');
   await pods.ready([2]);

@@ -36,6 +36,17 @@ describe('a cluster', () => {
     expect(foundingOf(recordOf(1), told(), { founders: 1, partitions: 2 })).toMatchObject({ replicas: 1 });
   });
 
+  it('knows where its founders stand that say so', () => {
+    const [own, two] = [recordOf(1, { zone: 'a' }), recordOf(2, { zone: 'b' })];
+    expect(foundingOf(own, told(two, recordOf(3)), WANTED)).toEqual({
+      ...FOUNDING,
+      zones: [
+        { id: 1, zone: 'a' },
+        { id: 2, zone: 'b' },
+      ],
+    });
+  });
+
   it('is learned from whoever knows it', () => {
     const knows = recordOf(3, { founding: FOUNDING });
     expect(foundingOf(recordOf(2), told(knows), WANTED)).toBe(FOUNDING);
@@ -124,7 +135,11 @@ describe('a volume', () => {
     const own = { clusterId: 'c', nodeId: 2 };
     const record = await openRecord(directory, own);
     expect(record).toEqual({ ...own, incarnation: expect.stringMatching(/^[0-9a-f]{32}$/) });
-    for (const founding of [FOUNDING, { ...FOUNDING, backup: 'a'.repeat(64) }]) {
+    for (const founding of [
+      FOUNDING,
+      { ...FOUNDING, backup: 'a'.repeat(64) },
+      { ...FOUNDING, clusterId: 'c', zones: [{ id: 1, zone: 'eu-1a' }] },
+    ]) {
       await writeRecord(directory, { ...record, founding, isMade: true });
       expect(await openRecord(directory, own)).toEqual({ ...record, founding, isMade: true });
     }
@@ -164,6 +179,11 @@ describe('a volume', () => {
     [JSON.stringify({ ...recordOf(1), nodeId: 0 }), 'nodeId'],
     [JSON.stringify({ ...recordOf(1), incarnation: 'x' }), 'incarnation'],
     [JSON.stringify({ ...recordOf(1), other: 1 }), 'record.other'],
+    [JSON.stringify({ ...recordOf(1), zone: 'a b' }), 'zone must be 1 to 128 letters'],
+    [
+      JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, zones: [{ id: 0, zone: 'a' }] } }),
+      'founding.zones[0].id',
+    ],
     [JSON.stringify({ ...recordOf(1), backup: 'A'.repeat(64) }), 'backup must be 64 hexadecimal digits'],
     [
       JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, backup: 1 } }),
@@ -232,10 +252,16 @@ describe('the environment of a container', () => {
     [{ QUORATE_NODE_IDS: '1=1001' }, 'QUORATE_NODE_IDS must be a list'],
     [{ QUORATE_NODE_IDS: '1:1001,2:1001' }, 'QUORATE_NODE_IDS must be a list'],
     [{ QUORATE_NODE_IDS: '1:5' }, 'from 1001 on'],
+    [{ QUORATE_ZONE: 'a b' }, 'QUORATE_ZONE must be 1 to 128 letters'],
     [{ QUORATE_INSECURE: 'yes' }, 'QUORATE_INSECURE must be true or false'],
     [{ QUORATE_SETTINGS: '/nowhere' }, 'QUORATE_SETTINGS /nowhere cannot be read'],
   ])('is refused with %j', async (changes, message) => {
     await expect(containerSettings({ ...GOOD, ...changes })).rejects.toThrow(message);
+  });
+
+  it('may state a zone, and an empty one is none', async () => {
+    expect(await containerSettings({ ...GOOD, QUORATE_ZONE: 'eu-1a' })).toMatchObject({ zone: 'eu-1a' });
+    expect(await containerSettings({ ...GOOD, QUORATE_ZONE: '' })).not.toHaveProperty('zone');
   });
 
   it('may leave the cluster id to the founding', async () => {
