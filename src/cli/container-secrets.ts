@@ -3,6 +3,7 @@
  * first tokens. Asked again it keeps the id, the CA and the tokens, and issues the certificates anew. It runs no node and asks none.
  */
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -10,7 +11,7 @@ import { readTextIfAny, writeTextSynced } from '../../storage/files.ts';
 import type { TokenEntry } from '../api/token.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { drawToken } from '../config/token-secret.ts';
-import { authorityFiles } from '../tls/certificate-files.ts';
+import { authorityFiles, nodeFiles } from '../tls/certificate-files.ts';
 import { hostOption } from './certs-commands.ts';
 import { nodeIdsIn } from './container-settings.ts';
 import {
@@ -96,8 +97,13 @@ export async function makeContainerSecrets(options: ContainerSecretsOptions): Pr
   const mounted = join(out, MOUNTED);
   await mkdir(mounted, { recursive: true, mode: 0o700 });
   const clusterId = (await clusterIdIn(mounted)) ?? (await beginSettings(out, mountedAt));
-  // A CA that was begun without its certificate is of no use to anybody, and refused by name.
-  if ((await readTextIfAny(mounted, 'ca.crt')) === undefined) await makeAuthorityFor(out, clusterId);
+  const { cert } = authorityFiles(out);
+  if (!existsSync(cert)) {
+    // Nodes trust those that the first CA signed, and no other.
+    if (existsSync(nodeFiles(out, 1).cert))
+      throw new ConfigError(cert, 'is gone, and nodes have certificates of that CA: bring it back');
+    await makeAuthorityFor(out, clusterId);
+  }
   const made: number[] = [];
   let until = new Date(0);
   for (let ordinal = 0; ordinal < nodes; ordinal += 1) {

@@ -81,6 +81,15 @@ describe('quorate container secrets', () => {
     expect((await certificate(4)).checkHost('quorate-3.quorate-nodes')).toBeDefined();
   });
 
+  it('makes no second CA where the certificate of the first is gone', async () => {
+    await secrets('--host', HOST);
+    await rm(join(out, 'ca'), { recursive: true });
+    await rm(join(out, 'certs', 'ca.crt'));
+    const { code, said } = await secrets('--host', HOST);
+    expect([code, said]).toEqual([64, expect.stringContaining('ca.crt is gone')]);
+    expect(await readdir(out)).toEqual(['certs', 'tokens']);
+  });
+
   it.each([
     [['--host', 'quorate'], 'expected a host name with {ordinal} in it'],
     [['--host', 'a b-{ordinal}'], 'expected a host name or an address, without a port'],
