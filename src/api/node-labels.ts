@@ -11,7 +11,7 @@ export interface NodeLabels {
 
 export const LABEL_CHARACTERS_MAX = 128;
 export const LABEL = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-const LABEL_BOUND =
+export const LABEL_BOUND =
   `must be 1 to ${LABEL_CHARACTERS_MAX} letters, digits, dots, dashes and underscores, ` +
   'the first of them a letter or digit';
 

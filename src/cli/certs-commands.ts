@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { explained } from './command-help.ts';
 import {
   type IssueOptions,
+  keepApart,
   makeAuthority,
   makeNodeCertificate,
   NODE_DAYS_DEFAULT,
@@ -30,13 +31,21 @@ export function hostOption(text: string, before: readonly string[]): readonly st
   return [...before, text];
 }
 
+export const DAYS = [
+  '--days <n>',
+  `how long certificates are valid, 1 to ${NODE_DAYS_MAX} days`,
+  integerFrom(1, NODE_DAYS_MAX),
+  NODE_DAYS_DEFAULT,
+] as const;
+export const CA_KEY = ['--ca-key <file>', 'the key of the CA (default: ca/ca.key in the directory)'] as const;
+
 export function addCertsCommands(program: Command): void {
   const certs = explained(program.command('certs'), {
     does: 'make the certificates by which nodes and clients know the nodes of a cluster',
     examples: ['quorate certs init', 'quorate certs issue 1'],
   });
   explained(certs.command('init'), {
-    does: 'make the CA of the cluster, once: certs/ca.crt, and certs/ca.key, which is to be kept secret',
+    does: 'make the CA of the cluster, once: certs/ca.crt, and ca/ca.key, which is to be moved to where no node runs',
     examples: ['quorate certs init'],
   })
     .option(...DATA)
@@ -44,8 +53,8 @@ export function addCertsCommands(program: Command): void {
     .action(async ({ data, json }: { data: string; json?: true }) => {
       const { cert, key } = await makeAuthority(data);
       if (json === true) return console.log(JSON.stringify({ cert, key }));
-      console.log(`made the CA of the cluster: ${cert}, and its key ${key}`);
-      console.log('whoever has this key can pose as any node: keep it where no node runs, if you can');
+      console.log(`made the CA of the cluster: ${cert}`);
+      console.log(keepApart(data));
     });
   explained(certs.command('issue'), {
     does: "make or renew a node's certificate and key: certs/node-<id>.crt and certs/node-<id>.key",
@@ -59,12 +68,8 @@ export function addCertsCommands(program: Command): void {
       hostOption,
       [],
     )
-    .option(
-      '--days <n>',
-      `how long it is valid, 1 to ${NODE_DAYS_MAX} days`,
-      integerFrom(1, NODE_DAYS_MAX),
-      NODE_DAYS_DEFAULT,
-    )
+    .option(...DAYS)
+    .option(...CA_KEY)
     .option(...JSON_OPTION)
     .action(async (id: number, { hostname, json, ...options }: IssueCommand) => {
       const { files, hosts, until } = await makeNodeCertificate({ ...options, id, hosts: hostname });

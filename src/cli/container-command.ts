@@ -5,6 +5,7 @@
 import { mkdir } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { Command } from 'commander';
+import { assert } from '../../raft/assert.ts';
 import { hasStore } from '../../storage/files.ts';
 import type { CheckedBackup } from '../backup/check-backup.ts';
 import {
@@ -22,6 +23,7 @@ import {
   refuseFoundedWithout,
   refuseOtherBackup,
 } from './container-restore.ts';
+import { addContainerSecretsCommand } from './container-secrets.ts';
 import { containerSettings, type ContainerSettings } from './container-settings.ts';
 import { explained } from './command-help.ts';
 import { exchange, type Other, serveRecord } from './founding-exchange.ts';
@@ -35,11 +37,12 @@ import {
 } from './founding-record.ts';
 import { runNode } from './run-node.ts';
 
-export function addContainerCommand(program: Command, version: string): void {
-  explained(program.command('container'), {
+export function addContainerCommand(program: Command, version: string, print: (line: string) => void): void {
+  const container = explained(program.command('container'), {
     does: 'run the node of this container, by its environment: see cluster/README.md',
     examples: ['QUORATE_CLUSTER_ID=limits QUORATE_HOST=quorate-{ordinal} quorate container'],
   }).action(async () => runContainer(await containerSettings(process.env), version));
+  addContainerSecretsCommand(container, print);
 }
 
 /** As the first process of a container it would be deaf to a signal that it does not take. Before the node runs it has promised nothing. */
@@ -56,9 +59,10 @@ async function runContainer(settings: ContainerSettings, version: string): Promi
 }
 
 async function prepare(settings: ContainerSettings, say: (line: string) => void): Promise<void> {
-  const { data, clusterId, nodeId, listen, foundingPort: port } = settings;
+  const { data, nodeId, listen, foundingPort: port } = settings;
   await mkdir(data, { recursive: true });
-  let record = await openRecord(data, { clusterId, nodeId });
+  const { clusterId: given } = settings;
+  let record = await openRecord(data, { nodeId, ...(given !== undefined && { clusterId: given }) });
   const database = nodeDirectory(data, nodeId);
   // One that is made of a backup gets its name when it is filled.
   const isWhole = await hasStore(database);
@@ -75,16 +79,24 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
   const known = record.founding ?? (await heardFounding(settings, record));
   if (known !== undefined) refuseFoundedWithout(settings, known);
   const backup = isWhole ? undefined : await backupToRestore(settings, known, say);
-  if (backup !== undefined) record = { ...record, backup: backup.sha256 };
+  const { zone } = settings;
+  // What it tells the others, and needs no more once they agree.
+  record = {
+    ...record,
+    ...(backup !== undefined && { backup: backup.sha256 }),
+    ...(zone !== undefined && { zone }),
+  };
   const server: Server = await serveRecord({ host: listen, port }, () => record);
   // It must not keep a node alive that ends.
   server.unref();
   const founding = known ?? (await agreedFounding(settings, record, backup, say));
   if (!isWhole) refuseOtherBackup(settings, founding, backup);
   const { incarnation, isMade } = record;
+  const clusterId = record.clusterId ?? founding.clusterId;
+  assert(clusterId !== undefined, 'whoever was given no cluster id has that of the founding');
   record = { clusterId, nodeId, incarnation, founding, ...(isMade === true && { isMade }) };
   await writeRecord(data, record);
-  const config = configOf(settings, founding);
+  const config = configOf(settings, clusterId, founding);
   if (isMade !== true) {
     if (!isWhole) await makeDatabase(database, { nodeId, incarnation, config, backup }, say);
     record = { ...record, isMade: true };
@@ -105,7 +117,8 @@ async function agreedFounding(
   backup: CheckedBackup | undefined,
   say: (line: string) => void,
 ): Promise<Founding> {
-  const { clusterId, founders, foundingPort: port } = settings;
+  const { founders, foundingPort: port } = settings;
+  const { clusterId } = record;
   const stated = settings.partitions ?? founders * PARTITIONS_PER_NODE;
   const wanted = { founders, partitions: backup?.manifest.partitions ?? stated };
   const others = othersOf(settings);
@@ -117,7 +130,8 @@ async function heardFounding(
   settings: ContainerSettings,
   record: FoundingRecord,
 ): Promise<Founding | undefined> {
-  const { restoreFrom, clusterId, foundingPort: port } = settings;
+  const { restoreFrom, foundingPort: port } = settings;
+  const { clusterId } = record;
   if (restoreFrom === undefined) return undefined;
   const heard = await exchange(
     othersOf(settings),
@@ -141,8 +155,13 @@ function foundersOf({ founders, addressOf }: ContainerSettings): readonly Other[
 }
 
 /** `cluster.json` of this container: where the founders are, and itself. Others tell where they are when they connect. */
-function configOf(settings: ContainerSettings, { partitions, replicas, founders }: Founding): ClusterConfig {
-  const { clusterId, ordinal, addressOf, local } = settings;
+function configOf(
+  settings: ContainerSettings,
+  clusterId: string,
+  { partitions, replicas, founders, zones = [] }: Founding,
+): ClusterConfig {
+  const zoneOf = new Map(zones.map(({ id, zone }) => [id, zone]));
+  const { ordinal, addressOf, local } = settings;
   const ordinals = new Set([...Array(settings.founders).keys(), ordinal]);
   const defaults = localConfig({ ...LOCAL_DEFAULTS, nodes: founders.length, partitions });
   return validateConfig({
@@ -152,6 +171,9 @@ function configOf(settings: ContainerSettings, { partitions, replicas, founders 
     partitions,
     replicas,
     founders,
-    nodes: [...ordinals].map(addressOf),
+    nodes: [...ordinals].map(addressOf).map((node) => {
+      const zone = zoneOf.get(node.id);
+      return { ...node, ...(zone !== undefined && { zone }) };
+    }),
   });
 }

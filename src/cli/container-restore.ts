@@ -70,11 +70,11 @@ async function soundBackup(directory: string): Promise<CheckedBackup> {
  * @throws ConfigError if the cluster was founded without a backup, and the settings name one
  */
 export function refuseFoundedWithout(settings: ContainerSettings, founding: Founding): void {
-  const { clusterId, nodeId, restoreFrom } = settings;
+  const { nodeId, restoreFrom } = settings;
   if (restoreFrom === undefined || founding.backup !== undefined || !isFounder(nodeId, founding)) return;
   throw new ConfigError(
     FIELD,
-    `must not be set: cluster ${clusterId} was founded without a backup, and only containers with empty volumes take one. Unset it, ` +
+    `must not be set: the cluster was founded without a backup, and only containers with empty volumes take one. Unset it, ` +
       'or give all founders empty volumes',
   );
 }

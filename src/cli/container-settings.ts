@@ -1,15 +1,17 @@
 /**
  * What a container is told by its environment: which node it runs, where the others are, and how the cluster is to be founded. Read
- * and checked; it opens nothing but the file of settings.
+ * and checked; it opens nothing but the files of settings.
  */
 import { readFile } from 'node:fs/promises';
 import { InvalidFieldError } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
+import { isLabel, LABEL_BOUND } from '../api/node-labels.ts';
 import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 
 export interface ContainerSettings {
-  readonly clusterId: string;
+  /** Absent: the founding draws one. */
+  readonly clusterId?: string;
   /** Which of the containers this is, from 0. */
   readonly ordinal: number;
   readonly nodeId: number;
@@ -19,6 +21,8 @@ export interface ContainerSettings {
   readonly partitions?: number;
   /** The directory of a backup that the cluster is to begin with. */
   readonly restoreFrom?: string;
+  /** Where it stands, when it founds. */
+  readonly zone?: string;
   /** Where others reach the container of an ordinal. */
   readonly addressOf: (ordinal: number) => NodeAddress;
   readonly listen: string;
@@ -32,7 +36,8 @@ export interface ContainerSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const FACTS = ['clusterId', 'founders', 'nodes', 'partitions', 'replicas'];
+const FACTS = ['founders', 'nodes', 'partitions', 'replicas'];
+const SETTINGS = 'QUORATE_SETTINGS';
 const ORDINAL_MAX = 999;
 /** Up to it they are those of ordinals. */
 const STATED_ID_MIN = 1_001;
@@ -42,7 +47,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
   const read = new Variables(environment);
   const ordinal = ordinalOf(read);
   const founders = read.integer('QUORATE_FOUNDERS', 1, NODES_MAX, 3);
-  const ids = nodeIdsOf(read);
+  const ids = nodeIdsIn(read.text('QUORATE_NODE_IDS', ''));
   const nodeIdOf = (each: number): number => ids.get(each) ?? each + 1;
   const ports = {
     http: read.integer('QUORATE_HTTP_PORT', 1, 65_535, 8_100),
@@ -67,18 +72,22 @@ export async function containerSettings(environment: Environment): Promise<Conta
   addressOf(ordinal);
   const partitions = read.integerIfAny('QUORATE_PARTITIONS', 1, PARTITIONS_MAX);
   const restoreFrom = read.text('QUORATE_RESTORE_FROM', '');
+  const zone = zoneOf(read.text('QUORATE_ZONE', ''));
+  const { clusterId: ofSettings, ...local } = await localSettings(read.text(SETTINGS, ''));
+  const clusterId = clusterIdOf(read.text('QUORATE_CLUSTER_ID', ''), ofSettings);
   return {
-    clusterId: read.text('QUORATE_CLUSTER_ID'),
+    ...(clusterId !== undefined && { clusterId }),
     ordinal,
     nodeId: nodeIdOf(ordinal),
     founders,
     ...(partitions !== undefined && { partitions }),
     ...(restoreFrom !== '' && { restoreFrom }),
+    ...(zone !== undefined && { zone }),
     addressOf,
     listen: read.text('QUORATE_LISTEN', '0.0.0.0'),
     foundingPort: read.integer('QUORATE_FOUNDING_PORT', 1, 65_535, 7_100),
     data: read.text('QUORATE_DATA', '/data'),
-    local: await localSettings(read.text('QUORATE_SETTINGS', '')),
+    local,
     insecure: read.flag('QUORATE_INSECURE'),
     logLevel: read.text('QUORATE_LOG_LEVEL', 'info'),
   };
@@ -96,9 +105,8 @@ function ordinalOf(read: Variables): number {
 }
 
 /** `1:1001,3:1002`: ordinal 1 is node 1001. Ids never come back, so a machine whose disk was lost needs another. */
-function nodeIdsOf(read: Variables): ReadonlyMap<number, number> {
+export function nodeIdsIn(stated: string): ReadonlyMap<number, number> {
   const ids = new Map<number, number>();
-  const stated = read.text('QUORATE_NODE_IDS', '');
   for (const part of stated.split(',').filter((each) => each.trim() !== '')) {
     const [, ordinal, id] = /^\s*(\d{1,3}):(\d{1,10})\s*$/.exec(part) ?? [];
     const isId = id !== undefined && Number(id) >= STATED_ID_MIN && Number(id) <= NODE_ID_MAX;
@@ -112,33 +120,56 @@ function nodeIdsOf(read: Variables): ReadonlyMap<number, number> {
   return ids;
 }
 
-async function localSettings(path: string): Promise<Readonly<Record<string, unknown>>> {
-  if (path === '') return {};
+function zoneOf(stated: string): string | undefined {
+  if (stated === '' || isLabel(stated)) return stated || undefined;
+  throw new ConfigError('QUORATE_ZONE', LABEL_BOUND);
+}
+
+/** Certificates have the id in them, so `container secrets` writes it beside them. */
+function clusterIdOf(stated: string, ofSettings: unknown): string | undefined {
+  if (ofSettings !== undefined && (typeof ofSettings !== 'string' || ofSettings === ''))
+    throw new ConfigError(SETTINGS, 'must have text as clusterId');
+  if (stated !== '' && ofSettings !== undefined && stated !== ofSettings)
+    throw new ConfigError(
+      'QUORATE_CLUSTER_ID',
+      `must be ${ofSettings}, as in ${SETTINGS}, or unset: it is ${stated}`,
+    );
+  return stated === '' ? ofSettings : stated;
+}
+
+/** Of all files together. @param paths separated by commas */
+async function localSettings(paths: string): Promise<Readonly<Record<string, unknown>>> {
+  let all: Readonly<Record<string, unknown>> = {};
+  for (const path of paths.split(',').flatMap((each) => each.trim() || [])) {
+    const more = await settingsIn(path);
+    const twice = Object.keys(more).find((key) => Object.hasOwn(all, key));
+    if (twice !== undefined)
+      throw new ConfigError(SETTINGS, `${path} must not hold ${twice}: another of these files has it`);
+    all = { ...all, ...more };
+  }
+  return all;
+}
+
+async function settingsIn(path: string): Promise<Readonly<Record<string, unknown>>> {
   let text: string;
   let value: unknown;
   try {
     text = await readFile(path, 'utf8');
     value = JSON.parse(text);
   } catch (error) {
-    throw new ConfigError(
-      'QUORATE_SETTINGS',
-      `${path} cannot be read: ${error instanceof Error ? error.message : ''}`,
-    );
+    throw new ConfigError(SETTINGS, `${path} cannot be read: ${error instanceof Error ? error.message : ''}`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ConfigError('QUORATE_SETTINGS', `${path} must hold an object: settings of cluster.json`);
+    throw new ConfigError(SETTINGS, `${path} must hold an object: settings of cluster.json`);
   const [repeated] = repeatedKeysIn(text, value);
   if (repeated !== undefined)
     throw new ConfigError(
-      'QUORATE_SETTINGS',
+      SETTINGS,
       `${path} must have ${pathText(repeated)} once, and has it more than once`,
     );
   const fact = Object.keys(value).find((key) => FACTS.includes(key));
   if (fact !== undefined)
-    throw new ConfigError(
-      'QUORATE_SETTINGS',
-      `${path} must not hold ${fact}: the cluster is founded with it`,
-    );
+    throw new ConfigError(SETTINGS, `${path} must not hold ${fact}: the cluster is founded with it`);
   return value as Readonly<Record<string, unknown>>;
 }
 

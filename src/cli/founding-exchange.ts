@@ -5,7 +5,7 @@
 import { createServer, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { addressText } from '../api/node-address.ts';
-import { type FoundingRecord, recordIn } from './founding-record.ts';
+import { clusterName, type FoundingRecord, recordIn } from './founding-record.ts';
 
 const PATH = '/founding';
 const AGAIN_MILLIS = 500;
@@ -50,7 +50,7 @@ export interface Other {
  */
 export async function exchange<Result>(
   others: readonly Other[],
-  { port, clusterId }: { readonly port: number; readonly clusterId: string },
+  { port, clusterId }: { readonly port: number; readonly clusterId: string | undefined },
   conclude: (told: ReadonlyMap<number, FoundingRecord>) => Result | undefined,
   say: (line: string) => void,
 ): Promise<Result> {
@@ -62,9 +62,10 @@ export async function exchange<Result>(
     const told = new Map<number, FoundingRecord>();
     const missing: string[] = [];
     for (const [{ nodeId, host }, record] of answers) {
-      if (record?.clusterId === clusterId && record.nodeId === nodeId) told.set(nodeId, record);
-      else if (record === undefined) missing.push(`node ${nodeId} at ${host}, which does not answer`);
-      else missing.push(`node ${nodeId} at ${host}, where node ${record.nodeId} of ${record.clusterId} is`);
+      const where = `node ${nodeId} at ${host}`;
+      if (record === undefined) missing.push(`${where}, which does not answer`);
+      else if (record.nodeId === nodeId && isOf(record, clusterId)) told.set(nodeId, record);
+      else missing.push(`${where}, where node ${record.nodeId} of ${clusterName(record.clusterId)} is`);
     }
     const result = conclude(told);
     if (result !== undefined) return result;
@@ -74,6 +75,11 @@ export async function exchange<Result>(
     said = line;
     await delay(AGAIN_MILLIS);
   }
+}
+
+/** Whoever was given no id takes part in what draws one, and in nothing that was given one. */
+function isOf({ clusterId: other, founding }: FoundingRecord, clusterId: string | undefined): boolean {
+  return other === clusterId || (clusterId === undefined && founding?.clusterId === other);
 }
 
 /** Undefined: nobody answers there, or what is no record. The name is looked up anew each time. */

@@ -7,6 +7,7 @@ import type { Founder } from '../../storage/identity.ts';
 import { INCARNATION } from '../../storage/identity.ts';
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
 import { NODE_ID_MAX } from '../api/node-address.ts';
+import { labelAt } from '../api/node-labels.ts';
 import { drawIncarnation } from '../config/cluster-facts.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 
@@ -16,45 +17,65 @@ const SHA256 = /^[0-9a-f]{64}$/;
 
 /** What the cluster was founded with, the same everywhere and for good. */
 export interface Founding {
+  /** Drawn by the founding. Absent: all founders were given one. */
+  readonly clusterId?: string;
   readonly partitions: number;
   readonly replicas: number;
   readonly founders: readonly Founder[];
   /** The SHA-256 of the manifest of the backup that its groups begin with. Absent: they begin empty. */
   readonly backup?: string;
+  /** Where founders stood that said so. Later the cluster itself keeps that. */
+  readonly zones?: readonly FounderZone[];
+}
+
+export interface FounderZone {
+  readonly id: number;
+  readonly zone: string;
 }
 
 export interface FoundingRecord {
-  readonly clusterId: string;
+  /** Absent: none was given, and the founding that draws one is not agreed on yet. */
+  readonly clusterId?: string;
   readonly nodeId: number;
   readonly incarnation: string;
   /** Told by a founder until the founding is agreed on: the backup that it would begin with. Absent: with none. */
   readonly backup?: string;
+  /** Told by a founder until the founding is agreed on: where it stands. */
+  readonly zone?: string;
   /** Absent: it is not agreed on yet. */
   readonly founding?: Founding;
   /** The database was made: should it be gone, it must not be made again. */
   readonly isMade?: true;
 }
 
-/** @throws ConfigError if the volume belongs to another node or cluster */
+/**
+ * @param own as the container was told; without a cluster id, whichever the volume has
+ * @throws ConfigError if the volume belongs to another node or cluster
+ */
 export async function openRecord(
   directory: string,
-  { clusterId, nodeId }: Pick<FoundingRecord, 'clusterId' | 'nodeId'>,
+  own: Pick<FoundingRecord, 'clusterId' | 'nodeId'>,
 ): Promise<FoundingRecord> {
   const text = await readTextIfAny(directory, FILE);
-  if (text === undefined) {
-    const record = { clusterId, nodeId, incarnation: drawIncarnation() };
-    await writeRecord(directory, record);
-    return record;
-  }
-  const record = recordIn(text, `${directory}/${FILE}`);
-  if (record.clusterId !== clusterId || record.nodeId !== nodeId) {
+  const record =
+    text === undefined ? { ...own, incarnation: drawIncarnation() } : recordIn(text, `${directory}/${FILE}`);
+  const { nodeId, clusterId = own.clusterId } = record;
+  if (nodeId !== own.nodeId || clusterId !== (own.clusterId ?? clusterId)) {
     throw new ConfigError(
       directory,
-      `is the volume of node ${record.nodeId} of cluster ${record.clusterId}, and not of node ${nodeId} of ${clusterId}: ` +
+      `is the volume of node ${nodeId} of ${clusterName(clusterId)}, and not of node ${own.nodeId} of ${clusterName(own.clusterId)}: ` +
         'give this one an empty volume',
     );
   }
-  return record;
+  if (text !== undefined && clusterId === record.clusterId) return record;
+  const written = { ...record, ...(clusterId !== undefined && { clusterId }) };
+  await writeRecord(directory, written);
+  return written;
+}
+
+/** For people. */
+export function clusterName(clusterId: string | undefined): string {
+  return clusterId === undefined ? 'a cluster without an id yet' : `cluster ${clusterId}`;
 }
 
 export async function writeRecord(directory: string, record: FoundingRecord): Promise<void> {
@@ -76,28 +97,36 @@ function validRecord(value: unknown): FoundingRecord {
     'nodeId',
     'incarnation',
     'backup',
+    'zone',
     'founding',
     'isMade',
   ]);
-  const { clusterId, backup, founding, isMade } = root;
-  if (typeof clusterId !== 'string' || clusterId === '')
-    throw new InvalidFieldError('clusterId', 'must be text');
+  const { clusterId, backup, zone, founding, isMade } = root;
   return {
-    clusterId,
+    ...(clusterId !== undefined && { clusterId: clusterIdAt(clusterId, 'clusterId') }),
     nodeId: integerAt(root['nodeId'], 'nodeId', 1, NODE_ID_MAX),
     incarnation: incarnationAt(root['incarnation'], 'incarnation'),
     ...(backup !== undefined && { backup: sha256At(backup, 'backup') }),
+    ...(zone !== undefined && { zone: labelAt(zone, 'zone') }),
     ...(founding !== undefined && { founding: validFounding(founding) }),
     ...(isMade === true && { isMade }),
   };
 }
 
 function validFounding(value: unknown): Founding {
-  const founding = objectAt(value, 'founding', ['partitions', 'replicas', 'founders', 'backup']);
-  const { founders, backup } = founding;
+  const founding = objectAt(value, 'founding', [
+    'clusterId',
+    'partitions',
+    'replicas',
+    'founders',
+    'backup',
+    'zones',
+  ]);
+  const { clusterId, founders, backup, zones } = founding;
   if (!Array.isArray(founders) || founders.length === 0 || founders.length > NODES_MAX)
     throw new InvalidFieldError('founders', `must be a list of 1 to ${NODES_MAX}`);
   return {
+    ...(clusterId !== undefined && { clusterId: clusterIdAt(clusterId, 'founding.clusterId') }),
     partitions: integerAt(founding['partitions'], 'partitions', 1, PARTITIONS_MAX),
     replicas: integerAt(founding['replicas'], 'replicas', 1, NODES_MAX),
     founders: founders.map((each: unknown, i) => {
@@ -108,7 +137,23 @@ function validFounding(value: unknown): Founding {
       };
     }),
     ...(backup !== undefined && { backup: sha256At(backup, 'founding.backup') }),
+    ...(zones !== undefined && { zones: zonesAt(zones) }),
   };
+}
+
+function zonesAt(value: unknown): readonly FounderZone[] {
+  if (!Array.isArray(value) || value.length > NODES_MAX)
+    throw new InvalidFieldError('founding.zones', `must be a list of at most ${NODES_MAX}`);
+  return value.map((each: unknown, i) => {
+    const path = `founding.zones[${i}]`;
+    const { id, zone } = objectAt(each, path, ['id', 'zone']);
+    return { id: integerAt(id, `${path}.id`, 1, NODE_ID_MAX), zone: labelAt(zone, `${path}.zone`) };
+  });
+}
+
+function clusterIdAt(value: unknown, path: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw new InvalidFieldError(path, 'must be text');
 }
 
 function incarnationAt(value: unknown, path: string): string {
@@ -131,7 +176,14 @@ export function knownFounding(
   own: FoundingRecord,
   told: ReadonlyMap<number, FoundingRecord>,
 ): Founding | undefined {
-  const known = [own, ...told.values()].find(({ founding }) => founding !== undefined)?.founding;
+  const all = [own, ...told.values()].flatMap(({ founding }) => founding ?? []);
+  const [known, ...others] = all;
+  const other = others.find(({ clusterId }) => clusterId !== known?.clusterId);
+  if (other !== undefined)
+    throw new ConfigError(
+      'QUORATE_CLUSTER_ID',
+      `must be given: the other containers are of two clusters, ${known?.clusterId} and ${other.clusterId}`,
+    );
   const same = known?.founders.find(({ id }) => id === own.nodeId);
   if (same === undefined || same.incarnation === own.incarnation) return known;
   throw new ConfigError(
@@ -161,11 +213,15 @@ export function foundingOf(
   for (const other of all) if (other !== undefined) refuseDifferent(own, other);
   // One alone founds, and only while all others say that they never heard of a cluster.
   if (own.nodeId !== 1 || !all.every((record) => record !== undefined)) return undefined;
+  const zones = all.flatMap(({ nodeId: id, zone }) => (zone === undefined ? [] : [{ id, zone }]));
   return {
+    // No other volume has it, so no other cluster does.
+    ...(own.clusterId === undefined && { clusterId: own.incarnation }),
     partitions,
     replicas: Math.min(REPLICAS_MAX, founders),
     founders: all.map(({ nodeId: id, incarnation }) => ({ id, incarnation })),
     ...(own.backup !== undefined && { backup: own.backup }),
+    ...(zones.length > 0 && { zones }),
   };
 }
 

@@ -1,13 +1,14 @@
 /** `quorate init` and `quorate join`: what they take, and the databases that they make for nodes that do not run yet. */
 import type { Command } from 'commander';
-import type { NodeAddress } from '../api/node-address.ts';
+import type { HostPort } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
 import { createCluster, readCluster } from '../config/cluster-directory.ts';
 import { ConfigError, NODES_MAX } from '../config/config.ts';
 import { drawToken } from '../config/token-secret.ts';
 import { explained } from './command-help.ts';
 import { joinCluster } from './join-cluster.ts';
-import { makeAllCertificates } from './make-certificates.ts';
+import { type JoiningNode, listenersText, withListeners } from './join-listeners.ts';
+import { keepApart, makeAllCertificates } from './make-certificates.ts';
 import { dataText, type NewClusterOptions, newClusterConfig, withNewClusterOptions } from './new-cluster.ts';
 import { addressOption, DATA, HOST, HTTP, integerFrom, JSON_OPTION, NODE_ID, PEER, ZONE } from './options.ts';
 
@@ -41,12 +42,20 @@ export function addInitCommand(program: Command, print: (line: string) => void):
       }
       print(`created a cluster of ${config.nodes.length} nodes in ${options.data}; run each of them with`);
       for (const { id } of config.nodes) print(`  npx quorate node ${id}${dataText(options.data)}`);
+      if (options.tls === true) print(keepApart(options.data));
       if (admin !== undefined) {
         print(`token ${admin.entry.id} of role admin; keep it now, it is not shown again:`);
         print(admin.token);
       }
     });
 }
+
+type JoinOptions = Omit<JoiningNode, 'resp' | 'grpc'> & {
+  readonly data: string;
+  readonly json?: true;
+  readonly resp?: HostPort | boolean;
+  readonly grpc?: HostPort | boolean;
+};
 
 export function addJoinCommand(program: Command, print: (line: string) => void): void {
   explained(program.command('join'), {
@@ -56,36 +65,32 @@ export function addJoinCommand(program: Command, print: (line: string) => void):
     .argument(...NODE_ID)
     .requiredOption(...HTTP)
     .requiredOption(...PEER)
-    .option('--resp <host:port>', 'where the node speaks the Redis protocol', addressOption)
-    .option('--grpc <host:port>', "where the node speaks Envoy's rate limit protocol", addressOption)
+    .option(
+      '--resp <host:port>',
+      'where the node speaks the Redis protocol (default: as the other nodes do)',
+      addressOption,
+    )
+    .option('--no-resp', 'without the Redis protocol')
+    .option(
+      '--grpc <host:port>',
+      "where the node speaks Envoy's rate limit protocol (default: as the other nodes do)",
+      addressOption,
+    )
+    .option('--no-grpc', "without Envoy's rate limit protocol")
     .option(...ZONE)
     .option(...HOST)
     .option(...DATA)
     .option(...JSON_OPTION)
-    .action(
-      async (
-        id: number,
-        {
-          data,
-          http,
-          peer,
-          resp,
-          grpc,
-          json,
-          ...others
-        }: Omit<NodeAddress, 'id'> & { data: string; json?: true },
-      ) => {
-        const node = {
-          id,
-          http,
-          peer,
-          ...(resp !== undefined && { resp }),
-          ...(grpc !== undefined && { grpc }),
-          ...labelsOf(others),
-        };
-        const said = await joinCluster(data, node);
-        if (json === true) print(JSON.stringify({ node: id, data, said }));
-        else for (const line of said) print(line);
-      },
-    );
+    .action(async (id: number, { data, json, http, peer, resp, grpc, ...labels }: JoinOptions) => {
+      // The value of an option that can be negated is true where it was not given.
+      const given = {
+        ...(resp !== true && resp !== undefined && { resp }),
+        ...(grpc !== true && grpc !== undefined && { grpc }),
+      };
+      const config = await readCluster(data);
+      const node = withListeners({ id, http, peer, ...given, ...labelsOf(labels) }, config?.nodes ?? []);
+      const said = [...(await joinCluster(data, node)), `it will listen: ${listenersText(node)}`];
+      if (json === true) print(JSON.stringify({ node: id, data, said }));
+      else for (const line of said) print(line);
+    });
 }

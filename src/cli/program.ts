@@ -36,7 +36,7 @@ export function quorateProgram(version: string): Command {
     });
   addInitCommand(program, print);
   addNodeCommand(program, version);
-  addContainerCommand(program, version);
+  addContainerCommand(program, version, print);
   addJoinCommand(program, print);
   addCertsCommands(program);
   addNodesCommands(program, print);

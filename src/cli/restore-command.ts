@@ -4,7 +4,7 @@ import { restoreCluster } from '../backup/restore-cluster.ts';
 import { readCluster } from '../config/cluster-directory.ts';
 import { ConfigError } from '../config/config.ts';
 import type { RestoreOptions } from './backup-program.ts';
-import { makeAllCertificates } from './make-certificates.ts';
+import { keepApart, makeAllCertificates } from './make-certificates.ts';
 import { dataText, newClusterConfig } from './new-cluster.ts';
 import { DENIED_TEXT, groupText, soundText } from './restored-text.ts';
 
@@ -46,4 +46,5 @@ export async function restore(
   );
   print(`created a cluster of ${config.nodes.length} nodes in ${data}; run each of them with`);
   for (const { id } of config.nodes) print(`  npx quorate node ${id}${dataText(data)}`);
+  if (options.tls === true) print(keepApart(data));
 }

@@ -1,5 +1,5 @@
 /** Commands around certificates: what they make and refuse, and that a node without any does not start where others can come. */
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { prepare } from '../../cluster/prepare.ts';
@@ -43,19 +43,44 @@ describe('quorate certs', () => {
     expect(early).toMatchObject({ code: USAGE });
     expect(early.said).toMatch(/ca\.crt is not there; make the CA of the cluster with `quorate certs init`/);
     expect(await quorate('certs', 'init')).toMatchObject({ code: 0 });
-    const key = await readFile(join(data, 'certs', 'ca.key'));
+    const key = await readFile(join(data, 'ca', 'ca.key'));
     const again = await quorate('certs', 'init');
     expect(again).toMatchObject({ code: USAGE });
     expect(again.said).toMatch(/ca\.key is there already/);
-    expect(await readFile(join(data, 'certs', 'ca.key'))).toEqual(key);
+    expect(await readFile(join(data, 'ca', 'ca.key'))).toEqual(key);
     const issued = await quorate('certs', 'issue', '1', '--hostname', '10.0.0.1', '--hostname', 'a.example');
     expect(issued.stdout).toMatch(/node-1\.crt and .*node-1\.key, for 10\.0\.0\.1, a\.example, valid until/);
-    expect(await readdir(join(data, 'certs'))).toEqual(['ca.crt', 'ca.key', 'node-1.crt', 'node-1.key']);
-    await writeFile(join(data, 'certs', 'ca.key'), 'no key');
+    expect(await readdir(join(data, 'certs'))).toEqual(['ca.crt', 'node-1.crt', 'node-1.key']);
+    await writeFile(join(data, 'ca', 'ca.key'), 'no key');
     const broken = await quorate('certs', 'issue', '1');
     expect(broken.said).toBe(
       'quorate: the CA cannot sign: its key must be one of the curve P-256, in PEM and without a passphrase',
     );
+  });
+
+  it('keeps the key of the CA apart, says to move it, and finds it where it was moved', async () => {
+    const { stdout } = await quorate('init', '--nodes', '1', '--base-port', String(basePort), '--tls');
+    expect(stdout).toContain('the key of the CA is data/ca/ca.key');
+    expect(stdout).toContain('Move it to where no node runs');
+    expect(await readdir(join(data, 'certs'))).toEqual(['ca.crt', 'node-1.crt', 'node-1.key']);
+    const moved = join(directory, 'safe.key');
+    await rename(join(data, 'ca', 'ca.key'), moved);
+    const issue = ['certs', 'issue', '2', '--hostname', 'a'];
+    const missing = await quorate(...issue);
+    expect(missing).toMatchObject({ code: USAGE });
+    expect(missing.said).toBe(
+      'quorate: data/ca/ca.key is not there: bring the key of the CA back to it, or say with --ca-key where it is kept',
+    );
+    const elsewhere = await quorate(...issue, '--ca-key', 'none.key');
+    expect(elsewhere.said).toContain('none.key is not there');
+    expect(await quorate(...issue, '--ca-key', moved)).toMatchObject({ code: 0 });
+    // Another CA would be none that the nodes trust.
+    const again = await quorate('certs', 'init');
+    expect(again).toMatchObject({ code: USAGE });
+    expect(again.said).toContain('ca.crt is there already');
+    // As it was laid out before.
+    await rename(moved, join(data, 'certs', 'ca.key'));
+    expect((await quorate(...issue)).said).toContain('move data/certs/ca.key to data/ca/ca.key');
   });
 
   it.each([

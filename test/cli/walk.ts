@@ -27,7 +27,9 @@ export async function misunderstood(
   const complaints: string[] = [];
   for (const { command } of walked(program)) {
     command.configureOutput({ writeErr: (text) => complaints.push(text), writeOut: () => undefined });
-    if (command.commands.length === 0) command.action(() => undefined);
+    // A group of commands may do something by itself, as `quorate container` does.
+    if (command.commands.length === 0 || Reflect.get(command, '_actionHandler') != null)
+      command.action(() => undefined);
     if (!isFragment) continue;
     for (const option of command.options) option.mandatory = false;
     for (const argument of command.registeredArguments) argument.required = false;

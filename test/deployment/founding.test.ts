@@ -36,6 +36,17 @@ describe('a cluster', () => {
     expect(foundingOf(recordOf(1), told(), { founders: 1, partitions: 2 })).toMatchObject({ replicas: 1 });
   });
 
+  it('knows where its founders stand that say so', () => {
+    const [own, two] = [recordOf(1, { zone: 'a' }), recordOf(2, { zone: 'b' })];
+    expect(foundingOf(own, told(two, recordOf(3)), WANTED)).toEqual({
+      ...FOUNDING,
+      zones: [
+        { id: 1, zone: 'a' },
+        { id: 2, zone: 'b' },
+      ],
+    });
+  });
+
   it('is learned from whoever knows it', () => {
     const knows = recordOf(3, { founding: FOUNDING });
     expect(foundingOf(recordOf(2), told(knows), WANTED)).toBe(FOUNDING);
@@ -51,6 +62,29 @@ describe('a cluster', () => {
         'has another volume than',
       );
     }
+  });
+});
+
+describe('a cluster without an id', () => {
+  const [own, ...others] = [1, 2, 3].map((nodeId) => {
+    const { clusterId: _, ...record } = recordOf(nodeId);
+    return record;
+  }) as [FoundingRecord, FoundingRecord, FoundingRecord];
+  const founding = { ...FOUNDING, clusterId: own.incarnation };
+
+  it('gets one by its founding, which no other cluster has', () => {
+    expect(foundingOf(own, told(...others), WANTED)).toEqual(founding);
+    expect(foundingOf(others[0], told(own, others[1]), WANTED)).toBeUndefined();
+    const knows = recordOf(1, { clusterId: own.incarnation, founding });
+    expect(foundingOf(others[0], told(knows), WANTED)).toEqual(founding);
+  });
+
+  it('is not joined while the others are of two', () => {
+    const [one, two] = ['a', 'b'].map((clusterId, i) =>
+      recordOf(i + 1, { clusterId, founding: { ...FOUNDING, clusterId } }),
+    ) as [FoundingRecord, FoundingRecord];
+    const { clusterId: _, ...four } = recordOf(4);
+    expect(() => foundingOf(four, told(one, two), WANTED)).toThrow('QUORATE_CLUSTER_ID must be given');
   });
 });
 
@@ -101,10 +135,16 @@ describe('a volume', () => {
     const own = { clusterId: 'c', nodeId: 2 };
     const record = await openRecord(directory, own);
     expect(record).toEqual({ ...own, incarnation: expect.stringMatching(/^[0-9a-f]{32}$/) });
-    for (const founding of [FOUNDING, { ...FOUNDING, backup: 'a'.repeat(64) }]) {
+    for (const founding of [
+      FOUNDING,
+      { ...FOUNDING, backup: 'a'.repeat(64) },
+      { ...FOUNDING, clusterId: 'c', zones: [{ id: 1, zone: 'eu-1a' }] },
+    ]) {
       await writeRecord(directory, { ...record, founding, isMade: true });
       expect(await openRecord(directory, own)).toEqual({ ...record, founding, isMade: true });
     }
+    // Whoever is given no id goes on with that of the volume.
+    expect(await openRecord(directory, { nodeId: 2 })).toMatchObject(own);
     for (const other of [
       { ...own, nodeId: 3 },
       { ...own, clusterId: 'd' },
@@ -117,12 +157,33 @@ describe('a volume', () => {
     await expect(openRecord(directory, own)).rejects.toThrow('founding.json is no record of a volume');
   });
 
+  it('that has no id yet takes the one that is given later', async () => {
+    const empty = await mkdtemp(join(tmpdir(), 'quorate-test-'));
+    try {
+      const { incarnation } = await openRecord(empty, { nodeId: 1 });
+      expect(await openRecord(empty, { nodeId: 1 })).toEqual({ nodeId: 1, incarnation });
+      expect(await openRecord(empty, { nodeId: 1, clusterId: 'c' })).toEqual({
+        nodeId: 1,
+        clusterId: 'c',
+        incarnation,
+      });
+      await expect(openRecord(empty, { nodeId: 1, clusterId: 'd' })).rejects.toThrow('of cluster c');
+    } finally {
+      await rm(empty, { recursive: true });
+    }
+  });
+
   it.each([
     ['', 'JSON'],
     ['[]', 'record must be an object'],
     [JSON.stringify({ ...recordOf(1), nodeId: 0 }), 'nodeId'],
     [JSON.stringify({ ...recordOf(1), incarnation: 'x' }), 'incarnation'],
     [JSON.stringify({ ...recordOf(1), other: 1 }), 'record.other'],
+    [JSON.stringify({ ...recordOf(1), zone: 'a b' }), 'zone must be 1 to 128 letters'],
+    [
+      JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, zones: [{ id: 0, zone: 'a' }] } }),
+      'founding.zones[0].id',
+    ],
     [JSON.stringify({ ...recordOf(1), backup: 'A'.repeat(64) }), 'backup must be 64 hexadecimal digits'],
     [
       JSON.stringify({ ...recordOf(1), founding: { ...FOUNDING, backup: 1 } }),
@@ -180,7 +241,7 @@ describe('the environment of a container', () => {
   });
 
   it.each<[Record<string, string>, string]>([
-    [{ QUORATE_CLUSTER_ID: '' }, 'QUORATE_CLUSTER_ID must be set'],
+    [{ QUORATE_HOST: '' }, 'QUORATE_HOST must be set'],
     [{ QUORATE_HOST: 'q' }, 'QUORATE_HOST must have {ordinal}'],
     [{ QUORATE_HOST: 'q {ordinal}' }, 'QUORATE_HOST must be a host name'],
     [{ HOSTNAME: 'q' }, 'QUORATE_ORDINAL must be an integer'],
@@ -191,10 +252,45 @@ describe('the environment of a container', () => {
     [{ QUORATE_NODE_IDS: '1=1001' }, 'QUORATE_NODE_IDS must be a list'],
     [{ QUORATE_NODE_IDS: '1:1001,2:1001' }, 'QUORATE_NODE_IDS must be a list'],
     [{ QUORATE_NODE_IDS: '1:5' }, 'from 1001 on'],
+    [{ QUORATE_ZONE: 'a b' }, 'QUORATE_ZONE must be 1 to 128 letters'],
     [{ QUORATE_INSECURE: 'yes' }, 'QUORATE_INSECURE must be true or false'],
     [{ QUORATE_SETTINGS: '/nowhere' }, 'QUORATE_SETTINGS /nowhere cannot be read'],
   ])('is refused with %j', async (changes, message) => {
     await expect(containerSettings({ ...GOOD, ...changes })).rejects.toThrow(message);
+  });
+
+  it('may state a zone, and an empty one is none', async () => {
+    expect(await containerSettings({ ...GOOD, QUORATE_ZONE: 'eu-1a' })).toMatchObject({ zone: 'eu-1a' });
+    expect(await containerSettings({ ...GOOD, QUORATE_ZONE: '' })).not.toHaveProperty('zone');
+  });
+
+  it('may leave the cluster id to the founding', async () => {
+    expect(await containerSettings({ ...GOOD, QUORATE_CLUSTER_ID: '' })).not.toHaveProperty('clusterId');
+  });
+
+  it('takes settings from several files, and the cluster id from one', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'quorate-test-'));
+    const [one, two] = [join(directory, 'one.json'), join(directory, 'two.json')];
+    const both = { ...GOOD, QUORATE_SETTINGS: `${one}, ${two}` };
+    try {
+      await writeFile(one, JSON.stringify({ clusterId: 'c', leaders: 'spread' }));
+      await writeFile(two, JSON.stringify({ freeFloorBytes: 1 }));
+      for (const stated of ['c', '']) {
+        const { clusterId, local } = await containerSettings({ ...both, QUORATE_CLUSTER_ID: stated });
+        expect([clusterId, local]).toEqual(['c', { leaders: 'spread', freeFloorBytes: 1 }]);
+      }
+      await expect(containerSettings({ ...both, QUORATE_CLUSTER_ID: 'd' })).rejects.toThrow(
+        'QUORATE_CLUSTER_ID must be c, as in QUORATE_SETTINGS, or unset: it is d',
+      );
+      await writeFile(two, JSON.stringify({ leaders: 'spread' }));
+      await expect(containerSettings(both)).rejects.toThrow(
+        `${two} must not hold leaders: another of these files has it`,
+      );
+      await writeFile(one, JSON.stringify({ clusterId: 7 }));
+      await expect(containerSettings(both)).rejects.toThrow('must have text as clusterId');
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 
   it('takes settings of cluster.json from a file, and no facts', async () => {

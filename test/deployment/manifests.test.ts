@@ -2,25 +2,15 @@
  * Deployment files: Kubernetes' against the types that kubernetes-types makes of its published API (by the compiler: no unknown field, none
  * missing, none of another type), and all of them against what the product is.
  */
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { containerSettings } from '../../src/cli/container-settings.ts';
 import { listeningAt } from '../../src/node/peer-addresses.ts';
 import { ROOT } from '../cli/command.ts';
-import { temporaryDirectory } from '../cluster/harness.ts';
-
-const run = promisify(execFile);
-
-interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-}
+import { type Manifest, manifestsIn, mistakesIn } from './manifest-types.ts';
 
 async function textOf(...path: readonly string[]): Promise<string> {
   return readFile(join(ROOT, ...path), 'utf8');
@@ -28,43 +18,7 @@ async function textOf(...path: readonly string[]): Promise<string> {
 
 /** @param edited what an operator makes of the file */
 async function manifests(edited = (text: string): string => text): Promise<readonly Manifest[]> {
-  const documents = parseAllDocuments(edited(await textOf('cluster', 'kubernetes', 'quorate.yaml')));
-  for (const { errors } of documents) expect(errors).toEqual([]);
-  return documents.map((document) => document.toJS() as Manifest);
-}
-
-/** What the compiler objects to, by the name under which they are given. */
-async function mistakesIn(named: Readonly<Record<string, readonly Manifest[]>>): Promise<string> {
-  const directory = await temporaryDirectory();
-  try {
-    const files = Object.entries(named).map(async ([name, all]) => {
-      const lines = all.map(({ apiVersion, kind, ...rest }, i) => {
-        const from = apiVersion.includes('/') ? apiVersion.replace('.k8s.io', '') : `core/${apiVersion}`;
-        const types = join(ROOT, 'node_modules', 'kubernetes-types', from);
-        const value = JSON.stringify({ apiVersion, kind, ...rest }, null, 1);
-        return `import type { ${kind} as Kind${i} } from ${JSON.stringify(types)};\nexport const value${i}: Kind${i} = ${value};`;
-      });
-      await writeFile(join(directory, `${name}.ts`), lines.join('\n'));
-      return `${name}.ts`;
-    });
-    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    const options = [
-      '--noEmit',
-      '--strict',
-      '--skipLibCheck',
-      '--module',
-      'esnext',
-      '--moduleResolution',
-      'bundler',
-    ];
-    const args = [tsc, ...options, ...(await Promise.all(files))];
-    return await run(process.execPath, args, { cwd: directory }).then(
-      () => '',
-      (error: unknown) => String((error as { readonly stdout?: string }).stdout),
-    );
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+  return manifestsIn(edited(await textOf('cluster', 'kubernetes', 'quorate.yaml')));
 }
 
 /** With what is commented out for a restore. */
@@ -268,14 +222,4 @@ describe('the image', () => {
       lines.some((line) => line.startsWith('EXPOSE') && line.includes(text));
     expect(['8100', '9100', '10100', '11100', '7100'].every(port)).toBe(true);
   });
-});
-
-it('the runbook says what every alert means', async () => {
-  const alerts = [...(await textOf('cluster', 'observability', 'alerts.yaml')).matchAll(/alert: (\w+)/g)].map(
-    ([, name]) => name,
-  );
-  const told = [...(await textOf('cluster', 'RUNBOOK.md')).matchAll(/^\| `(Quorate\w+)`/gm)].map(
-    ([, name]) => name,
-  );
-  expect(told).toEqual(alerts);
 });

@@ -114,7 +114,10 @@ describe.skipIf(prometheus === undefined)('Prometheus beside three containers', 
   }
 
   async function valuesOf(expr: string): Promise<number> {
-    const query = expr.replaceAll('$job', job).replaceAll('$__rate_interval', RATE_INTERVAL);
+    const query = expr
+      .replaceAll('$job', job)
+      .replaceAll('$instance', '.+')
+      .replaceAll('$__rate_interval', RATE_INTERVAL);
     const data = await asked<{ readonly result?: readonly { readonly value: readonly unknown[] }[] }>(
       `query?query=${encodeURIComponent(query)}`,
     );

@@ -111,6 +111,25 @@ export class Pods {
     this.#pods.set(ordinal, { child, ended, said: () => said });
   }
 
+  /** Runs a command to its end where the names of the pods lead to them. Its exit code, and all that it prints. */
+  async run(
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ): Promise<readonly [number, string]> {
+    const child = spawn(process.execPath, ['--import', HOSTS_FILE, ENTRY, ...args], {
+      cwd: this.directory,
+      env: {
+        PATH: process.env['PATH'],
+        QUORATE_TEST_HOSTS: join(this.directory, 'hosts.json'),
+        ...environment,
+      },
+    });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    return new Promise((resolve) => child.once('close', (code) => resolve([code ?? -1, printed])));
+  }
+
   pod(ordinal: number): Pod {
     const pod = this.#pods.get(ordinal);
     if (pod === undefined) throw new Error(`there is no pod ${ordinal}`);

@@ -188,7 +188,7 @@ describe('founders', () => {
     await pods.stop(0, 'SIGTERM');
     await start(0, { ...alone, QUORATE_RESTORE_FROM: monday });
     expect(await refusal(0)).toEqual(
-      wrong('QUORATE_RESTORE_FROM must not be set: cluster pods was founded without a backup'),
+      wrong('QUORATE_RESTORE_FROM must not be set: the cluster was founded without a backup'),
     );
     await start(0, alone);
     await pods.ready([0]);

@@ -79,7 +79,7 @@ describe('a certificate that was issued', () => {
   });
 
   it('comes of a CA whose key is its owner’s alone, and never replaced', async () => {
-    expect((await stat(join(ours.directory, 'certs', 'ca.key'))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(ours.directory, 'ca', 'ca.key'))).mode & 0o777).toBe(0o600);
     await expect(storeAuthority(ours.directory, foreign.ca)).rejects.toThrow(/ca\.key is there already/);
   });
 });

@@ -1,0 +1,165 @@
+/**
+ * `quorate container secrets`: makes what containers of a closed cluster have in common before they found it: its id, its certificates and its
+ * first tokens. Asked again it keeps the id, the CA and the tokens, and issues the certificates anew. It runs no node and asks none.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import { readTextIfAny, writeTextSynced } from '../../storage/files.ts';
+import type { TokenEntry } from '../api/token.ts';
+import { ConfigError, NODES_MAX } from '../config/config.ts';
+import { drawToken } from '../config/token-secret.ts';
+import { authorityFiles, nodeFiles } from '../tls/certificate-files.ts';
+import { CA_KEY, DAYS, hostOption } from './certs-commands.ts';
+import { explained } from './command-help.ts';
+import { nodeIdsIn } from './container-settings.ts';
+import { issueFor, keepApart, makeAuthorityFor } from './make-certificates.ts';
+import { directoryOption, integerFrom, JSON_OPTION } from './options.ts';
+
+const MOUNTED = 'certs';
+const TOKENS = 'tokens';
+const SETTINGS = 'settings.json';
+const ROLES = ['admin', 'read'] as const;
+
+export interface ContainerSecretsOptions {
+  readonly out: string;
+  /** Where others reach a container, with `{ordinal}` in it. */
+  readonly pattern: string;
+  /** By which clients reach all of them. */
+  readonly alsoHost: readonly string[];
+  readonly nodes: number;
+  /** As `QUORATE_NODE_IDS`. */
+  readonly nodeIds: string;
+  /** Where the containers have it mounted. */
+  readonly mountedAt: string;
+  readonly days: number;
+  readonly caKey?: string;
+}
+
+export interface ContainerSecrets {
+  readonly clusterId: string;
+  /** To be mounted by every container. */
+  readonly mounted: string;
+  readonly tokens: string;
+  readonly caKey: string;
+  readonly nodes: readonly number[];
+  /** When the certificates expire. */
+  readonly until: Date;
+}
+
+export function addContainerSecretsCommand(container: Command, print: (line: string) => void): void {
+  explained(container.command('secrets'), {
+    does: 'make the cluster id, the certificates and the first tokens of a cluster of containers',
+    examples: ['quorate container secrets --pattern quorate-{ordinal}.quorate-nodes --nodes 3'],
+  })
+    .requiredOption(
+      '--pattern <hostname>',
+      'where others reach a container, with {ordinal} in it, as QUORATE_HOST',
+      patternOption,
+    )
+    .option(
+      '--also-host <name>',
+      'a name by which clients reach all of them; may be repeated',
+      hostOption,
+      [],
+    )
+    .option('--nodes <n>', `number of nodes, 1 to ${NODES_MAX}`, integerFrom(1, NODES_MAX), 3)
+    .option('--node-ids <list>', 'as QUORATE_NODE_IDS, such as 1:1001', '')
+    .option('--out <dir>', 'a directory of its own', directoryOption, './secrets')
+    .option('--mounted-at <dir>', 'where the containers have the certificates mounted', '/secrets')
+    .option(...DAYS)
+    .option(...CA_KEY)
+    .option(...JSON_OPTION)
+    .action(async ({ json, ...options }: ContainerSecretsOptions & { json?: true }) => {
+      const made = await makeContainerSecrets(options);
+      if (json === true) return print(JSON.stringify({ ...made, until: made.until.toISOString() }));
+      print(`certificates of node ${made.nodes.join(', ')}, valid until ${made.until.toISOString()}`);
+      print(
+        `mount ${made.mounted} in all containers, at ${options.mountedAt}: it has the cluster id and the digests of the tokens`,
+      );
+      print(
+        `${made.tokens} has a token of role admin and one of role read, for those who ask and nobody else`,
+      );
+      if (options.caKey === undefined) print(keepApart(options.out));
+    });
+}
+
+/** @throws ConfigError if what is in `out` is no work of this command, or the key of the CA is elsewhere */
+export async function makeContainerSecrets(options: ContainerSecretsOptions): Promise<ContainerSecrets> {
+  const { out, pattern, alsoHost, nodes, mountedAt, days, caKey } = options;
+  const ids = nodeIdsIn(options.nodeIds);
+  const mounted = join(out, MOUNTED);
+  await mkdir(mounted, { recursive: true, mode: 0o700 });
+  const clusterId = (await clusterIdIn(mounted)) ?? (await beginSettings(out, mountedAt));
+  const { cert } = authorityFiles(out);
+  if (!existsSync(cert)) {
+    // Nodes trust those that the first CA signed, and no other.
+    if (existsSync(nodeFiles(out, 1).cert))
+      throw new ConfigError(cert, 'is gone, and nodes have certificates of that CA: bring it back');
+    await makeAuthorityFor(out, clusterId);
+  }
+  const made: number[] = [];
+  let until = new Date(0);
+  for (let ordinal = 0; ordinal < nodes; ordinal += 1) {
+    const id = ids.get(ordinal) ?? ordinal + 1;
+    const hosts = [pattern.replaceAll('{ordinal}', String(ordinal)), ...alsoHost, 'localhost'];
+    const issued = await issueFor(out, clusterId, { id, hosts, days, ...(caKey !== undefined && { caKey }) });
+    made.push(id);
+    ({ until } = issued);
+  }
+  const key = caKey ?? authorityFiles(out).key;
+  return { clusterId, mounted, tokens: join(out, TOKENS), caKey: key, nodes: made, until };
+}
+
+/** Undefined: there are no settings yet. */
+async function clusterIdIn(mounted: string): Promise<string | undefined> {
+  const text = await readTextIfAny(mounted, SETTINGS);
+  if (text === undefined) return undefined;
+  const path = join(mounted, SETTINGS);
+  try {
+    const { clusterId } = JSON.parse(text) as { readonly clusterId?: unknown };
+    if (typeof clusterId === 'string' && clusterId !== '') return clusterId;
+  } catch {
+    // As below.
+  }
+  throw new ConfigError(
+    path,
+    'must have a clusterId, as `quorate container secrets` writes it: use another directory',
+  );
+}
+
+/** The tokens first: settings that name a token which nobody has would close the cluster for good. */
+async function beginSettings(out: string, mountedAt: string): Promise<string> {
+  const clusterId = randomUUID();
+  const tokens: TokenEntry[] = [];
+  await mkdir(join(out, TOKENS), { recursive: true, mode: 0o700 });
+  for (const role of ROLES) {
+    const { token, entry } = drawToken({ role, name: `first-${role}` }, Date.now());
+    await writeFile(join(out, TOKENS, role), token, { mode: 0o600, flush: true });
+    tokens.push(entry);
+  }
+  const tls = {
+    ca: `${mountedAt}/ca.crt`,
+    cert: `${mountedAt}/node-{id}.crt`,
+    key: `${mountedAt}/node-{id}.key`,
+    doors: true,
+  };
+  await writeTextSynced(
+    join(out, MOUNTED),
+    SETTINGS,
+    `${JSON.stringify({ clusterId, tls, tokens }, null, 2)}\n`,
+  );
+  return clusterId;
+}
+
+function patternOption(text: string): string {
+  if (!text.includes('{ordinal}'))
+    throw new InvalidArgumentError(
+      'expected a host name with {ordinal} in it, such as quorate-{ordinal}.quorate-nodes',
+    );
+  // Each is a name once its ordinal is in it.
+  hostOption(text.replaceAll('{ordinal}', '0'), []);
+  return text;
+}
