@@ -28,8 +28,9 @@ interface ChartProps {
 const HEIGHT = 180;
 const NARROW = 260;
 /** Of a letter on an axis, and of what stands beside it, in pixels. */
-const LETTER_WIDTH = 7;
-const AXIS_MARGIN = 16;
+const LETTER_WIDTH = 7.5;
+const AXIS_MARGIN = 20;
+const TIMES_HEIGHT = 30;
 /** From so many minutes on, the axis shows no seconds. */
 const LONG_MINUTES = 30;
 
@@ -71,7 +72,7 @@ function optionsOf(
       y: { range: (_, _min, max) => [0, Math.max(1, max * 1.1)] },
     },
     axes: [
-      { ...axis, space: 80, values: (_, ticks) => ticks.map(timeWords) },
+      { ...axis, space: 80, size: TIMES_HEIGHT, values: (_, ticks) => ticks.map(timeWords) },
       {
         ...axis,
         size: (_, values) => widthOf(values ?? []),
@@ -91,8 +92,13 @@ function optionsOf(
   };
 }
 
+/** What is nothing all the time is not drawn, for the legend does not name it. */
 function dataOf({ seconds, columns }: ChartProps): UPlot.AlignedData {
-  return [[...seconds], ...columns.map((column) => [...column])];
+  const shown = shownColumns(columns);
+  return [
+    [...seconds],
+    ...columns.map((column, i) => (shown.includes(i) ? [...column] : column.map(() => null))),
+  ];
 }
 
 export function Chart(props: ChartProps): JSX.Element {

@@ -131,12 +131,15 @@ function NodeCard({
   const mayOpen = http !== null && asOfMillis === undefined && !isSelf;
   return (
     <li
-      class={`node ${node.up ? 'up' : 'down'} ${asOfMillis === undefined ? '' : 'old'}`}
+      class={`node ${state === 'silent' ? 'down' : 'up'} ${asOfMillis === undefined ? '' : 'old'}`}
       data-node={node.id}
       data-state={state}
     >
       <p class="node-name">
-        <strong>Node {node.id}</strong>
+        <span>
+          <strong>Node {node.id}</strong>
+          {isSelf && <span class="quiet"> · serves this page</span>}
+        </span>
         <span class={`mark ${tone}`}>{state}</span>
       </p>
       <p class="quiet">
@@ -148,7 +151,6 @@ function NodeCard({
           </>
         )}
         {node.zone !== undefined && ` · zone ${node.zone}`}
-        {isSelf && ' · serves this page'}
       </p>
       {asOfMillis !== undefined && <p class="as-of">as of {clockTime(asOfMillis)}</p>}
       <NodeFacts node={node} cluster={cluster} />

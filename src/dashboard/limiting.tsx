@@ -123,8 +123,10 @@ function KeyRow({ limited }: { readonly limited: PeekedKey }): JSX.Element {
         <a href={`#/key/${encodeURIComponent(key)}`}>{key}</a>
         <span class="more">{rule}</span>
       </th>
-      <td class="number">{rate(perSecond)}</td>
-      <td class="number">{wholeNumber(denied)}</td>
+      <td class="number">
+        {wholeNumber(denied)}
+        {perSecond !== undefined && <span class="more">{rate(perSecond)} a second</span>}
+      </td>
       <td class="number">
         <span class={isWaiting ? 'mark warning' : 'mark'}>{waitInWords(peeked)}</span>
       </td>
@@ -150,10 +152,7 @@ export function LimitedKeys({ limits }: { readonly limits: Limits }): JSX.Elemen
         <tr>
           <th scope="col">Key and rule</th>
           <th scope="col" class="number">
-            Denied/s
-          </th>
-          <th scope="col" class="number">
-            Since {hourOf(report.top?.fromMillis)}
+            Denied since {hourOf(report.top?.fromMillis)}
           </th>
           <th scope="col" class="number">
             May go on
