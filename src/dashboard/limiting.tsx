@@ -7,7 +7,7 @@ import type { Peeked } from './limited-keys.ts';
 import type { Limits, PeekedKey } from './limits-watch.ts';
 import type { Range } from './range.tsx';
 import { byDenials, type Compared, deniedShare } from './shares.ts';
-import { clockTime, counted, millis, percent, rate, span, wholeNumber } from './words.ts';
+import { clockTime, counted, millis, percent, rate, shortNumber, span, wholeNumber } from './words.ts';
 
 /** Of a table; the page Usage has all. */
 const RULES_SHOWN = 12;
@@ -124,7 +124,7 @@ function KeyRow({ limited }: { readonly limited: PeekedKey }): JSX.Element {
         <span class="more">{rule}</span>
       </th>
       <td class="number">
-        {wholeNumber(denied)}
+        {shortNumber(denied)}
         {perSecond !== undefined && <span class="more">{rate(perSecond)} a second</span>}
       </td>
       <td class="number">
@@ -190,15 +190,15 @@ function RuleCells({ row, hasShadow }: { readonly row: RuleRow; readonly hasShad
         {row.rule} {tried > 0 && <span class="mark">shadow</span>}
         {share !== undefined && <ShareBar share={share} />}
       </th>
-      <td class="number">{share === undefined ? '–' : wholeNumber(row.allowed)}</td>
+      <td class="number">{share === undefined ? '–' : shortNumber(row.allowed)}</td>
       <td class="number">
-        {share === undefined ? '–' : wholeNumber(row.denied)}
+        {share === undefined ? '–' : shortNumber(row.denied)}
         {share !== undefined && share > 0 && <span class="more">{percent(share)}</span>}
       </td>
       {hasShadow && (
         <td class="number">
-          {tried === 0 ? '' : wholeNumber(row.wouldDeny)}
-          {tried > 0 && <span class="more">{`of ${wholeNumber(tried)}`}</span>}
+          {tried === 0 ? '' : shortNumber(row.wouldDeny)}
+          {tried > 0 && <span class="more">{`of ${shortNumber(tried)}`}</span>}
         </td>
       )}
     </tr>

@@ -9,6 +9,14 @@ export function wholeNumber(value: number): string {
   return Math.round(value).toLocaleString('en');
 }
 
+/** In three digits from a hundred thousand on, as `1.23M`: where there is little room. */
+export function shortNumber(value: number): string {
+  if (value < SHORT_MIN) return wholeNumber(value);
+  return value.toLocaleString('en', { notation: 'compact', maximumSignificantDigits: 3 });
+}
+
+const SHORT_MIN = 100_000;
+
 /** With a digit behind the point while it is small. */
 export function rate(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';

@@ -213,9 +213,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     const pair = pairOf(partitions);
     await Promise.all(pair.map(async (node) => cluster.kill(node)));
     const alert = summary('noLeader');
-    await alert
-      .filter({ hasText: /partitions? \(.*\) ha(s|ve) no leader: requests for about \d/ })
-      .waitFor();
+    await alert.filter({ hasText: /partitions? \(.*\) ha(s|ve) no leader: requests for about \d/ }).waitFor();
     expect(await alert.getAttribute('role')).toBe('alert');
     for (const node of pair) await alert.getByText(`npx quorate node --id ${node}`).waitFor();
     await page.locator('.picture .legend', { hasText: 'without a leader' }).waitFor();

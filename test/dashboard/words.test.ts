@@ -10,6 +10,7 @@ import {
   partsPerMillion,
   percent,
   rate,
+  shortNumber,
   span,
 } from '../../src/dashboard/words.ts';
 import { FIGURES } from '../http/fixtures.ts';
@@ -68,6 +69,10 @@ describe('the cluster in words', () => {
       '+12 ppm',
       '−4 ppm',
     ]);
+  });
+
+  it('shortens large numbers where there is little room', () => {
+    expect([0, 99_999, 100_000, 1_234_567].map(shortNumber)).toEqual(['0', '99,999', '100K', '1.23M']);
   });
 
   it('tells spans in two units, never too short', () => {
