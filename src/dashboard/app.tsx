@@ -188,7 +188,7 @@ export function App(): JSX.Element {
         </>
       }
     >
-      {view !== 'overview' && <Trouble feed={feed} />}
+      {view !== 'overview' && feed.status !== 'signIn' && <Trouble feed={feed} />}
       {feed.status === 'signIn' ? (
         <SignIn isRefused={token !== undefined} reason={feed.reason} signIn={sign} />
       ) : (

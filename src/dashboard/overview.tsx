@@ -5,7 +5,7 @@ import { Chart, type Series } from './chart.tsx';
 import { ClusterPicture } from './cluster-picture.tsx';
 import { NodeTable, PartitionTable } from './cluster-tables.tsx';
 import { EventList } from './faults.tsx';
-import { drawnOf, type Told } from './history.ts';
+import { drawnOf, LIVE_MINUTES, type Told } from './history.ts';
 import { Figures, LimitedKeys, RulesLimiting } from './limiting.tsx';
 import { type Limits, useLimits } from './limits-watch.ts';
 import type { Feed } from './feed.ts';
@@ -59,7 +59,11 @@ function Charts({
         minutes={minutes}
       />
       <Chart
-        title="How long answers took, whole cluster"
+        title={
+          minutes <= LIVE_MINUTES
+            ? 'How long answers took, whole cluster'
+            : 'How long answers took, at the slowest node'
+        }
         unit=" ms"
         series={TIME_SERIES}
         seconds={drawn.seconds}

@@ -39,11 +39,19 @@ export function verdictOf(feed: Judged, deniedShare: number | undefined): Verdic
   const { status, cluster } = feed;
   if (cluster === undefined) return status === 'lost' ? lostAtOnce(feed) : undefined;
   if (status === 'lost') return feed.isAnswered ? notLive(feed, cluster) : lost(feed, cluster);
-  return ofCluster(cluster) ?? ofDenials(deniedShare) ?? ofClocksAndMoves(cluster) ?? well(cluster);
+  return (
+    ofLeaders(cluster) ??
+    ofRestore(cluster) ??
+    ofNodes(cluster) ??
+    ofDenials(deniedShare) ??
+    ofClocks(cluster) ??
+    ofMoves(cluster) ??
+    well(cluster)
+  );
 }
 
 /** Nodes that a report says are down. */
-export function downIn({ nodes }: LiveCluster): number[] {
+function downIn({ nodes }: LiveCluster): number[] {
   return nodes.filter(({ up }) => !up).map(({ id }) => id);
 }
 
@@ -58,7 +66,11 @@ function startCommands(nodes: readonly number[]): string[] {
     : nodes.map((id) => `npx quorate node --id ${id}`);
 }
 
-function lostAtOnce({ reason }: Judged): Verdict {
+function lostAtOnce({ reason, isAnswered }: Judged): Verdict {
+  if (isAnswered)
+    return verdict('attention', `Not live: ${reason}.`, {
+      action: 'Wait: this page asks again by itself; or open another node.',
+    });
   return verdict(
     'outage',
     `Not live: ${reason}. This page has heard nothing yet, and asks again by itself.`,
@@ -103,20 +115,20 @@ function othersUp({ nodes, self }: LiveCluster): ReportedNode[] {
   return nodes.filter(({ id, up, http }) => up && http !== null && id !== self.id);
 }
 
-function ofCluster(cluster: LiveCluster): Verdict | undefined {
-  const { partitions } = cluster;
+function ofLeaders(cluster: LiveCluster): Verdict | undefined {
+  const leaderless = cluster.partitions.filter(({ leader }) => leader === 0);
+  return leaderless.length === 0 ? undefined : withoutLeaders(cluster, leaderless, downIn(cluster));
+}
+
+function ofNodes(cluster: LiveCluster): Verdict | undefined {
   const down = downIn(cluster);
-  const leaderless = partitions.filter(({ leader }) => leader === 0);
-  if (leaderless.length > 0) return withoutLeaders(cluster, leaderless, down);
   if (down.length === 0) return undefined;
   const are = down.length === 1 ? 'is' : 'are';
+  const them = down.length === 1 ? 'it, on its machine' : 'them, each on its machine';
   return verdict(
     'nodeDown',
     `${nodesInWords(down)} ${are} down, and the cluster still serves: every partition has a leader.`,
-    {
-      action: `Start ${down.length === 1 ? 'it, on its machine' : 'them, each on its machine'}, before another is lost:`,
-      commands: startCommands(down),
-    },
+    { action: `Start ${them}, before another is lost:`, commands: startCommands(down) },
   );
 }
 
@@ -156,22 +168,31 @@ function ofDenials(deniedShare: number | undefined): Verdict | undefined {
   );
 }
 
-function ofClocksAndMoves({ nodes, partitions }: LiveCluster): Verdict | undefined {
+function ofRestore({ partitions }: LiveCluster): Verdict | undefined {
   const restored = partitions.filter(({ restoredMillis = 0 }) => restoredMillis > 0);
-  if (restored.length > 0) {
-    const millis = Math.max(...restored.map(({ restoredMillis = 0 }) => restoredMillis));
-    const deny = counted(restored.length, 'restored partition denies', 'restored partitions deny');
-    return verdict('noLeader', `${deny} everybody, for ${Math.ceil(millis / 1_000)} s more at most.`, {
-      action: 'Wait: what a backup may lack has left every window by then.',
-    });
-  }
+  if (restored.length === 0) return undefined;
+  const millis = Math.max(...restored.map(({ restoredMillis = 0 }) => restoredMillis));
+  const deny = counted(restored.length, 'restored partition denies', 'restored partitions deny');
+  return verdict('noLeader', `${deny} everybody, for ${Math.ceil(millis / 1_000)} s more at most.`, {
+    action: 'Wait: what a backup may lack has left every window by then.',
+  });
+}
+
+function ofClocks({ nodes }: LiveCluster): Verdict | undefined {
   const unfit = nodes.filter(({ clock }) => clock !== null && clock !== 'fit').map(({ id }) => id);
-  if (unfit.length > 0)
-    return verdict(
-      'attention',
-      `${unfit.length === 1 ? 'The clock' : 'The clocks'} of ${nodesInWords(unfit)} run too fast or too slow: they lead nothing.`,
-      { action: 'Repair the time source of the machine; then look again:', commands: [LOOK] },
-    );
+  if (unfit.length === 0) return undefined;
+  const [run, lead] = unfit.length === 1 ? ['clock runs', 'it leads'] : ['clocks run', 'they lead'];
+  return verdict(
+    'attention',
+    `The ${run} too fast or too slow: ${nodesInWords(unfit)}, and ${lead} nothing.`,
+    {
+      action: 'Repair the time source of the machine; then look again:',
+      commands: [LOOK],
+    },
+  );
+}
+
+function ofMoves({ partitions }: LiveCluster): Verdict | undefined {
   const moving = partitions.filter(({ placed }) => !placed).length;
   if (moving === 0) return undefined;
   const are = counted(moving, 'partition moves', 'partitions move');

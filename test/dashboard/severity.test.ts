@@ -98,7 +98,9 @@ describe('a cluster that does not serve everybody', () => {
   });
 
   it('denies everybody for a restore, and says for how long', () => {
-    expect(live(withPartitions({ restoredMillis: 59_001 }, 0))).toMatchObject({
+    // It is why most is denied, and more than a node that is down.
+    const { partitions } = withPartitions({ restoredMillis: 59_001 }, 0);
+    expect(live({ ...withDown(3), partitions }, 1)).toMatchObject({
       severity: 'noLeader',
       what: '1 restored partition denies everybody, for 60 s more at most.',
     });
@@ -133,6 +135,7 @@ describe('a page whose node does not answer', () => {
       elsewhere: [],
     });
     expect(lost(undefined)?.severity).toBe('outage');
+    expect(lost(undefined, { isAnswered: true })?.severity).toBe('attention');
   });
 
   it('is no outage where the node answers, and refuses', () => {
