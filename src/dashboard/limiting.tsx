@@ -1,5 +1,5 @@
 /** Who is being limited: how much is denied and was before, which keys most, and by which rules. */
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import type { LiveFigures } from '../api/monitoring.ts';
 import type { UsageReport } from '../api/usage.ts';
 import { ScrollTable } from './cluster-tables.tsx';
@@ -11,6 +11,22 @@ import { clockTime, counted, millis, percent, rate, shortNumber, span, wholeNumb
 
 /** Of a table; the page Usage has all. */
 const RULES_SHOWN = 12;
+
+/** In the place of a table without rows: what that means, and what to do. */
+function Empty({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      <p>{children}</p>
+    </div>
+  );
+}
 
 function Figure({
   name,
@@ -138,14 +154,18 @@ export function LimitedKeys({ limits }: { readonly limits: Limits }): JSX.Elemen
   const { keys, areKeysHidden, report } = limits;
   if (areKeysHidden)
     return (
-      <p class="empty">
+      <Empty title="Keys limited most just now">
         Keys are named to tokens only, and in an open cluster on the machine of the node alone. Make one, and
         sign in with it: <code>npx quorate tokens create --role read</code>
-      </p>
+      </Empty>
     );
   if (report === undefined) return <p class="quiet">Reading.</p>;
   if (keys.length === 0)
-    return <p class="empty">No key was denied in this hour or the one before: nobody is limited.</p>;
+    return (
+      <Empty title="Keys limited most just now">
+        No key was denied in this hour or the one before: nobody is limited.
+      </Empty>
+    );
   return (
     <ScrollTable label="Keys limited most just now">
       <thead>
@@ -216,9 +236,9 @@ export function RulesLimiting({
   const rules = byDenials(report.rules);
   if (rules.length === 0)
     return (
-      <p class="empty">
+      <Empty title="By rule">
         Nothing was asked in the last {range.words}. Ask for one yourself: <code>npx quorate allow ada</code>
-      </p>
+      </Empty>
     );
   const shown = rules.slice(0, RULES_SHOWN);
   const hasShadow = shown.some(({ wouldAllow, wouldDeny }) => wouldAllow + wouldDeny > 0);
