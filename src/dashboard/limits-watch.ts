@@ -63,7 +63,11 @@ export function useLimits(minutes: number, isLive: boolean): Limits {
 }
 
 /** Until it is over. */
-async function watch(minutes: number, over: AbortSignal, changed: (limits: Limits) => void): Promise<void> {
+async function watch(
+  minutes: number,
+  over: AbortSignal,
+  changed: (next: (before: Limits) => Limits) => void,
+): Promise<void> {
   let readings: readonly Reading[] = [];
   for (;;) {
     const { report, history, areKeysHidden, failure } = await read(minutes);
@@ -72,7 +76,10 @@ async function watch(minutes: number, over: AbortSignal, changed: (limits: Limit
       readings = withReading(readings, { atMillis: performance.now(), denied: report.top.denied });
     const keys = await peekedAll(limitedKeys(readings, KEYS_SHOWN, KEYS_COMPARED));
     if (over.aborted) return;
-    changed({ report, history, keys, areKeysHidden, failure });
+    // What cannot be read anew is shown as it was, under the failure.
+    changed((before) =>
+      failure === '' ? { report, history, keys, areKeysHidden, failure } : { ...before, failure },
+    );
     const waitMillis = minutes < LONG_MINUTES ? AGAIN_MILLIS : AGAIN_LONG_MILLIS;
     await new Promise((resolve) => setTimeout(resolve, waitMillis));
     if (over.aborted) return;
