@@ -2,6 +2,7 @@
  * What one node knows about the whole cluster, as `GET /v1/cluster` says it, and the check of such a report by whoever
  * reads one. For people, scripts and tests; nothing is decided by it.
  */
+import { isNodeFigures, type NodeFigures } from './node-figures.ts';
 import type { NodeLabels } from './node-labels.ts';
 import { RULE_CLOCKS, type Rule } from './rule.ts';
 
@@ -37,6 +38,8 @@ export interface ReportedNode extends NodeLabels {
   readonly resp?: string | null;
   readonly pid: number | null;
   readonly up: boolean;
+  /** It is not `up`, and was heard so long ago; absent if it never was. What is said of it here is as old. */
+  readonly silentMillis?: number;
   readonly clock: ClockState | null;
   /** The first characters of what tells its database from any other; absent until it introduced itself. */
   readonly incarnation?: string;
@@ -45,6 +48,8 @@ export interface ReportedNode extends NodeLabels {
   readonly speaks: number | null;
   /** Of the package that it runs. */
   readonly release: string | null;
+  /** As it said last; absent where it said none. */
+  readonly figures?: NodeFigures;
 }
 
 /** Positions are as last told by each replica. */
@@ -121,13 +126,15 @@ function isNode(value: unknown): boolean {
     (value['resp'] === undefined || isNullOr(value['resp'], isString)) &&
     isNullOr(value['pid'], isNumber) &&
     typeof value['up'] === 'boolean' &&
+    (value['silentMillis'] === undefined || isNumber(value['silentMillis'])) &&
     isNullOr(value['clock'], (clock) => isOneOf(clock, CLOCK_STATES)) &&
     (value['incarnation'] === undefined || isString(value['incarnation'])) &&
     (value['draining'] === undefined || value['draining'] === true) &&
     (value['zone'] === undefined || isString(value['zone'])) &&
     (value['host'] === undefined || isString(value['host'])) &&
     isNullOr(value['speaks'], isNumber) &&
-    isNullOr(value['release'], isString)
+    isNullOr(value['release'], isString) &&
+    (value['figures'] === undefined || isNodeFigures(value['figures']))
   );
 }
 

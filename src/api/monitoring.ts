@@ -19,7 +19,7 @@ export function liveClusterOf({ rules, ...report }: ClusterReport): LiveCluster 
   return { ...report, rulesVersion: rules?.version ?? null };
 }
 
-/** How long answers took that came through the doors of one node; one in so many is timed. */
+/** How long the answers of one node, or of several, took; one in so many is timed. */
 export interface LatestTimes {
   /** Over so many seconds at most. */
   readonly seconds: number;
@@ -28,6 +28,11 @@ export interface LatestTimes {
   /** The median and the 99th percentile, in milliseconds, a fifth too long at most. */
   readonly p50Millis: number;
   readonly p99Millis: number;
+}
+
+/** Of the answers of these nodes together. */
+export interface ClusterTimes extends LatestTimes {
+  readonly nodes: readonly number[];
 }
 
 /** Of the whole cluster. */
@@ -48,6 +53,8 @@ export interface LiveFigures {
   readonly rates: LiveRates | null;
   /** Of the node that tells; null where it answered nothing lately. */
   readonly times: LatestTimes | null;
+  /** Of all nodes that are heard; null where none answered anything lately. */
+  readonly clusterTimes: ClusterTimes | null;
   /** Of the node that tells: requests without an answer yet, and proposals that are not applied yet. */
   readonly openRequests: number;
   readonly waitingProposals: number;

@@ -55,7 +55,11 @@ export interface UsageReport {
   /** Rules with an answer or a trial in these minutes, by name. */
   readonly rules: readonly ({ readonly rule: string } & UsageCounts)[];
   /** The same by the minute, all these rules together: element i begins i minutes after `fromMillis`, since 1970. */
-  readonly history: { readonly fromMillis: number } & Readonly<Record<UsageOutcome, readonly number[]>>;
+  readonly history: {
+    readonly fromMillis: number;
+    /** 99 of 100 answers of that minute took no longer, whatever their rule: the percentile of the slowest node. Null: none was timed. */
+    readonly p99Millis?: readonly (number | null)[];
+  } & Readonly<Record<UsageOutcome, readonly number[]>>;
   /** Most first; only if keys were asked for. Of the hour under way and the one before, since `fromMillis`. */
   readonly top?: {
     readonly fromMillis: number;

@@ -2,20 +2,24 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CustomersView } from './customers.tsx';
-import { FaultsView } from './faults.tsx';
-import { type Feed, LiveFeed, NO_FEED } from './live-feed.ts';
+import { EventsView } from './faults.tsx';
+import { type Feed, NO_FEED } from './feed.ts';
+import { LiveFeed } from './live-feed.ts';
+import { Notice } from './notice.tsx';
 import { Overview } from './overview.tsx';
 import { TITLES, useView, type View, VIEWS } from './router.ts';
 import { RulesView } from './rules.tsx';
 import { keepToken, type Role, roleOf, tokenOf } from './session.ts';
+import { type Severity, verdictOf } from './severity.ts';
 import { SignIn } from './sign-in.tsx';
 import { currentTheme, onSystemTheme, putTheme, type Theme } from './theme.ts';
 import { UsageView } from './usage.tsx';
 import { UsersView } from './users.tsx';
+import { clockTime } from './words.ts';
 
 const ROLES: Readonly<Record<Role, string>> = {
-  open: 'open cluster: look only',
-  read: 'read token: look only',
+  open: 'open cluster (view only)',
+  read: 'read token (view only)',
   admin: 'admin token',
 };
 
@@ -48,12 +52,12 @@ function useThemeSwitch(): readonly [Theme, () => void] {
 }
 
 function Connection({ feed }: { readonly feed: Feed }): JSX.Element {
-  const { status, cluster } = feed;
+  const { status, cluster, heardMillis } = feed;
   const words = {
     connecting: 'connecting',
-    live: `live, as node ${cluster?.self.id ?? '?'} sees it`,
+    live: `live from node ${cluster?.self.id ?? '?'}`,
     signIn: 'signed out',
-    lost: 'not live',
+    lost: heardMillis === 0 ? 'not live' : `not live: as of ${clockTime(heardMillis)}`,
   }[status];
   return (
     <p class={`connection ${status}`} role="status">
@@ -63,29 +67,14 @@ function Connection({ feed }: { readonly feed: Feed }): JSX.Element {
   );
 }
 
-/** Where else the same is shown, while this node does not answer. */
-function Elsewhere({ feed }: { readonly feed: Feed }): JSX.Element {
-  const others = (feed.cluster?.nodes ?? []).filter(
-    ({ id, http }) => http !== null && id !== feed.cluster?.self.id,
-  );
-  return (
-    <div class="banner bad" role="alert">
-      <p>
-        <strong>Not live:</strong> {feed.reason}. What is shown is the last that was heard; this page asks
-        again by itself.
-      </p>
-      {others.length > 0 && (
-        <p>
-          Look at another node:{' '}
-          {others.map(({ id, http }) => (
-            <a key={id} href={`${location.protocol}//${http ?? ''}/${location.hash}`}>
-              node {id}
-            </a>
-          ))}
-        </p>
-      )}
-    </div>
-  );
+const TROUBLE: readonly Severity[] = ['nodeDown', 'noLeader', 'outage'];
+
+/** On the pages that are about something else: only what keeps somebody from a decision, or soon may. */
+function Trouble({ feed }: { readonly feed: Feed }): JSX.Element | null {
+  const verdict = verdictOf(feed, undefined);
+  if (verdict === undefined) return null;
+  const isTold = TROUBLE.includes(verdict.severity) || feed.status === 'lost';
+  return isTold ? <Notice verdict={verdict} /> : null;
 }
 
 function Shown({
@@ -109,7 +98,7 @@ function Shown({
     case 'usage':
       return <UsageView />;
     case 'faults':
-      return <FaultsView faults={feed.faults} />;
+      return <EventsView faults={feed.faults} node={feed.cluster?.self.id} />;
   }
 }
 
@@ -199,7 +188,7 @@ export function App(): JSX.Element {
         </>
       }
     >
-      {feed.status === 'lost' && <Elsewhere feed={feed} />}
+      {view !== 'overview' && feed.status !== 'signIn' && <Trouble feed={feed} />}
       {feed.status === 'signIn' ? (
         <SignIn isRefused={token !== undefined} reason={feed.reason} signIn={sign} />
       ) : (

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
+import { shownColumns } from './history.ts';
 import { clockTime } from './words.ts';
 
 export interface Series {
@@ -20,16 +21,41 @@ interface ChartProps {
   /** Seconds since 1970. */
   readonly seconds: readonly number[];
   readonly columns: readonly (readonly (number | null)[])[];
+  /** So many minutes, up to the last point: what is not known of them stays empty. Absent: from the first point on. */
+  readonly minutes?: number;
 }
 
 const HEIGHT = 180;
 const NARROW = 260;
+/** Of a letter on an axis, and of what stands beside it, in pixels. */
+const LETTER_WIDTH = 7.5;
+const AXIS_MARGIN = 20;
+const TIMES_HEIGHT = 30;
+/** From so many minutes on, the axis shows no seconds. */
+const LONG_MINUTES = 30;
 
 function colourOf(element: Element, name: string): string {
   return getComputedStyle(element).getPropertyValue(name).trim();
 }
 
-function optionsOf(host: HTMLElement, { unit, series }: ChartProps): UPlot.Options {
+/** As wide as the longest label. */
+function widthOf(labels: readonly string[]): number {
+  return AXIS_MARGIN + LETTER_WIDTH * Math.max(3, ...labels.map(({ length }) => length));
+}
+
+function optionsOf(
+  host: HTMLElement,
+  { unit, series }: ChartProps,
+  minutesNow: () => number | undefined,
+): UPlot.Options {
+  const from = (min: number, max: number): number => {
+    const minutes = minutesNow();
+    return minutes === undefined ? min : max - 60 * minutes;
+  };
+  const timeWords = (second: number): string => {
+    const time = clockTime(1_000 * second);
+    return (minutesNow() ?? 0) >= LONG_MINUTES ? time.slice(0, 5) : time;
+  };
   const axis = {
     stroke: () => colourOf(host, '--muted'),
     grid: { stroke: () => colourOf(host, '--line'), width: 1 },
@@ -41,10 +67,17 @@ function optionsOf(host: HTMLElement, { unit, series }: ChartProps): UPlot.Optio
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (_, _min, max) => [0, Math.max(1, max * 1.1)] } },
+    scales: {
+      x: { range: (_, min, max) => [from(min, max), max] },
+      y: { range: (_, _min, max) => [0, Math.max(1, max * 1.1)] },
+    },
     axes: [
-      { ...axis, space: 80, values: (_, ticks) => ticks.map((tick) => clockTime(1_000 * tick)) },
-      { ...axis, size: 68, values: (_, ticks) => ticks.map((tick) => `${tick.toLocaleString('en')}${unit}`) },
+      { ...axis, space: 80, size: TIMES_HEIGHT, values: (_, ticks) => ticks.map(timeWords) },
+      {
+        ...axis,
+        size: (_, values) => widthOf(values ?? []),
+        values: (_, ticks) => ticks.map((tick) => `${tick.toLocaleString('en')}${unit}`),
+      },
     ],
     series: [
       {},
@@ -59,17 +92,29 @@ function optionsOf(host: HTMLElement, { unit, series }: ChartProps): UPlot.Optio
   };
 }
 
+/** What is nothing all the time is not drawn, for the legend does not name it. */
 function dataOf({ seconds, columns }: ChartProps): UPlot.AlignedData {
-  return [[...seconds], ...columns.map((column) => [...column])];
+  const shown = shownColumns(columns);
+  return [
+    [...seconds],
+    ...columns.map((column, i) => (shown.includes(i) ? [...column] : column.map(() => null))),
+  ];
 }
 
 export function Chart(props: ChartProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<UPlot | null>(null);
+  const minutes = useRef(props.minutes);
+  minutes.current = props.minutes;
+  const shown = shownColumns(props.columns);
   useEffect(() => {
     const element = host.current;
     if (element === null) return undefined;
-    const drawn = new UPlot(optionsOf(element, props), dataOf(props), element);
+    const drawn = new UPlot(
+      optionsOf(element, props, () => minutes.current),
+      dataOf(props),
+      element,
+    );
     chart.current = drawn;
     const resized = new ResizeObserver(() =>
       drawn.setSize({ width: Math.max(NARROW, element.clientWidth), height: HEIGHT }),
@@ -83,28 +128,32 @@ export function Chart(props: ChartProps): JSX.Element {
       drawn.destroy();
     };
   }, []);
-  useEffect(() => chart.current?.setData(dataOf(props)), [props.seconds, props.columns]);
+  useEffect(() => chart.current?.setData(dataOf(props)), [props.seconds, props.columns, props.minutes]);
   return (
     <figure class="chart">
       <figcaption>
         {props.title}
         <ul class="legend">
-          {props.series.map(({ label, colour, dash }) => (
-            <li key={label}>
-              <svg width="24" height="8" aria-hidden="true">
-                <line
-                  x1="0"
-                  y1="4"
-                  x2="24"
-                  y2="4"
-                  class={`stroke ${colour.slice(2)}`}
-                  stroke-dasharray={dash.join(' ')}
-                />
-              </svg>
-              {label}
-            </li>
-          ))}
+          {shown
+            .map((i) => props.series[i])
+            .filter((each) => each !== undefined)
+            .map(({ label, colour, dash }) => (
+              <li key={label}>
+                <svg width="24" height="8" aria-hidden="true">
+                  <line
+                    x1="0"
+                    y1="4"
+                    x2="24"
+                    y2="4"
+                    class={`stroke ${colour.slice(2)}`}
+                    stroke-dasharray={dash.join(' ')}
+                  />
+                </svg>
+                {label}
+              </li>
+            ))}
         </ul>
+        {shown.length === 0 && <p class="quiet">Nothing to draw yet.</p>}
       </figcaption>
       <div ref={host} aria-hidden="true" />
     </figure>

@@ -1,28 +1,28 @@
 /**
- * The cluster as a picture: a card for each node, and on it a tile for each partition that it holds. Every state has a shape or a
- * word of its own, not only a colour. The table beside it says the same.
+ * The nodes as cards: how each works just now, and on it a tile for each partition that it holds. Every state has a shape or a word
+ * of its own, not only a colour. What is old is dimmed and dated; the tables below the cards say the same.
  */
 import type { JSX } from 'preact';
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';
+import { lagIn, nodeStateOf } from './node-state.ts';
 import { isHeldBy, LAG_MIN, lagOf, movesOf } from './replicas.ts';
-import { counted } from './words.ts';
+import { bytes, clockTime, counted, millis, partsPerMillion, percent, wholeNumber } from './words.ts';
 
 /** Of one node; beyond it only those are drawn with which something is the matter. */
 const TILES_MAX = 256;
 
-function tileClass(partition: ReportedPartition, node: number): string {
-  const names = ['tile'];
-  if (partition.leader === node) names.push('leader');
-  if (partition.leader === 0) names.push('leaderless');
-  const { to, from } = movesOf(partition);
-  if (to.includes(node)) names.push('arriving');
-  if (from.includes(node)) names.push('leaving');
-  if (lagOf(partition, node) >= LAG_MIN) names.push('behind');
-  return names.join(' ');
+interface PictureProps {
+  readonly cluster: LiveCluster;
+  /** Since then nothing was heard; undefined: the page is live. */
+  readonly oldMillis: number | undefined;
+  /** When the report came. */
+  readonly heardMillis: number;
 }
 
-function markOf(partition: ReportedPartition, node: number): string {
+type Mark = '' | '!' | '→' | '←' | '↓';
+
+function markOf(partition: ReportedPartition, node: number): Mark {
   if (partition.leader === 0) return '!';
   const { to, from } = movesOf(partition);
   if (to.includes(node)) return '→';
@@ -30,56 +30,132 @@ function markOf(partition: ReportedPartition, node: number): string {
   return lagOf(partition, node) >= LAG_MIN ? '↓' : '';
 }
 
-function isUsual(partition: ReportedPartition, node: number): boolean {
-  return markOf(partition, node) === '';
+const MARK_CLASSES: Readonly<Record<Mark, string>> = {
+  '': '',
+  '!': 'leaderless',
+  '→': 'arriving',
+  '←': 'leaving',
+  '↓': 'behind',
+};
+
+function tilesOf({ partitions }: LiveCluster, node: number): ReportedPartition[] {
+  return partitions.filter((partition) => isHeldBy(partition, node) || movesOf(partition).to.includes(node));
 }
 
-function stateOf({ up, draining, clock }: ReportedNode): string {
-  if (!up) return 'silent';
-  if (draining === true) return 'drained';
-  return clock === null || clock === 'fit' ? 'up' : `clock too ${clock}`;
+function Tiles({ cluster, node }: { readonly cluster: LiveCluster; readonly node: number }): JSX.Element {
+  const here = tilesOf(cluster, node);
+  const drawn =
+    here.length <= TILES_MAX ? here : here.filter((each) => markOf(each, node) !== '').slice(0, TILES_MAX);
+  return (
+    <>
+      <div class="tiles" aria-hidden="true">
+        {drawn.map((partition) => {
+          const mark = markOf(partition, node);
+          const leads = partition.leader === node ? 'leader' : '';
+          return (
+            <span key={partition.id} class={`tile ${leads} ${MARK_CLASSES[mark]}`}>
+              {partition.id}
+              <sup>{mark}</sup>
+            </span>
+          );
+        })}
+      </div>
+      {drawn.length < here.length && (
+        <p class="quiet">{counted(here.length - drawn.length, 'healthy partition')} not drawn</p>
+      )}
+    </>
+  );
 }
 
-function NodeCard({
+function Fact({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function Memory({ used, max }: { readonly used: number; readonly max: number }): JSX.Element {
+  const share = max === 0 ? 0 : Math.min(1, used / max);
+  return (
+    <div class="wide">
+      <dt>memory</dt>
+      <dd>
+        {bytes(used)} of {bytes(max)} ({percent(share)})
+        <svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+          <rect class="track" width="100" height="6" />
+          <rect class={share > 0.8 ? 'denied' : 'used'} width={100 * share} height="6" />
+        </svg>
+      </dd>
+    </div>
+  );
+}
+
+function NodeFacts({
   node,
   cluster,
 }: {
   readonly node: ReportedNode;
   readonly cluster: LiveCluster;
 }): JSX.Element {
+  const { figures, clock } = node;
+  if (figures === undefined) return <p class="quiet">Nothing is known of its speed and memory.</p>;
+  const { p99Millis, diskP99Millis, clockPpm, stateBytes, stateBytesMax } = figures;
+  const lag = lagIn(cluster, node.id);
+  return (
+    <dl class="node-facts">
+      <Fact name="99th percentile" value={p99Millis === null ? 'idle' : millis(p99Millis)} />
+      <Fact name="disk write" value={diskP99Millis === null ? 'idle' : millis(diskP99Millis)} />
+      <Fact name="behind by" value={lag === 0 ? 'nothing' : counted(lag, 'entry', 'entries')} />
+      <Fact
+        name="clock"
+        value={clock !== null && clock !== 'fit' ? `too ${clock}` : partsPerMillion(clockPpm)}
+      />
+      <Memory used={stateBytes} max={stateBytesMax} />
+    </dl>
+  );
+}
+
+function NodeCard({
+  node,
+  cluster,
+  oldMillis,
+  heardMillis,
+}: PictureProps & { readonly node: ReportedNode }): JSX.Element {
   const held = cluster.partitions.filter((partition) => isHeldBy(partition, node.id));
   const led = held.filter(({ leader }) => leader === node.id).length;
-  const here = cluster.partitions.filter(
-    (partition) => isHeldBy(partition, node.id) || movesOf(partition).to.includes(node.id),
-  );
-  const drawn =
-    here.length <= TILES_MAX ? here : here.filter((each) => !isUsual(each, node.id)).slice(0, TILES_MAX);
-  const state = stateOf(node);
+  const isSelf = node.id === cluster.self.id;
+  const { state, tone, asOfMillis } = nodeStateOf(node, { isSelf, oldMillis, heardMillis });
+  const { http } = node;
+  const mayOpen = http !== null && asOfMillis === undefined && !isSelf;
   return (
-    <div class={`node ${node.up ? 'up' : 'down'}`} data-node={node.id} data-state={state}>
+    <li
+      class={`node ${state === 'silent' ? 'down' : 'up'} ${asOfMillis === undefined ? '' : 'old'}`}
+      data-node={node.id}
+      data-state={state}
+    >
       <p class="node-name">
-        <strong>Node {node.id}</strong>
-        <span class={`mark ${state === 'up' ? 'good' : node.up ? 'warning' : 'bad'}`}>{state}</span>
+        <span>
+          <strong>Node {node.id}</strong>
+          {isSelf && <span class="quiet"> · serves this page</span>}
+        </span>
+        <span class={`mark ${tone}`}>{state}</span>
       </p>
       <p class="quiet">
         leads {led} of {held.length}
-        {node.http !== null && ` · ${node.http}`}
+        {http !== null && (
+          <>
+            {' · '}
+            {mayOpen ? <a href={`${location.protocol}//${http}/${location.hash}`}>{http}</a> : http}
+          </>
+        )}
         {node.zone !== undefined && ` · zone ${node.zone}`}
       </p>
-      <div class="tiles">
-        {drawn.map((partition) => (
-          <span key={partition.id} class={tileClass(partition, node.id)}>
-            {partition.id}
-            <sup>{markOf(partition, node.id)}</sup>
-          </span>
-        ))}
-      </div>
-      {drawn.length < here.length && (
-        <p class="quiet">
-          {counted(here.length - drawn.length, 'partition')} as they should be are not drawn
-        </p>
-      )}
-    </div>
+      {asOfMillis !== undefined && <p class="as-of">as of {clockTime(asOfMillis)}</p>}
+      <NodeFacts node={node} cluster={cluster} />
+      <Tiles cluster={cluster} node={node.id} />
+    </li>
   );
 }
 
@@ -87,54 +163,57 @@ function NodeCard({
 function LeadersLine({ gatheredOn }: { readonly gatheredOn: number }): JSX.Element {
   const where =
     gatheredOn === 0
-      ? 'Leaders are spread: one node that led all would be too busy, or none may.'
+      ? 'Leaders are spread over the nodes: no node has the headroom to lead all.'
       : `Leaders are gathered on node ${gatheredOn}: it has headroom, and requests share its disk writes.`;
   return <p class="quiet">{where}</p>;
 }
 
-export function ClusterPicture({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
+const LEGEND: readonly { readonly kind: string; readonly mark: Mark; readonly words: string }[] = [
+  { kind: 'behind', mark: '↓', words: `${wholeNumber(LAG_MIN)} entries behind or more` },
+  { kind: 'arriving', mark: '→', words: 'moving to this node' },
+  { kind: 'leaving', mark: '←', words: 'moving away' },
+  { kind: 'leaderless', mark: '!', words: 'without a leader' },
+];
+
+/** Of what is there, and of nothing else. */
+function Legend({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
+  const marks = new Set(
+    cluster.nodes.flatMap(({ id }) => tilesOf(cluster, id).map((partition) => markOf(partition, id))),
+  );
+  const hasLeader = cluster.partitions.some(({ leader }) => leader !== 0);
   return (
-    <figure class="picture">
+    <ul class="legend">
+      {hasLeader && (
+        <li>
+          <span class="tile leader">0</span> partition led by this node
+        </li>
+      )}
+      <li>
+        <span class="tile">0</span> replica
+      </li>
+      {LEGEND.filter(({ mark }) => marks.has(mark)).map(({ kind, mark, words }) => (
+        <li key={kind}>
+          <span class={`tile ${kind}`}>
+            0<sup>{mark}</sup>
+          </span>{' '}
+          {words}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function ClusterPicture(props: PictureProps): JSX.Element {
+  const { cluster } = props;
+  return (
+    <div class="picture">
       {cluster.gatheredOn !== undefined && <LeadersLine gatheredOn={cluster.gatheredOn} />}
-      <div class="nodes" aria-hidden="true">
+      <ul class="nodes">
         {cluster.nodes.map((node) => (
-          <NodeCard key={node.id} node={node} cluster={cluster} />
+          <NodeCard key={node.id} node={node} {...props} />
         ))}
-      </div>
-      <figcaption>
-        <ul class="legend">
-          <li>
-            <span class="tile leader">0</span> led by this node
-          </li>
-          <li>
-            <span class="tile">0</span> replica
-          </li>
-          <li>
-            <span class="tile behind">
-              0<sup>↓</sup>
-            </span>{' '}
-            {LAG_MIN} entries behind or more
-          </li>
-          <li>
-            <span class="tile arriving">
-              0<sup>→</sup>
-            </span>{' '}
-            on its way to this node
-          </li>
-          <li>
-            <span class="tile leaving">
-              0<sup>←</sup>
-            </span>{' '}
-            going away from it
-          </li>
-          <li>
-            <span class="tile leaderless">
-              0<sup>!</sup>
-            </span>{' '}
-            without a leader
-          </li>
-        </ul>
-      </figcaption>
-    </figure>
+      </ul>
+      <Legend cluster={cluster} />
+    </div>
   );
 }

@@ -1,9 +1,10 @@
 /** The same as the picture, as tables: for those who do not see it, and for those who want numbers. */
 import type { ComponentChildren, JSX } from 'preact';
-import type { ReportedPartition } from '../api/cluster-report.ts';
+import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';
+import { lagIn, nodeStateOf } from './node-state.ts';
 import { lagOf, placeInWords } from './replicas.ts';
-import { wholeNumber } from './words.ts';
+import { bytes, clockTime, millis, partsPerMillion, wholeNumber } from './words.ts';
 
 /** What is longer scrolls, and is worth a page of its own no more. */
 const ROWS_MAX = 256;
@@ -26,7 +27,21 @@ export function ScrollTable({
   );
 }
 
-export function NodeTable({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
+export function NodeTable({
+  cluster,
+  oldMillis,
+  heardMillis,
+}: {
+  readonly cluster: LiveCluster;
+  /** Since then nothing was heard; undefined: the page is live. */
+  readonly oldMillis: number | undefined;
+  readonly heardMillis: number;
+}): JSX.Element {
+  const stateInWords = (node: ReportedNode): string => {
+    const isSelf = node.id === cluster.self.id;
+    const { state, asOfMillis } = nodeStateOf(node, { isSelf, oldMillis, heardMillis });
+    return asOfMillis === undefined ? state : `${state}, as of ${clockTime(asOfMillis)}`;
+  };
   return (
     <ScrollTable label="Nodes">
       <thead>
@@ -36,7 +51,17 @@ export function NodeTable({ cluster }: { readonly cluster: LiveCluster }): JSX.E
           <th scope="col" class="number">
             Leads
           </th>
+          <th scope="col" class="number">
+            99th percentile
+          </th>
+          <th scope="col" class="number">
+            Disk write
+          </th>
+          <th scope="col" class="number">
+            Entries behind
+          </th>
           <th scope="col">Clock</th>
+          <th scope="col">Memory</th>
           <th scope="col">Zone</th>
           <th scope="col">Host</th>
           <th scope="col">HTTP</th>
@@ -44,21 +69,34 @@ export function NodeTable({ cluster }: { readonly cluster: LiveCluster }): JSX.E
         </tr>
       </thead>
       <tbody>
-        {cluster.nodes.map(({ id, up, draining, clock, zone, host, http, release }) => (
-          <tr key={id}>
-            <th scope="row">{id}</th>
-            <td>{up ? (draining === true ? 'drained' : 'up') : 'silent'}</td>
-            <td class="number">{cluster.partitions.filter(({ leader }) => leader === id).length}</td>
-            <td>{clock ?? 'unknown'}</td>
-            <td>{zone ?? '–'}</td>
-            <td>{host ?? '–'}</td>
-            <td>{http ?? 'unknown'}</td>
-            <td>{release ?? 'unknown'}</td>
+        {cluster.nodes.map((node) => (
+          <tr key={node.id}>
+            <th scope="row">{node.id}</th>
+            <td>{stateInWords(node)}</td>
+            <td class="number">{cluster.partitions.filter(({ leader }) => leader === node.id).length}</td>
+            <td class="number">{millis(node.figures?.p99Millis)}</td>
+            <td class="number">{millis(node.figures?.diskP99Millis)}</td>
+            <td class="number">{wholeNumber(lagIn(cluster, node.id))}</td>
+            <td>{clockInWords(node)}</td>
+            <td>{memoryInWords(node)}</td>
+            <td>{node.zone ?? '–'}</td>
+            <td>{node.host ?? '–'}</td>
+            <td>{node.http ?? 'unknown'}</td>
+            <td>{node.release ?? 'unknown'}</td>
           </tr>
         ))}
       </tbody>
     </ScrollTable>
   );
+}
+
+function clockInWords({ clock, figures }: ReportedNode): string {
+  if (clock !== null && clock !== 'fit') return `too ${clock}`;
+  return partsPerMillion(figures?.clockPpm ?? null);
+}
+
+function memoryInWords({ figures }: ReportedNode): string {
+  return figures === undefined ? '–' : `${bytes(figures.stateBytes)} of ${bytes(figures.stateBytesMax)}`;
 }
 
 function replicasOf(partition: ReportedPartition): string {
@@ -86,7 +124,7 @@ export function PartitionTable({ cluster }: { readonly cluster: LiveCluster }): 
             Commit
           </th>
           <th scope="col">Replicas</th>
-          <th scope="col">Place</th>
+          <th scope="col">Placement</th>
         </tr>
       </thead>
       <tbody>

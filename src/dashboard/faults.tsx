@@ -1,26 +1,31 @@
-/** What went wrong lately, and right again. */
+/** What happened in the cluster lately: what broke, what was mended, and what was moved on purpose. */
 import type { JSX } from 'preact';
 import type { Fault } from '../api/monitoring.ts';
-import { clockTime, faultInWords, type Gravity, gravityOf } from './words.ts';
+import { clockTime, faultInWords, type Gravity, gravityOf, startOf } from './words.ts';
 
 const MARKS: Readonly<Record<Gravity, string>> = {
   bad: 'fault',
   warning: 'notice',
   good: 'mended',
-  usual: 'moved',
+  usual: 'planned',
 };
 
-export function FaultList({ faults }: { readonly faults: readonly Fault[] }): JSX.Element {
-  if (faults.length === 0) return <p class="quiet">None since this node was ready.</p>;
+export function EventList({ events }: { readonly events: readonly Fault[] }): JSX.Element {
+  if (events.length === 0)
+    return (
+      <p class="empty">
+        Nothing since this node was ready: no node fell silent, and no partition changed its leader.
+      </p>
+    );
   return (
     <ol class="faults">
-      {faults.map((fault) => {
-        const gravity = gravityOf(fault);
+      {events.map((event) => {
+        const gravity = gravityOf(event);
         return (
-          <li key={fault.id} class={gravity}>
-            <time dateTime={new Date(fault.atMillis).toISOString()}>{clockTime(fault.atMillis)}</time>
+          <li key={event.id} class={gravity}>
+            <time dateTime={new Date(event.atMillis).toISOString()}>{clockTime(event.atMillis)}</time>
             <span class={`mark ${gravity}`}>{MARKS[gravity]}</span>
-            <span>{faultInWords(fault)}</span>
+            <span>{startOf(faultInWords(event))}</span>
           </li>
         );
       })}
@@ -28,12 +33,19 @@ export function FaultList({ faults }: { readonly faults: readonly Fault[] }): JS
   );
 }
 
-export function FaultsView({ faults }: { readonly faults: readonly Fault[] }): JSX.Element {
+export function EventsView({
+  faults,
+  node,
+}: {
+  readonly faults: readonly Fault[];
+  /** That saw them. */
+  readonly node: number | undefined;
+}): JSX.Element {
   return (
-    <section class="panel" aria-labelledby="faults-title">
-      <h2 id="faults-title">As this node saw it, the latest first</h2>
-      <p class="quiet">The last hundred are kept, in memory: a node that restarts begins anew.</p>
-      <FaultList faults={faults} />
+    <section class="panel" aria-labelledby="events-title">
+      <h2 id="events-title">As {node === undefined ? 'this node' : `node ${node}`} saw them, latest first</h2>
+      <p class="quiet">A node keeps the last hundred in memory, and forgets them when it restarts.</p>
+      <EventList events={faults} />
     </section>
   );
 }

@@ -4,36 +4,9 @@
  */
 import type { Fault, LiveCluster, LiveFigures } from '../api/monitoring.ts';
 import { EventReader, type ServerEvent } from './event-reader.ts';
-import { NO_SAMPLES, type Samples, withSample } from './samples.ts';
+import { type Feed, NO_FEED } from './feed.ts';
+import { withSample } from './samples.ts';
 import { headersWith, tokenOf } from './session.ts';
-
-/**
- * - `connecting`: nothing came yet
- * - `live`
- * - `signIn`: the node asks for a token, or for another one
- * - `lost`: nothing comes any more; it is asked again and again
- */
-export type FeedStatus = 'connecting' | 'live' | 'signIn' | 'lost';
-
-export interface Feed {
-  readonly status: FeedStatus;
-  /** Why it is not live. */
-  readonly reason: string;
-  readonly cluster: LiveCluster | undefined;
-  readonly figures: LiveFigures | undefined;
-  /** Latest first. */
-  readonly faults: readonly Fault[];
-  readonly samples: Samples;
-}
-
-export const NO_FEED: Feed = {
-  status: 'connecting',
-  reason: '',
-  cluster: undefined,
-  figures: undefined,
-  faults: [],
-  samples: NO_SAMPLES,
-};
 
 /** Something comes every second; after this nothing does any more. */
 const SILENCE_MILLIS_MAX = 5_000;
@@ -72,16 +45,22 @@ export class LiveFeed {
     while (!ended.aborted) {
       try {
         await this.#listen(ended);
-        this.#set({ status: 'lost', reason: 'the node ended the stream: it stops or is drained' });
+        this.#set({
+          status: 'lost',
+          reason: 'this node ended the stream: it stops or is drained',
+          isAnswered: true,
+        });
       } catch (error) {
         if (ended.aborted) return;
         if (error instanceof RefusedError && error.wantsToken) {
           this.#set({ status: 'signIn', reason: error.message });
           return;
         }
+        const isAnswered = error instanceof RefusedError;
         this.#set({
           status: 'lost',
-          reason: error instanceof RefusedError ? error.message : 'the node does not answer',
+          reason: isAnswered ? error.message : 'this node does not answer',
+          isAnswered,
         });
       }
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MILLIS));
@@ -122,7 +101,7 @@ export class LiveFeed {
         next.samples = withSample(next.samples ?? this.#feed.samples, next.figures);
       }
     }
-    if (events.length > 0) this.#set({ ...next, status: 'live', reason: '' });
+    if (events.length > 0) this.#set({ ...next, status: 'live', reason: '', heardMillis: Date.now() });
   }
 
   #set(changes: Partial<Feed>): void {

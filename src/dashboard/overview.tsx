@@ -1,14 +1,21 @@
-/** The cluster as it is now: in a sentence, in figures, as a picture, over the last minutes. */
+/** Who is being limited, then how the cluster is: in a sentence, in figures, over time, node by node. */
 import type { JSX } from 'preact';
-import type { LiveFigures } from '../api/monitoring.ts';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { Chart, type Series } from './chart.tsx';
 import { ClusterPicture } from './cluster-picture.tsx';
 import { NodeTable, PartitionTable } from './cluster-tables.tsx';
-import { FaultList } from './faults.tsx';
-import type { Feed } from './live-feed.ts';
-import { bytes, clusterInWords, millis, rate, wholeNumber } from './words.ts';
+import { EventList } from './faults.tsx';
+import { drawnOf, LIVE_MINUTES, type Told } from './history.ts';
+import { Figures, LimitedKeys, RulesLimiting } from './limiting.tsx';
+import { type Limits, useLimits } from './limits-watch.ts';
+import type { Feed } from './feed.ts';
+import { Notice } from './notice.tsx';
+import { type Range, RangeChoice, RANGES } from './range.tsx';
+import { verdictOf } from './severity.ts';
+import { compared as comparedIn, deniedShare } from './shares.ts';
+import { clockTime, nodesInWords } from './words.ts';
 
-const FAULTS_SHOWN = 5;
+const EVENTS_SHOWN = 5;
 
 export const OUTCOME_SERIES: readonly Series[] = [
   { label: 'allowed', colour: '--allowed', dash: [] },
@@ -21,86 +28,116 @@ const TIME_SERIES: readonly Series[] = [
   { label: '99th percentile', colour: '--denied', dash: [6, 4] },
 ];
 
-function Figure({ name, value }: { readonly name: string; readonly value: string }): JSX.Element {
+function Charts({
+  limits,
+  range,
+  feed,
+}: {
+  readonly limits: Limits;
+  readonly range: Range;
+  readonly feed: Feed;
+}): JSX.Element {
+  const { minutes } = range;
+  const told = useRef<Told | undefined>(undefined);
+  if (told.current?.history !== limits.history)
+    told.current = limits.history && {
+      history: limits.history,
+      second: feed.samples.seconds.at(-1) ?? Date.now() / 1_000,
+    };
+  const drawn = useMemo(
+    () => drawnOf(told.current, feed.samples, minutes),
+    [limits.history, feed.samples, minutes],
+  );
   return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
+    <section class="panel charts" aria-label={`The last ${range.words}`}>
+      <Chart
+        title="Answers of the cluster per second"
+        unit=""
+        series={OUTCOME_SERIES}
+        seconds={drawn.seconds}
+        columns={drawn.rates}
+        minutes={minutes}
+      />
+      <Chart
+        title={
+          minutes <= LIVE_MINUTES
+            ? 'How long answers took, whole cluster'
+            : 'How long answers took, at the slowest node'
+        }
+        unit=" ms"
+        series={TIME_SERIES}
+        seconds={drawn.seconds}
+        columns={drawn.times}
+        minutes={minutes}
+      />
+    </section>
   );
 }
 
-function Figures({ figures }: { readonly figures: LiveFigures | undefined }): JSX.Element {
-  const { rates, times, openRequests, stateBytes, stateBytesMax = 0 } = figures ?? {};
-  return (
-    <dl class="figures">
-      <Figure name="allowed per second" value={rate(rates?.perSecond.allowed)} />
-      <Figure name="denied per second" value={rate(rates?.perSecond.denied)} />
-      <Figure name="unavailable per second" value={rate(rates?.perSecond.unavailable)} />
-      <Figure name="99th percentile, this node" value={millis(times?.p99Millis)} />
-      <Figure
-        name="open requests, this node"
-        value={openRequests === undefined ? '–' : wholeNumber(openRequests)}
-      />
-      <Figure
-        name={`remembered of ${bytes(stateBytesMax)}, this node`}
-        value={stateBytes === undefined ? '–' : bytes(stateBytes)}
-      />
-    </dl>
-  );
+/** Figures of all nodes miss those that do not answer. */
+function Missing({ feed, limits }: { readonly feed: Feed; readonly limits: Limits }): JSX.Element | null {
+  const silent = limits.report?.silent ?? feed.figures?.rates?.silent ?? [];
+  if (silent.length === 0) return null;
+  return <p class="quiet">Without what {nodesInWords(silent)} answered.</p>;
 }
 
 export function Overview({ feed }: { readonly feed: Feed }): JSX.Element {
-  const { cluster, figures, samples, faults } = feed;
+  const { cluster, figures, faults, status, heardMillis } = feed;
+  const [range, setRange] = useState<Range>(RANGES[0]);
+  const limits = useLimits(range.minutes, status === 'live');
+  const compared = useMemo(
+    () => limits.history && comparedIn(limits.history, range.minutes),
+    [limits.history, range.minutes],
+  );
+  const verdict = verdictOf(feed, compared && deniedShare(compared.now));
   if (cluster === undefined)
-    return (
+    return verdict === undefined ? (
       <p class="quiet" role="status">
         {figures?.readiness.status === 'starting'
-          ? 'This node is starting.'
+          ? 'This node is starting: it loads what is on its disk.'
           : 'Waiting for the first report.'}
       </p>
+    ) : (
+      <Notice verdict={verdict} />
     );
-  const { gravity, words } = clusterInWords(cluster);
-  const silent = figures?.rates?.silent ?? [];
+  const oldMillis = status === 'lost' ? heardMillis : undefined;
   return (
-    <>
-      <p class={`banner ${gravity}`} role="status" id="summary">
-        {words}
-      </p>
-      <Figures figures={figures} />
+    <div class={`page ${oldMillis === undefined ? '' : 'old'}`}>
+      {verdict !== undefined && <Notice verdict={verdict} />}
+      <div class="toolbar">
+        <RangeChoice range={range} choose={setRange} />
+        {oldMillis !== undefined && <p class="as-of">as of {clockTime(oldMillis)}</p>}
+        <Missing feed={feed} limits={limits} />
+      </div>
+      {limits.failure !== '' && oldMillis === undefined && (
+        <p class="message bad" role="alert">
+          What was counted cannot be read: {limits.failure}
+        </p>
+      )}
+      <Figures compared={compared} range={range} figures={figures} isOld={oldMillis !== undefined} />
+      <div class="columns">
+        <section class="panel" aria-label="Keys that are limited">
+          <LimitedKeys limits={limits} />
+        </section>
+        <section class="panel" aria-label="Rules that limit">
+          <RulesLimiting report={limits.report} range={range} />
+        </section>
+      </div>
+      <Charts limits={limits} range={range} feed={feed} />
       <section class="panel" aria-labelledby="picture-title">
         <h2 id="picture-title">Nodes and partitions</h2>
-        <ClusterPicture cluster={cluster} />
+        <ClusterPicture cluster={cluster} oldMillis={oldMillis} heardMillis={heardMillis} />
         <details>
           <summary>The same as tables</summary>
-          <NodeTable cluster={cluster} />
+          <NodeTable cluster={cluster} oldMillis={oldMillis} heardMillis={heardMillis} />
           <PartitionTable cluster={cluster} />
         </details>
       </section>
-      <section class="panel charts" aria-label="The last five minutes">
-        <Chart
-          title="Answers of the cluster per second"
-          unit=""
-          series={OUTCOME_SERIES}
-          seconds={samples.seconds}
-          columns={samples.rates}
-        />
-        <Chart
-          title="How long answers of this node took"
-          unit=" ms"
-          series={TIME_SERIES}
-          seconds={samples.seconds}
-          columns={samples.times}
-        />
-        {silent.length > 0 && (
-          <p class="quiet">Without what node {silent.join(', ')} answered: it says nothing.</p>
-        )}
+      <section class="panel" aria-labelledby="last-events">
+        <h2 id="last-events">The last events</h2>
+        <EventList events={faults.slice(0, EVENTS_SHOWN)} />
+        {faults.length > EVENTS_SHOWN && <a href="#/faults">All events</a>}
       </section>
-      <section class="panel" aria-labelledby="last-faults">
-        <h2 id="last-faults">The last faults</h2>
-        <FaultList faults={faults.slice(0, FAULTS_SHOWN)} />
-        {faults.length > FAULTS_SHOWN && <a href="#/faults">All of them</a>}
-      </section>
-    </>
+    </div>
   );
 }

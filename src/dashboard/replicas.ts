@@ -1,5 +1,6 @@
 /** Where the replicas of a partition are, how far behind, and where they go. */
 import type { ReportedPartition } from '../api/cluster-report.ts';
+import { nodesInWords } from './words.ts';
 
 /** Entries that a replica may be behind before that is shown: reports come twice a second. */
 export const LAG_MIN = 1_000;
@@ -32,10 +33,10 @@ export function movesOf(partition: ReportedPartition): Moves {
 
 export function placeInWords(partition: ReportedPartition): string {
   const { to, from } = movesOf(partition);
-  if (partition.placed) return 'as it should be';
+  if (partition.placed) return 'in place';
   const ways = [
-    ...(to.length > 0 ? [`to ${to.join(', ')}`] : []),
-    ...(from.length > 0 ? [`away from ${from.join(', ')}`] : []),
+    ...(to.length > 0 ? [`to ${nodesInWords(to)}`] : []),
+    ...(from.length > 0 ? [`away from ${nodesInWords(from)}`] : []),
   ];
-  return ['on its way', ...ways].join(' ');
+  return ['moving', ...ways].join(' ');
 }

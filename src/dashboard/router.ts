@@ -10,7 +10,7 @@ export const TITLES: Readonly<Record<View, string>> = {
   users: 'Users',
   customers: 'Customers',
   usage: 'Usage',
-  faults: 'Faults',
+  faults: 'Events',
 };
 
 function viewIn(hash: string): View {

@@ -29,7 +29,7 @@ function kept<T>(column: readonly T[], value: T): T[] {
 
 /** With the newest behind the others, and the oldest dropped. A clock that stepped back begins anew. */
 export function withSample(samples: Samples, figures: LiveFigures): Samples {
-  const { atMillis, rates, times } = figures;
+  const { atMillis, rates, clusterTimes: times } = figures;
   const second = atMillis / 1_000;
   const last = samples.seconds.at(-1);
   if (last !== undefined && second <= last) return withSample(NO_SAMPLES, figures);

@@ -7,7 +7,7 @@ export function SignIn({
   reason,
   signIn,
 }: {
-  /** A token was shown, and does not do. */
+  /** A token was shown, and is not accepted. */
   readonly isRefused: boolean;
   readonly reason: string;
   readonly signIn: (token: string) => void;
@@ -19,14 +19,15 @@ export function SignIn({
   };
   return (
     <form class="panel narrow" onSubmit={submit}>
-      <h2>Show a token</h2>
+      <h2>Sign in</h2>
       <p>
         A token of role <code>read</code> shows everything here, one of role <code>admin</code> may change it.
-        It is kept in this tab alone.
+        It is kept in this tab alone, until you close it.
       </p>
       {isRefused && (
         <p class="message bad" role="alert">
-          This token does not do: {reason}.
+          This token is not accepted: {reason}. Make another one on the machine of a node:{' '}
+          <code>npx quorate tokens create --role read</code>
         </p>
       )}
       <label for="token">Token</label>
@@ -39,7 +40,7 @@ export function SignIn({
         onInput={({ currentTarget }) => setToken(currentTarget.value)}
       />
       <button class="primary" type="submit">
-        Look
+        Sign in
       </button>
     </form>
   );

@@ -1,5 +1,5 @@
-/** Numbers, spans of time and faults in words. Pure. */
-import type { Fault, LiveCluster } from '../api/monitoring.ts';
+/** Numbers, spans of time and events in words. Pure. */
+import type { Fault } from '../api/monitoring.ts';
 
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${wholeNumber(count)} ${count === 1 ? one : many}`;
@@ -8,6 +8,14 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 export function wholeNumber(value: number): string {
   return Math.round(value).toLocaleString('en');
 }
+
+/** In three digits from a hundred thousand on, as `1.23M`: where there is little room. */
+export function shortNumber(value: number): string {
+  if (value < SHORT_MIN) return wholeNumber(value);
+  return value.toLocaleString('en', { notation: 'compact', maximumSignificantDigits: 3 });
+}
+
+const SHORT_MIN = 100_000;
 
 /** With a digit behind the point while it is small. */
 export function rate(value: number | null | undefined): string {
@@ -18,6 +26,43 @@ export function rate(value: number | null | undefined): string {
 export function millis(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
   return `${value < 10 ? value.toFixed(1) : wholeNumber(value)} ms`;
+}
+
+/** As `1 and 2`, or `1, 2 and 3`; of many the first. */
+export function listed(items: readonly number[]): string {
+  const named = items.slice(0, LISTED_MAX).map(String);
+  const rest = items.length - named.length;
+  const all = rest > 0 ? [...named, `${rest} more`] : named;
+  return all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')} and ${all.at(-1) ?? ''}`;
+}
+
+const LISTED_MAX = 8;
+
+/** As `node 2`, or `nodes 2 and 3`. */
+export function nodesInWords(nodes: readonly number[]): string {
+  return `${nodes.length === 1 ? 'node' : 'nodes'} ${listed(nodes)}`;
+}
+
+/** With a capital letter. */
+export function startOf(sentence: string): string {
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
+}
+
+/** Nothing is 0 % or 100 % that is a little more, or less. */
+export function percent(share: number): string {
+  const hundredths = 100 * share;
+  if (share > 0 && hundredths < 0.1) return 'under 0.1 %';
+  if (share < 1 && hundredths > 99.9) return 'over 99.9 %';
+  const isSmall = hundredths > 0 && hundredths < 10;
+  const rounded = isSmall ? hundredths.toFixed(1) : String(Math.round(hundredths));
+  return `${share < 1 && rounded === '100' ? '99.9' : rounded.replace(/\.0$/, '')} %`;
+}
+
+/** How much faster or slower a clock runs: a microsecond in each second is 1 ppm. */
+export function partsPerMillion(ppm: number | null): string {
+  if (ppm === null) return 'not compared yet';
+  const rounded = Math.round(ppm);
+  return rounded === 0 ? 'in step' : `${rounded > 0 ? '+' : '−'}${wholeNumber(Math.abs(rounded))} ppm`;
 }
 
 const UNITS = [
@@ -53,7 +98,7 @@ export function clockTime(atMillis: number): string {
   return new Date(atMillis).toLocaleTimeString('en-GB');
 }
 
-/** How bad a fault is: told by a word beside its colour. */
+/** How bad an event is: told by a word beside its colour. */
 export type Gravity = 'bad' | 'warning' | 'good' | 'usual';
 
 export function gravityOf({ kind }: Fault): Gravity {
@@ -79,49 +124,22 @@ export function faultInWords({ kind, node, count = 0, partitions = [] }: Fault):
   const which = `${counted(count, 'partition')} (${partitions.join(', ')}${more})`;
   switch (kind) {
     case 'nodeSilent':
-      return `node ${node} says nothing any more`;
+      return `node ${node} went silent`;
     case 'nodeHeard':
-      return `node ${node} is heard again`;
+      return `node ${node} is back`;
     case 'leaderLost':
       return `${which} lost the leader, node ${node}`;
     case 'leaderElected':
       return `node ${node} leads ${which} now`;
     case 'leaderMoved':
-      return `node ${node} took over ${which}`;
+      return `node ${node} took over ${which}, as planned`;
     case 'clockUnfit':
       return `the clock of node ${node} runs too fast or too slow: it leads nothing`;
     case 'clockFit':
-      return `the clock of node ${node} is fit again`;
+      return `the clock of node ${node} runs as fast as the others again`;
     case 'drainBegun':
-      return `node ${node} is drained by an operator`;
+      return `an operator drains node ${node}: it hands over what it leads, and takes no requests`;
     case 'drainEnded':
-      return `node ${node} is drained no more`;
+      return `node ${node} takes requests again: its drain ended`;
   }
-}
-
-/** How the cluster is, in one sentence, worst first. */
-export function clusterInWords({ nodes, partitions }: LiveCluster): { gravity: Gravity; words: string } {
-  const down = nodes.filter(({ up }) => !up).map(({ id }) => id);
-  const leaderless = partitions.filter(({ leader }) => leader === 0).length;
-  const moving = partitions.filter(({ placed }) => !placed).length;
-  const restored = partitions.filter(({ restoredMillis = 0 }) => restoredMillis > 0).length;
-  const restoredMillis = Math.max(0, ...partitions.map((partition) => partition.restoredMillis ?? 0));
-  if (down.length === 0 && leaderless === 0 && moving === 0 && restored === 0)
-    return {
-      gravity: 'good',
-      words: `All ${counted(nodes.length, 'node')} are up, and every partition has a leader.`,
-    };
-  const parts: string[] = [];
-  if (leaderless > 0) parts.push(`${counted(leaderless, 'partition')} without a leader deny everything`);
-  if (restored > 0)
-    parts.push(
-      `${counted(restored, 'restored partition denies', 'restored partitions deny')} everybody for ${Math.ceil(restoredMillis / 1_000)} s more at most`,
-    );
-  if (down.length > 0) parts.push(`node ${down.join(', ')} says nothing`);
-  if (moving > 0)
-    parts.push(`${counted(moving, 'partition is', 'partitions are')} on the way to other nodes`);
-  if (leaderless === 0) parts.push('every partition has a leader');
-  const gravity = leaderless > 0 || down.length > 0 || restored > 0 ? 'bad' : 'warning';
-  const sentence = parts.join('; ');
-  return { gravity, words: `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.` };
 }

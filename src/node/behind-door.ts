@@ -8,6 +8,7 @@ import type { DoorUsage } from './door-usage.ts';
 import type { NodeCore } from './node-core.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeInit } from './node-init.ts';
+import type { NodePace } from './node-pace.ts';
 import type { NodeReadiness } from './readiness.ts';
 import { rulesInForce } from './rules-in-force.ts';
 import { SLOW_MILLIS, type SlowDecisions } from './slow-decisions.ts';
@@ -20,6 +21,7 @@ interface BehindDoorInit {
   readonly access: Access;
   readonly slow: SlowDecisions;
   readonly shedder: LoadShedder;
+  readonly pace: NodePace;
 }
 
 /** Which partition it was, and who leads it if a replica is here: others forward to their leader without one. */
@@ -54,7 +56,7 @@ export function viewOf(
 export function behindDoor(
   { nodeId, version: release }: Pick<NodeInit, 'nodeId' | 'version'>,
   { resp }: Pick<NodeAddress, 'resp'>,
-  { readiness, view, usage, access, slow, shedder }: BehindDoorInit,
+  { readiness, view, usage, access, slow, shedder, pace }: BehindDoorInit,
 ): NodeBehindDoor {
   return {
     access,
@@ -76,7 +78,8 @@ export function behindDoor(
     wantsNoClients: () => readiness.wantsNoClients,
     cluster() {
       const { core } = readiness;
-      if (core !== undefined) view.update(reportOf(core, { nodeId, pid: process.pid, resp, release }));
+      if (core !== undefined)
+        view.update(reportOf(core, { nodeId, pid: process.pid, resp, release, pace: pace.of(core) }));
       return view.report();
     },
     usage(query, done) {

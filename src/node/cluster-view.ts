@@ -5,7 +5,7 @@
 import type { RaftStatus } from '../../raft/status.ts';
 import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
-import type { ClusterReport, ReportedPartition } from '../api/cluster-report.ts';
+import type { ClusterReport, ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import { VERSIONS } from '../api/versions.ts';
 import { addressText, type HostPort } from '../api/node-address.ts';
 import { labelsOf } from '../api/node-labels.ts';
@@ -14,7 +14,7 @@ import type { Member } from '../meta/cluster-state.ts';
 import type { MembershipStatus } from '../meta/own-membership.ts';
 import { groupOfPartition } from '../partition/placement.ts';
 import type { Refusal } from '../wire/hello.ts';
-import type { NodeReport, PartitionReport } from '../wire/node-report.ts';
+import type { NodeReport, Pace, PartitionReport } from '../wire/node-report.ts';
 import type { NodeCore } from './node-core.ts';
 import { sayable } from './peer-addresses.ts';
 
@@ -31,12 +31,14 @@ export function reportOf(
     pid,
     resp,
     release,
+    pace,
   }: {
     readonly nodeId: NodeId;
     readonly pid: number;
     readonly resp?: HostPort | undefined;
     /** Of the package; left out if it is unknown. */
     readonly release?: string | undefined;
+    readonly pace?: Pace;
   },
 ): NodeReport {
   const { raft, clock, partitions } = core;
@@ -54,6 +56,7 @@ export function reportOf(
     ...(core.tokens.version > 0 && { tokensVersion: core.tokens.version }),
     speaks: VERSIONS.max,
     ...(release !== undefined && { release }),
+    ...(pace !== undefined && { pace }),
   };
 }
 
@@ -93,11 +96,18 @@ export interface Known {
   };
 }
 
+interface Seen {
+  readonly report: NodeReport;
+  readonly atMillis: number;
+  /** Its connection broke since. */
+  readonly isLost?: true;
+}
+
 export class ClusterView {
   readonly #known: () => Known;
   readonly #partitionCount: number;
   readonly #monotonicMillis: () => number;
-  readonly #reports = new Map<NodeId, { readonly report: NodeReport; readonly atMillis: number }>();
+  readonly #reports = new Map<NodeId, Seen>();
 
   constructor(known: () => Known, partitionCount: number, monotonicMillis: () => number) {
     this.#known = known;
@@ -112,15 +122,11 @@ export class ClusterView {
   /** The node's connection broke: show it as down until it reports again. */
   lost(node: NodeId): void {
     const seen = this.#reports.get(node);
-    if (seen !== undefined) this.#reports.set(node, { ...seen, atMillis: Number.NEGATIVE_INFINITY });
+    if (seen !== undefined) this.#reports.set(node, { ...seen, isLost: true });
   }
 
   report(): ClusterReport {
-    const now = this.#monotonicMillis();
-    const isUp = (node: NodeId): boolean => {
-      const seen = this.#reports.get(node);
-      return seen !== undefined && now - seen.atMillis <= SILENT_MILLIS_MAX;
-    };
+    const isUp = (node: NodeId): boolean => this.#isUp(node);
     const { nodes, version, settledVersion, clusterVersion, gatheredOn, rules, replicasOf, self } =
       this.#known();
     const reports = this.#byPartition();
@@ -138,12 +144,14 @@ export class ClusterView {
         resp: told(this.#reports.get(id)?.report.resp),
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
+        ...this.#silenceOf(id),
         clock: this.#reports.get(id)?.report.clock ?? null,
         speaks: this.#reports.get(id)?.report.speaks ?? null,
         release: this.#reports.get(id)?.report.release ?? null,
         ...(incarnation !== undefined && { incarnation: incarnation.slice(0, INCARNATION_CHARACTERS) }),
         ...(draining !== undefined && { draining }),
         ...labelsOf(others),
+        ...this.#figuresOf(id),
       })),
       version,
       settledVersion,
@@ -154,6 +162,31 @@ export class ClusterView {
         partitionOf(id, { reports: reports.get(id) ?? [], isUp, wanted: replicasOf(id) }),
       ),
     };
+  }
+
+  /** How long the answers of the last seconds took, by step, of each node that is heard. */
+  latestTimes(): ReadonlyMap<NodeId, readonly number[]> {
+    const found = new Map<NodeId, readonly number[]>();
+    for (const [node, { report }] of this.#reports)
+      if (report.pace !== undefined && this.#isUp(node)) found.set(node, report.pace.times);
+    return found;
+  }
+
+  #isUp(node: NodeId): boolean {
+    const seen = this.#reports.get(node);
+    if (seen === undefined || seen.isLost === true) return false;
+    return this.#monotonicMillis() - seen.atMillis <= SILENT_MILLIS_MAX;
+  }
+
+  #silenceOf(node: NodeId): Pick<ReportedNode, 'silentMillis'> {
+    const seen = this.#reports.get(node);
+    if (seen === undefined || this.#isUp(node)) return {};
+    return { silentMillis: Math.round(this.#monotonicMillis() - seen.atMillis) };
+  }
+
+  #figuresOf(node: NodeId): Pick<ReportedNode, 'figures'> {
+    const pace = this.#reports.get(node)?.report.pace;
+    return pace === undefined ? {} : { figures: pace.figures };
   }
 
   /** What the nodes told last, by partition: one is looked for in none of the others. */

@@ -4,6 +4,7 @@ import { UNMATCHED } from '../api/unmatched.ts';
 import type { UsageColumn, UsageQuery } from '../api/usage.ts';
 import { RULES_MAX, type RuleTable } from '../limiter/rules.ts';
 import type { NodeUsage } from '../usage/node-usage.ts';
+import { MinuteTimes } from '../usage/minute-times.ts';
 import { type AlertFigures, RecentFigures } from '../usage/recent-figures.ts';
 import { UsageTable } from '../usage/usage-table.ts';
 import type { Clocks } from './node-core-init.ts';
@@ -16,6 +17,7 @@ export class DoorUsage {
   readonly #clocks: Clocks;
   readonly #table = new UsageTable(RULES_MAX);
   readonly #recent = new RecentFigures();
+  readonly #minuteTimes = new MinuteTimes();
   #rules: RuleTable | undefined;
   #untilTimed = TIMED_EACH;
   #answered = 0;
@@ -70,6 +72,7 @@ export class DoorUsage {
     this.#untilTimed = TIMED_EACH;
     const tookMillis = this.#clocks.monotonicMillis() - startedMillis;
     this.#recent.took(tookMillis);
+    this.#minuteTimes.took(tookMillis);
     return tookMillis;
   }
 
@@ -85,7 +88,8 @@ export class DoorUsage {
   }
 
   counted(query: UsageQuery, untilMinute: number): NodeUsage {
-    return this.#table.usage(query, untilMinute);
+    const late = this.#minuteTimes.late(query.minutes, untilMinute);
+    return { ...this.#table.usage(query, untilMinute), late };
   }
 
   /** Requests, since the node started. */
@@ -118,5 +122,6 @@ export class DoorUsage {
     const minute = Math.max(0, Math.floor(this.#clocks.wallMillis() / MINUTE_MILLIS));
     this.#table.turnTo(minute);
     this.#recent.turnTo(minute);
+    this.#minuteTimes.turnTo(minute);
   }
 }

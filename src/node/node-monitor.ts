@@ -2,12 +2,13 @@
 import {
   type Fault,
   type MonitoringBehindDoor,
+  type ClusterTimes,
   type LiveFigures,
   type LiveRates,
   PARTITIONS_PER_SECOND,
 } from '../api/monitoring.ts';
 import type { UsageReport } from '../api/usage.ts';
-import { LatestTimes } from '../usage/latest-times.ts';
+import { LatestTimes, sumOfCounts, timesOf } from '../usage/latest-times.ts';
 import { LiveRate } from '../usage/live-rate.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { DoorUsage } from './door-usage.ts';
@@ -19,6 +20,9 @@ import type { NodeReadiness } from './readiness.ts';
 const MINUTES = 2;
 /** Rates that are older say nothing of now. */
 const RATES_MILLIS_MAX = 5_000;
+
+/** Nodes tell of so many seconds at most: `NodePace`. */
+const TIMES_SECONDS = 10;
 
 interface MonitorInit {
   readonly readiness: NodeReadiness;
@@ -68,12 +72,19 @@ export class NodeMonitor implements MonitoringBehindDoor {
       readiness: readiness.current,
       rates,
       times: this.#times.seen(usage.times, now),
+      clusterTimes: this.#clusterTimes(),
       openRequests: core?.router.openCount ?? 0,
       waitingProposals: core?.waitingCount ?? 0,
       stateBytes: core?.capacity.stateBytes ?? 0,
       stateBytesMax: core?.capacity.stateBytesMax ?? 0,
     };
   };
+
+  #clusterTimes(): ClusterTimes | null {
+    const byNode = this.#init.view.latestTimes();
+    const times = timesOf(sumOfCounts([...byNode.values()]), TIMES_SECONDS);
+    return times && { ...times, nodes: [...byNode.keys()].sort((a, b) => a - b) };
+  }
 
   /** Nothing while a question is open: a silent node takes a second. */
   #maybeAsk(atMillis: number): void {

@@ -23,6 +23,7 @@ import { DoorUsage } from './door-usage.ts';
 import { grpcDoor, httpDoor, respDoor } from './doors.ts';
 import type { EventTurn } from './event-turn.ts';
 import { NodeMonitor } from './node-monitor.ts';
+import { NodePace } from './node-pace.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clocks } from './node-core-init.ts';
@@ -51,6 +52,7 @@ export interface NodeParts {
   readonly doorClock: DoorClock;
   readonly usage: DoorUsage;
   readonly monitor: NodeMonitor;
+  readonly pace: NodePace;
   readonly access: Access;
   readonly metrics: Metrics;
   readonly slow: SlowDecisions;
@@ -97,8 +99,9 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
   const access = accessBehind(init, readiness, tokensBefore);
   const { monotonicMillis } = clocks;
+  const pace = new NodePace(usage, monotonicMillis);
   const slow = new SlowDecisions({ logger, monotonicMillis });
-  const behind = behindDoor(init, self, { readiness, view, usage, access, slow, shedder });
+  const behind = behindDoor(init, self, { readiness, view, usage, access, slow, shedder, pace });
   const resp = respDoor(init, at.resp, { node: behind, doorClock, turn, ...clocks });
   const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, ...clocks });
   const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
@@ -110,7 +113,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     { node: behind, monitor, doorClock, metrics, ...clocks },
   );
   doors['http'] = http;
-  const store = observed(init, opened, { metrics, slow, monotonicMillis });
+  const store = observed(init, opened, { metrics, slow, pace, monotonicMillis });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
   const unwritten = (error: unknown): void =>
     logger.warn({ err: error }, 'cannot write what is known of the nodes');
@@ -130,6 +133,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     doorClock,
     usage,
     monitor,
+    pace,
     access,
     metrics,
     slow,
@@ -172,14 +176,15 @@ function newTransport(
 function observed(
   { wrapStore, logger }: NodeInit,
   opened: LogStore,
-  told: Pick<NodeParts, 'metrics' | 'slow'> & Pick<Clocks, 'monotonicMillis'>,
+  told: Pick<NodeParts, 'metrics' | 'slow' | 'pace'> & Pick<Clocks, 'monotonicMillis'>,
 ): ObservedStore {
-  const { metrics, slow, monotonicMillis } = told;
+  const { metrics, slow, pace, monotonicMillis } = told;
   return new ObservedStore(wrapStore?.(opened) ?? opened, {
     monotonicMillis,
     wrote(seconds) {
       metrics.observeWrite(seconds);
       slow.wrote(seconds);
+      pace.wrote(seconds);
     },
     snapshotKept(snapshot) {
       metrics.operation.snapshotKept(snapshot);

@@ -15,12 +15,18 @@ export class Reporter {
   }
 
   report(): void {
-    const { init, self, view, transport, usage } = this.#parts;
+    const { init, self, view, transport, usage, pace } = this.#parts;
     const replicas = [...this.#core.partitions.values()];
     const rules = rulesInForce(replicas);
     usage.look(rules);
     const { nodeId, version: release } = init;
-    const own = reportOf(this.#core, { nodeId, pid: process.pid, resp: self.resp, release });
+    const own = reportOf(this.#core, {
+      nodeId,
+      pid: process.pid,
+      resp: self.resp,
+      release,
+      pace: pace.of(this.#core),
+    });
     view.update(own);
     const payload = encodeNodeReport(own);
     for (const peer of transport.peers) transport.send(peer, 'status', payload);

@@ -17,6 +17,7 @@ import { DoorUsage } from './door-usage.ts';
 import type { NodeCore } from './node-core.ts';
 import type { Clocks } from './node-core-init.ts';
 import { NodeMonitor } from './node-monitor.ts';
+import { NodePace } from './node-pace.ts';
 import { NodeReadiness } from './readiness.ts';
 import { SlowDecisions } from './slow-decisions.ts';
 
@@ -62,7 +63,8 @@ export class ScratchClients {
     const view = viewOf({ config, nodeId }, readiness, clocks);
     const access = accessOf({ configured: [], tokens: () => core.tokens, isBehind: () => false });
     const slow = new SlowDecisions({ ...clocks, logger });
-    const behind = behindDoor({ nodeId }, {}, { readiness, view, usage, access, slow, shedder });
+    const pace = new NodePace(usage, clocks.monotonicMillis);
+    const behind = behindDoor({ nodeId }, {}, { readiness, view, usage, access, slow, shedder, pace });
     const node = {
       ...behind,
       answered(...told: Parameters<typeof behind.answered>): void {

@@ -1,6 +1,6 @@
 /** How long the answers of the last seconds took, from counts that only grow: the difference of two readings. It reads no clock. */
 import type { LatestTimes as Times } from '../api/monitoring.ts';
-import { quantileMillis } from './recent-figures.ts';
+import { countIn, LATE, quantileMillis } from './time-steps.ts';
 
 /** Readings are taken once a second or so; one more than the seconds that are told of. */
 const READINGS_MAX = 11;
@@ -17,14 +17,29 @@ export class LatestTimes {
 
   /** @param times how many answers took how long since the node started, by step @param atMillis on the monotonic clock */
   seen(times: Float64Array, atMillis: number): Times | null {
+    const counts = this.grown(times, atMillis);
+    const [oldest] = this.#readings;
+    return oldest === undefined ? null : timesOf(counts, Math.ceil((atMillis - oldest.atMillis) / 1_000));
+  }
+
+  /** As `seen`, by step. */
+  grown(times: Float64Array, atMillis: number): number[] {
     const isRecent = (each: Reading): boolean => atMillis - each.atMillis <= SPAN_MILLIS_MAX;
     this.#readings = [...this.#readings.filter(isRecent), { atMillis, times }].slice(-READINGS_MAX);
     const [oldest] = this.#readings;
-    if (oldest === undefined) return null;
-    const grown = times.map((count, step) => count - (oldest.times[step] ?? 0));
-    const timed = grown.reduce((sum, count) => sum + count, 0);
-    if (timed === 0) return null;
-    const seconds = Math.ceil((atMillis - oldest.atMillis) / 1_000);
-    return { seconds, timed, p50Millis: quantileMillis(grown, 0.5), p99Millis: quantileMillis(grown, 0.99) };
+    return Array.from(times, (count, step) => count - (oldest?.times[step] ?? 0));
   }
+}
+
+/** Null if nothing was timed. @param counts by step, of so many seconds at most */
+export function timesOf(counts: readonly number[], seconds: number): Times | null {
+  const timed = countIn(counts);
+  if (timed === 0) return null;
+  return { seconds, timed, p50Millis: quantileMillis(counts, 0.5), p99Millis: quantileMillis(counts, LATE) };
+}
+
+/** Of all of them together, by step. */
+export function sumOfCounts(all: readonly (readonly number[])[]): number[] {
+  const length = Math.max(0, ...all.map((counts) => counts.length));
+  return Array.from({ length }, (_, step) => all.reduce((sum, counts) => sum + (counts[step] ?? 0), 0));
 }

@@ -6,6 +6,7 @@ import {
   type UsageQuery,
   type UsageReport,
 } from '../api/usage.ts';
+import { millisOfStep } from './time-steps.ts';
 import { cut, sumOf, type TopList } from './top-keys.ts';
 
 const WIDTH = USAGE_COLUMNS.length;
@@ -26,6 +27,8 @@ export interface NodeUsage {
   readonly topFromMinute: number;
   readonly allowed: TopList;
   readonly denied: TopList;
+  /** By minute: 0 where no answer was timed, otherwise one more than the step of the 99th percentile (`MinuteTimes`). */
+  readonly late?: readonly number[];
 }
 
 export interface UsageMerge {
@@ -65,6 +68,7 @@ export function reportOf({ query, untilMinute, told, silent }: UsageMerge): Usag
       denied: denied ?? [],
       unavailable: unavailable ?? [],
       degraded: degraded ?? [],
+      ...(usages.some(({ late }) => late !== undefined) && { p99Millis: lateOf(usages, minutes) }),
     },
     ...(top > 0 && {
       top: {
@@ -74,6 +78,14 @@ export function reportOf({ query, untilMinute, told, silent }: UsageMerge): Usag
       },
     }),
   };
+}
+
+/** Of the slowest node in each minute: of the answers of all, no more than 1 in 100 took longer. */
+function lateOf(usages: readonly NodeUsage[], minutes: number): (number | null)[] {
+  return zeros(minutes).map((_, minute) => {
+    const late = Math.max(0, ...usages.map((usage) => usage.late?.[minute] ?? 0));
+    return late === 0 ? null : millisOfStep(late - 1);
+  });
 }
 
 export function zeros(length: number): number[] {

@@ -2,16 +2,10 @@
  * How the answers of the last minutes were, for alerts: how many were denials, how many no decision at all, and how long they
  * took. Memory is fixed. It reads no clock.
  */
+import { LATE, quantileMillis, stepOf, TIME_STEPS } from './time-steps.ts';
 
 /** The minute under way and those before it that the figures cover. */
 export const RECENT_MINUTES = 5;
-/** Of the shortest time that is told apart. */
-const SHORTEST_MILLIS = 0.125;
-/** Each is so much longer than the one before: a quantile is told too long by this factor at most. */
-const STEPS_PER_DOUBLING = 4;
-/** The last is for all that took 8 s and longer. */
-const STEPS = 16 * STEPS_PER_DOUBLING + 1;
-const LATE = 0.99;
 
 const NOTHING = { allowed: 0, denied: 0, unavailable: 0, letThrough: 0, heldBack: 0, lostCost: 0 };
 
@@ -46,7 +40,7 @@ export interface AlertFigures {
 export class RecentFigures {
   readonly #ring: readonly Minute[] = Array.from({ length: RECENT_MINUTES }, () => emptyMinute());
   /** Since the beginning, by step. */
-  readonly #times = new Float64Array(STEPS);
+  readonly #times = new Float64Array(TIME_STEPS);
   #now: Minute;
 
   constructor() {
@@ -84,10 +78,7 @@ export class RecentFigures {
 
   /** How long an answer took, of all or of a sample. */
   took(millis: number): void {
-    const step = Math.ceil(
-      Math.log2(Math.max(millis, SHORTEST_MILLIS) / SHORTEST_MILLIS) * STEPS_PER_DOUBLING,
-    );
-    const at = Math.min(step, STEPS - 1);
+    const at = stepOf(millis);
     this.#now.times[at] = (this.#now.times[at] ?? 0) + 1;
     this.#times[at] = (this.#times[at] ?? 0) + 1;
   }
@@ -122,18 +113,8 @@ export class RecentFigures {
   }
 }
 
-/** The end of the step that the quantile is in; 0 of none. @param times counts by step */
-export function quantileMillis(times: Uint32Array | Float64Array, part: number): number {
-  let total = 0;
-  for (const count of times) total += count;
-  if (total === 0) return 0;
-  let seen = 0;
-  const step = times.findIndex((count) => (seen += count) >= part * total);
-  return SHORTEST_MILLIS * 2 ** (step / STEPS_PER_DOUBLING);
-}
-
 function emptyMinute(): Minute {
-  return { minute: -1, ...NOTHING, times: new Uint32Array(STEPS) };
+  return { minute: -1, ...NOTHING, times: new Uint32Array(TIME_STEPS) };
 }
 
 function clear(minute: Minute, now: number): void {

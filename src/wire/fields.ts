@@ -69,6 +69,14 @@ export class Fields {
     return value === null || value === undefined ? undefined : integer(value, name);
   }
 
+  /** With its fractions and its sign; null where nothing is known. */
+  optionalNumber(name: string): number | null {
+    const value = this.next(name);
+    if (value === null || value === undefined) return null;
+    if (typeof value !== 'number' || !Number.isFinite(value)) throw new FrameError(`${name} is not a number`);
+    return value;
+  }
+
   boolean(name: string): boolean {
     const value = this.next(name);
     if (typeof value !== 'boolean') throw new FrameError(`${name} is not a boolean`);

@@ -2,6 +2,7 @@
 import type { NodeId } from '../../raft/types.ts';
 import { CLOCK_STATES, type ClockState } from '../api/cluster-report.ts';
 import type { HostPort } from '../api/node-address.ts';
+import type { NodeFigures } from '../api/node-figures.ts';
 import { array, decodeAddress, Fields, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
@@ -34,8 +35,18 @@ export interface NodeReport {
   readonly speaks: number;
   /** Of the package that it runs, as that names it. */
   readonly release?: string;
+  /** How it works just now. */
+  readonly pace?: Pace;
 }
 
+export interface Pace {
+  readonly figures: NodeFigures;
+  /** How many answers of the last seconds took how long, by step (`src/usage/time-steps.ts`): those of several nodes add up. */
+  readonly times: readonly number[];
+}
+
+/** Steps that are told; there are fewer. */
+const STEPS_MAX = 256;
 const RELEASE = /^[\w.+-]{1,64}$/;
 
 export function encodeNodeReport({
@@ -46,6 +57,7 @@ export function encodeNodeReport({
   tokensVersion,
   speaks,
   release,
+  pace,
 }: NodeReport): Buffer {
   const rows = partitions.map((p) => [
     p.partition,
@@ -59,7 +71,27 @@ export function encodeNodeReport({
     p.restoredMillis,
   ]);
   const { host, port } = resp ?? {};
-  return pack([pid, CLOCK_STATES.indexOf(clock), rows, host, port, tokensVersion, speaks, release]);
+  const known = [pid, CLOCK_STATES.indexOf(clock), rows, host, port, tokensVersion, speaks, release];
+  return pack(pace === undefined ? known : [...known, rowOf(pace)]);
+}
+
+function rowOf({ figures, times }: Pace): unknown[] {
+  const { p99Millis, diskP99Millis, clockPpm, stateBytes, stateBytesMax } = figures;
+  return [p99Millis, diskP99Millis, clockPpm, stateBytes, stateBytesMax, times];
+}
+
+function decodePace(row: unknown): Pace {
+  const fields = new Fields(row);
+  const figures = {
+    p99Millis: fields.optionalNumber('p99'),
+    diskP99Millis: fields.optionalNumber('disk p99'),
+    clockPpm: fields.optionalNumber('clock ppm'),
+    stateBytes: fields.integer('state bytes'),
+    stateBytesMax: fields.integer('state bytes max'),
+  };
+  const times = fields.integers('times');
+  if (times.length > STEPS_MAX) throw new FrameError(`times have more than ${STEPS_MAX} steps`);
+  return { figures, times };
 }
 
 /** @throws FrameError if it is malformed */
@@ -87,6 +119,7 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
   const speaks = fields.integer('speaks');
   const release = fields.optionalString('release');
   if (release !== undefined && !RELEASE.test(release)) throw new FrameError('release is no version');
+  const pace = fields.isAtEnd ? undefined : decodePace(fields.next('pace'));
   return {
     node,
     pid,
@@ -96,5 +129,6 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
     ...(resp !== undefined && { resp }),
     ...(tokensVersion !== undefined && { tokensVersion }),
     ...(release !== undefined && { release }),
+    ...(pace !== undefined && { pace }),
   };
 }

@@ -14,6 +14,8 @@ import { array, Fields, integer, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
 const WIDTH = USAGE_COLUMNS.length;
+/** A byte for each minute. */
+const LATE_MAX = 255;
 
 export interface UsageQuestion {
   /** Of the question; the answer bears it. */
@@ -46,7 +48,7 @@ export function decodeUsageQuestion(payload: Uint8Array): UsageQuestion {
 }
 
 export function encodeUsageTold({ id, usage }: UsageTold): Buffer {
-  const { rules, history, topFromMinute, allowed, denied } = usage;
+  const { rules, history, topFromMinute, allowed, denied, late } = usage;
   return pack([
     id,
     rules.map(({ ruleId, counts }) => [ruleId, counts]),
@@ -56,6 +58,7 @@ export function encodeUsageTold({ id, usage }: UsageTold): Buffer {
       othersMax,
       keys.map(({ rule, key, count, error }) => [rule, key, count, error]),
     ]),
+    ...(late === undefined ? [] : [late]),
   ]);
 }
 
@@ -69,16 +72,20 @@ export function decodeUsageTold(payload: Uint8Array): UsageTold {
     return { ruleId, counts: columns(rule.integers('counts'), 1) };
   });
   const history = fields.integers('history');
-  return {
-    id,
-    usage: {
-      rules,
-      history: columns(history, history.length / WIDTH),
-      topFromMinute: fields.integer('top minute'),
-      allowed: topList(fields.next('allowed')),
-      denied: topList(fields.next('denied')),
-    },
+  const usage = {
+    rules,
+    history: columns(history, history.length / WIDTH),
+    topFromMinute: fields.integer('top minute'),
+    allowed: topList(fields.next('allowed')),
+    denied: topList(fields.next('denied')),
   };
+  return { id, usage: fields.isAtEnd ? usage : { ...usage, late: lateIn(fields.integers('late'), history) } };
+}
+
+function lateIn(late: number[], history: readonly number[]): number[] {
+  if (late.length !== history.length / WIDTH || late.some((step) => step > LATE_MAX))
+    throw new FrameError('late is no step for each minute');
+  return late;
 }
 
 function topList(value: unknown): TopList {

@@ -13,7 +13,7 @@ import {
 } from './browser.ts';
 
 const RULE = { id: 'default', limit: 20, windowMillis: 60_000, clock: 'cluster' } as const;
-const VIEWS = ['Overview', 'Rules', 'Users', 'Customers', 'Usage', 'Faults'];
+const VIEWS = ['Overview', 'Rules', 'Users', 'Customers', 'Usage', 'Events'];
 const PHONE = { width: 360, height: 740 };
 /** The node that is looked at; another one is killed. */
 const LOOKED_AT = 1;
@@ -59,8 +59,8 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     expect(await page.locator('.node .tile').count()).toBe(24);
     expect(await page.locator('.node .tile.leader').count()).toBe(8);
     await eventually('answers are seen', async () => {
-      const shown = await page.locator('.figures dd').first().textContent();
-      return Number(shown) > 0 ? true : undefined;
+      const shown = page.locator('.figures div', { hasText: 'requests allowed' }).locator('dd');
+      return /^[1-9][^]* a second now$/.test((await shown.textContent()) ?? '') ? true : undefined;
     });
   });
 
@@ -69,16 +69,17 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     const victim = partitions.map(({ leader }) => leader).find((leader) => leader !== LOOKED_AT) ?? 0;
     await cluster.kill(victim);
     await page.locator(`.node[data-node="${victim}"][data-state="silent"]`).waitFor();
-    await summaryHas(`ode ${victim} says nothing`);
+    await summaryHas(`Node ${victim} is down, and the cluster still serves`);
+    await page.locator('#summary', { hasText: `npx quorate node ${victim}` }).waitFor();
     await eventually('every partition is led by another node', async () => {
       const leaders = page.locator(`.node:not([data-node="${victim}"]) .tile.leader`);
       return (await leaders.count()) === partitions.length ? true : undefined;
     });
-    await goTo(page, 'Faults');
-    await page.getByText(`node ${victim} says nothing any more`).waitFor();
+    await goTo(page, 'Events');
+    await page.getByText(`Node ${victim} went silent`).waitFor();
     await page.getByText(`lost the leader, node ${victim}`).first().waitFor();
     await page
-      .getByText(/node \d leads \d+ partitions? \(.*\) now/)
+      .getByText(/Node \d leads \d+ partitions? \(.*\) now/)
       .first()
       .waitFor();
     await goTo(page, 'Overview');
@@ -91,7 +92,8 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await cluster.kill(LOOKED_AT);
     const alert = page.getByRole('alert').filter({ hasText: 'Not live' });
     await alert.waitFor();
-    expect(await alert.getByRole('link').count()).toBe(2);
+    expect(await alert.getByRole('link').allTextContents()).toEqual(['Open node 2', 'Open node 3']);
+    expect(await page.locator('.node[data-state="up"]').count()).toBe(0);
     await cluster.startMissing();
     await alert.waitFor({ state: 'detached' });
     await summaryHas('All 3 nodes are up');

@@ -35,7 +35,7 @@ async function made(role: string): Promise<string> {
 
 async function signIn(token: string): Promise<void> {
   await page.getByLabel('Token').fill(token);
-  await page.getByRole('button', { name: 'Look' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
 /** As another admin does, at another node. */
@@ -63,15 +63,15 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
   });
 
   it('asks for a token, and refuses a wrong one', async () => {
-    await page.getByRole('heading', { name: 'Show a token' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     await signIn('qt_wrong');
-    await page.getByRole('alert').filter({ hasText: 'This token does not do' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'This token is not accepted' }).waitFor();
   });
 
   it('shows all to a token of role read, and lets it change nothing', async () => {
     await signIn(reader);
-    await page.getByText('read token: look only').waitFor();
+    await page.getByText('read token (view only)').waitFor();
     await page.locator('#summary', { hasText: 'All 3 nodes are up' }).waitFor();
     await goTo(page, 'Rules');
     await page.getByRole('button', { name: 'Edit the rules' }).click();
@@ -88,7 +88,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     expect(await page.evaluate('localStorage.length')).toBe(0);
     expect(await page.evaluate('document.cookie')).toBe('');
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('heading', { name: 'Show a token' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     expect(await page.evaluate('sessionStorage.getItem("quorate-token")')).toBeNull();
   });
 
@@ -164,7 +164,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
       headers: { authorization: `Bearer ${other}` },
     });
     expect(response.status).toBe(200);
-    await page.getByRole('heading', { name: 'Show a token' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
   it('has asked nobody else for anything, and broken no policy', () => {

@@ -1,40 +1,26 @@
 import { describe, expect, it } from 'vitest';
-import type { LiveCluster, LiveFigures } from '../../src/api/monitoring.ts';
+import type { LiveFigures } from '../../src/api/monitoring.ts';
 import { NO_SAMPLES, SAMPLES_MAX, withSample } from '../../src/dashboard/samples.ts';
 import { movesOf, placeInWords } from '../../src/dashboard/replicas.ts';
-import { clusterInWords, faultInWords, millis, rate, span } from '../../src/dashboard/words.ts';
-import { FIGURES, REPORT } from '../http/fixtures.ts';
-
-const { rules: _, ...report } = REPORT;
-const CLUSTER: LiveCluster = { ...report, rulesVersion: 1 };
-const WELL: LiveCluster = { ...CLUSTER, nodes: CLUSTER.nodes.map((node) => ({ ...node, up: true })) };
+import {
+  faultInWords,
+  listed,
+  millis,
+  nodesInWords,
+  partsPerMillion,
+  percent,
+  rate,
+  shortNumber,
+  span,
+} from '../../src/dashboard/words.ts';
+import { FIGURES } from '../http/fixtures.ts';
 
 function at(second: number, changes: Partial<LiveFigures> = {}): LiveFigures {
   return { ...FIGURES, atMillis: 1_000 * second, ...changes };
 }
 
 describe('the cluster in words', () => {
-  it('is well only if every node is heard, and every partition has a leader and is in its place', () => {
-    expect(clusterInWords(WELL)).toEqual({
-      gravity: 'good',
-      words: 'All 2 nodes are up, and every partition has a leader.',
-    });
-    expect(clusterInWords(CLUSTER)).toEqual({
-      gravity: 'bad',
-      words: 'Node 2 says nothing; every partition has a leader.',
-    });
-    const leaderless = WELL.partitions.map((partition) => ({ ...partition, leader: 0 }));
-    expect(clusterInWords({ ...WELL, partitions: leaderless }).gravity).toBe('bad');
-    const moving = WELL.partitions.map((partition) => ({ ...partition, placed: false }));
-    expect(clusterInWords({ ...WELL, partitions: moving }).gravity).toBe('warning');
-    const restored = WELL.partitions.map((partition) => ({ ...partition, restoredMillis: 59_001 }));
-    expect(clusterInWords({ ...WELL, partitions: restored })).toMatchObject({
-      gravity: 'bad',
-      words: expect.stringMatching(/restored .* everybody for 60 s more at most/) as string,
-    });
-  });
-
-  it('says where a partition is on its way to, and from where', () => {
+  it('says where a partition moves to, and from where', () => {
     const replicas = [1, 2, 3].map((node) => ({ node, match: 5, applied: 5 }));
     const settled = { id: 0, leader: 1, term: 1, commit: 5, placed: true, replicas };
     const moving = { ...settled, placed: false };
@@ -43,10 +29,10 @@ describe('the cluster in words', () => {
       (partition) => placeInWords(partition),
     );
     expect(words).toEqual([
-      'as it should be',
-      'on its way',
-      'on its way to 4 away from 3',
-      'on its way away from 3',
+      'in place',
+      'moving',
+      'moving to node 4 away from node 3',
+      'moving away from node 3',
     ]);
   });
 
@@ -54,6 +40,39 @@ describe('the cluster in words', () => {
     expect(
       faultInWords({ id: 1, atMillis: 1, kind: 'leaderLost', node: 3, count: 18, partitions: [0, 4] }),
     ).toBe('18 partitions (0, 4 and 16 more) lost the leader, node 3');
+  });
+
+  it('names one node or several, and of many the first', () => {
+    expect([nodesInWords([2]), nodesInWords([2, 3]), nodesInWords([1, 2, 3])]).toEqual([
+      'node 2',
+      'nodes 2 and 3',
+      'nodes 1, 2 and 3',
+    ]);
+    expect(listed(Array.from({ length: 11 }, (_, i) => i))).toBe('0, 1, 2, 3, 4, 5, 6, 7 and 3 more');
+  });
+
+  it('tells no share as all or nothing that is not', () => {
+    const shares = [0, 0.000_5, 0.012, 0.5, 0.554, 0.996, 0.999_9, 1];
+    expect(shares.map(percent)).toEqual([
+      '0 %',
+      'under 0.1 %',
+      '1.2 %',
+      '50 %',
+      '55 %',
+      '99.9 %',
+      'over 99.9 %',
+      '100 %',
+    ]);
+    expect([null, 0.3, 12.4, -3.6].map(partsPerMillion)).toEqual([
+      'not compared yet',
+      'in step',
+      '+12 ppm',
+      '−4 ppm',
+    ]);
+  });
+
+  it('shortens large numbers where there is little room', () => {
+    expect([0, 99_999, 100_000, 1_234_567].map(shortNumber)).toEqual(['0', '99,999', '100K', '1.23M']);
   });
 
   it('tells spans in two units, never too short', () => {
@@ -77,10 +96,11 @@ describe('the cluster in words', () => {
 
 describe('the samples of a chart', () => {
   it('are a column for each series, with nothing where nothing is known', () => {
-    const samples = withSample(withSample(NO_SAMPLES, at(1)), at(2, { rates: null, times: null }));
+    const samples = withSample(withSample(NO_SAMPLES, at(1)), at(2, { rates: null, clusterTimes: null }));
     expect(samples.seconds).toEqual([1, 2]);
     expect(samples.rates[0]).toEqual([12.5, null]);
-    expect(samples.times[1]).toEqual([4, null]);
+    // Of the whole cluster.
+    expect(samples.times[1]).toEqual([8, null]);
   });
 
   it('are bounded, and begin anew when the clock steps back', () => {

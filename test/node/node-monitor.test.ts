@@ -20,6 +20,7 @@ class Played {
   nowMillis = 0;
   report = REPORT;
   status = 'ready';
+  latestTimes: ReadonlyMap<number, readonly number[]> = new Map();
   readonly asked: { readonly query: UsageQuery; readonly done: (result: UsageResult) => void }[] = [];
   readonly monitor: NodeMonitor;
 
@@ -41,7 +42,7 @@ class Played {
       },
       core,
     };
-    const view = { report: () => this.report };
+    const view = { report: () => this.report, latestTimes: () => this.latestTimes };
     this.monitor = new NodeMonitor({
       readiness: readiness as unknown as NodeReadiness,
       view: view as unknown as ClusterView,
@@ -82,6 +83,23 @@ describe('the figures of a node', () => {
       perSecond: { allowed: 30, denied: 0, unavailable: 0, degraded: 0 },
       nodes: [1, 2],
       silent: [3],
+    });
+  });
+
+  it('hold how long the answers of all nodes took, as if one had given them', () => {
+    const played = new Played();
+    expect(played.monitor.figures().clusterTimes).toBeNull();
+    // Node 1 gave 990 answers in 0.125 ms, node 2 gave 10 in 8 s and 4 in 1 ms.
+    played.latestTimes = new Map([
+      [2, Array.from({ length: 65 }, (_, step) => ({ 12: 4, 64: 10 })[step] ?? 0)],
+      [1, [986]],
+    ]);
+    expect(played.monitor.figures().clusterTimes).toEqual({
+      nodes: [1, 2],
+      seconds: 10,
+      timed: 1_000,
+      p50Millis: 0.125,
+      p99Millis: 1,
     });
   });
 

@@ -38,6 +38,13 @@ const PARTITION = {
   rulesVersion: 3,
   members: [1, 2],
 };
+const FIGURES = {
+  p99Millis: 1.5,
+  diskP99Millis: 2.25,
+  clockPpm: -3.5,
+  stateBytes: 10,
+  stateBytesMax: 20,
+};
 const NO_KEYS = { keys: [], othersMax: 0 };
 const KINDS = {
   ping: kind({
@@ -108,6 +115,15 @@ const KINDS = {
         ],
         speaks: 1,
       },
+      { node: 2, pid: 1, clock: 'fit', partitions: [], speaks: 1, pace: { figures: FIGURES, times: [0, 3] } },
+      {
+        node: 2,
+        pid: 1,
+        clock: 'fit',
+        partitions: [],
+        speaks: 1,
+        pace: { figures: { ...FIGURES, p99Millis: null, diskP99Millis: null, clockPpm: null }, times: [] },
+      },
     ],
     wrong: [
       [1, 0],
@@ -121,6 +137,11 @@ const KINDS = {
       [1, 0, [], 'h', 65_536],
       [1, 0, [], null, null, null, null, null],
       [1, 0, [], null, null, null, 1, 'of today'],
+      [1, 0, [], null, null, null, 1, null, 'pace'],
+      [1, 0, [], null, null, null, 1, null, [1, 2, 3, 4, 5]],
+      [1, 0, [], null, null, null, 1, null, [1, 2, Number.NaN, 4, 5, []]],
+      [1, 0, [], null, null, null, 1, null, [1, 2, 3, -4, 5, []]],
+      [1, 0, [], null, null, null, 1, null, [1, 2, 3, 4, 5, Array.from({ length: 257 }, () => 0)]],
     ],
   }),
   usage: kind<UsageQuestion>({
@@ -160,10 +181,13 @@ const KINDS = {
           topFromMinute: 9,
           allowed: { keys: [{ rule: 'default', key: 'ada', count: 4, error: 1 }], othersMax: 1 },
           denied: NO_KEYS,
+          late: [0, 65],
         },
       },
     ],
     wrong: [
+      [7, [], [0, 0, 0, 0, 0, 0], 9, [0, []], [0, []], [1, 2]],
+      [7, [], [0, 0, 0, 0, 0, 0], 9, [0, []], [0, []], [256]],
       [7, [], [0, 0, 0, 0, 0, 0], 9, [0, []]],
       [7, [], [], 9, [0, []], [0, []]],
       [7, [], [0, 0, 0, 0, 0], 9, [0, []], [0, []]],

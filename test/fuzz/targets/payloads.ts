@@ -141,6 +141,16 @@ const KINDS: readonly Kind[] = [
         resp: address,
         speaks: natural,
         release: fc.constantFrom('0.1.0', 'unknown'),
+        pace: fc.record({
+          figures: fc.record({
+            p99Millis: fc.option(millis),
+            diskP99Millis: fc.option(millis),
+            clockPpm: fc.option(millis),
+            stateBytes: natural,
+            stateBytesMax: natural,
+          }),
+          times: fc.array(natural, { maxLength: 65 }),
+        }),
       },
       { requiredKeys: ['node', 'pid', 'clock', 'partitions', 'speaks'] },
     ),

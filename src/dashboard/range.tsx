@@ -1,0 +1,41 @@
+/** The one choice of a page: over which time its figures are. */
+import type { JSX } from 'preact';
+
+export interface Range {
+  readonly minutes: number;
+  readonly label: string;
+  /** As in "the last hour". */
+  readonly words: string;
+}
+
+export const RANGES: readonly [Range, ...Range[]] = [
+  { minutes: 5, label: '5 min', words: '5 minutes' },
+  { minutes: 60, label: '1 h', words: 'hour' },
+  { minutes: 360, label: '6 h', words: '6 hours' },
+  { minutes: 1_440, label: '24 h', words: '24 hours' },
+];
+
+export function RangeChoice({
+  range,
+  choose,
+}: {
+  readonly range: Range;
+  readonly choose: (range: Range) => void;
+}): JSX.Element {
+  return (
+    <fieldset class="choice ranges">
+      <legend>The last</legend>
+      {RANGES.map((each) => (
+        <label key={each.minutes}>
+          <input
+            type="radio"
+            name="range"
+            checked={each.minutes === range.minutes}
+            onChange={() => choose(each)}
+          />
+          {each.label}
+        </label>
+      ))}
+    </fieldset>
+  );
+}

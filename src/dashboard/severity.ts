@@ -1,0 +1,206 @@
+/** How bad it is, in one sentence, and what to do about it. Pure. */
+import type { ReportedNode } from '../api/cluster-report.ts';
+import type { LiveCluster } from '../api/monitoring.ts';
+import type { Feed } from './feed.ts';
+import { clockTime, counted, listed, nodesInWords, percent, startOf } from './words.ts';
+
+/**
+ * - `well`
+ * - `attention`: nothing is broken, and something is not as usual: moves, a restore, a clock, a denial of most requests
+ * - `nodeDown`: a node is down, and the cluster serves all the same
+ * - `noLeader`: partitions have no leader, so some keys get no decision
+ * - `outage`: nobody is served, or nobody answers this page
+ */
+export type Severity = 'well' | 'attention' | 'nodeDown' | 'noLeader' | 'outage';
+
+export interface Verdict {
+  readonly severity: Severity;
+  /** What happens: one sentence. */
+  readonly what: string;
+  /** What to do: one sentence; empty where there is nothing to do. */
+  readonly action: string;
+  /** For a shell on the machine of a node. */
+  readonly commands: readonly string[];
+  /** Nodes that were up when this page was told last, and that may show more. */
+  readonly elsewhere: readonly ReportedNode[];
+}
+
+/** Beyond this share of denials of all decisions, a page that says "well" would hide the news. */
+const DENIED_SHARE_MAX = 0.5;
+/** Commands for so many nodes; then one stands for all. */
+const COMMANDS_MAX = 3;
+const LOOK = 'npx quorate doctor';
+
+/** The part of a feed that is judged. */
+export type Judged = Pick<Feed, 'status' | 'reason' | 'cluster' | 'heardMillis' | 'isAnswered'>;
+
+/** @param deniedShare of the decisions of the last minutes, 0 to 1; undefined: there were none */
+export function verdictOf(feed: Judged, deniedShare: number | undefined): Verdict | undefined {
+  const { status, cluster } = feed;
+  if (cluster === undefined) return status === 'lost' ? lostAtOnce(feed) : undefined;
+  if (status === 'lost') return feed.isAnswered ? notLive(feed, cluster) : lost(feed, cluster);
+  return (
+    ofLeaders(cluster) ??
+    ofRestore(cluster) ??
+    ofNodes(cluster) ??
+    ofDenials(deniedShare) ??
+    ofClocks(cluster) ??
+    ofMoves(cluster) ??
+    well(cluster)
+  );
+}
+
+/** Nodes that a report says are down. */
+function downIn({ nodes }: LiveCluster): number[] {
+  return nodes.filter(({ up }) => !up).map(({ id }) => id);
+}
+
+function verdict(severity: Severity, what: string, more: Partial<Verdict> = {}): Verdict {
+  return { severity, what: startOf(what), action: '', commands: [], elsewhere: [], ...more };
+}
+
+/** So many nodes as the commands say. */
+function startCommands(nodes: readonly number[]): string[] {
+  return nodes.length > COMMANDS_MAX
+    ? ['npx quorate node N']
+    : nodes.map((id) => `npx quorate node ${id}`);
+}
+
+function lostAtOnce({ reason, isAnswered }: Judged): Verdict {
+  if (isAnswered)
+    return verdict('attention', `Not live: ${reason}.`, {
+      action: 'Wait: this page asks again by itself; or open another node.',
+    });
+  return verdict(
+    'outage',
+    `Not live: ${reason}. This page has heard nothing yet, and asks again by itself.`,
+    {
+      action: 'If no node of the cluster answers, start the nodes, each on its machine:',
+      commands: ['npx quorate node N'],
+    },
+  );
+}
+
+/** It answers, and refuses. */
+function notLive({ reason, heardMillis }: Judged, cluster: LiveCluster): Verdict {
+  return verdict('attention', `Not live: ${reason}. This page is as of ${clockTime(heardMillis)}.`, {
+    action: 'Open another node, or wait: this page asks again by itself.',
+    elsewhere: othersUp(cluster),
+  });
+}
+
+/** Nobody answers this page: it cannot know whether others would, for it asks its own node alone. */
+function lost({ heardMillis }: Judged, cluster: LiveCluster): Verdict {
+  const own = cluster.self.id;
+  const elsewhere = othersUp(cluster);
+  const since = clockTime(heardMillis);
+  if (elsewhere.length === 0)
+    return verdict(
+      'outage',
+      `Not live: total outage. No node answers since ${since}, and this page is old.`,
+      {
+        action: `Start ${nodesInWords(cluster.nodes.map(({ id }) => id))}, each on its machine:`,
+        commands: startCommands(cluster.nodes.map(({ id }) => id)),
+      },
+    );
+  const others = nodesInWords(elsewhere.map(({ id }) => id));
+  return verdict('outage', `Not live: node ${own} does not answer since ${since}, and this page is old.`, {
+    action: `Open ${others}, up until then. If none answers, the whole cluster is down: start the nodes, each on its machine:`,
+    commands: startCommands(cluster.nodes.map(({ id }) => id)),
+    elsewhere,
+  });
+}
+
+function othersUp({ nodes, self }: LiveCluster): ReportedNode[] {
+  return nodes.filter(({ id, up, http }) => up && http !== null && id !== self.id);
+}
+
+function ofLeaders(cluster: LiveCluster): Verdict | undefined {
+  const leaderless = cluster.partitions.filter(({ leader }) => leader === 0);
+  return leaderless.length === 0 ? undefined : withoutLeaders(cluster, leaderless, downIn(cluster));
+}
+
+function ofNodes(cluster: LiveCluster): Verdict | undefined {
+  const down = downIn(cluster);
+  if (down.length === 0) return undefined;
+  const are = down.length === 1 ? 'is' : 'are';
+  const them = down.length === 1 ? 'it, on its machine' : 'them, each on its machine';
+  return verdict(
+    'nodeDown',
+    `${nodesInWords(down)} ${are} down, and the cluster still serves: every partition has a leader.`,
+    { action: `Start ${them}, before another is lost:`, commands: startCommands(down) },
+  );
+}
+
+function withoutLeaders(
+  { partitions }: LiveCluster,
+  leaderless: LiveCluster['partitions'],
+  down: readonly number[],
+): Verdict {
+  const isAll = leaderless.length === partitions.length;
+  const which = listed(leaderless.map(({ id }) => id));
+  const have = leaderless.length === 1 ? 'has' : 'have';
+  const share = percent(leaderless.length / partitions.length);
+  const what = isAll
+    ? 'Total outage: no partition has a leader, and every request is answered “unavailable”.'
+    : `${leaderless.length} of ${partitions.length} partitions (${which}) ${have} no leader: requests for about ${share} of the keys are answered “unavailable”.`;
+  if (down.length === 0)
+    return verdict(isAll ? 'outage' : 'noLeader', what, {
+      action: 'An election takes a second or two; if this lasts, look for the reason:',
+      commands: [LOOK],
+    });
+  const them = nodesInWords(down);
+  return verdict(isAll ? 'outage' : 'noLeader', what, {
+    action: `An election takes a second or two; if this lasts, too few copies are up: start ${them}, each on its machine:`,
+    commands: startCommands(down),
+  });
+}
+
+/** Never well when most is denied. */
+function ofDenials(deniedShare: number | undefined): Verdict | undefined {
+  if (deniedShare === undefined || deniedShare <= DENIED_SHARE_MAX) return undefined;
+  return verdict(
+    'attention',
+    `The cluster is up, and denies most: ${percent(deniedShare)} of its decisions.`,
+    {
+      action: 'See below which keys and rules it is; a limit that is too low is changed on the page Rules.',
+    },
+  );
+}
+
+function ofRestore({ partitions }: LiveCluster): Verdict | undefined {
+  const restored = partitions.filter(({ restoredMillis = 0 }) => restoredMillis > 0);
+  if (restored.length === 0) return undefined;
+  const millis = Math.max(...restored.map(({ restoredMillis = 0 }) => restoredMillis));
+  const deny = counted(restored.length, 'restored partition denies', 'restored partitions deny');
+  return verdict('noLeader', `${deny} everybody, for ${Math.ceil(millis / 1_000)} s more at most.`, {
+    action: 'Wait: what a backup may lack has left every window by then.',
+  });
+}
+
+function ofClocks({ nodes }: LiveCluster): Verdict | undefined {
+  const unfit = nodes.filter(({ clock }) => clock !== null && clock !== 'fit').map(({ id }) => id);
+  if (unfit.length === 0) return undefined;
+  const [run, lead] = unfit.length === 1 ? ['clock runs', 'it leads'] : ['clocks run', 'they lead'];
+  return verdict(
+    'attention',
+    `The ${run} too fast or too slow: ${nodesInWords(unfit)}, and ${lead} nothing.`,
+    {
+      action: 'Repair the time source of the machine; then look again:',
+      commands: [LOOK],
+    },
+  );
+}
+
+function ofMoves({ partitions }: LiveCluster): Verdict | undefined {
+  const moving = partitions.filter(({ placed }) => !placed).length;
+  if (moving === 0) return undefined;
+  const are = counted(moving, 'partition moves', 'partitions move');
+  return verdict('attention', `${are} to other nodes, and every partition has a leader.`, {
+    action: 'Nothing to do: leave the nodes running until it is done.',
+  });
+}
+
+function well({ nodes }: LiveCluster): Verdict {
+  return verdict('well', `All ${counted(nodes.length, 'node')} are up, and every partition has a leader.`);
+}
