@@ -14,6 +14,8 @@ interface ReadDocument {
   readonly rules?: readonly unknown[];
   /** In JSON. */
   readonly definitions?: string;
+  /** The text that they were read from, with its comments. */
+  readonly document?: string;
 }
 
 export function readDocument(document: string): ReadDocument | ChangeRefused {
@@ -26,7 +28,8 @@ export function readDocument(document: string): ReadDocument | ChangeRefused {
       saying(read, ({ line, column, message }) => `${line}:${column}: ${message}`),
       'document',
     );
-  return written(read.definitions, 'document repeats too much of itself', 'document');
+  const change = written(read.definitions, 'document repeats too much of itself', 'document');
+  return 'ok' in change ? change : { ...change, document };
 }
 
 /** @param inForce of the document that it is a rule of, in their order */
