@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CustomersView } from './customers.tsx';
 import { FaultsView } from './faults.tsx';
+import { KeysView } from './keys.tsx';
 import { type Feed, LiveFeed, NO_FEED } from './live-feed.ts';
 import { Overview } from './overview.tsx';
 import { TITLES, useView, type View, VIEWS } from './router.ts';
@@ -11,7 +12,6 @@ import { keepToken, type Role, roleOf, tokenOf } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { currentTheme, onSystemTheme, putTheme, type Theme } from './theme.ts';
 import { UsageView } from './usage.tsx';
-import { UsersView } from './users.tsx';
 
 const ROLES: Readonly<Record<Role, string>> = {
   open: 'open cluster: look only',
@@ -102,8 +102,8 @@ function Shown({
       return <Overview feed={feed} />;
     case 'rules':
       return <RulesView role={role} versionInForce={feed.cluster?.rulesVersion ?? null} />;
-    case 'users':
-      return <UsersView role={role} />;
+    case 'keys':
+      return <KeysView role={role} />;
     case 'customers':
       return <CustomersView role={role} />;
     case 'usage':

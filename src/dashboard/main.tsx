@@ -4,6 +4,7 @@ import { App } from './app.tsx';
 import './colours.css';
 import './layout.css';
 import './views.css';
+import './keys.css';
 import 'uplot/dist/uPlot.min.css';
 
 const root = document.querySelector('#app');

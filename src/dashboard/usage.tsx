@@ -1,11 +1,12 @@
-/** What the doors of all nodes answered: over time, by rule, and for whom most. */
+/** What the doors of all nodes answered: over time, by rule, and for which keys most. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { type TopKey, USAGE_COLUMNS, USAGE_OUTCOMES, type UsageReport } from '../api/usage.ts';
 import { Chart } from './chart.tsx';
 import { ScrollTable } from './cluster-tables.tsx';
 import { OUTCOME_SERIES } from './overview.tsx';
-import { ask, messageOf } from './session.ts';
+import { readUsage, type UsageRead } from './read-usage.ts';
+import { keyHref } from './router.ts';
 import { wholeNumber } from './words.ts';
 
 const SPANS = [
@@ -17,26 +18,12 @@ const TOP = 10;
 const AGAIN_MILLIS = 10_000;
 const MINUTE_SECONDS = 60;
 
-interface Told {
-  readonly report: UsageReport | undefined;
-  readonly failure: string;
-}
-
-async function read(minutes: number): Promise<Told> {
-  const query = `/v1/usage?minutes=${minutes}`;
-  const withTop = await ask(`${query}&top=${TOP}`);
-  // Users are not named to everybody.
-  const answer = withTop.status === 403 ? await ask(query) : withTop;
-  if (answer.status === 200) return { report: answer.body as UsageReport, failure: '' };
-  return { report: undefined, failure: messageOf(answer) };
-}
-
-function useUsage(minutes: number): Told {
-  const [told, setTold] = useState<Told>({ report: undefined, failure: '' });
+function useUsage(minutes: number): UsageRead {
+  const [told, setTold] = useState<UsageRead>({ report: undefined, failure: '' });
   useEffect(() => {
     let isOver = false;
     const look = async (): Promise<void> => {
-      const next = await read(minutes);
+      const next = await readUsage({ minutes, top: TOP });
       if (!isOver) setTold((before) => ({ report: next.report ?? before.report, failure: next.failure }));
     };
     void look();
@@ -105,7 +92,11 @@ function Top({ label, keys }: { readonly label: string; readonly keys: readonly 
       <tbody>
         {keys.map(({ key, rule, count, error }) => (
           <tr key={`${rule} ${key}`}>
-            <th scope="row">{key}</th>
+            <th scope="row">
+              <a class="key" href={keyHref(key)}>
+                {key}
+              </a>
+            </th>
             <td>{rule}</td>
             <td class="number">
               {error === 0 ? wholeNumber(count) : `${wholeNumber(count - error)} to ${wholeNumber(count)}`}
@@ -153,11 +144,11 @@ export function UsageView(): JSX.Element {
               </p>
             )}
           </section>
-          <section class="panel" aria-label="By rule and user">
+          <section class="panel" aria-label="By rule and key">
             <ByRule report={report} />
             {report.top === undefined ? (
               <p class="quiet">
-                Users are named to tokens, and in an open cluster on the machine of the node alone.
+                Keys are named to tokens, and in an open cluster on the machine of the node alone.
               </p>
             ) : (
               <>
