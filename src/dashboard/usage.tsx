@@ -7,13 +7,9 @@ import { ScrollTable } from './cluster-tables.tsx';
 import { OUTCOME_SERIES } from './overview.tsx';
 import { readUsage, type UsageRead } from './read-usage.ts';
 import { keyHref } from './router.ts';
+import { SPANS, SpanChoice } from './span-choice.tsx';
 import { wholeNumber } from './words.ts';
 
-const SPANS = [
-  { minutes: 60, label: 'hour' },
-  { minutes: 360, label: '6 hours' },
-  { minutes: 1_440, label: 'day' },
-] as const;
 const TOP = 10;
 const AGAIN_MILLIS = 10_000;
 const MINUTE_SECONDS = 60;
@@ -113,20 +109,7 @@ export function UsageView(): JSX.Element {
   const { report, failure } = useUsage(minutes);
   return (
     <>
-      <fieldset class="choice">
-        <legend>The last</legend>
-        {SPANS.map((each) => (
-          <label key={each.minutes}>
-            <input
-              type="radio"
-              name="minutes"
-              checked={each.minutes === minutes}
-              onChange={() => setMinutes(each.minutes)}
-            />
-            {each.label}
-          </label>
-        ))}
-      </fieldset>
+      <SpanChoice minutes={minutes} changed={setMinutes} />
       {failure !== '' && (
         <p class="message bad" role="alert">
           {failure}

@@ -41,8 +41,11 @@ export class ClosedCluster {
 
   /** As another admin does, at another node. */
   async changeRules(document: string): Promise<void> {
-    const { status, body } = await this.ask('PUT', '/v1/rules', document, 'application/yaml');
-    if (status !== 200) expect.fail(`rules: ${status} ${JSON.stringify(body)}`);
+    await eventually('the rules are in force', async () => {
+      const { status, body } = await this.ask('PUT', '/v1/rules', document, 'application/yaml');
+      if (status === 400) expect.fail(`rules: ${JSON.stringify(body)}`);
+      return status === 200 ? true : undefined;
+    });
   }
 
   async allow(descriptors: Readonly<Record<string, string>>, requestId?: string): Promise<number> {
