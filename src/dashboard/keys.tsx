@@ -135,6 +135,11 @@ export function KeysView({ role }: { readonly role: Role }): JSX.Element {
         found={find}
       />
       {key !== '' && <KeyPage key={`${key} ${visits}`} name={key} role={role} />}
+      {key === '' && sought === '' && (
+        <p class="quiet">
+          <a href={viewHref('usage')}>Usage</a> lists the keys that are denied and granted most.
+        </p>
+      )}
       {key === '' && sought !== '' && <Results key={visits} text={sought} />}
     </>
   );

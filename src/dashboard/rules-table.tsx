@@ -61,6 +61,11 @@ function Row({
       <th scope="row">
         {rule.id} <span class={`mark ${rule.shadow ? 'warning' : ''}`}>{mode}</span>
         <span class="row">{ruleInWords(rule)}</span>
+        {rule.shadow && (
+          <span class="row narrow-only">
+            Would have denied {shareWords(wouldDeny, wouldAllow + wouldDeny)}
+          </span>
+        )}
         {nearest !== undefined && (
           <span class="row narrow-only">
             Nearest: <NearestKey nearest={nearest} />
@@ -69,7 +74,7 @@ function Row({
       </th>
       <td class="number">{rule.shadow ? '–' : wholeNumber(allowed)}</td>
       <td class="number">{rule.shadow ? '–' : shareWords(denied, allowed + denied)}</td>
-      <td class="number">{rule.shadow ? shareWords(wouldDeny, wouldAllow + wouldDeny) : '–'}</td>
+      <td class="number wide-only">{rule.shadow ? shareWords(wouldDeny, wouldAllow + wouldDeny) : '–'}</td>
       <td class="wide-only">
         <NearestKey nearest={nearest} />
       </td>
@@ -88,7 +93,7 @@ function Head(): JSX.Element {
         <th scope="col" class="number">
           Denied
         </th>
-        <th scope="col" class="number">
+        <th scope="col" class="number wide-only">
           Would have denied
         </th>
         <th scope="col" class="wide-only">
@@ -114,7 +119,7 @@ function Others({ rows }: { readonly rows: UsageReport['rules'] }): JSX.Element 
           <th scope="row">{rule}</th>
           <td class="number">{wholeNumber(allowed)}</td>
           <td class="number">{shareWords(denied, allowed + denied)}</td>
-          <td class="number">{shareWords(wouldDeny, wouldAllow + wouldDeny)}</td>
+          <td class="number wide-only">{shareWords(wouldDeny, wouldAllow + wouldDeny)}</td>
           <td class="wide-only">–</td>
         </tr>
       ))}

@@ -1,7 +1,13 @@
 /** What the doors of all nodes answered: over time, by rule, and for which keys most. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type TopKey, USAGE_COLUMNS, USAGE_OUTCOMES, type UsageReport } from '../api/usage.ts';
+import {
+  type TopKey,
+  USAGE_COLUMNS,
+  USAGE_OUTCOMES,
+  type UsageColumn,
+  type UsageReport,
+} from '../api/usage.ts';
 import { Chart } from './chart.tsx';
 import { ScrollTable } from './cluster-tables.tsx';
 import { OUTCOME_SERIES } from './overview.tsx';
@@ -44,15 +50,40 @@ function History({ report }: { readonly report: UsageReport }): JSX.Element {
   );
 }
 
+const HEADS: Readonly<Record<UsageColumn, string>> = {
+  allowed: 'allowed',
+  denied: 'denied',
+  unavailable: 'unavailable',
+  degraded: 'degraded',
+  wouldAllow: 'would allow',
+  wouldDeny: 'would deny',
+};
+
+/** What rules in shadow would have done is told by the view of the rules, too: on a phone there alone. */
+function classOf(column: UsageColumn): string {
+  return column === 'wouldAllow' || column === 'wouldDeny' ? 'number wide-only' : 'number';
+}
+
 function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
+  // A column without any count takes the room of others.
+  const columns = USAGE_COLUMNS.filter(
+    (column) => column === 'allowed' || column === 'denied' || report.rules.some((row) => row[column] > 0),
+  );
+  if (report.rules.length === 0)
+    return (
+      <p class="quiet">
+        No node answered a request in this time. Ask for a grant, as with <code>npx quorate allow ada</code>,
+        or choose a longer time.
+      </p>
+    );
   return (
     <ScrollTable label="By rule">
       <thead>
         <tr>
           <th scope="col">Rule</th>
-          {USAGE_COLUMNS.map((outcome) => (
-            <th key={outcome} scope="col" class="number">
-              {outcome}
+          {columns.map((outcome) => (
+            <th key={outcome} scope="col" class={classOf(outcome)}>
+              {HEADS[outcome]}
             </th>
           ))}
         </tr>
@@ -61,8 +92,8 @@ function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
         {report.rules.map((row) => (
           <tr key={row.rule}>
             <th scope="row">{row.rule}</th>
-            {USAGE_COLUMNS.map((outcome) => (
-              <td key={outcome} class="number">
+            {columns.map((outcome) => (
+              <td key={outcome} class={classOf(outcome)}>
                 {wholeNumber(row[outcome])}
               </td>
             ))}
@@ -73,13 +104,28 @@ function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
   );
 }
 
-function Top({ label, keys }: { readonly label: string; readonly keys: readonly TopKey[] }): JSX.Element {
+function Top({
+  label,
+  keys,
+  none,
+}: {
+  readonly label: string;
+  readonly keys: readonly TopKey[];
+  /** Where there are no keys. */
+  readonly none: string;
+}): JSX.Element {
+  if (keys.length === 0)
+    return (
+      <>
+        <h3>{label}</h3>
+        <p class="quiet">{none}</p>
+      </>
+    );
   return (
     <ScrollTable label={label}>
       <thead>
         <tr>
           <th scope="col">Key</th>
-          <th scope="col">Rule</th>
           <th scope="col" class="number">
             Answers
           </th>
@@ -92,8 +138,8 @@ function Top({ label, keys }: { readonly label: string; readonly keys: readonly 
               <a class="key" href={keyHref(key)}>
                 {key}
               </a>
+              <span class="row">{rule}</span>
             </th>
-            <td>{rule}</td>
             <td class="number">
               {error === 0 ? wholeNumber(count) : `${wholeNumber(count - error)} to ${wholeNumber(count)}`}
             </td>
@@ -135,8 +181,16 @@ export function UsageView(): JSX.Element {
               </p>
             ) : (
               <>
-                <Top label="Denied most, this hour and the one before" keys={report.top.denied} />
-                <Top label="Granted most, this hour and the one before" keys={report.top.allowed} />
+                <Top
+                  label="Denied most, this hour and the one before"
+                  keys={report.top.denied}
+                  none="No key was denied."
+                />
+                <Top
+                  label="Granted most, this hour and the one before"
+                  keys={report.top.allowed}
+                  none="No key was granted anything: see the nodes and their partitions in the overview, or whether anybody asks."
+                />
               </>
             )}
           </section>

@@ -87,7 +87,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
     const denied = page.getByRole('region', { name: /^Denied most/ });
     const most = denied.getByRole('row').nth(1);
     await most.getByRole('link', { name: 'user=mallory', exact: true }).waitFor();
-    expect(await most.getByRole('cell').first().textContent()).toBe('per-user/hour');
+    expect(await most.getByRole('rowheader').textContent()).toBe('user=malloryper-user/hour');
     await most.getByRole('link').click();
     await verdictHas(/^Denied by per-user\/hour for .*, until \d\d:\d\d:\d\d\.$/);
     await page.getByRole('button', { name: 'Reset…' }).click();
