@@ -82,7 +82,8 @@ export function limitsOfKey(
     const rule = ruleOfWindow(limit.rule, definitions);
     if (rule !== undefined && excludes(rule, said)) continue;
     const shown = { ...limit, isShadow: rule?.shadow === true, where: whereOf(rule, said) };
-    const isForKey = rule === undefined || applied.has(rule) || isCounted(limit);
+    const isForKey =
+      rule === undefined || rule.scope.kind === 'path' || applied.has(rule) || isCounted(limit);
     (isForKey ? counting : others).push(shown);
   }
   return {
