@@ -15,7 +15,7 @@ export interface RulesInForce {
   readonly partitionBytesMax: number;
   /** Which requests they are for, if they came as a document: see src/rules/. */
   readonly definitions?: readonly unknown[];
-  /** The text of that document as its author wrote it. Absent once one rule of it was changed alone: no text says what is in force. */
+  /** The text of that document as its author wrote it. Absent: no text says what is in force. */
   readonly document?: string;
 }
 

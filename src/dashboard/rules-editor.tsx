@@ -18,8 +18,7 @@ const WHY_NOT: Readonly<Record<Exclude<Role, 'admin'>, string>> = {
 };
 const ORIGINS: Readonly<Record<TextInForce['origin'], string>> = {
   author: '',
-  written:
-    'This text was made of what the rules say. Comments of an earlier one are not in it: one rule was changed alone since, or it was applied by an earlier release.',
+  written: 'This text was made of what the rules say. No text of an author is kept that says the same.',
   example: '',
   none: 'Rules of nested descriptors are in force, of which no text is kept: paste the whole document that is to replace them.',
 };

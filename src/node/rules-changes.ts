@@ -119,9 +119,9 @@ export class RulesChanges {
   #read({ document, rule }: RulesChange, { rules }: RuleTable): ReturnType<typeof readRuleOfTable> {
     if (document !== undefined) return readDocument(document);
     if (rule === undefined) return {};
-    const { definitions } = this.inForce ?? {};
+    const { definitions, document: text } = this.inForce ?? {};
     if (definitions === undefined) return readRuleOfTable(rule, rules);
-    return readRuleOfDocument(rule, definitions as readonly RuleDefinition[]);
+    return readRuleOfDocument(rule, definitions as readonly RuleDefinition[], text);
   }
 
   /** To be called when group 0 has another state. Whatever is newer than what a partition has is proposed by its leader. */

@@ -78,9 +78,23 @@ describe('the text of a document', () => {
     expect(group.change({ table: { rules: FIRST_RULES.rules } })).toBeUndefined();
   });
 
-  it('is gone once one rule of it is changed alone, since it does not say that', () => {
+  it('has one rule that is changed alone, with the words around it', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
+    const changed = group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } });
+    expect(changed).toMatch(/^# Owned by the payments team[^]*limit: 20/);
+    expect(group.changeOne({ id: 'per-ip', body: { key: 'ip', windows: OTHER } })).toMatch(
+      /^# Owned by[^]*per-user[^]*per-ip/,
+    );
+    const without = group.changeOne({ id: 'per-user' });
+    expect(without).toMatch(/^# Owned by[^]*per-ip/);
+    expect(without).not.toContain('per-user');
+  });
+
+  it('is gone where it could not say the change of one rule', () => {
+    const group = new GroupZero();
+    const limit = '{ unit: minute, requests_per_unit: 5 }';
+    group.change({ document: `domain: d\ndescriptors: [{ key: user, rate_limit: ${limit} }]\n` });
     expect(group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } })).toBeUndefined();
   });
 
