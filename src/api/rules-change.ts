@@ -15,6 +15,8 @@ export interface RulesInForce {
   readonly partitionBytesMax: number;
   /** Which requests they are for, if they came as a document: see src/rules/. */
   readonly definitions?: readonly unknown[];
+  /** The text of that document as its author wrote it. Absent: no text says what is in force. */
+  readonly document?: string;
 }
 
 /** What group 0 remembers of rules that it has replaced: a retry may be of a request that was granted by them. */

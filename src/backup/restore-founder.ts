@@ -71,13 +71,14 @@ export async function restorationOf(init: RestorationInit): Promise<Restoration>
 function restoredRecord({ backup, facts, nodes, withoutTokens }: RestorationInit, hash: Hash32): MetaRecord {
   const { replicas, partitions } = facts;
   // By the version of the backup, and not of this program: founders may be filled by programs of different ones.
-  const { rules, definitions, tokens, clusterVersion } = backup.record.state;
+  const { rules, definitions, document, tokens, clusterVersion } = backup.record.state;
   const create = { type: 'create', nodes, replicas, partitions, rules, clusterVersion } as const;
   const { record } = applyMetaCommand(undefined, create, hash);
   if (record === undefined) throw new ConfigError('nodes', 'make no cluster');
   const state = {
     ...record.state,
     ...(definitions !== undefined && { definitions }),
+    ...(document !== undefined && { document }),
     ...(tokens !== undefined && !withoutTokens && { tokens }),
   };
   return { ...record, state };

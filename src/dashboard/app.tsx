@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CustomersView } from './customers.tsx';
 import { EventsView } from './faults.tsx';
 import { type Feed, NO_FEED } from './feed.ts';
+import { KeysView } from './keys.tsx';
 import { LiveFeed } from './live-feed.ts';
 import { Notice } from './notice.tsx';
 import { Overview } from './overview.tsx';
@@ -14,7 +15,6 @@ import { type Severity, verdictOf } from './severity.ts';
 import { SignIn } from './sign-in.tsx';
 import { currentTheme, onSystemTheme, putTheme, type Theme } from './theme.ts';
 import { UsageView } from './usage.tsx';
-import { UsersView } from './users.tsx';
 import { clockTime } from './words.ts';
 
 const ROLES: Readonly<Record<Role, string>> = {
@@ -91,8 +91,8 @@ function Shown({
       return <Overview feed={feed} />;
     case 'rules':
       return <RulesView role={role} versionInForce={feed.cluster?.rulesVersion ?? null} />;
-    case 'users':
-      return <UsersView role={role} />;
+    case 'keys':
+      return <KeysView role={role} />;
     case 'customers':
       return <CustomersView role={role} />;
     case 'usage':

@@ -1,9 +1,12 @@
 /** What is known of one customer, its tier, limits of its own and block, and how an admin changes that. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { keyText } from '../api/key-text.ts';
 import { endWords } from './block-minutes.tsx';
 import { type Customer, CustomerForm } from './customer-form.tsx';
+import { CUSTOMER } from './key-search.ts';
 import { Lookup } from './lookup.tsx';
+import { keyHref, useRoute, viewHref } from './router.ts';
 import { type Answer, ask, messageOf, type Role } from './session.ts';
 
 function pathOf(customer: string): string {
@@ -60,15 +63,22 @@ export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
     setWords(answer.status === 200 ? 'Done: it binds at every node.' : messageOf(answer));
     await look(id);
   };
-  const find = (id: string): void => {
+  const { sought } = useRoute();
+  useEffect(() => {
     setWords('');
-    void look(id);
+    setLooked(undefined);
+    if (sought !== '') void look(sought);
+  }, [sought]);
+  const find = (id: string): void => {
+    if (id === sought) void look(id);
+    else location.hash = viewHref('customers', id);
   };
+  const key = looked && keyText([[CUSTOMER, looked.id]]);
   const customer = looked && customerIn(looked.answer);
   const isUnknown = looked?.answer.status === 404;
   return (
     <>
-      <Lookup label="Customer id" example="acme" found={find} />
+      <Lookup key={sought} label="Customer id" example="acme" value={sought} found={find} />
       {looked !== undefined && customer === undefined && (
         <p class={`message ${isUnknown ? '' : 'bad'}`} role="status">
           {messageOf(looked.answer)}
@@ -78,6 +88,13 @@ export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
         <section class="panel" aria-labelledby="customer-title">
           <h2 id="customer-title">{looked.id}</h2>
           {customer !== undefined && <Told customer={customer} />}
+          {key !== undefined && (
+            <p>
+              <a class="key" href={keyHref(key)}>
+                What is counted for {key}
+              </a>
+            </p>
+          )}
           {role === 'admin' && (
             <CustomerForm
               key={`${looked.id} ${customer?.version ?? 0}`}

@@ -1,4 +1,4 @@
-/** A field in which somebody is named, and a button that looks. */
+/** A field in which somebody or something is named, and a button that finds it. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
@@ -6,18 +6,22 @@ export function Lookup({
   label,
   example,
   hint,
+  value = '',
   found,
 }: {
   readonly label: string;
   readonly example: string;
   /** What may be named, if the label does not say it. */
   readonly hint?: string;
+  /** What is shown now. */
+  readonly value?: string;
   readonly found: (id: string) => void;
 }): JSX.Element {
-  const [id, setId] = useState('');
+  const [id, setId] = useState(value);
   return (
     <form
       class="panel lookup"
+      role="search"
       onSubmit={(event) => {
         event.preventDefault();
         found(id);
@@ -37,7 +41,7 @@ export function Lookup({
           onInput={({ currentTarget }) => setId(currentTarget.value)}
         />
         <button class="primary" type="submit">
-          Look
+          Find
         </button>
       </div>
       {hint !== undefined && (

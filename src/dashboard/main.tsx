@@ -5,6 +5,7 @@ import './colours.css';
 import './layout.css';
 import './views.css';
 import './overview.css';
+import './keys.css';
 import 'uplot/dist/uPlot.min.css';
 
 const root = document.querySelector('#app');

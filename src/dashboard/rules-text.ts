@@ -1,6 +1,6 @@
 /**
- * The rules in force as the text of a document, and what another text would change: by the same reading and comparing as `quorate rules
- * diff`. Pure.
+ * The rules in force as the text of a document, as its author wrote it where that is kept, and what another text would change: by the
+ * same reading and comparing as `quorate rules diff`. Pure.
  */
 import { utf8Length } from '../api/bounded.ts';
 import { RULES_DOCUMENT_BYTES_MAX, type RulesInForce } from '../api/rules-change.ts';
@@ -23,9 +23,31 @@ export interface KnownRules extends RulesInForce {
   readonly definitions?: readonly RuleDefinition[];
 }
 
+/** Of rules as a text to edit. */
+export interface TextInForce {
+  readonly text: string;
+  /**
+   * - `author`: as it was applied, with its comments
+   * - `written`: made of what the rules say, as no text is kept that says it
+   * - `example`: no document is in force
+   * - `none`: there are no words for these rules, and the text is empty
+   */
+  readonly origin: 'author' | 'written' | 'example' | 'none';
+}
+
+export function textInForce({
+  document,
+  definitions,
+}: Pick<KnownRules, 'document' | 'definitions'>): TextInForce {
+  // As a text field has it.
+  if (document !== undefined) return { text: document.replaceAll('\r\n', '\n'), origin: 'author' };
+  const text = textOfRules(definitions);
+  if (text === undefined) return { text: '', origin: 'none' };
+  return { text, origin: definitions === undefined ? 'example' : 'written' };
+}
+
 /**
- * What is edited to change them; comments of the document that they came as are lost. Undefined if some are of nested descriptors,
- * which this form has no words for.
+ * The rules without anybody's comments. Undefined if some are of nested descriptors, which this form has no words for.
  *
  * @param definitions undefined: they did not come as a document
  */
@@ -36,7 +58,13 @@ export function textOfRules(definitions: readonly RuleDefinition[] | undefined):
 /** What becomes of the rules in force if a text is applied. */
 export type Checked =
   | { readonly kind: 'mistakes'; readonly mistakes: readonly Mistake[]; readonly isComplete: boolean }
-  | { readonly kind: 'changes'; readonly changes: readonly RuleChange[]; readonly notes: readonly Mistake[] };
+  | {
+      readonly kind: 'changes';
+      /** What the text says. */
+      readonly definitions: readonly RuleDefinition[];
+      readonly changes: readonly RuleChange[];
+      readonly notes: readonly Mistake[];
+    };
 
 export function checkRules(text: string, inForce: readonly RuleDefinition[] | undefined): Checked {
   const bytes = utf8Length(text);
@@ -46,7 +74,8 @@ export function checkRules(text: string, inForce: readonly RuleDefinition[] | un
   }
   const read = readRules(text);
   if (read.kind === 'mistakes') return read;
-  return { kind: 'changes', changes: diffRules(inForce ?? [], read.definitions), notes: read.notes };
+  const { definitions, notes } = read;
+  return { kind: 'changes', definitions, changes: diffRules(inForce ?? [], definitions), notes };
 }
 
 /** Where a place of a mistake is in the text: an index of UTF-16 units. */

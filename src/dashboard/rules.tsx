@@ -1,77 +1,56 @@
-/** The rules in force, and the editor for others in their place. */
+/** The rules in force with what they do, and the editor for others in their place. */
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { USAGE_MINUTES_MAX, type UsageReport } from '../api/usage.ts';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { USAGE_TOP_MAX } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
-import { isForUnmatched } from '../rules/unmatched.ts';
-import { windowRuleId } from '../rules/window-id.ts';
-import { ruleInWords, windowInWords } from '../rules/words.ts';
-import { ScrollTable } from './cluster-tables.tsx';
+import { definitionsOf, type KeyStanding } from './key-standing.ts';
+import { usePolled } from './polled.ts';
+import { readUsage, type UsageRead } from './read-usage.ts';
 import { RulesEditor } from './rules-editor.tsx';
+import { RulesTable } from './rules-table.tsx';
 import type { KnownRules } from './rules-text.ts';
+import { keysToAsk, KEYS_ASKED_MAX, type Nearest, nearestOf } from './rules-usage.ts';
 import { ask, messageOf, type Role } from './session.ts';
-import { counted, wholeNumber } from './words.ts';
+import { SPANS, SpanChoice } from './span-choice.tsx';
 
-/** Of a table; the editor shows all. */
-const ROWS_MAX = 500;
+const AGAIN_MILLIS = 10_000;
 
-/** What a rule in shadow would have done in the last day, of all its windows; empty for one that binds, or was not tried. */
-function trialOf(rule: RuleDefinition, usage: UsageReport | undefined): string {
-  if (!rule.shadow) return '';
-  const windows = rule.windows.map((window) => windowRuleId(rule, window));
-  const ids = isForUnmatched(rule) ? [rule.id] : windows;
-  const counts = (usage?.rules ?? []).filter((each) => ids.includes(each.rule));
-  const denied = counts.reduce((sum, { wouldDeny }) => sum + wouldDeny, 0);
-  const all = counts.reduce((sum, { wouldAllow }) => sum + wouldAllow, denied);
-  return `would have denied ${wholeNumber(denied)} of ${wholeNumber(all)} in the last day`;
+interface RulesUsage extends UsageRead {
+  readonly nearest: ReadonlyMap<string, Nearest>;
 }
 
-function RuleTable({
-  rules,
-  usage,
-}: {
-  readonly rules: KnownRules;
-  readonly usage: UsageReport | undefined;
-}): JSX.Element {
-  const { definitions } = rules;
-  const all =
-    definitions === undefined
-      ? rules.rules.map((rule) => ({
-          id: rule.id,
-          words: windowInWords(rule),
-          meter: rule.meter ?? 'slidingLog',
-          trial: '',
-        }))
-      : definitions.map((rule) => ({
-          id: rule.id,
-          words: ruleInWords(rule),
-          meter: isForUnmatched(rule) ? '' : rule.meter,
-          trial: trialOf(rule, usage),
-        }));
-  const rest = all.length - ROWS_MAX;
+async function readRulesUsage(minutes: number, definitions: readonly RuleDefinition[]): Promise<RulesUsage> {
+  const read = await readUsage({ minutes, top: USAGE_TOP_MAX });
+  const keys = read.report === undefined ? [] : keysToAsk(read.report);
+  const answers = await Promise.all(keys.map((key) => ask(`/v1/keys/${encodeURIComponent(key)}`)));
+  const standings = answers.filter(({ status }) => status === 200).map(({ body }) => body as KeyStanding);
+  return { ...read, nearest: nearestOf(standings, definitions) };
+}
+
+function InForce({ rules }: { readonly rules: KnownRules }): JSX.Element {
+  const [minutes, setMinutes] = useState<number>(SPANS[0].minutes);
+  const definitions = useMemo(() => definitionsOf(rules), [rules]);
+  const what = `${rules.version} ${minutes}`;
+  const usage = usePolled(what, () => readRulesUsage(minutes, definitions), AGAIN_MILLIS);
+  const silent = usage?.report?.silent ?? [];
   return (
-    <ScrollTable
-      label={`Version ${rules.version}: ${counted(all.length, 'rule')}${rest > 0 ? `, the first ${ROWS_MAX}` : ''}`}
-    >
-      <thead>
-        <tr>
-          <th scope="col">Rule</th>
-          <th scope="col">Says</th>
-          <th scope="col">Meter</th>
-          <th scope="col">In shadow</th>
-        </tr>
-      </thead>
-      <tbody>
-        {all.slice(0, ROWS_MAX).map(({ id, words, meter, trial }) => (
-          <tr key={id}>
-            <th scope="row">{id}</th>
-            <td>{words}</td>
-            <td>{meter}</td>
-            <td>{trial}</td>
-          </tr>
-        ))}
-      </tbody>
-    </ScrollTable>
+    <>
+      {usage !== undefined && usage.failure !== '' && <p class="message bad">{usage.failure}</p>}
+      <SpanChoice minutes={minutes} changed={setMinutes} />
+      <RulesTable
+        version={rules.version}
+        definitions={definitions}
+        usage={usage?.report}
+        nearest={usage?.nearest ?? new Map()}
+      />
+      <p class="quiet">
+        An answer counts under the rule that decided it; a rule in shadow counts what all others let through.
+        {usage?.report !== undefined && usage.report.top === undefined
+          ? ' Who is nearest to a limit is named to tokens, and in an open cluster on the machine of the node alone.'
+          : ` Nearest to the limit: of ${KEYS_ASKED_MAX} keys that are denied or granted most in this hour and the one before.`}
+        {silent.length > 0 && ` Without what node ${silent.join(', ')} answered.`}
+      </p>
+    </>
   );
 }
 
@@ -84,7 +63,6 @@ export function RulesView({
   readonly versionInForce: number | null;
 }): JSX.Element {
   const [rules, setRules] = useState<KnownRules>();
-  const [usage, setUsage] = useState<UsageReport>();
   const [failure, setFailure] = useState('');
   const [isEditing, setEditing] = useState(false);
   const [applied, setApplied] = useState(0);
@@ -94,9 +72,6 @@ export function RulesView({
       if (isAskedAnew) return;
       setFailure(answer.status === 200 ? '' : messageOf(answer));
       if (answer.status === 200) setRules(answer.body as KnownRules);
-    });
-    void ask(`/v1/usage?minutes=${USAGE_MINUTES_MAX}`).then((answer) => {
-      if (!isAskedAnew && answer.status === 200) setUsage(answer.body as UsageReport);
     });
     return () => {
       isAskedAnew = true;
@@ -113,7 +88,7 @@ export function RulesView({
       <section class="panel" aria-labelledby="rules-title">
         <h2 id="rules-title">In force</h2>
         {failure !== '' && <p class="message bad">{failure}</p>}
-        <RuleTable rules={rules} usage={usage} />
+        <InForce rules={rules} />
         {!isEditing && (
           <button class="primary" onClick={() => setEditing(true)}>
             Edit the rules
@@ -124,7 +99,7 @@ export function RulesView({
         <RulesEditor
           inForce={rules}
           role={role}
-          applied={() => setApplied(applied + 1)}
+          applied={() => setApplied((before) => before + 1)}
           close={() => setEditing(false)}
         />
       )}

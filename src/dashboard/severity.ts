@@ -61,9 +61,7 @@ function verdict(severity: Severity, what: string, more: Partial<Verdict> = {}):
 
 /** So many nodes as the commands say. */
 function startCommands(nodes: readonly number[]): string[] {
-  return nodes.length > COMMANDS_MAX
-    ? ['npx quorate node N']
-    : nodes.map((id) => `npx quorate node ${id}`);
+  return nodes.length > COMMANDS_MAX ? ['npx quorate node N'] : nodes.map((id) => `npx quorate node ${id}`);
 }
 
 function lostAtOnce({ reason, isAnswered }: Judged): Verdict {

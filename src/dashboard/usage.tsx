@@ -1,42 +1,31 @@
-/** What the doors of all nodes answered: over time, by rule, and for whom most. */
+/** What the doors of all nodes answered: over time, by rule, and for which keys most. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type TopKey, USAGE_COLUMNS, USAGE_OUTCOMES, type UsageReport } from '../api/usage.ts';
+import {
+  type TopKey,
+  USAGE_COLUMNS,
+  USAGE_OUTCOMES,
+  type UsageColumn,
+  type UsageReport,
+} from '../api/usage.ts';
 import { Chart } from './chart.tsx';
 import { ScrollTable } from './cluster-tables.tsx';
 import { OUTCOME_SERIES } from './overview.tsx';
-import { ask, messageOf } from './session.ts';
+import { readUsage, type UsageRead } from './read-usage.ts';
+import { keyHref } from './router.ts';
+import { SPANS, SpanChoice } from './span-choice.tsx';
 import { wholeNumber } from './words.ts';
 
-const SPANS = [
-  { minutes: 60, label: 'hour' },
-  { minutes: 360, label: '6 hours' },
-  { minutes: 1_440, label: 'day' },
-] as const;
 const TOP = 10;
 const AGAIN_MILLIS = 10_000;
 const MINUTE_SECONDS = 60;
 
-interface Told {
-  readonly report: UsageReport | undefined;
-  readonly failure: string;
-}
-
-async function read(minutes: number): Promise<Told> {
-  const query = `/v1/usage?minutes=${minutes}`;
-  const withTop = await ask(`${query}&top=${TOP}`);
-  // Users are not named to everybody.
-  const answer = withTop.status === 403 ? await ask(query) : withTop;
-  if (answer.status === 200) return { report: answer.body as UsageReport, failure: '' };
-  return { report: undefined, failure: messageOf(answer) };
-}
-
-function useUsage(minutes: number): Told {
-  const [told, setTold] = useState<Told>({ report: undefined, failure: '' });
+function useUsage(minutes: number): UsageRead {
+  const [told, setTold] = useState<UsageRead>({ report: undefined, failure: '' });
   useEffect(() => {
     let isOver = false;
     const look = async (): Promise<void> => {
-      const next = await read(minutes);
+      const next = await readUsage({ minutes, top: TOP });
       if (!isOver) setTold((before) => ({ report: next.report ?? before.report, failure: next.failure }));
     };
     void look();
@@ -61,15 +50,40 @@ function History({ report }: { readonly report: UsageReport }): JSX.Element {
   );
 }
 
+const HEADS: Readonly<Record<UsageColumn, string>> = {
+  allowed: 'allowed',
+  denied: 'denied',
+  unavailable: 'unavailable',
+  degraded: 'degraded',
+  wouldAllow: 'would allow',
+  wouldDeny: 'would deny',
+};
+
+/** What rules in shadow would have done is told by the view of the rules, too: on a phone there alone. */
+function classOf(column: UsageColumn): string {
+  return column === 'wouldAllow' || column === 'wouldDeny' ? 'number wide-only' : 'number';
+}
+
 function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
+  // A column without any count takes the room of others.
+  const columns = USAGE_COLUMNS.filter(
+    (column) => column === 'allowed' || column === 'denied' || report.rules.some((row) => row[column] > 0),
+  );
+  if (report.rules.length === 0)
+    return (
+      <p class="quiet">
+        No node answered a request in this time. Ask for a grant, as with <code>npx quorate allow ada</code>,
+        or choose a longer time.
+      </p>
+    );
   return (
     <ScrollTable label="By rule">
       <thead>
         <tr>
           <th scope="col">Rule</th>
-          {USAGE_COLUMNS.map((outcome) => (
-            <th key={outcome} scope="col" class="number">
-              {outcome}
+          {columns.map((outcome) => (
+            <th key={outcome} scope="col" class={classOf(outcome)}>
+              {HEADS[outcome]}
             </th>
           ))}
         </tr>
@@ -78,8 +92,8 @@ function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
         {report.rules.map((row) => (
           <tr key={row.rule}>
             <th scope="row">{row.rule}</th>
-            {USAGE_COLUMNS.map((outcome) => (
-              <td key={outcome} class="number">
+            {columns.map((outcome) => (
+              <td key={outcome} class={classOf(outcome)}>
                 {wholeNumber(row[outcome])}
               </td>
             ))}
@@ -90,13 +104,28 @@ function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
   );
 }
 
-function Top({ label, keys }: { readonly label: string; readonly keys: readonly TopKey[] }): JSX.Element {
+function Top({
+  label,
+  keys,
+  none,
+}: {
+  readonly label: string;
+  readonly keys: readonly TopKey[];
+  /** Where there are no keys. */
+  readonly none: string;
+}): JSX.Element {
+  if (keys.length === 0)
+    return (
+      <>
+        <h3>{label}</h3>
+        <p class="quiet">{none}</p>
+      </>
+    );
   return (
     <ScrollTable label={label}>
       <thead>
         <tr>
           <th scope="col">Key</th>
-          <th scope="col">Rule</th>
           <th scope="col" class="number">
             Answers
           </th>
@@ -105,8 +134,12 @@ function Top({ label, keys }: { readonly label: string; readonly keys: readonly 
       <tbody>
         {keys.map(({ key, rule, count, error }) => (
           <tr key={`${rule} ${key}`}>
-            <th scope="row">{key}</th>
-            <td>{rule}</td>
+            <th scope="row">
+              <a class="key" href={keyHref(key)}>
+                {key}
+              </a>
+              <span class="row">{rule}</span>
+            </th>
             <td class="number">
               {error === 0 ? wholeNumber(count) : `${wholeNumber(count - error)} to ${wholeNumber(count)}`}
             </td>
@@ -122,20 +155,7 @@ export function UsageView(): JSX.Element {
   const { report, failure } = useUsage(minutes);
   return (
     <>
-      <fieldset class="choice">
-        <legend>The last</legend>
-        {SPANS.map((each) => (
-          <label key={each.minutes}>
-            <input
-              type="radio"
-              name="minutes"
-              checked={each.minutes === minutes}
-              onChange={() => setMinutes(each.minutes)}
-            />
-            {each.label}
-          </label>
-        ))}
-      </fieldset>
+      <SpanChoice minutes={minutes} changed={setMinutes} />
       {failure !== '' && (
         <p class="message bad" role="alert">
           {failure}
@@ -153,16 +173,24 @@ export function UsageView(): JSX.Element {
               </p>
             )}
           </section>
-          <section class="panel" aria-label="By rule and user">
+          <section class="panel" aria-label="By rule and key">
             <ByRule report={report} />
             {report.top === undefined ? (
               <p class="quiet">
-                Users are named to tokens, and in an open cluster on the machine of the node alone.
+                Keys are named to tokens, and in an open cluster on the machine of the node alone.
               </p>
             ) : (
               <>
-                <Top label="Denied most, this hour and the one before" keys={report.top.denied} />
-                <Top label="Granted most, this hour and the one before" keys={report.top.allowed} />
+                <Top
+                  label="Denied most, this hour and the one before"
+                  keys={report.top.denied}
+                  none="No key was denied."
+                />
+                <Top
+                  label="Granted most, this hour and the one before"
+                  keys={report.top.allowed}
+                  none="No key was granted anything: see the nodes and their partitions in the overview, or whether anybody asks."
+                />
               </>
             )}
           </section>

@@ -10,7 +10,7 @@ import { CUSTOMER } from './customer-cache.ts';
 import { type Matching, RuleMatcher } from '../rules/match.ts';
 import { descriptorsIn, GLOBAL_KEY, partNamesIn, userKey } from '../api/key-text.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
-import { partName, type RuleDefinition } from '../rules/rule-definition.ts';
+import { partName, type RuleDefinition, type Scope } from '../rules/rule-definition.ts';
 import { unmatchedIn } from '../rules/unmatched.ts';
 import { listedLimits, type MatchedLists } from './listed-limits.ts';
 import { type MatchedLimit, type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
@@ -152,11 +152,8 @@ export class RuleBook {
   limitIdsOf(key: string, ruleId?: string): readonly string[] | undefined {
     const kind = JSON.stringify(partNamesIn(key));
     const found = this.#definitions.filter(
-      ({ scope, enabled, unlimited }) =>
-        enabled &&
-        !unlimited &&
-        scope.kind === 'descriptors' &&
-        JSON.stringify(scope.key.map(partName)) === kind,
+      ({ scope, enabled, unlimited, unmatched }) =>
+        enabled && !unlimited && unmatched !== true && JSON.stringify(countedNames(scope)) === kind,
     );
     const ids = found.flatMap((rule) =>
       windowIdsOf(rule).filter((id) => ruleId === undefined || rule.id === ruleId || id === ruleId),
@@ -180,6 +177,12 @@ export class RuleBook {
     const lists = this.listsFor(request);
     return lists.kind === 'limits' && lists.tooDear.length > 0 ? RULES_CHANGED : lists;
   }
+}
+
+/** The names of the parts of its keys, in their order. */
+function countedNames(scope: Scope): readonly string[] {
+  if (scope.kind === 'descriptors') return scope.key.map(partName);
+  return scope.steps.filter(({ isCounted }) => isCounted).map(({ name }) => name);
 }
 
 function ofAnyUser(limits: MatchedLimits): OfAnyUser {

@@ -40,6 +40,8 @@ export interface MetaState {
   readonly rules: RuleTable;
   /** What `rules` were made of, and requests are matched by: see `MetaChange`. */
   readonly definitions?: string;
+  /** The text that `definitions` were read from, for whoever edits it; nothing is decided by it. */
+  readonly document?: string;
   /** How requests were matched by rules that these have replaced, newest first: see `MetaChange`. Absent: none was. */
   readonly matchedBefore?: readonly MatchedBefore[];
   /** Who may ask what; absent until the first one is made. */
@@ -65,6 +67,8 @@ export type MetaChange =
       readonly base: number;
       /** What the table was made of, in JSON; absent: nothing is matched, and callers name the rules of the table. */
       readonly definitions?: string;
+      /** The text that these were read from; absent: no text says the same. */
+      readonly document?: string;
       /** How the rules that this replaces match requests, in JSON, if these do it another way. */
       readonly matchedBefore?: string;
     };

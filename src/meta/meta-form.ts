@@ -166,8 +166,8 @@ const CHANGES: Readonly<Record<MetaChange['type'], (command: Fields) => boolean>
   label: isChange(validateLabelChange),
   upgrade: isChange(validateUpgrade),
   tokens: ({ change }) => isTokenChange(change),
-  rules: ({ table, base, definitions, matchedBefore }) =>
-    isTable(table) && isCount(base) && [definitions, matchedBefore].every(isAbsentOr(isText)),
+  rules: ({ table, base, definitions, document, matchedBefore }) =>
+    isTable(table) && isCount(base) && [definitions, document, matchedBefore].every(isAbsentOr(isText)),
 };
 
 function isCommand(value: unknown): boolean {
@@ -221,7 +221,7 @@ const isMatchedBefore: Check = (value) =>
 function isState(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { version, settledVersion, nodes, settledNodes, leaving, retired, rules, definitions } = value;
-  const { placement, settledPlacement, tokens, clusterVersion, matchedBefore } = value;
+  const { placement, settledPlacement, tokens, clusterVersion, matchedBefore, document } = value;
   return (
     [version, settledVersion].every(isCount) &&
     [nodes, leaving].every(isListOf(isMember)) &&
@@ -229,7 +229,7 @@ function isState(value: unknown): boolean {
     [placement, settledPlacement].every(isText) &&
     isAbsentOr(isTokenTable)(tokens) &&
     isTable(rules) &&
-    isAbsentOr(isText)(definitions) &&
+    [definitions, document].every(isAbsentOr(isText)) &&
     isAbsentOr(isListOf(isMatchedBefore))(matchedBefore) &&
     isVersion(clusterVersion)
   );

@@ -142,13 +142,16 @@ function changedNodes(
 /** Whoever made them knew those before; and partitions take only what is newer. */
 function changedRules(
   record: MetaRecord | undefined,
-  { table, base, definitions, matchedBefore }: Extract<MetaChange, { type: 'rules' }>,
+  { table, base, definitions, document, matchedBefore }: Extract<MetaChange, { type: 'rules' }>,
 ): MetaResult {
   const current = record?.state.rules.version ?? 0;
   if (record === undefined || base !== current || table.version <= current)
     return { record, refusal: 'rulesChanged' };
-  const { definitions: _, ...state } = record.state;
-  const matched = definitions === undefined ? {} : { definitions };
+  const { definitions: _, document: __, ...state } = record.state;
+  const matched = {
+    ...(definitions !== undefined && { definitions }),
+    ...(document !== undefined && { document }),
+  };
   const before =
     matchedBefore === undefined ? {} : { matchedBefore: withBefore(record.state, matchedBefore) };
   return { record: { ...record, state: { ...state, rules: table, ...matched, ...before } } };

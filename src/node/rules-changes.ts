@@ -57,11 +57,12 @@ export class RulesChanges {
   /** The same, with which requests they are for. */
   get inForce(): RulesInForce | undefined {
     const { newest } = this;
-    const { definitions } = this.#init.core.meta.state ?? {};
+    const { definitions, document } = this.#init.core.meta.state ?? {};
     if (newest === undefined || definitions === undefined) return newest;
     // Every look asks, and a document may be long. A table is of one document.
     if (this.#ofDocument?.table !== newest) {
-      const rules = { ...newest, definitions: JSON.parse(definitions) as readonly unknown[] };
+      const parsed = JSON.parse(definitions) as readonly unknown[];
+      const rules = { ...newest, definitions: parsed, ...(document !== undefined && { document }) };
       this.#ofDocument = { table: newest, rules };
     }
     return this.#ofDocument.rules;
@@ -89,7 +90,7 @@ export class RulesChanges {
     const version = newest.version + 1;
     const read = this.#read(change, newest);
     if ('ok' in read) return done(read);
-    const { rules = table.rules, definitions } = read;
+    const { rules = table.rules, definitions, document } = read;
     const checked = checkedTable({ ...optionsOf(newest), ...table, rules, version }, this.#init.timing);
     if (!('version' in checked)) return done(checked);
     const asked = {
@@ -97,6 +98,7 @@ export class RulesChanges {
       table: checked,
       base: newest.version,
       ...(definitions && { definitions }),
+      ...(document !== undefined && { document }),
       ...this.#matchedBefore(checked, definitions),
     } as const;
     this.#init.change(asked, (result) => {
@@ -117,9 +119,9 @@ export class RulesChanges {
   #read({ document, rule }: RulesChange, { rules }: RuleTable): ReturnType<typeof readRuleOfTable> {
     if (document !== undefined) return readDocument(document);
     if (rule === undefined) return {};
-    const { definitions } = this.inForce ?? {};
+    const { definitions, document: text } = this.inForce ?? {};
     if (definitions === undefined) return readRuleOfTable(rule, rules);
-    return readRuleOfDocument(rule, definitions as readonly RuleDefinition[]);
+    return readRuleOfDocument(rule, definitions as readonly RuleDefinition[], text);
   }
 
   /** To be called when group 0 has another state. Whatever is newer than what a partition has is proposed by its leader. */

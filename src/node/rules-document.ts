@@ -4,6 +4,7 @@ import { type OneRuleChange, RULES_DOCUMENT_BYTES_MAX } from '../api/rules-chang
 import type { Rule } from '../api/rule.ts';
 import { limiterRulesOf } from '../rules/compile.ts';
 import { readRules, type RulesRead } from '../rules/read-rules.ts';
+import { textWithRule } from '../rules/rule-in-text.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 
 /** More would not help whoever has to mend them. */
@@ -14,6 +15,8 @@ interface ReadDocument {
   readonly rules?: readonly unknown[];
   /** In JSON. */
   readonly definitions?: string;
+  /** The text that they were read from, with its comments. */
+  readonly document?: string;
 }
 
 export function readDocument(document: string): ReadDocument | ChangeRefused {
@@ -26,11 +29,29 @@ export function readDocument(document: string): ReadDocument | ChangeRefused {
       saying(read, ({ line, column, message }) => `${line}:${column}: ${message}`),
       'document',
     );
-  return written(read.definitions, 'document repeats too much of itself', 'document');
+  const change = written(read.definitions, 'document repeats too much of itself', 'document');
+  return 'ok' in change ? change : { ...change, document };
 }
 
-/** @param inForce of the document that it is a rule of, in their order */
+/**
+ * @param inForce of the document that it is a rule of, in their order
+ * @param document its text, which is changed likewise; dropped where that would not say the same
+ */
 export function readRuleOfDocument(
+  change: OneRuleChange,
+  inForce: readonly RuleDefinition[],
+  document?: string,
+): ReadDocument | ChangeRefused {
+  const read = readOneRule(change, inForce);
+  if ('ok' in read || document === undefined) return read;
+  const text = textWithRule(document, change);
+  if (text === undefined || Buffer.byteLength(text) > RULES_DOCUMENT_BYTES_MAX) return read;
+  const again = readRules(text);
+  const isSame = again.kind === 'rules' && JSON.stringify(again.definitions) === read.definitions;
+  return isSame ? { ...read, document: text } : read;
+}
+
+function readOneRule(
   { id, body }: OneRuleChange,
   inForce: readonly RuleDefinition[],
 ): ReadDocument | ChangeRefused {

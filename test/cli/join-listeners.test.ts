@@ -70,10 +70,7 @@ describe('quorate join', () => {
       'it will listen: HTTP 10.0.0.4:8104, peers 10.0.0.4:9104, RESP 10.0.0.4:10104, gRPC 10.0.0.4:11104',
     );
     expect(code).toBe(0);
-    await ran(
-      ['join', '5', '--http', 'b:1', '--peer', 'b:2', '--no-resp', '--grpc', 'b:3'],
-      directory,
-    );
+    await ran(['join', '5', '--http', 'b:1', '--peer', 'b:2', '--no-resp', '--grpc', 'b:3'], directory);
     const { nodes = [] } = (await readCluster(join(directory, 'data'))) ?? {};
     expect(nodes.map((node) => Object.keys(node))).toEqual([
       ['id', 'http', 'peer', 'resp', 'grpc'],

@@ -13,7 +13,7 @@ import {
 } from './browser.ts';
 
 const RULE = { id: 'default', limit: 20, windowMillis: 60_000, clock: 'cluster' } as const;
-const VIEWS = ['Overview', 'Rules', 'Users', 'Customers', 'Usage', 'Events'];
+const VIEWS = ['Overview', 'Rules', 'Keys', 'Customers', 'Usage', 'Events'];
 const PHONE = { width: 360, height: 740 };
 /** The node that is looked at; another one is killed. */
 const LOOKED_AT = 1;
@@ -99,11 +99,13 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await summaryHas('All 3 nodes are up');
   });
 
-  it('shows how a user stands, and what was answered', async () => {
-    await goTo(page, 'Users');
-    await page.getByLabel('User id').fill('user-1');
+  it('shows how a key stands, and what was answered', async () => {
+    await goTo(page, 'Keys');
+    await page.getByLabel('Key, or a value in it').fill('user-1');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'user-1' }).waitFor();
+    await page.getByRole('link', { name: 'user=user-1', exact: true }).click();
+    await page.getByRole('heading', { name: 'user=user-1' }).waitFor();
+    await page.getByText(/lets no browser block or reset/).waitFor();
     await page.getByText(/left of 20 in 1 min/).waitFor();
     await goTo(page, 'Usage');
     const byRule = page.getByRole('region', { name: 'By rule', exact: true });

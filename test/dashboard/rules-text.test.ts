@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkRules, indexOfPlace, textOfRules } from '../../src/dashboard/rules-text.ts';
+import { checkRules, indexOfPlace, textInForce, textOfRules } from '../../src/dashboard/rules-text.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 import type { RuleDefinition } from '../../src/rules/rule-definition.ts';
 
@@ -22,8 +22,19 @@ describe('rules as text', () => {
     const inForce = definitionsOf(DOCUMENT);
     const text = textOfRules(inForce) ?? '';
     expect(definitionsOf(text)).toEqual(inForce);
-    expect(checkRules(text, inForce)).toEqual({ kind: 'changes', changes: [], notes: [] });
+    const same = { kind: 'changes', definitions: inForce, changes: [], notes: [] };
+    expect(checkRules(text, inForce)).toEqual(same);
     expect(text).toContain('per: minute');
+  });
+
+  it('are what their author wrote, with comments and blank lines, where that is kept', () => {
+    const document = `# ours\r\n${DOCUMENT}`;
+    expect(textInForce({ document, definitions: definitionsOf(DOCUMENT) })).toEqual({
+      text: `# ours\n${DOCUMENT}`,
+      origin: 'author',
+    });
+    expect(textInForce({ definitions: definitionsOf(DOCUMENT) }).origin).toBe('written');
+    expect(textInForce({}).origin).toBe('example');
   });
 
   it('begin with a sound example where no document is in force', () => {

@@ -76,7 +76,7 @@ describe('a cluster that serves', () => {
       severity: 'nodeDown',
       what: 'Node 3 is down, and the cluster still serves: every partition has a leader.',
       action: 'Start it, on its machine, before another is lost:',
-      commands: ['npx quorate node --id 3'],
+      commands: ['npx quorate node 3'],
       elsewhere: [],
     });
     expect(live(withDown(2, 3))?.what).toContain('Nodes 2 and 3 are down');
@@ -89,7 +89,7 @@ describe('a cluster that does not serve everybody', () => {
     expect(live({ ...withDown(2, 3), partitions })).toMatchObject({
       severity: 'noLeader',
       what: '2 of 4 partitions (1 and 3) have no leader: requests for about 50 % of the keys are answered “unavailable”.',
-      commands: ['npx quorate node --id 2', 'npx quorate node --id 3'],
+      commands: ['npx quorate node 2', 'npx quorate node 3'],
     });
     expect(live(withPartitions({ leader: 0 }, 1))).toMatchObject({
       severity: 'noLeader',

@@ -107,7 +107,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await page.getByRole('button', { name: 'Apply this difference' }).click();
     await page.getByText(/Version \d+ is in force/).waitFor();
     await page.getByRole('rowheader', { name: 'per-customer' }).waitFor();
-    await page.getByText(/Nothing differs/).waitFor();
+    await page.getByText(/No rule differs/).waitFor();
     expect(await page.getByRole('button', { name: 'Apply this difference' }).isDisabled()).toBe(true);
   });
 
@@ -118,22 +118,25 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await text.fill(mine);
     await page.getByText('per-customer binds looser').waitFor();
     await changeRules(DOCUMENT.replace('limit: 5,', 'limit: 7,'));
-    await page.getByText(/This text began from version \d+/).waitFor();
-    await page.getByText(/free binds/).waitFor();
+    await page.getByText(/Somebody else applied version \d+/).waitFor();
+    await page
+      .getByText(/free binds/)
+      .first()
+      .waitFor();
     expect(await apply.isDisabled()).toBe(true);
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole('button', { name: /Start over from version/ }).click();
-    await page.getByText(/Nothing differs/).waitFor();
+    await page.getByText(/No rule differs/).waitFor();
     expect(await text.inputValue()).toMatch(/limit: 7[^]*limit: 50/);
     await text.fill(mine);
     await page.getByText('per-customer binds looser').waitFor();
     await changeRules(DOCUMENT.replace('limit: 5,', 'limit: 8,'));
-    await page.getByRole('button', { name: 'Go on with this text' }).click();
+    await page.getByRole('button', { name: 'Keep this text, and take that change back' }).click();
     await page.getByText(/free binds/).waitFor();
     await apply.click();
     await page.getByText(/Version \d+ is in force/).waitFor();
-    await page.getByText(/Nothing differs/).waitFor();
-    expect(await page.getByText(/This text began from/).count()).toBe(0);
+    await page.getByText(/No rule differs/).waitFor();
+    expect(await page.getByText(/Somebody else applied/).count()).toBe(0);
   });
 
   it('lets an admin change a customer, unless somebody else did meanwhile', async () => {

@@ -175,6 +175,12 @@ describe('a document of rules over HTTP', () => {
     },
   );
 
+  it('is told as its author wrote it, beside what it says', async () => {
+    door.rules = { ...validateRuleTable({ version: 7, rules }), definitions: [], document };
+    const told = await door.app.inject('/v1/rules');
+    expect(told.json()).toMatchObject({ version: 7, document });
+  });
+
   it('or in JSON', async () => {
     expect((await put({ document })).status).toBe(200);
     expect(door.changesOf('rules')).toEqual([{ table: {}, document, ifVersion: undefined }]);

@@ -73,6 +73,17 @@ describe('a look at a key', () => {
     expect(asked).toEqual([{ ask: 'look', userId: 'user=ada', ruleId: rule }]);
   });
 
+  it('shows the windows of rules of nested descriptors by the values that they count', () => {
+    const nested = [
+      '{ key: tenant, descriptors: [{ key: user, rate_limit: { unit: minute, requests_per_unit: 5 } }] }',
+      '{ key: plan, value: free, descriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 9 } }] }',
+    ];
+    const book = bookOf(7, `domain: d\ndescriptors: [${nested.join(', ')}]`);
+    expect(book.limitIdsOf('tenant=a,user=ada')).toEqual([expect.stringMatching(/\/minute$/)]);
+    expect(book.limitIdsOf('user=ada')).toEqual([expect.stringMatching(/\/day$/)]);
+    expect(book.limitIdsOf('tenant=a')).toEqual([]);
+  });
+
   it('asks for the one window of a rule that has no other', () => {
     look({ key: 'ip=10.0.0.1,user=ada', rule: 'pair' });
     expect(asked).toMatchObject([{ userId: 'ip=10.0.0.1,user=ada', ruleId: 'pair/hour' }]);

@@ -1,0 +1,104 @@
+/** What became of requests under each rule, and which keys are nearest to its limit. Pure. */
+import { STATED_RULES, type TopKey, type UsageCounts, type UsageReport } from '../api/usage.ts';
+import type { RuleDefinition } from '../rules/rule-definition.ts';
+import { isForUnmatched } from '../rules/unmatched.ts';
+import { windowRuleId } from '../rules/window-id.ts';
+import { keyInWords } from '../rules/words.ts';
+import { isCounted, type KeyStanding, ruleOfWindow, usedPart, type WindowStanding } from './key-standing.ts';
+
+/** Keys of which the standing is read, one request each. */
+export const KEYS_ASKED_MAX = 24;
+
+export type RuleCounts = Pick<UsageCounts, 'allowed' | 'denied' | 'wouldAllow' | 'wouldDeny'>;
+const NOTHING: RuleCounts = { allowed: 0, denied: 0, wouldAllow: 0, wouldDeny: 0 };
+
+/** Of all windows of the rule. */
+export function countsOf(rule: RuleDefinition, rows: UsageReport['rules']): RuleCounts {
+  const ids = new Set(
+    isForUnmatched(rule) ? [rule.id] : rule.windows.map((window) => windowRuleId(rule, window)),
+  );
+  return rows.filter((row) => ids.has(row.rule)).reduce(sumOf, NOTHING);
+}
+
+function sumOf(sum: RuleCounts, row: RuleCounts): RuleCounts {
+  return {
+    allowed: sum.allowed + row.allowed,
+    denied: sum.denied + row.denied,
+    wouldAllow: sum.wouldAllow + row.wouldAllow,
+    wouldDeny: sum.wouldDeny + row.wouldDeny,
+  };
+}
+
+/** Rules that count by the same, so that what is in shadow stands beside what is enforced. */
+export interface RuleGroup {
+  /** A heading. */
+  readonly words: string;
+  /** Enforced ones first, each in the order of the document. */
+  readonly rules: readonly RuleDefinition[];
+}
+
+export function groupsOf(definitions: readonly RuleDefinition[]): readonly RuleGroup[] {
+  const groups = new Map<string, RuleDefinition[]>();
+  for (const rule of definitions) {
+    const words = isForUnmatched(rule) ? 'Requests that no rule is for' : `Counts ${keyInWords(rule.scope)}`;
+    groups.set(words, [...(groups.get(words) ?? []), rule]);
+  }
+  return [...groups].map(([words, rules]) => ({
+    words,
+    rules: rules.toSorted((a, b) => Number(a.shadow) - Number(b.shadow)),
+  }));
+}
+
+/** What was counted under no rule that is in force now. */
+export function otherRows(
+  rows: UsageReport['rules'],
+  definitions: readonly RuleDefinition[],
+): UsageReport['rules'] {
+  const known = new Set(definitions.filter(isForUnmatched).map(({ id }) => id));
+  return rows.filter(({ rule }) => !known.has(rule) && ruleOfWindow(rule, definitions) === undefined);
+}
+
+/** Keys that are denied or granted most under each rule in turn, `KEYS_ASKED_MAX` at most. */
+export function keysToAsk({ top }: Pick<UsageReport, 'top'>): readonly string[] {
+  const byRule = new Map<string, TopKey[]>();
+  for (const row of [...(top?.denied ?? []), ...(top?.allowed ?? [])]) {
+    if (row.rule === STATED_RULES) continue;
+    byRule.set(row.rule, [...(byRule.get(row.rule) ?? []), row]);
+  }
+  const keys = new Set<string>();
+  const lists = [...byRule.values()];
+  const longest = Math.max(0, ...lists.map(({ length }) => length));
+  for (let i = 0; i < longest; i += 1)
+    for (const list of lists) {
+      const key = list[i]?.key;
+      if (key !== undefined && keys.size < KEYS_ASKED_MAX) keys.add(key);
+    }
+  return [...keys];
+}
+
+export interface Nearest {
+  readonly key: string;
+  readonly window: WindowStanding;
+}
+
+/** By rule id: who has used most of it; of equal ones who waits longest. */
+export function nearestOf(
+  standings: readonly KeyStanding[],
+  definitions: readonly RuleDefinition[],
+): ReadonlyMap<string, Nearest> {
+  const nearest = new Map<string, Nearest>();
+  for (const { key, limits } of standings)
+    for (const window of limits.filter(isCounted)) {
+      const id = ruleOfWindow(window.rule, definitions)?.id;
+      if (id === undefined) continue;
+      const best = nearest.get(id);
+      if (best === undefined || rankOf(window) > rankOf(best.window)) nearest.set(id, { key, window });
+    }
+  return nearest;
+}
+
+/** A wait counts a little: never as much as a grant. */
+function rankOf(window: WindowStanding): number {
+  const { retryAfterMillis = 0, windowMillis } = window;
+  return usedPart(window) + retryAfterMillis / (windowMillis * 1e6);
+}

@@ -1,0 +1,33 @@
+/** One rule changed in the text of a document, so that the words of its author around it stay. Pure. */
+import { isMap, isNode, isSeq, parseDocument } from 'yaml';
+
+/**
+ * Undefined where the text has no list of rules to change. What it says afterwards is for the caller to check.
+ *
+ * @param body without its id; undefined: the rule is taken out
+ */
+export function textWithRule(
+  text: string,
+  { id, body }: { readonly id: string; readonly body?: Readonly<Record<string, unknown>> },
+): string | undefined {
+  const document = parseDocument(text);
+  const rules = document.errors.length === 0 ? document.get('rules') : undefined;
+  if (!isSeq(rules)) return undefined;
+  const at = rules.items.findIndex((item) => isMap(item) && item.get('id') === id);
+  const old = rules.items[at];
+  if (body === undefined) {
+    if (at === -1) return undefined;
+    rules.items.splice(at, 1);
+  } else {
+    const node = document.createNode({ id, ...body }, { flow: isMap(old) && old.flow === true });
+    if (old === undefined) rules.items.push(node);
+    else {
+      if (isNode(old) && isNode(node)) {
+        node.commentBefore = old.commentBefore ?? null;
+        node.spaceBefore = old.spaceBefore ?? false;
+      }
+      rules.items[at] = node;
+    }
+  }
+  return document.toString({ lineWidth: 0 });
+}

@@ -1,0 +1,108 @@
+/** The text of a document of rules, with its author's comments, outlives the change that it came by, and no other one. */
+import { describe, expect, it } from 'vitest';
+import { metaHash } from '../../src/backup/group-contents.ts';
+import type { OneRuleChange, RulesChange } from '../../src/api/rules-change.ts';
+import { TIMING_DEFAULTS } from '../../src/config/config.ts';
+import type { MetaRecord } from '../../src/meta/cluster-state.ts';
+import { decodeMetaCommand, decodeMetaRecord, encodeMeta } from '../../src/meta/meta-form.ts';
+import { applyMetaCommand } from '../../src/meta/meta-state.ts';
+import { RulesChanges } from '../../src/node/rules-changes.ts';
+import { loadHash32 } from '../../src/partition/hash.ts';
+import { FIRST_RULES } from '../meta/first-rules.ts';
+
+const hash = await loadHash32();
+const DOCUMENT = `# Owned by the payments team. Ask before you raise anything.
+rules:
+  - id: per-user # žluť
+    key: user
+    windows: { limit: 10, per: minute }
+`;
+const OTHER = { limit: 20, per: 'minute' };
+
+/** Group 0, as its log and its snapshots have it. */
+class GroupZero {
+  record: MetaRecord;
+  readonly #changes: RulesChanges;
+
+  constructor() {
+    const nodes = [{ id: 1, incarnation: 'a' }];
+    const create = { type: 'create', nodes, rules: FIRST_RULES, replicas: 1 } as const;
+    const { record } = applyMetaCommand(undefined, { ...create, partitions: 1, clusterVersion: 1 }, hash);
+    this.record = record ?? expect.fail('nothing was created');
+    const state = (): MetaRecord['state'] => this.record.state;
+    const meta = {
+      get state() {
+        return state();
+      },
+    };
+    this.#changes = new RulesChanges({
+      core: { partitions: new Map(), meta },
+      partitionCount: 1,
+      timing: TIMING_DEFAULTS,
+      change: (change) => {
+        const command = decodeMetaCommand(encodeMeta(change));
+        const next = applyMetaCommand(this.record, command, hash).record ?? this.record;
+        this.record = decodeMetaRecord([encodeMeta(next)]) ?? next;
+      },
+    });
+  }
+
+  /** @returns the text in force afterwards */
+  change(change: Omit<RulesChange, 'table' | 'ifVersion'> & Partial<RulesChange>): string | undefined {
+    const { version } = this.record.state.rules;
+    this.#changes.change({ table: {}, ifVersion: version, ...change }, () => undefined);
+    if (this.record.state.rules.version === version) expect.fail('nothing was changed');
+    return this.#changes.inForce?.document;
+  }
+
+  changeOne(rule: OneRuleChange): string | undefined {
+    return this.change({ rule });
+  }
+}
+
+describe('the text of a document', () => {
+  it('is in force with what it says, comments and all', () => {
+    expect(new GroupZero().change({ document: DOCUMENT })).toBe(DOCUMENT);
+  });
+
+  it('gives way to that of the next document', () => {
+    const group = new GroupZero();
+    group.change({ document: DOCUMENT });
+    const next = DOCUMENT.replace('limit: 10', 'limit: 11');
+    expect(group.change({ document: next })).toBe(next);
+  });
+
+  it('is gone once a table takes its place', () => {
+    const group = new GroupZero();
+    group.change({ document: DOCUMENT });
+    expect(group.change({ table: { rules: FIRST_RULES.rules } })).toBeUndefined();
+  });
+
+  it('has one rule that is changed alone, with the words around it', () => {
+    const group = new GroupZero();
+    group.change({ document: DOCUMENT });
+    const changed = group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } });
+    expect(changed).toMatch(/^# Owned by the payments team[^]*limit: 20/);
+    expect(group.changeOne({ id: 'per-ip', body: { key: 'ip', windows: OTHER } })).toMatch(
+      /^# Owned by[^]*per-user[^]*per-ip/,
+    );
+    const without = group.changeOne({ id: 'per-user' });
+    expect(without).toMatch(/^# Owned by[^]*per-ip/);
+    expect(without).not.toContain('per-user');
+  });
+
+  it('is gone where it could not say the change of one rule', () => {
+    const group = new GroupZero();
+    const limit = '{ unit: minute, requests_per_unit: 5 }';
+    group.change({ document: `domain: d\ndescriptors: [{ key: user, rate_limit: ${limit} }]\n` });
+    expect(group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } })).toBeUndefined();
+  });
+
+  it('is part of what a backup is compared by', () => {
+    const group = new GroupZero();
+    group.change({ document: DOCUMENT });
+    const { state } = group.record;
+    const other = { ...group.record, state: { ...state, document: `${DOCUMENT}# more` } };
+    expect(metaHash(other)).not.toBe(metaHash(group.record));
+  });
+});
