@@ -47,11 +47,11 @@ function stop(): void {
 }
 
 async function runContainer(settings: ContainerSettings, version: string): Promise<void> {
-  const { data, nodeId: id, logLevel, insecure, listen } = settings;
+  const { data, nodeId: id, logLevel, logFormat, insecure, listen } = settings;
   process.on('SIGTERM', stop);
   await prepare(settings, (line) => console.error(`quorate: ${line}`));
   process.off('SIGTERM', stop);
-  await runNode({ data, id, logLevel, insecure, version, listen });
+  await runNode({ data, id, logLevel, logFormat, insecure, version, listen });
 }
 
 async function prepare(settings: ContainerSettings, say: (line: string) => void): Promise<void> {

@@ -7,6 +7,7 @@ import { InvalidFieldError } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
 import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+import { LOG_FORMATS, type LogFormat } from './node-logger.ts';
 
 export interface ContainerSettings {
   readonly clusterId: string;
@@ -28,6 +29,7 @@ export interface ContainerSettings {
   readonly local: Readonly<Record<string, unknown>>;
   readonly insecure: boolean;
   readonly logLevel: string;
+  readonly logFormat: LogFormat;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -81,6 +83,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
     local: await localSettings(read.text('QUORATE_SETTINGS', '')),
     insecure: read.flag('QUORATE_INSECURE'),
     logLevel: read.text('QUORATE_LOG_LEVEL', 'info'),
+    logFormat: read.oneOf('QUORATE_LOG_FORMAT', LOG_FORMATS, 'auto'),
   };
 }
 
@@ -165,6 +168,13 @@ class Variables {
 
   integerIfAny(name: string, min: number, max: number): number | undefined {
     return this.text(name, '') === '' ? undefined : this.integer(name, min, max, min);
+  }
+
+  oneOf<const T extends string>(name: string, names: readonly T[], otherwise: T): T {
+    const text = this.text(name, otherwise);
+    const found = names.find((each) => each === text);
+    if (found !== undefined) return found;
+    throw new ConfigError(name, `must be one of ${names.join(', ')}`);
   }
 
   flag(name: string): boolean {

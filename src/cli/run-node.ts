@@ -1,6 +1,5 @@
 /** `quorate node`: what it takes, and a node from its start to its end. */
 import { type Command, Option } from 'commander';
-import { pino } from 'pino';
 import { NODE_ID_MAX, type NodeAddress } from '../api/node-address.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError } from '../config/config.ts';
@@ -12,6 +11,7 @@ import { exposureOf, type Safeguards } from '../tls/exposure.ts';
 import { openNodeTls } from '../tls/node-tls.ts';
 import { complain } from './command-line.ts';
 import { EXIT_FATAL, explain } from './explain-error.ts';
+import { LOG_FORMATS, type LogFormat, openLogger } from './node-logger.ts';
 import { directoryOption, INSECURE, integerFrom } from './options.ts';
 
 /** Far above what the steps of a stop may take together. */
@@ -21,6 +21,7 @@ export interface RunOptions {
   readonly data: string;
   readonly id: number;
   readonly logLevel: string;
+  readonly logFormat: LogFormat;
   readonly insecure: boolean;
   readonly version: string;
   /** The host to listen at, instead of those where others find the node. */
@@ -49,7 +50,8 @@ async function configured({ data, id }: RunOptions): Promise<{ config: ClusterCo
 }
 
 export async function runNode(options: RunOptions): Promise<void> {
-  const logger = pino({ level: options.logLevel, base: { node: options.id } });
+  const { id: nodeId, logLevel: level, logFormat: format } = options;
+  const logger = await openLogger({ level, format, nodeId });
   const { config, self } = await configured(options);
   const listening = options.listen === undefined ? self : listeningAt(self, options.listen);
   const exposure = exposureOf(listening, await safeguardsOf(options, config), options.insecure);
@@ -85,6 +87,8 @@ export async function runNode(options: RunOptions): Promise<void> {
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
+  // A terminal that is closed sends SIGHUP, which does not end a node.
+  process.stdout.on('error', () => stop('nobody reads its log'));
   // Started by the cluster script: do not outlive it.
   if (process.channel !== undefined) process.on('disconnect', () => stop('the starting process ended'));
   // Half of what a command takes to start, and only this one needs it.
@@ -116,6 +120,15 @@ export function addNodeCommand(program: Command, version: string): void {
       new Option('--log-level <level>', 'how much it logs')
         .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
         .default('info'),
+    )
+    .addOption(
+      new Option(
+        '--log-format <format>',
+        'pretty for people, json for what collects logs; auto: pretty on a terminal',
+      )
+        .choices(LOG_FORMATS)
+        .env('QUORATE_LOG_FORMAT')
+        .default('auto'),
     )
     .option(
       '--listen <host>',

@@ -1,0 +1,22 @@
+/** The log of a node: lines for people on a terminal, JSON elsewhere, for whatever collects it. It decides nothing about what is logged. */
+import { type Logger, pino } from 'pino';
+
+export const LOG_FORMATS = ['auto', 'pretty', 'json'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+interface LoggerOptions {
+  readonly level: string;
+  /** `auto`: by whether standard output is a terminal. */
+  readonly format: LogFormat;
+  readonly nodeId: number;
+}
+
+export async function openLogger({ level, format, nodeId }: LoggerOptions): Promise<Logger> {
+  const options = { level, base: { node: nodeId } };
+  const isPretty = format === 'pretty' || (format === 'auto' && process.stdout.isTTY);
+  if (!isPretty) return pino(options);
+  // Not its stream: what that holds back is lost when the process exits.
+  const { prettyFactory } = await import('pino-pretty');
+  const toText = prettyFactory({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
+  return pino(options, { write: (line: string) => process.stdout.write(toText(line)) });
+}
