@@ -62,9 +62,8 @@ function isStartedHere(database, id, founding) {
 
 /** @returns those in use, each in words */
 export async function takenAmong(addresses) {
-  const taken = [];
-  for (const address of addresses) if (await isTaken(address)) taken.push(await inWords(address));
-  return taken;
+  const isInUse = await Promise.all(addresses.map(isTaken));
+  return Promise.all(addresses.filter((_, i) => isInUse[i]).map(inWords));
 }
 
 async function isTaken({ host, port }) {

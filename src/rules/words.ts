@@ -7,6 +7,7 @@ import {
   UNIT_MILLIS,
 } from './rule-definition.ts';
 import { isForUnmatched } from './unmatched.ts';
+import { LIKE_ITS_RULE } from './window-id.ts';
 
 /** As `100 per minute and 10,000 per day by customer, where tier is free`. */
 export function ruleInWords(rule: RuleDefinition): string {
@@ -27,7 +28,8 @@ export function limitsInWords({ unlimited, windows }: RuleDefinition): string {
 }
 
 export function windowInWords({ limit, windowMillis, name }: LimitWindow): string {
-  return `${number(limit)} ${lengthInWords(windowMillis)}${name === undefined ? '' : ` (${name})`}`;
+  const isNamed = name !== undefined && name !== LIKE_ITS_RULE;
+  return `${number(limit)} ${lengthInWords(windowMillis)}${isNamed ? ` (${name})` : ''}`;
 }
 
 export function lengthInWords(windowMillis: number): string {

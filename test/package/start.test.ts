@@ -23,7 +23,7 @@ beforeEach(async () => {
   clone = await temporaryDirectory();
   for (const name of ['cluster/start.mjs', 'cluster/ports.mjs', 'package.json'])
     cpSync(join(ROOT, name), join(clone, name));
-  writeFileSync(join(clone, 'cluster/setup.mjs'), "import 'node:fs';\nconsole.log('set up');\n");
+  writeFileSync(join(clone, 'cluster/setup.mjs'), "console.log('set up');\n");
   mkdirSync(join(clone, 'dist/cluster'), { recursive: true });
   writeFileSync(
     join(clone, 'dist/cluster/start.js'),
@@ -40,6 +40,8 @@ afterEach(async () => {
 
 async function take({ host, port }: HostPort, server: Server = createServer()): Promise<void> {
   servers.push(server);
+  // What is never read never ends.
+  server.on('connection', (socket) => socket.resume());
   server.listen(port, host);
   await once(server, 'listening');
 }
