@@ -2,7 +2,7 @@
  * Bounds the log of a node in bytes, over restarts as well: what exceeds the bound moves to a second file, which the next move
  * replaces. The node goes on appending to the same open file, so no node is asked for anything.
  */
-import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Of each of the two files. Between two looks a log may be longer. */
@@ -17,6 +17,7 @@ export function logPathOf(directory: string, id: number): string {
  * the node writes in the microseconds between the last copy and the cut is lost.
  */
 export function maybeRotate(path: string, bytesMax = LOG_BYTES_MAX): boolean {
+  if (!existsSync(path)) return false;
   const log = openSync(path, 'a+');
   try {
     const { size } = fstatSync(log);

@@ -7,6 +7,7 @@ import { HttpDoor } from '../http/http-door.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../config/http-settings.ts';
 import { RespDoor } from '../resp/resp-door.ts';
 import { RLS_SETTINGS_DEFAULTS } from '../rls/rls-settings.ts';
+import { Diagnostics } from './diagnostics.ts';
 import type { DoorClock } from './door-clock.ts';
 import type { EventTurn } from './event-turn.ts';
 import type { NodeMonitor } from './node-monitor.ts';
@@ -28,6 +29,11 @@ export function httpDoor(
   return new HttpDoor({
     node,
     monitor,
+    diagnostics: new Diagnostics({
+      logger,
+      monotonicMillis,
+      isStopping: () => node.readiness().status === 'stopping',
+    }),
     ...where,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>

@@ -74,6 +74,7 @@ export class ScratchClients {
     this.#http = new HttpDoor({
       ...common,
       monitor: new NodeMonitor({ readiness, view, usage, clocks }),
+      diagnostics: { diagnose: () => undefined },
       metrics: () => Promise.resolve({ contentType: '', text: '' }),
       observe: () => undefined,
       settings: HTTP_SETTINGS_DEFAULTS,
