@@ -49,12 +49,19 @@ function stop(): void {
 async function runContainer(settings: ContainerSettings, version: string): Promise<void> {
   const { data, nodeId: id, logLevel, logFormat, insecure, listen } = settings;
   process.on('SIGTERM', stop);
-  await prepare(settings, (line) => console.error(`quorate: ${line}`));
+  const founding = await prepare(settings, (line) => console.error(`quorate: ${line}`));
   process.off('SIGTERM', stop);
-  await runNode({ data, id, logLevel, logFormat, insecure, version, listen });
+  // The file of settings may be another by then; nothing else of its environment ever is.
+  const read = async (): Promise<ClusterConfig> => {
+    const config = configOf(await containerSettings(process.env), founding);
+    await writeCluster(data, config);
+    return config;
+  };
+  const stated = logLevel !== undefined && { logLevel };
+  await runNode({ data, id, ...stated, logFormat, insecure, version, listen, read });
 }
 
-async function prepare(settings: ContainerSettings, say: (line: string) => void): Promise<void> {
+async function prepare(settings: ContainerSettings, say: (line: string) => void): Promise<Founding> {
   const { data, clusterId, nodeId, listen, foundingPort: port } = settings;
   await mkdir(data, { recursive: true });
   let record = await openRecord(data, { clusterId, nodeId });
@@ -95,6 +102,7 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
     );
   }
   await writeCluster(data, config);
+  return founding;
 }
 
 /** Waits for as long as it takes: whoever runs containers sees it in their log, and that they are not ready. */

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { InvalidFieldError } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
 import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
-import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+import { ConfigError, LOG_LEVELS, type LogLevel, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
 import { LOG_FORMATS, type LogFormat } from './node-logger.ts';
 
 export interface ContainerSettings {
@@ -28,7 +28,8 @@ export interface ContainerSettings {
   /** Of `cluster.json`: what a node of this machine may be set. */
   readonly local: Readonly<Record<string, unknown>>;
   readonly insecure: boolean;
-  readonly logLevel: string;
+  /** Absent: as the settings say. */
+  readonly logLevel?: LogLevel;
   readonly logFormat: LogFormat;
 }
 
@@ -69,6 +70,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
   addressOf(ordinal);
   const partitions = read.integerIfAny('QUORATE_PARTITIONS', 1, PARTITIONS_MAX);
   const restoreFrom = read.text('QUORATE_RESTORE_FROM', '');
+  const logLevel = read.text('QUORATE_LOG_LEVEL', '');
   return {
     clusterId: read.text('QUORATE_CLUSTER_ID'),
     ordinal,
@@ -82,7 +84,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
     data: read.text('QUORATE_DATA', '/data'),
     local: await localSettings(read.text('QUORATE_SETTINGS', '')),
     insecure: read.flag('QUORATE_INSECURE'),
-    logLevel: read.text('QUORATE_LOG_LEVEL', 'info'),
+    ...(logLevel !== '' && { logLevel: read.oneOf('QUORATE_LOG_LEVEL', LOG_LEVELS, 'info') }),
     logFormat: read.oneOf('QUORATE_LOG_FORMAT', LOG_FORMATS, 'auto'),
   };
 }

@@ -42,9 +42,10 @@ export interface HttpDoorInit {
   readonly monotonicMillis: () => number;
   readonly wallMillis: () => number;
   readonly logger: Logger;
-  readonly settings: HttpSettings;
+  /** Asked for at every use: they change while the node runs. */
+  readonly settings: () => HttpSettings;
   /** Absent: as `RLS_SETTINGS_DEFAULTS` says. */
-  readonly rls?: RlsSettings;
+  readonly rls?: () => RlsSettings;
   /** Absent: it speaks plainly. */
   readonly tls?: LiveCredentials;
   readonly limits?: HttpLimits;

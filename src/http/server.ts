@@ -182,7 +182,7 @@ function newServer(
   responses: Responses,
 ): FastifyInstance {
   const { requestMillis } = limits;
-  const { keepAliveMillis = limits.keepAliveMillis } = settings;
+  const { keepAliveMillis = limits.keepAliveMillis } = settings();
   const http = serverOptions({ requestMillis, keepAliveMillis });
   return Fastify({
     logger: false,

@@ -8,6 +8,7 @@ import { RolledBackError } from '../../raft/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor } from '../api/front-door.ts';
+import type { HttpDoor } from '../http/http-door.ts';
 import type { NodeAddress } from '../api/node-address.ts';
 import { settleRecord } from '../backup/recovered-record.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
@@ -22,6 +23,7 @@ import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { grpcDoor, httpDoor, respDoor } from './doors.ts';
 import type { EventTurn } from './event-turn.ts';
+import { LiveSettings } from './live-settings.ts';
 import { NodeMonitor } from './node-monitor.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
 import type { Metrics } from './metrics.ts';
@@ -56,6 +58,8 @@ export interface NodeParts {
   readonly slow: SlowDecisions;
   readonly shedder: LoadShedder;
   readonly doors: readonly FrontDoor[];
+  readonly http: HttpDoor;
+  readonly settings: LiveSettings;
 }
 
 const SYSTEM_CLOCKS: Clocks = {
@@ -92,22 +96,24 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   });
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
+  const settings = new LiveSettings(config);
   const usage = new DoorUsage(clocks);
   const monitor = new NodeMonitor({ readiness, view, usage, clocks });
   const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
   const access = accessBehind(init, readiness, tokensBefore);
   const { monotonicMillis } = clocks;
   const slow = new SlowDecisions({ logger, monotonicMillis });
-  const behind = behindDoor(init, self, { readiness, view, usage, access, slow, shedder });
+  const counted = { readiness, usage, access, slow, shedder };
+  const behind = behindDoor(init, self, { ...counted, view });
   const resp = respDoor(init, at.resp, { node: behind, doorClock, turn, ...clocks });
-  const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, ...clocks });
+  const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, settings, ...clocks });
   const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
   const doors: Record<string, FrontDoor> = { ...further };
-  const metrics = metricsOf(init, { readiness, resp, grpc, usage, access, slow, shedder, transport, doors });
+  const metrics = metricsOf(init, { ...counted, resp, grpc, transport, doors, settings });
   const http = httpDoor(
     init,
     { address: at.http, advertisedHost: self.http.host },
-    { node: behind, monitor, doorClock, metrics, ...clocks },
+    { node: behind, monitor, doorClock, metrics, settings, ...clocks },
   );
   doors['http'] = http;
   const store = observed(init, opened, { metrics, slow, monotonicMillis });
@@ -135,6 +141,8 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     slow,
     shedder,
     doors: [http, ...Object.values(further)],
+    http,
+    settings,
   };
 }
 

@@ -77,7 +77,7 @@ export class ScratchClients {
       diagnostics: { diagnose: () => undefined },
       metrics: () => Promise.resolve({ contentType: '', text: '' }),
       observe: () => undefined,
-      settings: HTTP_SETTINGS_DEFAULTS,
+      settings: () => HTTP_SETTINGS_DEFAULTS,
     });
     this.#resp = new RespDoor({ ...common, version: '', atTurnEnd: soon });
   }

@@ -152,7 +152,10 @@ export class Door {
   readonly door: HttpDoor;
   readonly app: FastifyInstance;
 
+  settings: HttpSettings;
+
   constructor(limits: HttpLimits = HTTP_LIMITS, settings: HttpSettings = HTTP_SETTINGS_DEFAULTS) {
+    this.settings = settings;
     const node: NodeBehindDoor = {
       ...this.#untold(),
       access: this.access,
@@ -207,7 +210,7 @@ export class Door {
       wallMillis: () => WALL_MILLIS,
       logger: pino({ level: 'info' }, { write: (line: string) => void this.logged.push(line) }),
       limits,
-      settings,
+      settings: () => this.settings,
     });
     this.app = this.door.app;
   }
