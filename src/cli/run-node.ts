@@ -104,8 +104,6 @@ export async function runNode(options: RunOptions): Promise<void> {
   };
   process.on('SIGTERM', () => stop('SIGTERM'));
   process.on('SIGINT', () => stop('SIGINT'));
-  // A terminal that is closed sends SIGHUP, which does not end a node.
-  process.stdout.on('error', () => stop('nobody reads its log'));
   // Started by the cluster script: do not outlive it.
   if (process.channel !== undefined) process.on('disconnect', () => stop('the starting process ended'));
   // Half of what a command takes to start, and only this one needs it.
