@@ -1,12 +1,13 @@
-/** What `npm start` says of its cluster when it is up: addresses, leaders, the rules in force, and how to ask. */
+/** What `npm start` says of its cluster when it is up: addresses, the dashboard, leaders, the rules in force, and how to ask. */
 import type { ClusterReport } from '../src/api/cluster-report.ts';
 import { addressText } from '../src/api/node-address.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
-import type { RuleTable } from '../src/limiter/rules.ts';
+import { ruleInWords } from '../src/rules/words.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
 import { doorUrl } from '../src/cli/door-url.ts';
-
-type ShownRules = Pick<RuleTable, 'rules'>;
+import { bytesText } from '../src/cli/text-table.ts';
+import { LOG_BYTES_MAX } from './node-log.ts';
+import type { ShownRules } from './shown-rules.ts';
 
 const RULES_SHOWN_MAX = 10;
 
@@ -21,18 +22,22 @@ export function describeLeaders(status: ClusterReport): string {
   return `partitions: ${parts.filter((part) => part !== undefined).join('; ')}`;
 }
 
-function sayRules(inForce: ShownRules): void {
-  for (const { id, limit, windowMillis } of inForce.rules.slice(0, RULES_SHOWN_MAX))
-    console.log(
-      `  rule '${id}': ${limit} per ${windowMillis} ms for each user or key, on all nodes together`,
-    );
-  const more = inForce.rules.length - RULES_SHOWN_MAX;
-  if (more > 0) console.log(`  and ${more} more; GET /v1/rules tells all`);
+function sayRules(inForce: ShownRules | undefined): void {
+  if (inForce === undefined) {
+    console.log('  no node says yet which rules are in force: ask with GET /v1/rules');
+    return;
+  }
+  const { version, definitions } = inForce;
+  console.log(`  rules in force (version ${version}), each counted over all nodes together:`);
+  for (const rule of definitions.slice(0, RULES_SHOWN_MAX))
+    console.log(`    rule '${rule.id}': ${ruleInWords(rule)}`);
+  const more = definitions.length - RULES_SHOWN_MAX;
+  if (more > 0) console.log(`    and ${more} more; GET /v1/rules tells all`);
 }
 
 export function introduce(
   config: ClusterConfig,
-  { data }: { readonly data: string },
+  { data, rules }: { readonly data: string; readonly rules: ShownRules | undefined },
   status: ClusterReport,
 ): void {
   const [first] = config.nodes;
@@ -48,9 +53,12 @@ export function introduce(
     console.log(`  node ${id}  ${doorUrl(node, tls)}${redis}${envoy}  pid ${pid}`);
   }
   console.log('');
+  console.log(`  dashboard: ${doorUrl(first, tls)}/`);
   console.log(`  ${describeLeaders(status)}`);
-  sayRules(status.rules ?? config.rules);
-  console.log(`  data and logs in ${data}; any node answers any request:`);
+  sayRules(rules);
+  console.log(
+    `  data and logs in ${data}, at most ${bytesText(2 * LOG_BYTES_MAX)} of logs a node; any node answers any request:`,
+  );
   console.log('');
   const trust = tls?.doors === undefined ? '' : ` --cacert ${resolvePath(tls.ca, data, first.id)}`;
   console.log(`  curl -s${trust} ${doorUrl(first, tls)}/v1/allow -H 'content-type: application/json' \\`);

@@ -13,6 +13,7 @@ import { NO_NODE } from '../raft/types.ts';
 import { resolvePath } from '../src/tls/credentials.ts';
 import { authorization, TOKEN_VARIABLE } from '../src/cli/shown-token.ts';
 import { type ClusterConfig, ConfigError } from '../src/config/config.ts';
+import { logPathOf, maybeRotate } from './node-log.ts';
 import { StartProgress } from './start-progress.ts';
 
 /** The compiled command, whether this file runs compiled (dist/cluster) or from source (cluster). */
@@ -39,6 +40,8 @@ export interface NodeProcess {
   readonly logPath: string;
   /** Why it ended, in its own words, if it said so. */
   readonly lastWords: () => string | undefined;
+  /** Keeps its log short: see node-log.ts. */
+  readonly boundLog: () => void;
 }
 
 /** A command complains in one such line at its end; V8 has its own. */
@@ -68,11 +71,10 @@ export function startNodeProcess(
   id: number,
   wrap: CommandWrapper = (command) => command,
 ): NodeProcess {
-  const logs = join(directory, 'logs');
-  mkdirSync(logs, { recursive: true });
-  const logPath = join(logs, `node-${id}.log`);
+  const logPath = logPathOf(directory, id);
+  mkdirSync(dirname(logPath), { recursive: true });
   const log = openSync(logPath, 'a');
-  const sizeBefore = fstatSync(log).size;
+  let sizeBefore = fstatSync(log).size;
   const [command = '', ...args] = wrap([
     process.execPath,
     '--enable-source-maps',
@@ -95,7 +97,16 @@ export function startNodeProcess(
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', () => resolve({ code: -1, signal: null }));
   });
-  return { id, child, exited, logPath, lastWords: () => lastWordsIn(logPath, sizeBefore) };
+  return {
+    id,
+    child,
+    exited,
+    logPath,
+    lastWords: () => lastWordsIn(logPath, sizeBefore),
+    boundLog() {
+      if (maybeRotate(logPath)) sizeBefore = 0;
+    },
+  };
 }
 
 /** A node ends by itself before that. */

@@ -6,6 +6,7 @@ import { withNewClusterOptions } from '../src/cli/new-cluster.ts';
 import type { ClusterConfig } from '../src/config/config.ts';
 import { INSECURE } from '../src/cli/options.ts';
 import { introduce } from './introduce.ts';
+import { rulesShown } from './shown-rules.ts';
 import { prepare, type StartOptions } from './prepare.ts';
 import { clusterReport, waitUntilReady } from './processes.ts';
 import { StartedNodes } from './started-nodes.ts';
@@ -83,7 +84,7 @@ async function main(options: StartOptions): Promise<void> {
   }
   const running = { ...config, nodes: config.nodes.filter(({ id }) => !started.isExcluded(id)) };
   status = await waitForRules(running, status);
-  introduce(running, options, status);
+  introduce(running, { data: options.data, rules: await rulesShown(running) }, status);
   const watcher = new Watcher({ config: running, status, data: options.data, exclude: started.exclude });
   started.onEnded((node, exit) => {
     if (!isStopping) watcher.nodeEnded(node, exit);

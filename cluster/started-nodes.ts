@@ -1,5 +1,6 @@
 /** The node processes that `npm start` started, until they end: by themselves, or because they are stopped. */
 import { NodeEndedError } from '../src/cli/explain-error.ts';
+import { logPathOf, maybeRotate } from './node-log.ts';
 import {
   type CommandWrapper,
   type NodeExit,
@@ -8,15 +9,25 @@ import {
   stopNodeProcess,
 } from './processes.ts';
 
+const LOG_LOOK_MILLIS = 1_000;
+
 export class StartedNodes {
   readonly #nodes: readonly NodeProcess[];
   /** Stopped, because the cluster has no place for them. */
   readonly #excluded = new Set<number>();
+  readonly #logLooks: NodeJS.Timeout;
 
   /** @param isInsecure they start where others can come, too */
   constructor(directory: string, ids: readonly number[], isInsecure: boolean) {
     const wrap: CommandWrapper = (command) => (isInsecure ? [...command, '--insecure'] : command);
-    this.#nodes = ids.map((id) => startNodeProcess(directory, id, wrap));
+    this.#nodes = ids.map((id) => {
+      // What an earlier start left.
+      maybeRotate(logPathOf(directory, id));
+      return startNodeProcess(directory, id, wrap);
+    });
+    this.#logLooks = setInterval(() => {
+      for (const node of this.#nodes) node.boundLog();
+    }, LOG_LOOK_MILLIS);
   }
 
   /** Stops a node that was removed from the cluster, or is refused by it. That it ends is no failure then. */
@@ -57,6 +68,7 @@ export class StartedNodes {
   }
 
   async stop(): Promise<void> {
+    clearInterval(this.#logLooks);
     await Promise.all(this.#nodes.map((node) => stopNodeProcess(node)));
   }
 }

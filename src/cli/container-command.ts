@@ -51,14 +51,25 @@ function stop(): void {
 }
 
 async function runContainer(settings: ContainerSettings, version: string): Promise<void> {
-  const { data, nodeId: id, logLevel, insecure, listen } = settings;
+  const { data, nodeId: id, logLevel, logFormat, insecure, listen } = settings;
   process.on('SIGTERM', stop);
-  await prepare(settings, (line) => console.error(`quorate: ${line}`));
+  const founded = await prepare(settings, (line) => console.error(`quorate: ${line}`));
   process.off('SIGTERM', stop);
-  await runNode({ data, id, logLevel, insecure, version, listen });
+  // The file of settings may be another by then; nothing else of its environment ever is.
+  const read = async (): Promise<ClusterConfig> => {
+    const config = configOf(await containerSettings(process.env), founded.clusterId, founded.founding);
+    await writeCluster(data, config);
+    return config;
+  };
+  const stated = logLevel !== undefined && { logLevel };
+  await runNode({ data, id, ...stated, logFormat, insecure, version, listen, read });
 }
 
-async function prepare(settings: ContainerSettings, say: (line: string) => void): Promise<void> {
+/** Returns what its cluster was founded with. */
+async function prepare(
+  settings: ContainerSettings,
+  say: (line: string) => void,
+): Promise<{ readonly clusterId: string; readonly founding: Founding }> {
   const { data, nodeId, listen, foundingPort: port } = settings;
   await mkdir(data, { recursive: true });
   const { clusterId: given } = settings;
@@ -108,6 +119,7 @@ async function prepare(settings: ContainerSettings, say: (line: string) => void)
     );
   }
   await writeCluster(data, config);
+  return { clusterId, founding };
 }
 
 /** Waits for as long as it takes: whoever runs containers sees it in their log, and that they are not ready. */

@@ -7,7 +7,8 @@ import { InvalidFieldError } from '../api/fields.ts';
 import { NODE_ID_MAX, type NodeAddress, validateNode } from '../api/node-address.ts';
 import { isLabel, LABEL_BOUND } from '../api/node-labels.ts';
 import { pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
-import { ConfigError, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+import { ConfigError, LOG_LEVELS, type LogLevel, NODES_MAX, PARTITIONS_MAX } from '../config/config.ts';
+import { LOG_FORMATS, type LogFormat } from './node-logger.ts';
 
 export interface ContainerSettings {
   /** Absent: the founding draws one. */
@@ -31,7 +32,9 @@ export interface ContainerSettings {
   /** Of `cluster.json`: what a node of this machine may be set. */
   readonly local: Readonly<Record<string, unknown>>;
   readonly insecure: boolean;
-  readonly logLevel: string;
+  /** Absent: as the settings say. */
+  readonly logLevel?: LogLevel;
+  readonly logFormat: LogFormat;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -75,6 +78,7 @@ export async function containerSettings(environment: Environment): Promise<Conta
   const zone = zoneOf(read.text('QUORATE_ZONE', ''));
   const { clusterId: ofSettings, ...local } = await localSettings(read.text(SETTINGS, ''));
   const clusterId = clusterIdOf(read.text('QUORATE_CLUSTER_ID', ''), ofSettings);
+  const logLevel = read.text('QUORATE_LOG_LEVEL', '');
   return {
     ...(clusterId !== undefined && { clusterId }),
     ordinal,
@@ -89,7 +93,8 @@ export async function containerSettings(environment: Environment): Promise<Conta
     data: read.text('QUORATE_DATA', '/data'),
     local,
     insecure: read.flag('QUORATE_INSECURE'),
-    logLevel: read.text('QUORATE_LOG_LEVEL', 'info'),
+    ...(logLevel !== '' && { logLevel: read.oneOf('QUORATE_LOG_LEVEL', LOG_LEVELS, 'info') }),
+    logFormat: read.oneOf('QUORATE_LOG_FORMAT', LOG_FORMATS, 'auto'),
   };
 }
 
@@ -196,6 +201,13 @@ class Variables {
 
   integerIfAny(name: string, min: number, max: number): number | undefined {
     return this.text(name, '') === '' ? undefined : this.integer(name, min, max, min);
+  }
+
+  oneOf<const T extends string>(name: string, names: readonly T[], otherwise: T): T {
+    const text = this.text(name, otherwise);
+    const found = names.find((each) => each === text);
+    if (found !== undefined) return found;
+    throw new ConfigError(name, `must be one of ${names.join(', ')}`);
   }
 
   flag(name: string): boolean {

@@ -1,9 +1,14 @@
 /** `quorate node`: what it takes, and a node from its start to its end. */
 import { type Command, Option } from 'commander';
-import { pino } from 'pino';
 import type { NodeAddress } from '../api/node-address.ts';
 import { nodeDirectory, readCluster } from '../config/cluster-directory.ts';
-import { type ClusterConfig, ConfigError } from '../config/config.ts';
+import {
+  type ClusterConfig,
+  ConfigError,
+  LOG_LEVEL_DEFAULT,
+  LOG_LEVELS,
+  type LogLevel,
+} from '../config/config.ts';
 import { hasTokens } from '../node/access.ts';
 import { readKnownMembers } from '../node/member-cache.ts';
 import type { QuorateNode } from '../node/node.ts';
@@ -13,7 +18,9 @@ import { openNodeTls } from '../tls/node-tls.ts';
 import { explained } from './command-help.ts';
 import { complain } from './command-line.ts';
 import { EXIT_FATAL, explain } from './explain-error.ts';
+import { LOG_FORMATS, type LogFormat, openLogger } from './node-logger.ts';
 import { DATA, INSECURE, NODE_ID } from './options.ts';
+import { Reloader } from './reload.ts';
 
 /** Far above what the steps of a stop may take together. */
 const CLOSE_MILLIS_MAX = 10_000;
@@ -21,11 +28,15 @@ const CLOSE_MILLIS_MAX = 10_000;
 export interface RunOptions {
   readonly data: string;
   readonly id: number;
-  readonly logLevel: string;
+  /** Absent: as the configuration says. */
+  readonly logLevel?: LogLevel;
+  readonly logFormat: LogFormat;
   readonly insecure: boolean;
   readonly version: string;
   /** The host to listen at, instead of those where others find the node. */
   readonly listen?: string;
+  /** Reads the configuration again. Absent: from the file. @throws ConfigError */
+  readonly read?: () => Promise<ClusterConfig>;
 }
 
 type NodeOptions = Omit<RunOptions, 'id' | 'version' | 'insecure'> & { readonly insecure?: boolean };
@@ -52,8 +63,16 @@ async function configured({ data, id }: RunOptions): Promise<{ config: ClusterCo
 }
 
 export async function runNode(options: RunOptions): Promise<void> {
-  const logger = pino({ level: options.logLevel, base: { node: options.id } });
   const { config, self } = await configured(options);
+  const { id: nodeId, logFormat: format, logLevel } = options;
+  const logger = await openLogger({
+    level: logLevel ?? config.logLevel ?? LOG_LEVEL_DEFAULT,
+    format,
+    nodeId,
+  });
+  const { read = async () => (await configured(options)).config } = options;
+  const reloader = new Reloader({ config, read, logger, isLevelStated: logLevel !== undefined });
+  process.on('SIGHUP', reloader.reload);
   const listening = options.listen === undefined ? self : listeningAt(self, options.listen);
   const exposure = exposureOf(listening, await safeguardsOf(options, config), options.insecure);
   if (exposure !== undefined) logger.warn(exposure);
@@ -106,6 +125,7 @@ export async function runNode(options: RunOptions): Promise<void> {
       process.exit(EXIT_FATAL);
     },
   });
+  reloader.runs(node);
 }
 
 /** @param version of the package, which the node tells */
@@ -122,9 +142,19 @@ export function addNodeCommand(program: Command, version: string): void {
     .argument(...NODE_ID)
     .option(...DATA)
     .addOption(
-      new Option('--log-level <level>', 'how much it logs')
-        .choices(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
-        .default('info'),
+      new Option(
+        '--log-level <level>',
+        `how much it logs (default: logLevel in cluster.json, else ${LOG_LEVEL_DEFAULT})`,
+      ).choices(LOG_LEVELS),
+    )
+    .addOption(
+      new Option(
+        '--log-format <format>',
+        'pretty for people, json for what collects logs; auto: pretty on a terminal',
+      )
+        .choices(LOG_FORMATS)
+        .env('QUORATE_LOG_FORMAT')
+        .default('auto'),
     )
     .option(
       '--listen <host>',

@@ -49,6 +49,8 @@ export interface ClusterConfig {
    * that has headroom.
    */
   readonly leaders?: 'gather' | 'spread';
+  /** How much the node logs. Absent: `LOG_LEVEL_DEFAULT`. */
+  readonly logLevel?: LogLevel;
   /** Of the HTTP door. Absent: as `HTTP_SETTINGS_DEFAULTS` says. */
   readonly http?: HttpSettings;
   /** Of Envoy's rate limit protocol at the doors. Absent: as `RLS_SETTINGS_DEFAULTS` says. */
@@ -61,6 +63,10 @@ export interface ClusterConfig {
 
 /** A rule table without a version. */
 export type FirstRules = Omit<RuleTable, 'version'>;
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+export const LOG_LEVEL_DEFAULT: LogLevel = 'info';
 
 const STATE_BYTES_MIN = 65_536;
 const SNAPSHOT_EVERY_BYTES_MIN = 1_024;
@@ -125,6 +131,7 @@ const CONFIG_KEYS = [
   'stateBytesMax',
   'snapshotEveryBytes',
   'leaders',
+  'logLevel',
   'http',
   'rls',
   'tls',
@@ -139,7 +146,7 @@ const RULE_TABLE_KEYS = [
 
 /**
  * Checks a parsed `cluster.json`. `timing`, and `http`, wholly or in part, `freeFloorBytes`, `stateBytesMax`,
- * `snapshotEveryBytes` and `tls` may be left out. What it does not know is refused: a misspelt setting must not silently be the
+ * `snapshotEveryBytes`, `logLevel` and `tls` may be left out. What it does not know is refused: a misspelt setting must not silently be the
  * default.
  *
  * @throws ConfigError naming the field and its bound
@@ -166,7 +173,7 @@ function checkedConfig(value: unknown): ClusterConfig {
   const rules = validateRules(root['rules']);
   const timing = validateTiming(root['timing']);
   checkHorizon(rules, timing);
-  const { stateBytesMax, snapshotEveryBytes, leaders, http, rls, tls, tokens } = root;
+  const { stateBytesMax, snapshotEveryBytes, leaders, logLevel, http, rls, tls, tokens } = root;
   if (leaders !== undefined && leaders !== 'gather' && leaders !== 'spread')
     throw new ConfigError('leaders', "must be 'gather' or 'spread'");
   return {
@@ -189,6 +196,7 @@ function checkedConfig(value: unknown): ClusterConfig {
       ),
     }),
     ...(leaders !== undefined && { leaders }),
+    ...(logLevel !== undefined && { logLevel: validateLogLevel(logLevel) }),
     ...(http !== undefined && { http: validateHttpSettings(http, 'http') }),
     ...(rls !== undefined && { rls: validateRlsSettings(rls, 'rls') }),
     ...(tls !== undefined && { tls: validateTlsSettings(tls, 'tls') }),
@@ -200,6 +208,12 @@ function checkedConfig(value: unknown): ClusterConfig {
       Number.MAX_SAFE_INTEGER,
     ),
   };
+}
+
+function validateLogLevel(value: unknown): LogLevel {
+  const level = LOG_LEVELS.find((each) => each === value);
+  if (level !== undefined) return level;
+  throw new ConfigError('logLevel', `must be one of ${LOG_LEVELS.join(', ')}`);
 }
 
 function validateTokens(value: unknown): TokenEntry[] {

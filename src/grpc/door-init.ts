@@ -61,7 +61,8 @@ export interface GrpcDoorInit {
   readonly accepted: () => void;
   readonly monotonicMillis: () => number;
   readonly logger: Logger;
-  readonly settings: RlsSettings;
+  /** Asked for at every use: they change while the node runs. */
+  readonly settings: () => RlsSettings;
   /** Absent: it speaks plainly. */
   readonly tls?: LiveCredentials;
   readonly limits?: GrpcLimits;

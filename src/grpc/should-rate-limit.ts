@@ -16,7 +16,7 @@ export const SHOULD_RATE_LIMIT = `/${RATE_LIMIT_SERVICE}/ShouldRateLimit`;
 export interface ShouldRateLimitInit {
   readonly node: NodeBehindGrpc;
   readonly monotonicMillis: () => number;
-  readonly settings: RlsSettings;
+  readonly settings: () => RlsSettings;
   readonly answers: GrpcAnswers;
   /** Whose requests are counted together. */
   readonly clientOf: (call: Parameters<handleUnaryCall<Buffer, RateLimitResponse>>[0]) => string;
@@ -39,7 +39,7 @@ export function shouldRateLimit(init: ShouldRateLimitInit): handleUnaryCall<Buff
       node.shedding.left(share, 1);
       tell(node, request, answer, startedMillis);
       answers[countedAs(answer)] += 1;
-      if (answer.kind === 'listed') done(null, responseTo(answer, settings.responseHeaders));
+      if (answer.kind === 'listed') done(null, responseTo(answer, settings().responseHeaders));
       else done(statusOf(answer));
     });
   };

@@ -30,7 +30,7 @@ export function askAndAnswer(init: HttpDoorInit, { client, wanted, startedMillis
     shedding.left(share, 1);
     const limitHeaders =
       answer.kind === 'decision' && answer.decision.isBlocked !== true
-        ? rateLimitHeaders(answer.decision, init.settings.rateLimitHeaders, init.wallMillis())
+        ? rateLimitHeaders(answer.decision, init.settings().rateLimitHeaders, init.wallMillis())
         : {};
     const formatted = formatAnswer(answer, partition, limitHeaders);
     init.node.answered(wanted, answer, startedMillis);
@@ -55,7 +55,7 @@ export function wantedIn(
   request: Pick<IncomingMessage, 'rawHeaders'>,
   body: unknown,
 ): Question {
-  const headerUser = headerUserOf(request, settings.userHeader);
+  const headerUser = headerUserOf(request, settings().userHeader);
   // Who named the user in a header may have nothing else to say.
   return parseAllowBody(body === undefined && headerUser !== undefined ? {} : body, headerUser);
 }

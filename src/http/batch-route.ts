@@ -80,7 +80,7 @@ function addRoute(scope: FastifyInstance, init: HttpDoorInit): void {
     { bodyLimit: BATCH_BODY_BYTES_MAX },
     (request, reply) => {
       const startedMillis = init.monotonicMillis();
-      const items = parseBatchBody(request.body, headerUserOf(request.raw, init.settings.userHeader));
+      const items = parseBatchBody(request.body, headerUserOf(request.raw, init.settings().userHeader));
       const questions = items.filter((item): item is Question => !isInvalid(item));
       const share = init.node.shedding.entered(clientOf(request), questions.length);
       const shown = ({ status, body }: FormattedBody): object => {

@@ -1,5 +1,6 @@
 /** What the HTTP door is made of: the node behind it, and what else its routes need. */
 import type { Logger } from 'pino';
+import type { DiagnosticsBehindDoor } from '../api/diagnostics.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { MonitoringBehindDoor } from '../api/monitoring.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
@@ -28,6 +29,7 @@ export const HTTP_LIMITS: HttpLimits = {
 export interface HttpDoorInit {
   readonly node: NodeBehindDoor;
   readonly monitor: MonitoringBehindDoor;
+  readonly diagnostics: DiagnosticsBehindDoor;
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
   /** The name that clients know it by. Absent: the host of `address`. */
@@ -40,9 +42,10 @@ export interface HttpDoorInit {
   readonly monotonicMillis: () => number;
   readonly wallMillis: () => number;
   readonly logger: Logger;
-  readonly settings: HttpSettings;
+  /** Asked for at every use: they change while the node runs. */
+  readonly settings: () => HttpSettings;
   /** Absent: as `RLS_SETTINGS_DEFAULTS` says. */
-  readonly rls?: RlsSettings;
+  readonly rls?: () => RlsSettings;
   /** Absent: it speaks plainly. */
   readonly tls?: LiveCredentials;
   readonly limits?: HttpLimits;

@@ -14,11 +14,15 @@ import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 export const FORWARD_AUTH = '/v1/forward-auth';
 
 export function addForwardAuthRoute(app: FastifyInstance, init: HttpDoorInit): void {
-  const { settings } = init;
-  const isTrusted = trusting(settings.trustedProxies ?? []);
+  let settings = init.settings();
+  let isTrusted = trusting(settings.trustedProxies ?? []);
   // HEAD would take a grant as well, and is not what gateways ask with.
   app.get(FORWARD_AUTH, { exposeHeadRoute: false }, (request, reply) => {
     const startedMillis = init.monotonicMillis();
+    if (settings !== init.settings()) {
+      settings = init.settings();
+      isTrusted = trusting(settings.trustedProxies ?? []);
+    }
     const { wanted, denyStatus } = forwardedRequestOf(request.raw, { settings, isTrusted });
     // Each is a grant of its own.
     void reply.header('cache-control', 'no-store');

@@ -4,21 +4,27 @@ import type { FastifyInstance } from 'fastify';
 import type { FrontDoor } from '../api/front-door.ts';
 import type { Handshakes } from '../tls/handshakes.ts';
 import { guardDoor } from '../tls/secure-door.ts';
-import type { HttpDoorInit } from './door-init.ts';
+import { HTTP_LIMITS, type HttpDoorInit } from './door-init.ts';
 import { createHttpServer } from './server.ts';
 
 export class HttpDoor implements FrontDoor {
   /** For tests, which ask without a connection. */
   readonly app: FastifyInstance;
-  readonly #address: HttpDoorInit['address'];
+  readonly #init: HttpDoorInit;
   /** With TLS only. */
   readonly #handshakes: Handshakes | undefined;
 
   constructor(init: HttpDoorInit) {
     this.app = createHttpServer(init);
-    this.#address = init.address;
+    this.#init = init;
     const { tls, logger } = init;
     this.#handshakes = tls && guardDoor(this.app.server as unknown as TlsServer, tls, logger);
+  }
+
+  /** The settings are others. All but this one are asked for at every use. */
+  settingsChanged(): void {
+    const { settings, limits = HTTP_LIMITS } = this.#init;
+    this.app.server.keepAliveTimeout = settings().keepAliveMillis ?? limits.keepAliveMillis;
   }
 
   /** Where it listens; 0 while it does not. */
@@ -29,7 +35,7 @@ export class HttpDoor implements FrontDoor {
 
   /** @throws the error of the system, if the address cannot be taken */
   async listen(): Promise<void> {
-    await this.app.listen(this.#address);
+    await this.app.listen(this.#init.address);
   }
 
   async close(): Promise<void> {

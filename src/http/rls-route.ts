@@ -45,7 +45,7 @@ export function shedInText(): Written {
 }
 
 export function addRlsRoute(app: FastifyInstance, init: HttpDoorInit): void {
-  const { node, monotonicMillis, observe, rls = RLS_SETTINGS_DEFAULTS } = init;
+  const { node, monotonicMillis, observe, rls = () => RLS_SETTINGS_DEFAULTS } = init;
   app.post(RLS_JSON, { bodyLimit: BODY_BYTES_MAX }, (request, reply) => {
     const startedMillis = monotonicMillis();
     const send = ({ status, headers, text }: Written): void => {
@@ -65,7 +65,7 @@ export function addRlsRoute(app: FastifyInstance, init: HttpDoorInit): void {
       shedding.left(share, 1);
       const decided = answer.kind === 'listed' ? answer.decided : answer;
       if (decided !== undefined) node.answered(asQuestion(wanted), decided, startedMillis);
-      send(writtenOf(answer, rls));
+      send(writtenOf(answer, rls()));
     });
     return reply;
   });

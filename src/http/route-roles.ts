@@ -53,6 +53,8 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'POST /v1/tokens': ADMIN,
   'DELETE /v1/tokens/:tokenId': ADMIN,
   'GET /v1/backup/:group': ADMIN,
+  'POST /v1/debug/heap-snapshot': ADMIN,
+  'POST /v1/debug/cpu-profile': ADMIN,
   'GET /metrics': READ,
   'GET /openapi.json': 'anybody',
   'GET /docs': 'anybody',

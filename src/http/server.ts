@@ -23,6 +23,7 @@ import {
 import { directAllow } from './direct-allow.ts';
 import { addDashboardRoutes, DASHBOARD_FILE } from './dashboard-route.ts';
 import { addEventsRoute } from './events-route.ts';
+import { addDebugRoutes } from './debug-route.ts';
 import { refusalOfCaller } from './callers.ts';
 import { addClusterRoutes, DRAIN, LABELS } from './cluster-routes.ts';
 import { HTTP_LIMITS, type HttpDoorInit, type HttpLimits } from './door-init.ts';
@@ -125,6 +126,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addRulesRoutes(app, init);
   addTokensRoutes(app, init);
   addBackupRoute(app, init);
+  addDebugRoutes(app, init);
   addStatusRoutes(app, init);
   addEventsRoute(app, init);
   addDashboardRoutes(app, init);
@@ -180,7 +182,7 @@ function newServer(
   responses: Responses,
 ): FastifyInstance {
   const { requestMillis } = limits;
-  const { keepAliveMillis = limits.keepAliveMillis } = settings;
+  const { keepAliveMillis = limits.keepAliveMillis } = settings();
   const http = serverOptions({ requestMillis, keepAliveMillis });
   return Fastify({
     logger: false,

@@ -4,7 +4,8 @@ import { freeBytes, isLowDisk } from '../../storage/free-space.ts';
 
 export interface DiskSpaceWatchInit {
   readonly directory: string;
-  readonly floorBytes: number;
+  /** It may change. */
+  readonly floorBytes: () => number;
   readonly logger: Logger;
   /** Told after every look. */
   readonly seen: (isLow: boolean) => void;
@@ -20,7 +21,8 @@ export class DiskSpaceWatch {
 
   /** @throws the error of the system, if it does not say how much is left */
   async look(): Promise<void> {
-    const { directory, floorBytes, logger, seen } = this.#init;
+    const { directory, logger, seen } = this.#init;
+    const floorBytes = this.#init.floorBytes();
     const isLow = isLowDisk(await freeBytes(directory), floorBytes);
     if (isLow !== this.#isLow) logger.warn({ isLow, floorBytes }, 'free disk space');
     this.#isLow = isLow;

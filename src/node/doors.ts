@@ -4,30 +4,36 @@ import type { HostPort } from '../api/node-address.ts';
 import type { GrpcDoor } from '../grpc/grpc-door.ts';
 import type { HttpDoorInit } from '../http/door-init.ts';
 import { HttpDoor } from '../http/http-door.ts';
-import { HTTP_SETTINGS_DEFAULTS } from '../config/http-settings.ts';
 import { RespDoor } from '../resp/resp-door.ts';
-import { RLS_SETTINGS_DEFAULTS } from '../rls/rls-settings.ts';
+import { Diagnostics } from './diagnostics.ts';
 import type { DoorClock } from './door-clock.ts';
 import type { EventTurn } from './event-turn.ts';
+import type { LiveSettings } from './live-settings.ts';
 import type { NodeMonitor } from './node-monitor.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeInit } from './node-init.ts';
 
 export function httpDoor(
-  { config, logger, tls }: NodeInit,
+  { logger, tls }: NodeInit,
   where: Pick<HttpDoorInit, 'address' | 'advertisedHost'>,
   parts: Clocks & {
     readonly node: NodeBehindDoor;
     readonly monitor: NodeMonitor;
     readonly doorClock: DoorClock;
     readonly metrics: Metrics;
+    readonly settings: LiveSettings;
   },
 ): HttpDoor {
-  const { node, monitor, doorClock, metrics, monotonicMillis, wallMillis } = parts;
+  const { node, monitor, doorClock, metrics, settings, monotonicMillis, wallMillis } = parts;
   return new HttpDoor({
     node,
     monitor,
+    diagnostics: new Diagnostics({
+      logger,
+      monotonicMillis,
+      isStopping: () => node.readiness().status === 'stopping',
+    }),
     ...where,
     metrics: () => metrics.render(),
     observe: (status, startedMillis) =>
@@ -36,8 +42,8 @@ export function httpDoor(
     monotonicMillis,
     wallMillis,
     logger,
-    settings: config.http ?? HTTP_SETTINGS_DEFAULTS,
-    rls: config.rls ?? RLS_SETTINGS_DEFAULTS,
+    settings: settings.http,
+    rls: settings.rls,
     ...(tls?.doors !== undefined && { tls: tls.doors }),
   });
 }
@@ -71,20 +77,24 @@ export function respDoor(
 
 /** Undefined where the configuration has no address for it: then its library is not even loaded. */
 export async function grpcDoor(
-  { config, logger, tls }: NodeInit,
+  { logger, tls }: NodeInit,
   address: HostPort | undefined,
-  parts: Clocks & { readonly node: NodeBehindDoor; readonly doorClock: DoorClock },
+  parts: Clocks & {
+    readonly node: NodeBehindDoor;
+    readonly doorClock: DoorClock;
+    readonly settings: LiveSettings;
+  },
 ): Promise<GrpcDoor | undefined> {
   if (address === undefined) return undefined;
   const { GrpcDoor } = await import('../grpc/grpc-door.ts');
-  const { node, doorClock, monotonicMillis } = parts;
+  const { node, doorClock, settings, monotonicMillis } = parts;
   return new GrpcDoor({
     node,
     address,
     accepted: () => doorClock.accepted(),
     monotonicMillis,
     logger,
-    settings: config.rls ?? RLS_SETTINGS_DEFAULTS,
+    settings: settings.rls,
     ...(tls?.doors !== undefined && { tls: tls.doors }),
   });
 }

@@ -11,6 +11,7 @@ import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { Access } from './access.ts';
 import { bytesIn } from './database-size.ts';
 import type { DoorUsage } from './door-usage.ts';
+import type { LiveSettings } from './live-settings.ts';
 import { Metrics } from './metrics.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeInit } from './node-init.ts';
@@ -19,6 +20,7 @@ import type { NodeReadiness } from './readiness.ts';
 import type { SlowDecisions } from './slow-decisions.ts';
 
 interface Measured {
+  readonly settings: LiveSettings;
   readonly readiness: NodeReadiness;
   readonly resp: RespDoor | undefined;
   readonly grpc: GrpcDoor | undefined;
@@ -62,8 +64,8 @@ function statusesOf({ raft, partitions }: NodeCore): RaftStatus[] {
 }
 
 function operationOf(
-  { config, version = 'unknown', dataDirectory, tls }: NodeInit,
-  { readiness, slow, transport, doors }: Measured,
+  { version = 'unknown', dataDirectory, tls }: NodeInit,
+  { readiness, slow, transport, doors, settings }: Measured,
 ): OperationSources {
   return {
     version,
@@ -81,7 +83,7 @@ function operationOf(
     peers: () => [...transport.peers].filter((peer) => transport.isConnectedBothWays(peer)).length,
     diskBytes: async () => bytesIn(dataDirectory),
     diskFreeBytes: async () => freeBytes(dataDirectory).catch(() => 0),
-    freeFloorBytes: config.freeFloorBytes,
+    freeFloorBytes: settings.freeFloorBytes,
     slowDecisions: () => slow.count,
   };
 }

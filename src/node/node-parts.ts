@@ -8,6 +8,7 @@ import { RolledBackError } from '../../raft/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { openStore } from '../../storage/open-store.ts';
 import type { FrontDoor } from '../api/front-door.ts';
+import type { HttpDoor } from '../http/http-door.ts';
 import type { NodeAddress } from '../api/node-address.ts';
 import { settleRecord } from '../backup/recovered-record.ts';
 import { factsDigest, factsOf } from '../config/cluster-facts.ts';
@@ -22,6 +23,7 @@ import { DoorClock } from './door-clock.ts';
 import { DoorUsage } from './door-usage.ts';
 import { grpcDoor, httpDoor, respDoor } from './doors.ts';
 import type { EventTurn } from './event-turn.ts';
+import { LiveSettings } from './live-settings.ts';
 import { NodeMonitor } from './node-monitor.ts';
 import { NodePace } from './node-pace.ts';
 import { type KnownTokens, MemberCache, readKnownMembers } from './member-cache.ts';
@@ -58,6 +60,8 @@ export interface NodeParts {
   readonly slow: SlowDecisions;
   readonly shedder: LoadShedder;
   readonly doors: readonly FrontDoor[];
+  readonly http: HttpDoor;
+  readonly settings: LiveSettings;
 }
 
 const SYSTEM_CLOCKS: Clocks = {
@@ -74,14 +78,19 @@ async function warnOfRecoveries({ dataDirectory, logger }: NodeInit, store: Leve
     );
 }
 
-/** @throws what `openStore` throws if the directory must not be used */
-export async function openParts(init: NodeInit): Promise<NodeParts> {
-  const { config, nodeId, dataDirectory, logger, tls, clocks = SYSTEM_CLOCKS } = init;
+/** @throws ConfigError if the configuration is not for this node, or asks for TLS and no certificates were opened */
+function ownAddress({ config, nodeId, tls }: NodeInit): NodeAddress {
   const self = config.nodes.find((node) => node.id === nodeId);
   if (self === undefined) throw new ConfigError('nodeId', `${nodeId} is not in nodes`);
-  // Whoever starts a node opens them; without, it would speak plainly where it was told not to.
   if (config.tls !== undefined && tls === undefined)
     throw new ConfigError('tls', 'is set, and the node was started without its certificates');
+  return self;
+}
+
+/** @throws what `openStore` throws if the directory must not be used */
+export async function openParts(init: NodeInit): Promise<NodeParts> {
+  const { config, nodeId, dataDirectory, logger, clocks = SYSTEM_CLOCKS } = init;
+  const self = ownAddress(init);
   const at = init.listen === undefined ? self : listeningAt(self, init.listen);
   const opened = await openStore(dataDirectory, { nodeId, facts: factsOf(config) });
   await warnOfRecoveries(init, opened);
@@ -94,6 +103,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   });
   const view = viewOf(init, readiness, clocks);
   const doorClock = new DoorClock(clocks);
+  const settings = new LiveSettings(config);
   const usage = new DoorUsage(clocks);
   const monitor = new NodeMonitor({ readiness, view, usage, clocks });
   const { tokens: tokensBefore } = (await readKnownMembers(dataDirectory)) ?? {};
@@ -101,16 +111,17 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const { monotonicMillis } = clocks;
   const pace = new NodePace(usage, monotonicMillis);
   const slow = new SlowDecisions({ logger, monotonicMillis });
-  const behind = behindDoor(init, self, { readiness, view, usage, access, slow, shedder, pace });
+  const counted = { readiness, usage, access, slow, shedder };
+  const behind = behindDoor(init, self, { ...counted, view, pace });
   const resp = respDoor(init, at.resp, { node: behind, doorClock, turn, ...clocks });
-  const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, ...clocks });
+  const grpc = await grpcDoor(init, at.grpc, { node: behind, doorClock, settings, ...clocks });
   const further = { ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
   const doors: Record<string, FrontDoor> = { ...further };
-  const metrics = metricsOf(init, { readiness, resp, grpc, usage, access, slow, shedder, transport, doors });
+  const metrics = metricsOf(init, { ...counted, resp, grpc, transport, doors, settings });
   const http = httpDoor(
     init,
     { address: at.http, advertisedHost: self.http.host },
-    { node: behind, monitor, doorClock, metrics, ...clocks },
+    { node: behind, monitor, doorClock, metrics, settings, ...clocks },
   );
   doors['http'] = http;
   const store = observed(init, opened, { metrics, slow, pace, monotonicMillis });
@@ -139,6 +150,8 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
     slow,
     shedder,
     doors: [http, ...Object.values(further)],
+    http,
+    settings,
   };
 }
 

@@ -2,12 +2,14 @@
  * The composition root: starts one node from a configuration and a directory, and ends it. All clocks, timers and randomness
  * of a `NodeCore` enter here, in node-parts.ts and in load-core.ts.
  */
+import type { ClusterConfig } from '../config/config.ts';
+import { stateBytesDefault } from '../partition/node-budget.ts';
 import type { TransportHandlers } from '../transport/tcp-transport.ts';
 import type { ClusterView } from './cluster-view.ts';
 import { DiskSpaceWatch } from './disk-space-watch.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { loadCore } from './load-core.ts';
-import { memoryInUse } from './memory.ts';
+import { memoryInUse, memoryLimits } from './memory.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeInit } from './node-init.ts';
 import { closeParts, type NodeParts, openParts } from './node-parts.ts';
@@ -31,6 +33,14 @@ export class QuorateNode {
     this.#parts = parts;
     this.core = core;
     this.#timers = timers;
+  }
+
+  /** Takes over what changes without a restart (`LIVE_SETTINGS`), and nothing else. */
+  reconfigure(config: ClusterConfig): void {
+    const { settings, http } = this.#parts;
+    settings.replace(config);
+    http.settingsChanged();
+    this.core.limitState(config.stateBytesMax ?? stateBytesDefault(memoryLimits()));
   }
 
   /** Stops gracefully: others lead first, open requests are answered, the disk is left closed. Safe to call twice. */
@@ -87,7 +97,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
 
 /** Begins to speak with the peers. */
 async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
-  const { init, self, store, fatal, transport, view, shedder, monitor } = parts;
+  const { init, self, store, fatal, transport, view, shedder, monitor, settings } = parts;
   const { config, logger, dataDirectory } = init;
   const reporter = new Reporter(parts, core);
   await transport.start(peerEvents(core, view, reporter));
@@ -105,7 +115,7 @@ async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
   );
   const space = new DiskSpaceWatch({
     directory: dataDirectory,
-    floorBytes: config.freeFloorBytes,
+    floorBytes: settings.freeFloorBytes,
     logger,
     seen: (isLow) => core.setLowDisk(isLow),
   });

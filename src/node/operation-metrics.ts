@@ -22,7 +22,7 @@ export interface OperationSources {
   readonly peers: () => number;
   readonly diskBytes: () => Promise<number>;
   readonly diskFreeBytes: () => Promise<number>;
-  readonly freeFloorBytes: number;
+  readonly freeFloorBytes: () => number;
   readonly slowDecisions: () => number;
 }
 
@@ -189,7 +189,7 @@ function addSurroundings(sources: OperationSources, registers: Registry[]): void
   gauge(
     'quorate_disk_free_floor_bytes',
     'With less room than that, others lead, and in the end requests are refused.',
-    () => freeFloorBytes,
+    freeFloorBytes,
     registers,
   );
   const slow: Counter = new Counter({

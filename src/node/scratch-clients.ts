@@ -76,9 +76,10 @@ export class ScratchClients {
     this.#http = new HttpDoor({
       ...common,
       monitor: new NodeMonitor({ readiness, view, usage, clocks }),
+      diagnostics: { diagnose: () => undefined },
       metrics: () => Promise.resolve({ contentType: '', text: '' }),
       observe: () => undefined,
-      settings: HTTP_SETTINGS_DEFAULTS,
+      settings: () => HTTP_SETTINGS_DEFAULTS,
     });
     this.#resp = new RespDoor({ ...common, version: '', atTurnEnd: soon });
   }

@@ -28,7 +28,8 @@ export function limitsInWords({ unlimited, windows }: RuleDefinition): string {
 }
 
 export function windowInWords({ limit, windowMillis, name }: LimitWindow): string {
-  return `${number(limit)} ${lengthInWords(windowMillis)}${name === undefined || name === LIKE_ITS_RULE ? '' : ` (${name})`}`;
+  const isNamed = name !== undefined && name !== LIKE_ITS_RULE;
+  return `${number(limit)} ${lengthInWords(windowMillis)}${isNamed ? ` (${name})` : ''}`;
 }
 
 export function lengthInWords(windowMillis: number): string {

@@ -15,8 +15,11 @@ export class Session {
   output = '';
   readonly #closed: Promise<unknown>;
 
-  constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(args: readonly string[], environment: NodeJS.ProcessEnv = {}, program = process.execPath) {
+    this.child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...environment },
+    });
     this.child.stdout?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
     this.#closed = once(this.child, 'close');
     this.child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));

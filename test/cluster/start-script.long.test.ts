@@ -30,7 +30,7 @@ describe('the cluster script, started again', () => {
     expect(await refused.ended()).not.toBe(0);
     const second = script.start();
     await second.says('Ctrl-C stops the cluster');
-    expect(second.output).toContain("rule 'default': 1 per 3600000 ms");
+    expect(second.output).toContain("rule 'default': 1 per hour by user\n");
     expect(await script.ask()).toMatchObject({ allowed: false, limit: 1 });
     await second.end('SIGTERM');
 

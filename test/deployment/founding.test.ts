@@ -214,7 +214,7 @@ describe('the environment of a container', () => {
       data: '/data',
       local: {},
       insecure: false,
-      logLevel: 'info',
+      logFormat: 'auto',
     });
     const host = 'q-1.q';
     expect(addressOf(1)).toEqual({
@@ -240,8 +240,18 @@ describe('the environment of a container', () => {
     expect(await containerSettings(stated)).toMatchObject({ partitions: 9, restoreFrom: '/backup' });
   });
 
+  it('may state how much is logged, and for whom', async () => {
+    const stated = { ...GOOD, QUORATE_LOG_LEVEL: 'warn', QUORATE_LOG_FORMAT: 'json' };
+    expect(await containerSettings(stated)).toMatchObject({ logLevel: 'warn', logFormat: 'json' });
+  });
+
   it.each<[Record<string, string>, string]>([
     [{ QUORATE_HOST: '' }, 'QUORATE_HOST must be set'],
+    [
+      { QUORATE_LOG_LEVEL: 'loud' },
+      'QUORATE_LOG_LEVEL must be one of trace, debug, info, warn, error, fatal',
+    ],
+    [{ QUORATE_LOG_FORMAT: 'xml' }, 'QUORATE_LOG_FORMAT must be one of auto, pretty, json'],
     [{ QUORATE_HOST: 'q' }, 'QUORATE_HOST must have {ordinal}'],
     [{ QUORATE_HOST: 'q {ordinal}' }, 'QUORATE_HOST must be a host name'],
     [{ HOSTNAME: 'q' }, 'QUORATE_ORDINAL must be an integer'],

@@ -66,7 +66,7 @@ export class PlayedGrpc {
       accepted: () => void (this.accepted += 1),
       monotonicMillis: () => performance.now(),
       logger: pino({ level: 'silent' }),
-      settings,
+      settings: () => settings,
       limits: { ...GRPC_LIMITS, ...limits },
     });
   }

@@ -1,4 +1,5 @@
 /** The HTTP door with a router that the test plays, and clocks that stand still. */
+import { Readable } from 'node:stream';
 import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
@@ -11,6 +12,7 @@ import type {
   UsedQuestion,
 } from '../../src/api/customer.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import type { DiagnosticsBehindDoor } from '../../src/api/diagnostics.ts';
 import type { NodeBehindDoor } from '../../src/api/front-door.ts';
 import type { Fault, LiveFigures } from '../../src/api/monitoring.ts';
 import type { ChangeMade, ChangeResult, ClusterChange } from '../../src/api/cluster-change.ts';
@@ -151,6 +153,10 @@ export class Door {
   };
   backup: BackupStarted = { ok: false, reason: 'notLeader' };
   readonly backups: number[] = [];
+  diagnose: DiagnosticsBehindDoor['diagnose'] = () => ({
+    chunks: Readable.from(['{}']),
+    close: () => {},
+  });
   readiness: Readiness = { status: 'ready' };
   figures: LiveFigures = FIGURES;
   faults: readonly Fault[] = [];
@@ -171,7 +177,10 @@ export class Door {
   readonly door: HttpDoor;
   readonly app: FastifyInstance;
 
+  settings: HttpSettings;
+
   constructor(limits: HttpLimits = HTTP_LIMITS, settings: HttpSettings = HTTP_SETTINGS_DEFAULTS) {
+    this.settings = settings;
     const node: NodeBehindDoor = {
       ...this.#untold(),
       access: this.access,
@@ -215,6 +224,7 @@ export class Door {
     };
     this.door = new HttpDoor({
       node,
+      diagnostics: { diagnose: (wanted) => this.diagnose(wanted) },
       monitor: { figures: () => this.figures, faults: () => this.faults },
       address: { host: '127.0.0.1', port: 0 },
       metrics: () =>
@@ -225,7 +235,7 @@ export class Door {
       wallMillis: () => WALL_MILLIS,
       logger: pino({ level: 'info' }, { write: (line: string) => void this.logged.push(line) }),
       limits,
-      settings,
+      settings: () => this.settings,
     });
     this.app = this.door.app;
   }

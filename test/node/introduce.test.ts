@@ -2,24 +2,33 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { introduce } from '../../cluster/introduce.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
+import type { Rule } from '../../src/api/rule.ts';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
+import { definitionsOfTable } from '../../src/rules/table-form.ts';
 
 const FILE = localConfig({ ...LOCAL_DEFAULTS, limit: 50 });
+const REPORT = { nodes: [], partitions: [] } as unknown as ClusterReport;
 
 /** All that is said where these rules are in force. */
 function saidOf(version: number, limits: readonly number[]): string {
   const lines: string[] = [];
   const spy = vi.spyOn(console, 'log').mockImplementation((line: unknown) => void lines.push(String(line)));
   onTestFinished(() => spy.mockRestore());
-  const rules = limits.map((limit, i) => ({ id: `r${i}`, limit, windowMillis: 1_000 }));
-  const report = { nodes: [], partitions: [], rules: { version, rules } };
-  introduce({ ...FILE, clusterId: 'c', founders: [] }, { data: 'd' }, report as unknown as ClusterReport);
+  const table = limits.map((limit, i): Rule => ({
+    id: `r${i}`,
+    limit,
+    windowMillis: 1_000,
+    clock: 'request',
+  }));
+  const rules = { version, definitions: definitionsOfTable(table) };
+  introduce({ ...FILE, clusterId: 'c', founders: [] }, { data: 'd', rules }, REPORT);
   return lines.join('\n');
 }
 
 it('those in force are told, whatever cluster.json says', () => {
   const said = saidOf(2, [5]);
-  expect(said).toContain("rule 'r0': 5 per 1000 ms");
+  expect(said).toContain('rules in force (version 2)');
+  expect(said).toContain("rule 'r0': 5 per second by user\n");
   expect(said).not.toContain(' 50 per');
 });
 

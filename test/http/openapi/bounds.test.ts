@@ -1,5 +1,6 @@
 /** The bounds that the document states are those by which requests are checked: every one, and no other. */
 import { describe, expect, it } from 'vitest';
+import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/diagnostics.ts';
 import { CLOCK_STATES } from '../../../src/api/cluster-report.ts';
 import { BLOCK_MILLIS_MAX, OVERRIDES_MAX, TIER_BYTES_MAX } from '../../../src/api/customer-record.ts';
 import {
@@ -45,6 +46,7 @@ const BOUNDS: Readonly<Record<string, unknown>> = {
   '/v1/forward-auth.get.deny_status enum': DENY_STATUSES,
   '/v1/forward-auth.get.cost maximum': COST_MAX,
   '/v1/tokens/{tokenId}.delete.open enum': ['true'],
+  '/v1/debug/cpu-profile.post.seconds maximum': CPU_PROFILE_SECONDS_MAX,
   '/v1/usage.get.minutes maximum': USAGE_MINUTES_MAX,
   '/v1/usage.get.top maximum': USAGE_TOP_MAX,
   'AllowRequest.timestampMillis maximum': TIMESTAMP_MILLIS_MAX,

@@ -1,0 +1,22 @@
+// `npm start`: looks whether the ports are free, makes the checkout runnable, and runs the compiled command in this process.
+// Node built-ins only: nothing is installed or built for a cluster that could not listen.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { takenAmong, wantedAddresses } from './ports.mjs';
+
+/** As src/cli/explain-error.ts has it. */
+const EXIT_UNAVAILABLE = 69;
+
+const taken = await takenAmong(wantedAddresses(process.argv.slice(2)));
+if (taken.length > 0) {
+  console.error(
+    `quorate: in use: ${taken.join(', ')}; nothing was installed or built. Stop what listens there, or choose other ports: ` +
+      '`npm start -- --base-port N` moves a cluster that exists, too, and with --data DIR it starts another one',
+  );
+  process.exit(EXIT_UNAVAILABLE);
+}
+const setUp = spawnSync(process.execPath, [fileURLToPath(new URL('setup.mjs', import.meta.url))], {
+  stdio: 'inherit',
+});
+if (setUp.status !== 0) process.exit(setUp.status ?? 1);
+await import(new URL('../dist/cluster/start.js', import.meta.url).href);

@@ -1,0 +1,88 @@
+/**
+ * Heap snapshots and CPU profiles of this process, one at a time, each announced in the log before it begins. It asks the engine and
+ * passes on what that gives: it writes no file, and decides nothing about who may ask.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { getHeapSnapshot } from 'node:v8';
+import type { Logger } from 'pino';
+import type { DiagnosticsBehindDoor, OpenDiagnosis, WantedDiagnosis } from '../api/diagnostics.ts';
+
+export interface DiagnosticsInit {
+  readonly logger: Logger;
+  readonly monotonicMillis: () => number;
+  /** Nobody waits for a profile then. */
+  readonly isStopping: () => boolean;
+}
+
+/** A stop of the node is not held up by a profile. */
+const LOOK_MILLIS = 250;
+
+export class Diagnostics implements DiagnosticsBehindDoor {
+  readonly #init: DiagnosticsInit;
+  #isBusy = false;
+
+  constructor(init: DiagnosticsInit) {
+    this.#init = init;
+  }
+
+  readonly diagnose = (wanted: WantedDiagnosis): OpenDiagnosis | undefined => {
+    if (this.#isBusy) return undefined;
+    this.#isBusy = true;
+    const left = new AbortController();
+    return {
+      chunks: this.#logged(wanted, left.signal),
+      close: () => {
+        if (!left.signal.aborted) this.#isBusy = false;
+        left.abort();
+      },
+    };
+  };
+
+  /** The same chunks; what they are, how many bytes and how long it took is in the log, and nothing that is in them. */
+  async *#logged(wanted: WantedDiagnosis, left: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { logger, monotonicMillis } = this.#init;
+    const startedMillis = monotonicMillis();
+    const isHeap = wanted.kind === 'heapSnapshot';
+    logger.warn(
+      wanted,
+      isHeap
+        ? 'takes a heap snapshot: until it is taken this node does nothing else, and loses its leaderships if that takes long'
+        : 'takes a CPU profile',
+    );
+    let bytes = 0;
+    let takenMillis = Number.NaN;
+    let isWhole = false;
+    try {
+      for await (const chunk of isHeap ? getHeapSnapshot() : this.#cpuProfile(wanted.seconds, left)) {
+        if (bytes === 0) takenMillis = monotonicMillis() - startedMillis;
+        bytes += (chunk as Uint8Array).byteLength;
+        yield chunk as Uint8Array;
+      }
+      isWhole = true;
+    } finally {
+      const millis = Math.round(monotonicMillis() - startedMillis);
+      const told = { kind: wanted.kind, bytes, millis, takenMillis: Math.round(takenMillis) };
+      logger.warn(told, isWhole ? 'the diagnosis was given' : 'the diagnosis was broken off');
+    }
+  }
+
+  async *#cpuProfile(seconds: number, left: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { monotonicMillis, isStopping } = this.#init;
+    const { Session } = await import('node:inspector/promises');
+    const session = new Session();
+    session.connect();
+    try {
+      await session.post('Profiler.enable');
+      await session.post('Profiler.start');
+      const endMillis = monotonicMillis() + 1_000 * seconds;
+      for (let rest = 1_000 * seconds; rest > 0; rest = endMillis - monotonicMillis()) {
+        await delay(Math.min(rest, LOOK_MILLIS), undefined, { signal: left });
+        if (isStopping()) throw new Error('the node stops');
+      }
+      const { profile } = await session.post('Profiler.stop');
+      yield Buffer.from(JSON.stringify(profile));
+    } finally {
+      session.disconnect();
+    }
+  }
+}

@@ -1,0 +1,77 @@
+/** The log of a node: JSON for whatever collects it, lines for people on a terminal, and either by force. */
+import { spawnSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Session } from '../cluster/cluster-script.ts';
+import { freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
+import { CLI, quorate } from '../cluster/nodes-command.ts';
+import { ended } from './command.ts';
+
+/** Of util-linux: runs a command at a terminal. */
+const HAS_TERMINAL = spawnSync('script', ['--version']).status === 0;
+const PRETTY = /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: node is up/m;
+
+let directory: string;
+let sessions: Session[];
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  sessions = [];
+  const basePort = String(await freeBasePort());
+  await quorate('init', '--data', directory, '--nodes', '1', '--base-port', basePort);
+});
+afterEach(async () => {
+  await Promise.all(sessions.map(async (session) => session.end('SIGTERM')));
+  await rm(directory, { recursive: true });
+});
+
+/** All that a node says until it has stopped. */
+async function logOf(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string> {
+  const node = new Session([CLI, 'node', '--id', '1', '--data', directory, ...args], environment);
+  sessions.push(node);
+  await node.says('node is up');
+  expect(await node.end('SIGTERM')).toBe(0);
+  return node.output;
+}
+
+function isJson(text: string): boolean {
+  try {
+    for (const line of text.trim().split('\n')) JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+it('is JSON where it goes to no terminal', async () => {
+  expect(isJson(await logOf([]))).toBe(true);
+});
+
+it.each([
+  ['an option', ['--log-format', 'pretty'], {}],
+  ['a variable', [], { QUORATE_LOG_FORMAT: 'pretty' }],
+])('is for people by %s, to its last line, without colours', async (_how, args, environment) => {
+  const log = await logOf(args, environment);
+  expect(log).toMatch(PRETTY);
+  expect(log).toContain('INFO: stopping {"node":1,"reason":"SIGTERM"}');
+  expect(log).not.toContain('\u001B');
+});
+
+it('goes by the option where a variable says something else', async () => {
+  expect(isJson(await logOf(['--log-format', 'json'], { QUORATE_LOG_FORMAT: 'pretty' }))).toBe(true);
+});
+
+it.runIf(HAS_TERMINAL)('is for people at a terminal', async () => {
+  const command = `${process.execPath} ${CLI} node --id 1 --data ${directory}`;
+  const terminal = new Session(['-qec', command, '/dev/null'], { NO_COLOR: '1' }, 'script');
+  sessions.push(terminal);
+  await terminal.says('node is up');
+  expect(terminal.output).toMatch(PRETTY);
+});
+
+it('refuses another format, and names those that there are', async () => {
+  const { code, said } = await ended('quorate', ['node', '--id', '1', '--log-format', 'xml'], directory);
+  expect(said).toContain(
+    "'--log-format <format>' argument 'xml' is invalid. Allowed choices are auto, pretty, json.",
+  );
+  expect(code).toBe(64);
+});
