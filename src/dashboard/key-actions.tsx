@@ -94,7 +94,13 @@ function Elsewhere({ name, role }: { readonly name: string; readonly role: Role 
           : 'This cluster is open, and lets no browser block or reset. On the machine of a node:'}
       </p>
       <pre class="commands" tabIndex={0} aria-label="Commands">
-        <code>{`npx quorate users reset ${quoted}\nnpx quorate users block ${quoted} --duration-millis 3600000\nnpx quorate users unblock ${quoted}`}</code>
+        <code>
+          {[
+            `npx quorate users reset ${quoted}`,
+            `npx quorate users block ${quoted} --duration 3600000`,
+            `npx quorate users unblock ${quoted}`,
+          ].join('\n')}
+        </code>
       </pre>
     </>
   );

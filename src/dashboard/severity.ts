@@ -59,9 +59,11 @@ function verdict(severity: Severity, what: string, more: Partial<Verdict> = {}):
   return { severity, what: startOf(what), action: '', commands: [], elsewhere: [], ...more };
 }
 
-/** So many nodes as the commands say. */
+const START_ANY = 'npx quorate node <id>';
+
+/** One for each node, or one for all if they are many. */
 function startCommands(nodes: readonly number[]): string[] {
-  return nodes.length > COMMANDS_MAX ? ['npx quorate node N'] : nodes.map((id) => `npx quorate node ${id}`);
+  return nodes.length > COMMANDS_MAX ? [START_ANY] : nodes.map((id) => `npx quorate node ${id}`);
 }
 
 function lostAtOnce({ reason, isAnswered }: Judged): Verdict {
@@ -74,7 +76,7 @@ function lostAtOnce({ reason, isAnswered }: Judged): Verdict {
     `Not live: ${reason}. This page has heard nothing yet, and asks again by itself.`,
     {
       action: 'If no node of the cluster answers, start the nodes, each on its machine:',
-      commands: ['npx quorate node N'],
+      commands: [START_ANY],
     },
   );
 }

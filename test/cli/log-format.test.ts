@@ -26,7 +26,7 @@ afterEach(async () => {
 
 /** All that a node says until it has stopped. */
 async function logOf(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string> {
-  const node = new Session([CLI, 'node', '--id', '1', '--data', directory, ...args], environment);
+  const node = new Session([CLI, 'node', '1', '--data', directory, ...args], environment);
   sessions.push(node);
   await node.says('node is up');
   expect(await node.end('SIGTERM')).toBe(0);
@@ -61,7 +61,7 @@ it('goes by the option where a variable says something else', async () => {
 });
 
 it.runIf(HAS_TERMINAL)('is for people at a terminal', async () => {
-  const command = `${process.execPath} ${CLI} node --id 1 --data ${directory}`;
+  const command = `${process.execPath} ${CLI} node 1 --data ${directory}`;
   const terminal = new Session(['-qec', command, '/dev/null'], { NO_COLOR: '1' }, 'script');
   sessions.push(terminal);
   await terminal.says('node is up');
@@ -69,7 +69,7 @@ it.runIf(HAS_TERMINAL)('is for people at a terminal', async () => {
 });
 
 it('refuses another format, and names those that there are', async () => {
-  const { code, said } = await ended('quorate', ['node', '--id', '1', '--log-format', 'xml'], directory);
+  const { code, said } = await ended('quorate', ['node', '1', '--log-format', 'xml'], directory);
   expect(said).toContain(
     "'--log-format <format>' argument 'xml' is invalid. Allowed choices are auto, pretty, json.",
   );

@@ -143,7 +143,7 @@ it('changes nothing by a file that is wrong, and names the field', async () => {
     [{ ...config, http: { ...http, userHeadr: 'x' } }, `${path}: http.userHeadr`],
     [{ ...config, http, logLevel: 'loud' }, `${path}: logLevel`],
     [{ ...config, http, partitions: 2 }, 'partitions'],
-    [{ ...config, http, nodes: config.nodes.map((node) => ({ ...node, id: 2 })) }, '--id'],
+    [{ ...config, http, nodes: config.nodes.map((node) => ({ ...node, id: 2 })) }, '<id>'],
   ] as const) {
     const said = await hangUp(wrong, NO_USE);
     expect(of(said, NO_USE)).toEqual([field]);

@@ -230,7 +230,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
       .filter({ hasText: 'total outage' })
       .filter({ hasText: 'this page is old' })
       .waitFor();
-    expect(await summary('outage').locator('code').allTextContents()).toEqual(['npx quorate node N']);
+    expect(await summary('outage').locator('code').allTextContents()).toEqual(['npx quorate node <id>']);
     expect(await page.locator('#summary a').count()).toBe(0);
     expect(await page.locator('.node[data-state="silent"] .as-of').count()).toBe(NODES.length);
     expect(await page.locator('.node a').count()).toBe(0);
