@@ -1,16 +1,12 @@
 /**
- * Three nodes in this process, for `warm-up.ts`: the product's own cores, stores, frames and listeners. Only the disk is missing, and
- * the sockets between the nodes. Their clock moves one tick whenever the caller asks for one. They share nothing with the node of the
+ * Three nodes in this process, for `warm-up.ts`: the product's own cores, frames and listeners. The disks are missing, and the
+ * sockets between the nodes. Their clock moves one tick whenever the caller asks for one. They share nothing with the node of the
  * process. The call during which an error happens throws it.
  */
 import { setImmediate as nextRound } from 'node:timers/promises';
 import type { NodeId } from '../../raft/types.ts';
-import type { KeyValueDatabase } from '../../storage/database.ts';
-import { EMPTY_DIGEST } from '../../storage/digest.ts';
-import { LevelStore } from '../../storage/level-store.ts';
-import { Mask, MASK_BYTES } from '../../storage/mask.ts';
+import { MemoryStore } from '../../storage/memory-store.ts';
 import { localConfig } from '../config/cluster-directory.ts';
-import { factsOf } from '../config/cluster-facts.ts';
 import { Admission } from '../meta/admission.ts';
 import { type Hash32, loadHash32 } from '../partition/hash.ts';
 import { LoadShedder } from '../shedding/load-shedder.ts';
@@ -28,7 +24,6 @@ rules:
 `;
 /** The table that a cluster is created with has version 1. */
 const RULES_VERSION = 2;
-const nothing = (): Promise<undefined> => Promise.resolve(undefined);
 const WALL_MILLIS = 1_700_000_000_000;
 
 interface ScratchNode {
@@ -136,7 +131,7 @@ export class ScratchCluster {
       config: this.#config,
       nodeId,
       admission: new Admission({ nodeId, incarnation, facts: '', founders }),
-      store: this.#store(nodeId, incarnation),
+      store: new MemoryStore({ schedule: this.#soon }),
       hash,
       clocks,
       shedding: shedder,
@@ -170,26 +165,5 @@ export class ScratchCluster {
       answers: this.#answers,
     });
     return { core, clients };
-  }
-
-  /** The product's store on a database that keeps nothing: the nodes write, and never read it. */
-  #store(nodeId: NodeId, incarnation: string): LevelStore {
-    const database: KeyValueDatabase = {
-      syncedBatch: (_operations, done) => this.#soon(done),
-      get: nothing,
-      scan: nothing,
-      compact: nothing,
-      close: nothing,
-    };
-    return new LevelStore({
-      database,
-      identity: { nodeId, incarnation, facts: factsOf(this.#config) },
-      mask: new Mask(new Uint8Array(MASK_BYTES)),
-      batch: 0,
-      digest: EMPTY_DIGEST,
-      groups: [],
-      read: (action) => action(),
-      onClose: nothing,
-    });
   }
 }

@@ -61,7 +61,7 @@ it('a container is closed with TLS and tokens by what one command made', async (
   const { directory } = pods;
   const mounted = join(directory, 'secrets', 'certs');
   const host = 'quorate-{ordinal}.quorate.test';
-  const args = ['container', 'secrets', '--host', host, '--nodes', '1', '--mounted-at', mounted];
+  const args = ['container', 'secrets', '--pattern', host, '--nodes', '1', '--mounted-at', mounted];
   const { code } = await ran(args, directory);
   expect(code).toBe(0);
   pods.environment = {
