@@ -68,9 +68,8 @@ function metaReader(): ContentsReader {
 }
 
 /** Of what a restored cluster takes over: which nodes there were is not part of it. */
-export function metaHash({ state: { rules, definitions, document, tokens } }: MetaRecord): string {
-  // Backups from before documents were kept have the hash of what they hold.
-  const kept = document === undefined ? [] : [document];
-  const text = JSON.stringify([rules ?? null, definitions ?? null, tokens ?? null, ...kept]);
+export function metaHash({ state: { rules, definitions, tokens } }: MetaRecord): string {
+  // Nothing is decided by the text of the document; the manifest has a SHA-256 of its file.
+  const text = JSON.stringify([rules ?? null, definitions ?? null, tokens ?? null]);
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -11,8 +11,11 @@ import type { ClusterConfig } from '../../src/config/config.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { NodeChange } from '../../src/api/cluster-change.ts';
 import { type QuorateNode, startNode } from '../../src/node/node.ts';
+import { warmUpOnce } from '../../src/node/warm-up.ts';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { eventually, freePorts, temporaryDirectory, testConfig, type TestConfigOptions } from './harness.ts';
+
+const SILENT = pino({ level: 'silent' });
 
 export class InProcessCluster {
   readonly config: ClusterConfig;
@@ -50,7 +53,7 @@ export class InProcessCluster {
       config: this.#joined.get(id) ?? this.config,
       nodeId: id,
       dataDirectory: nodeDirectory(this.directory, id),
-      logger: pino({ level: 'silent' }),
+      logger: SILENT,
       onFatal: (error) => this.fatalErrors.push({ node: id, error }),
       clocks: {
         monotonicMillis: () => this.#monotonicMillis(id),
@@ -111,7 +114,9 @@ export class InProcessCluster {
     await this.ready();
   }
 
+  /** Also waits for the warm-up of this process: it shares the event loop with the nodes, and would slow down their first answers. */
   async ready(): Promise<void> {
+    await warmUpOnce({ logger: SILENT, monotonicMillis: () => performance.now() });
     await eventually('every running node knows the rules and every leader', () =>
       [...this.#nodes.values()].every(({ core }) => core.isReady) ? true : undefined,
     );

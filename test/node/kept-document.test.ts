@@ -98,11 +98,13 @@ describe('the text of a document', () => {
     expect(group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } })).toBeUndefined();
   });
 
-  it('is part of what a backup is compared by', () => {
+  it('decides nothing: a backup is compared by what does, and its files have digests of their own', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
     const { state } = group.record;
     const other = { ...group.record, state: { ...state, document: `${DOCUMENT}# more` } };
-    expect(metaHash(other)).not.toBe(metaHash(group.record));
+    expect(metaHash(other)).toBe(metaHash(group.record));
+    const another = { ...group.record, state: { ...state, definitions: '[]' } };
+    expect(metaHash(another)).not.toBe(metaHash(group.record));
   });
 });
