@@ -7,6 +7,7 @@ import { BATCHES } from './batches.ts';
 import { BREAKER } from './breaker.ts';
 import { CLOCK } from './clock.ts';
 import { CUSTOMERS } from './customers.ts';
+import { DOCUMENTS } from './documents.ts';
 import { DRAIN } from './drain.ts';
 import { DRIVER } from './driver.ts';
 import { DURABILITY } from './durability.ts';
@@ -51,6 +52,7 @@ export const MUTANTS_BY_AREA: Readonly<Record<string, readonly Mutant[]>> = {
   'fail-modes': FAIL_MODES,
   batches: BATCHES,
   matching: MATCHING,
+  documents: DOCUMENTS,
   gateways: GATEWAYS,
   meters: METERS,
   memory: MEMORY,
