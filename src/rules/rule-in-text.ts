@@ -29,5 +29,10 @@ export function textWithRule(
       rules.items[at] = node;
     }
   }
-  return document.toString({ lineWidth: 0 });
+  try {
+    return document.toString({ lineWidth: 0 });
+  } catch {
+    // Another rule has an alias of an anchor that was in the rule of before.
+    return undefined;
+  }
 }

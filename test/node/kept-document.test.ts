@@ -91,6 +91,24 @@ describe('the text of a document', () => {
     expect(without).not.toContain('per-user');
   });
 
+  it('is gone where other rules repeat by an alias what the changed rule said', () => {
+    const windows = '[{ limit: 5, per: minute }]';
+    const rule = (id: string, of: string): string => `  - { id: ${id}, key: ${id}, windows: ${of} }\n`;
+    const text = `rules:\n${rule('a', `&w ${windows}`)}${rule('b', '*w')}`;
+    for (const body of [undefined, { key: 'a', windows: OTHER }]) {
+      const group = new GroupZero();
+      expect(group.change({ document: text })).toBe(text);
+      expect(group.changeOne({ id: 'a', ...(body && { body }) })).toBeUndefined();
+      expect(group.record.state.definitions).toContain('"limit":5');
+    }
+    // Without the second anchor the alias would repeat the first.
+    const again = `&w ${windows.replace('5', '7')}`;
+    const group = new GroupZero();
+    group.change({ document: `rules:\n${rule('a', `&w ${windows}`)}${rule('b', again)}${rule('c', '*w')}` });
+    expect(group.changeOne({ id: 'b' })).toBeUndefined();
+    expect(group.record.state.definitions).toMatch(/"limit":5[^]*"limit":7/);
+  });
+
   it('is gone where it could not say the change of one rule', () => {
     const group = new GroupZero();
     const limit = '{ unit: minute, requests_per_unit: 5 }';

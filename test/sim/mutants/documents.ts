@@ -8,7 +8,9 @@ export const DOCUMENTS: readonly Mutant[] = [
   {
     id: 'DT1',
     bug: 'a change of one rule keeps the text of before, which says other rules than those in force',
-    edits: [{ in: 'readRuleOfDocument', find: '{ ...read, document: text }', replace: '{ ...read, document }' }],
+    edits: [
+      { in: 'readRuleOfDocument', find: '{ ...read, document: text }', replace: '{ ...read, document }' },
+    ],
     unitTest: KEPT,
   },
   {
@@ -38,7 +40,7 @@ export const DOCUMENTS: readonly Mutant[] = [
         find: 'state: { rules, definitions, tokens } }',
         replace: 'state: { rules, definitions, tokens, document } }',
       },
-      { in: 'metaHash', find: 'tokens ?? null]', replace: 'tokens ?? null, document]' }, 
+      { in: 'metaHash', find: 'tokens ?? null]', replace: 'tokens ?? null, document]' },
     ],
     unitTest: KEPT,
   },
@@ -52,6 +54,9 @@ export const DOCUMENTS: readonly Mutant[] = [
         replace: 'scope.steps.filter(({ isCounted }) => !isCounted)',
       },
     ],
-    unitTest: { file: 'matching/looks.test.ts', why: 'no world of the simulator peeks at keys of nested descriptors' },
+    unitTest: {
+      file: 'matching/looks.test.ts',
+      why: 'no world of the simulator peeks at keys of nested descriptors',
+    },
   },
 ];
