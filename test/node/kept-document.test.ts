@@ -19,6 +19,10 @@ rules:
 `;
 const OTHER = { limit: 20, per: 'minute' };
 
+function ruleLine(id: string, windows: string): string {
+  return `  - { id: ${id}, key: ${id}, windows: ${windows} }\n`;
+}
+
 /** Group 0, as its log and its snapshots have it. */
 class GroupZero {
   record: MetaRecord;
@@ -93,8 +97,7 @@ describe('the text of a document', () => {
 
   it('is gone where other rules repeat by an alias what the changed rule said', () => {
     const windows = '[{ limit: 5, per: minute }]';
-    const rule = (id: string, of: string): string => `  - { id: ${id}, key: ${id}, windows: ${of} }\n`;
-    const text = `rules:\n${rule('a', `&w ${windows}`)}${rule('b', '*w')}`;
+    const text = `rules:\n${ruleLine('a', `&w ${windows}`)}${ruleLine('b', '*w')}`;
     for (const body of [undefined, { key: 'a', windows: OTHER }]) {
       const group = new GroupZero();
       expect(group.change({ document: text })).toBe(text);
@@ -104,7 +107,9 @@ describe('the text of a document', () => {
     // Without the second anchor the alias would repeat the first.
     const again = `&w ${windows.replace('5', '7')}`;
     const group = new GroupZero();
-    group.change({ document: `rules:\n${rule('a', `&w ${windows}`)}${rule('b', again)}${rule('c', '*w')}` });
+    group.change({
+      document: `rules:\n${ruleLine('a', `&w ${windows}`)}${ruleLine('b', again)}${ruleLine('c', '*w')}`,
+    });
     expect(group.changeOne({ id: 'b' })).toBeUndefined();
     expect(group.record.state.definitions).toMatch(/"limit":5[^]*"limit":7/);
   });
