@@ -1,4 +1,4 @@
-/** The programs of the page as it has them, and what finds one that is wrong. */
+/** The programs of docs/languages/ as the pages have them, and what finds one that is wrong. */
 import { describe, expect, it } from 'vitest';
 import { EXAMPLES, examplesOf, programOf } from './examples.ts';
 import { ranIn, type Situation, wordOf } from './situations.ts';
@@ -19,15 +19,15 @@ async function wordFor(situation: Situation, lines: readonly string[], code?: nu
   return wordOf(situation, () => ranIn(situation, 'http', printing(lines, code)));
 }
 
-describe('the page of other languages', () => {
-  it('has a program over HTTP and one over the Redis protocol in each of four languages', () => {
+describe('the pages of other languages', () => {
+  it('have a program over HTTP and one over the Redis protocol in each of four languages', () => {
     const found = EXAMPLES.map(({ file }) => [file.split('.')[1], programOf(file).protocol]);
     expect(found).toEqual(
       ['py', 'go', 'java', 'php'].flatMap((language) => ['http', 'redis'].map((one) => [language, one])),
     );
   });
 
-  it('names the file of each program, and says where its caller chooses what to do without a decision', () => {
+  it('name the file of each program, and say where its caller chooses what to do without a decision', () => {
     expect(
       EXAMPLES.filter(({ text }) => !text.includes('Your choice. This fails closed; to fail open, ')),
     ).toEqual([]);
@@ -36,7 +36,7 @@ describe('the page of other languages', () => {
   });
 });
 
-describe('a program of the page', () => {
+describe('a program of a page', () => {
   it('is right where it prints what the page shows, with the wait that is left', async () => {
     expect(await wordFor(LIMIT, DECIDED)).toBe('ok');
     expect(await wordFor(AWAY, UNDECIDED)).toBe('ok');

@@ -1,4 +1,4 @@
-/** The programs of `docs/languages.md`, and how each is built and run where Debian has what it needs. */
+/** The programs of `docs/languages/`, and how each is built and run where Debian has what it needs. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../package/packed.ts';
@@ -6,7 +6,7 @@ import { type Program, REDIGO } from './programs.ts';
 
 export type Protocol = 'http' | 'redis';
 
-/** A program of the page, which names its file in its first comment. */
+/** A program of a page, which names its file in its first comment. */
 export interface Example {
   readonly file: string;
   readonly text: string;
@@ -67,9 +67,13 @@ export function examplesOf(page: string): Example[] {
   });
 }
 
-export const EXAMPLES = examplesOf(readFileSync(join(ROOT, 'docs', 'languages.md'), 'utf8'));
+const PAGES = ['python.md', 'go.md', 'java.md', 'php.md'];
 
-/** @throws for a program that the page has and this table has not */
+export const EXAMPLES = PAGES.flatMap((page) =>
+  examplesOf(readFileSync(join(ROOT, 'docs', 'languages', page), 'utf8')),
+);
+
+/** @throws for a program that a page has and this table has not */
 export function programOf(file: string): Program & { readonly protocol: Protocol } {
   const recipe = RECIPES[file];
   if (recipe === undefined) throw new Error(`how is ${file} run? Add it to ${import.meta.filename}`);

@@ -1,6 +1,6 @@
 /**
  * The command `npm run clients`: clients of other languages ask a cluster of three nodes, each as its users would write it, and the
- * programs of `docs/languages.md` meet what a reader may.
+ * programs of `docs/languages/` meet what a reader may.
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { Redis } from 'ioredis';
@@ -18,7 +18,7 @@ const RULES = [{ id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster
 
 const options = new Command('clients')
   .description(
-    'Asks a cluster with redis-py, redis-rb, phpredis, Predis, hiredis and redigo, and by the programs of docs/languages.md. Installs their Debian packages if it may.',
+    'Asks a cluster with redis-py, redis-rb, phpredis, Predis, hiredis and redigo, and by the programs of docs/languages/. Installs their Debian packages if it may.',
   )
   .option('--only <names>', 'only these clients or programs, separated by commas', named)
   .option('--no-install', 'skips what is not here')

@@ -1,4 +1,4 @@
-/** Runs one program of `docs/languages.md` in every situation. */
+/** Runs one program of `docs/languages/` in every situation. */
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Example, programOf } from './examples.ts';
