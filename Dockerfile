@@ -1,4 +1,4 @@
-# The image of one node: `docker build -t quorate .`. What it runs by default, and its environment, is told in cluster/README.md.
+# The image of one node: `docker build -t quorate .`. docs/operate/kubernetes.md says what it runs and which variables it reads.
 FROM node:20.20-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json tsconfig.json README.md LICENSE ./

@@ -13,7 +13,7 @@ import { type Manifest, manifestsIn, mistakesIn } from './manifest-types.ts';
 
 const MANIFEST = join(ROOT, 'cluster', 'kubernetes', 'quorate.yaml');
 const HEADER = `# A cluster of three nodes, closed and with TLS: what the chart in helm/quorate makes of its default values, for those without Helm. Before it
-# is applied: a namespace, the secret \`quorate\` and an image of your own, as RUNBOOK.md says. \`kubectl apply -n quorate -f quorate.yaml\`
+# is applied: a namespace, the secret \`quorate\` and an image of your own, as docs/operate/kubernetes.md says. \`kubectl apply -n quorate -f quorate.yaml\`
 # This file is written by a command: change the chart, then run REWRITE_MANIFEST=1 npx vitest run test/deployment/chart.test.ts
 `;
 const RULES = { rules: [{ id: 'default', windows: { limit: 5, per: 'minute' } }] };
@@ -83,7 +83,7 @@ const EVERYTHING = {
   priorityClassName: 'high',
   restore: { claimName: 'monday' },
   serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
-  prometheusRule: { enabled: true, runbook: 'https://wiki.example/RUNBOOK.md' },
+  prometheusRule: { enabled: true, runbook: 'https://wiki.example/runbook.md' },
 };
 
 describe.skipIf(helm === '')('the chart', () => {
@@ -248,7 +248,8 @@ describe.skipIf(helm === '')('the chart', () => {
     });
     const alerts = await readFile(join(ROOT, 'cluster', 'observability', 'alerts.yaml'), 'utf8');
     const { spec } = only(all, 'PrometheusRule') as { readonly spec: unknown };
-    expect(spec).toEqual(parse(alerts.replaceAll('cluster/RUNBOOK.md', 'https://wiki.example/RUNBOOK.md')));
+    const linked = alerts.replaceAll('docs/operate/runbook.md', 'https://wiki.example/runbook.md');
+    expect(spec).toEqual(parse(linked));
   });
 
   it.each<[Record<string, unknown>, string]>([

@@ -42,7 +42,8 @@ const rules = parse(await textOf('observability', 'alerts.yaml')) as {
   readonly groups: readonly { readonly rules: readonly Alert[] }[];
 };
 const alerts = rules.groups.flatMap((group) => group.rules);
-const runbook = await textOf('RUNBOOK.md');
+const RUNBOOK = 'docs/operate/runbook.md';
+const runbook = await readFile(join(ROOT, RUNBOOK), 'utf8');
 
 /** In which units a panel may show what an expression gives, by the names of its metrics. */
 function unitsOf(expr: string): readonly string[] {
@@ -140,7 +141,7 @@ describe('every alert', () => {
     );
     for (const { alert, annotations } of alerts) {
       const [path, anchor = ''] = annotations.runbook_url?.split('#') ?? [];
-      expect([alert, path, anchor]).toEqual([alert, 'cluster/RUNBOOK.md', anchorOf(alert)]);
+      expect([alert, path, anchor]).toEqual([alert, RUNBOOK, anchorOf(alert)]);
       expect([alert, sections.get(anchor)]).toEqual([
         alert,
         expect.stringMatching(/\S.*\n\n- Look: .*\n- Do: /s),

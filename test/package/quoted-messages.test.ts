@@ -1,0 +1,40 @@
+/** The messages that the troubleshooting page quotes are messages that the code writes. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from './packed.ts';
+
+const PAGE = 'docs/operate/troubleshooting.md';
+const FOLDERS = ['src', 'raft', 'storage'];
+/** Commands, and what a file of settings holds. */
+const NO_MESSAGE = /^(?:quorate |dmesg |[\w"]+: )/;
+const EXAMPLE_ID = /(?<= node )\d+/g;
+
+async function sourceIn(folder: string): Promise<string> {
+  const names = await readdir(join(ROOT, folder), { recursive: true });
+  const files = names.filter((name) => name.endsWith('.ts'));
+  return (await Promise.all(files.map(async (name) => readFile(join(ROOT, folder, name), 'utf8')))).join(
+    '\n',
+  );
+}
+
+/** Texts of several words between backticks; a line break is a space. */
+function quotedIn(page: string): readonly string[] {
+  return [...page.matchAll(/`([^`]+)`/g)]
+    .map(([, text = '']) => text.replaceAll(/\s+/g, ' '))
+    .filter((text) => text.includes(' ') && !NO_MESSAGE.test(text));
+}
+
+/** Long strings are joined of several in the source, and values stand in them. */
+function plain(source: string): string {
+  return source.replaceAll(/['`] \+\s*['`]/g, '').replaceAll(/(?<= node )\$\{[^}]*\}/g, 'ID');
+}
+
+describe('the messages in the troubleshooting page', () => {
+  it('are written by the code', async () => {
+    const source = plain((await Promise.all(FOLDERS.map(sourceIn))).join('\n'));
+    const quoted = quotedIn(await readFile(join(ROOT, PAGE), 'utf8'));
+    expect(quoted.length).toBeGreaterThan(25);
+    expect(quoted.filter((text) => !source.includes(text.replaceAll(EXAMPLE_ID, 'ID')))).toEqual([]);
+  });
+});
