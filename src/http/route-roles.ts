@@ -58,6 +58,8 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'GET /metrics': READ,
   'GET /openapi.json': 'anybody',
   'GET /docs': 'anybody',
+  'GET /docs/api': 'anybody',
+  'GET /docs/*': 'anybody',
 };
 
 /** @param route undefined where there is none: then whoever has a token is told so */

@@ -43,7 +43,7 @@ import {
   refuseConnection,
 } from './refusals.ts';
 import { addRlsRoute, refusedInText, RLS_JSON } from './rls-route.ts';
-import { addOpenApiRoutes } from './openapi/openapi-routes.ts';
+import { addDocsRoutes } from './docs/docs-routes.ts';
 import { addRulesRoutes, ONE_RULE } from './rules-route.ts';
 import { maybeShed } from './shedding.ts';
 import { addStatusRoutes } from './status-routes.ts';
@@ -130,7 +130,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   addStatusRoutes(app, init);
   addEventsRoute(app, init);
   addDashboardRoutes(app, init);
-  addOpenApiRoutes(app);
+  addDocsRoutes(app);
 
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?', 1);

@@ -81,7 +81,7 @@ function document({ name, summary, subcommands }: Command, container = ''): Docu
   const path = `${container}${name.toLowerCase()}`;
   const entries = subcommands?.all.map((each) => document(each, `${path}|`));
   const inner = entries === undefined ? {} : { subcommands: { kind: 'map', entries } as const };
-  return [path, mapOf({ summary: `${summary}.`, since: '0.1.0', group: GROUP, ...inner })];
+  return [path, mapOf({ summary: `${summary}.`, since: '1.0.0', group: GROUP, ...inner })];
 }
 
 function keysOf({ args, door }: Call): Reply {

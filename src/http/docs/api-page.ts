@@ -1,23 +1,5 @@
-/** The document as a page for people: without a script, and without anything from elsewhere. */
-import { createHash } from 'node:crypto';
-
-const STYLE = `
-:root { color-scheme: light dark; --line: #8884; --soft: #8881; --blue: #2563eb; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
-code, pre { font: 13px/1.45 ui-monospace, monospace; }
-pre { background: var(--soft); padding: .6rem .8rem; overflow-x: auto; border-radius: 4px; }
-details { border: 1px solid var(--line); border-radius: 4px; margin: .4rem 0; }
-summary { padding: .4rem .8rem; cursor: pointer; }
-details > div { padding: 0 .8rem .6rem; }
-table { border-collapse: collapse; width: 100%; }
-td, th { border-top: 1px solid var(--line); padding: .25rem .5rem; text-align: left; vertical-align: top; }
-.method { font-weight: 700; color: var(--blue); display: inline-block; min-width: 4.2rem; }
-a { color: var(--blue); }
-`;
-/** Nothing is loaded, nothing runs, and the page stands in no other. */
-export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256')
-  .update(STYLE)
-  .digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+/** `docs/openapi.json` as a page for people. */
+import { escaped, htmlPage } from './html.ts';
 
 /** As far as the page shows it. */
 export interface OpenApiDocument {
@@ -46,7 +28,7 @@ interface Described {
 
 const SHARED = /^#\/components\/(parameters|responses)\/(\w+)$/;
 
-export function pageOf({ info, tags, paths, components }: OpenApiDocument): string {
+export function apiPage({ info, tags, paths, components }: OpenApiDocument): string {
   const whole = JSON.parse(JSON.stringify(paths), (_, value: unknown) => {
     const [, kind = '', name = ''] = SHARED.exec(refOf(value)) ?? [];
     return components[kind]?.[name] ?? value;
@@ -62,13 +44,12 @@ export function pageOf({ info, tags, paths, components }: OpenApiDocument): stri
     ([name, schema]) =>
       `<details id="${escaped(name)}"><summary><code>${escaped(name)}</code></summary><div>${jsonHtml(schema)}</div></details>`,
   );
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(info.title)} API</title><style>${STYLE}</style></head>
-<body><h1>${escaped(info.title)} API</h1><p>${escaped(info.description)}</p>
+  return htmlPage(
+    `${info.title} API`,
+    `<p><a href="/docs">Documentation</a></p><h1>${escaped(info.title)} API</h1><p>${escaped(info.description)}</p>
 <p>For programs: <a href="/openapi.json">openapi.json</a>, OpenAPI 3.1.</p>
-${groups.join('\n')}<h2>Schemas</h2>${schemas.join('\n')}</body></html>
-`;
+${groups.join('\n')}<h2>Schemas</h2>${schemas.join('\n')}`,
+  );
 }
 
 function operationHtml(told: { method: string; path: string; operation: Operation }): string {
@@ -109,8 +90,4 @@ function refOf(value: unknown): string {
 
 function jsonHtml(value: unknown): string {
   return `<pre>${escaped(JSON.stringify(value, null, 2))}</pre>`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
