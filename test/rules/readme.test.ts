@@ -9,8 +9,8 @@ const ROOM = join(import.meta.dirname, '..', '..', 'src', 'rules');
 const readme = readFileSync(join(ROOM, 'README.md'), 'utf8');
 
 describe('the readme', () => {
-  it('and the front page have examples that are right', () => {
-    const front = readFileSync(join(ROOM, '..', '..', 'README.md'), 'utf8');
+  it('and the page about rules have examples that are right', () => {
+    const front = readFileSync(join(ROOM, '..', '..', 'docs/concepts/keys-and-rules.md'), 'utf8');
     const [, example = ''] = /```yaml\n(rules:[^]*?)```/.exec(front) ?? [];
     expect(noted(example)).toEqual([]);
     expect(rulesOf(example).map(({ id }) => id)).toEqual(['per-user', 'per-network', 'reports']);
