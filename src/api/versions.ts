@@ -27,17 +27,13 @@ interface Speaker {
   readonly speaks: VersionRange;
 }
 
-/**
- * The error message for two nodes that have no version in common: it says which node to replace. #2925~for after
- * `quorate upgrade finish` there is no way back to a version of before => because after `quorate upgrade finish`
- * there is no way back to an older version
- */
+/** The error message for two nodes that have no version in common: it says which node to replace. */
 export function noCommonVersionText(a: Speaker, b: Speaker): string {
   const [older, newer] = a.speaks.max < b.speaks.max ? [a, b] : [b, a];
   return (
     `node ${older.node} speaks version ${rangeText(older.speaks)}, and node ${newer.node} of this cluster ` +
     `${rangeText(newer.speaks)}: start node ${older.node} with a newer quorate, ` +
-    'for after `quorate upgrade finish` there is no way back to a version of before'
+    'because after `quorate upgrade finish` there is no way back to an older version'
   );
 }
 
