@@ -193,7 +193,7 @@ describe('what a fail mode decides', () => {
       retryAfterMillis: 12_001,
       error: {
         type: 'rate_limit_error',
-        message: 'Nobody can decide, and what this node may grant alone is used up. Retry after 13 s.',
+        message: 'No node can decide, and what this node may grant on its own is used up. Retry after 13 s.',
         retry_after: 13,
       },
     });

@@ -301,7 +301,7 @@ describe('a key that stands twice is refused, and named', () => {
     expect(response.statusCode).toBe(400);
     const { error } = response.json<{ error: { field: string; message: string } }>();
     expect(error.field).toBe(field);
-    expect(error.message).toBe(`${field} must be there once, and is there more than once`);
+    expect(error.message).toBe(`${field} must be there only once`);
     expect(door.asked).toHaveLength(asked.asked);
     expect(door.operated).toHaveLength(asked.operated);
   });
@@ -310,6 +310,6 @@ describe('a key that stands twice is refused, and named', () => {
     const payload = '{"domain":"a","domain":"b","descriptors":[]}';
     const headers = { 'content-type': 'application/json' };
     const { statusCode, body } = await door.app.inject({ method: 'POST', url: '/json', headers, payload });
-    expect([statusCode, body]).toEqual([400, 'domain must be there once, and is there more than once']);
+    expect([statusCode, body]).toEqual([400, 'domain must be there only once']);
   });
 });

@@ -201,7 +201,7 @@ describe('a document of rules over HTTP', () => {
       const { status, body } = await send(type, document);
       expect(status).toBe(415);
       expect(JSON.stringify(body)).toContain(
-        'application/json, or a document of rules, with application/yaml',
+        'application/json, or a rule document, with application/yaml',
       );
       expect(door.changesOf('rules')).toEqual([]);
     },

@@ -1,14 +1,21 @@
-/** `GET /openapi.json` and `GET /docs`: `docs/openapi.json` for programs and for people. It is read when first asked for. */
+/**
+ * `GET /openapi.json` and `GET /docs`: serve `docs/openapi.json` to programs, and as a page to people. The file is
+ * read at the first request.
+ */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
 import { JSON_TYPE } from '../http-answer.ts';
 import type { OpenApiDocument } from './page.ts';
 
-/** As the package exports it: that leads to it from sources and from what is compiled. */
+/**
+ * The name under which the package exports the file. It resolves both from the sources and from the compiled code.
+ */
 const NAME = 'quorate/openapi.json';
 
-/** What makes the page is loaded then, too: nodes start without it. */
+/**
+ * The file and the page made of it. The code that makes the page is also only loaded now, so that nodes start faster.
+ */
 async function made(): Promise<{ readonly json: string; readonly page: string; readonly policy: string }> {
   const [{ PAGE_POLICY, pageOf }, text] = await Promise.all([
     import('./page.ts'),
@@ -18,6 +25,7 @@ async function made(): Promise<{ readonly json: string; readonly page: string; r
   return { json: JSON.stringify(document), page: pageOf(document), policy: PAGE_POLICY };
 }
 
+/** Adds the routes. */
 export function addOpenApiRoutes(app: FastifyInstance): void {
   let last: ReturnType<typeof made> | undefined;
   const once = (): ReturnType<typeof made> =>

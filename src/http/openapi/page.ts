@@ -1,4 +1,4 @@
-/** The document as a page for people: without a script, and without anything from elsewhere. */
+/** Renders the OpenAPI document as an HTML page, without scripts and without anything from other sites. */
 import { createHash } from 'node:crypto';
 
 const STYLE = `
@@ -14,16 +14,16 @@ td, th { border-top: 1px solid var(--line); padding: .25rem .5rem; text-align: l
 .method { font-weight: 700; color: var(--blue); display: inline-block; min-width: 4.2rem; }
 a { color: var(--blue); }
 `;
-/** Nothing is loaded, nothing runs, and the page stands in no other. */
+/** The content security policy of the page: it loads nothing, runs nothing, and cannot be embedded. */
 export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256')
   .update(STYLE)
   .digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-/** As far as the page shows it. */
+/** The part of an OpenAPI document that the page shows. */
 export interface OpenApiDocument {
   readonly info: { readonly title: string; readonly description: string };
   readonly tags: readonly { readonly name: string }[];
-  /** By path and method. */
+  /** Operations by path and HTTP method. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
 }
@@ -35,7 +35,7 @@ interface Operation {
   readonly requestBody?: Described;
   readonly responses: Readonly<Record<string, Described>>;
 }
-/** A parameter, a body or an answer. */
+/** A parameter, a body or a response. */
 interface Described {
   readonly name?: string;
   readonly in?: string;
@@ -46,6 +46,7 @@ interface Described {
 
 const SHARED = /^#\/components\/(parameters|responses)\/(\w+)$/;
 
+/** The page as HTML. */
 export function pageOf({ info, tags, paths, components }: OpenApiDocument): string {
   const whole = JSON.parse(JSON.stringify(paths), (_, value: unknown) => {
     const [, kind = '', name = ''] = SHARED.exec(refOf(value)) ?? [];
@@ -96,7 +97,7 @@ function describedHtml({ description = '', schema, content = {} }: Described): s
   return `${escaped(description)} ${schema === undefined ? '' : schemaHtml(schema)}${forms.join('')}`;
 }
 
-/** A link to the schema, if it has a name. */
+/** A link to the schema if it has a name, otherwise the schema itself. */
 function schemaHtml(schema: object): string {
   const name = escaped(refOf(schema).split('/').at(-1) ?? '');
   return name === '' ? `<code>${escaped(JSON.stringify(schema))}</code>` : `<a href="#${name}">${name}</a>`;
