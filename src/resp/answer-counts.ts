@@ -1,7 +1,8 @@
-/** What the door counts of its answers to requests for a grant. */
+/** Counts the answers to requests for a grant, by outcome. */
 import type { AskAnswer } from '../api/question.ts';
 import type { DoorCounts } from './command.ts';
 
+/** Adds one answer to the counters. */
 export function count({ answers }: DoorCounts, answer: AskAnswer): void {
   switch (answer.kind) {
     case 'unlimited':

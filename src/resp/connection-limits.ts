@@ -1,15 +1,21 @@
-/** What is kept for one client, and how long it may take. Numbers only. */
+/** The limits of one connection: how much is kept for a client, and how long it may take. */
 
-/** Beyond one of the first three the client is not read; it is again below half of all. */
+/** Above one of the first three limits, the client is not read. It is read again below half of all three. */
 export interface ConnectionLimits {
-  /** Commands without an answer that went out. */
+  /** The most commands whose answers have not been sent. */
   readonly openMax: number;
-  /** Bytes of answers that the client has not taken. */
+  /** The most bytes of answers that the client has not read. */
   readonly unreadBytesMax: number;
-  /** The same of all clients together; whoever has taken all his answers is still served, so that others do not shut him out. */
+  /**
+   * The same for all clients together. A client that has read all its answers is still served, so that others cannot
+   * shut it out.
+   */
   readonly allUnreadBytesMax: number;
-  /** Of commands of all clients that are not finished: one beyond it ends its connection. */
+  /** The most bytes of unfinished commands of all clients. A client that exceeds it is disconnected. */
   readonly allUnfinishedBytesMax: number;
-  /** From the first byte of a command to its last: a client that takes longer is sent away. */
+  /**
+   * The time from the first byte of a command to its last, in milliseconds. A client that takes longer is
+   * disconnected.
+   */
   readonly commandMillisMax: number;
 }

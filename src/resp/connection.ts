@@ -1,6 +1,6 @@
 /**
- * One client: its commands are read, asked, and answered in their order. It stops reading while too many answers are open or the
- * client does not take what it is sent, so that what is kept for one client has a bound.
+ * One client connection: commands are read, passed to the node, and answered in their order. It stops reading while
+ * too many answers are open or the client does not read them, so that the memory for one client is bounded.
  */
 import type { Socket } from 'node:net';
 import { Backlog } from './backlog.ts';
@@ -18,14 +18,15 @@ import { RequestParser } from './request-parser.ts';
 import type { Session } from './session.ts';
 import { TRANSACTION_BOUND } from './transaction.ts';
 
-/** What a client may take to see that its connection has ended. */
+/** The time a client gets to see that its connection has ended, in milliseconds. */
 const LAST_WORDS_MILLIS = 1_000;
-/** What waited for its turn for longer is refused when it comes: its client may have given up. */
+/** Commands that waited longer than this for their turn are refused, because their client may have given up. */
 const IN_LINE_MILLIS_MAX = 1_000;
-/** Its refusals are held behind decisions that it still waits for: so many times what may be open are read. */
+/** A late client's refusals wait behind decisions. It may have this many times the usual number of open commands. */
 const LATE_FACTOR = 8;
 const QUEUED = simple('QUEUED');
 
+/** What a connection is built from. */
 export interface ConnectionInit {
   readonly socket: Socket;
   readonly session: Session;
@@ -33,10 +34,11 @@ export interface ConnectionInit {
   readonly flushPass: FlushPass;
   readonly readPass: ReadPass;
   readonly limits: ConnectionLimits;
-  /** Told of an error in a command, which is ours. */
+  /** Called for an error in our own code. */
   readonly failed: (error: unknown) => void;
 }
 
+/** One client connection. */
 export class Connection implements Flushable, Readable {
   readonly session: Session;
   readonly #init: ConnectionInit;
@@ -44,17 +46,17 @@ export class Connection implements Flushable, Readable {
   readonly #answers: ConnectionAnswers;
   readonly #backlog: Backlog;
   readonly #call: Call;
-  /** What was read is not parsed further for now. */
+  /** Parsing is paused, and so is the socket. */
   #isHeldUp = false;
-  /** The same, until it is its turn. */
+  /** Parsing is paused until the read pass continues it. */
   #isInLine = false;
-  /** What is read now waited for its turn for so long that nothing more is asked for it. */
+  /** The commands that are read now waited too long, so they are refused. */
   #isTooLate = false;
-  /** Since when a command is not finished; undefined: none is. */
+  /** Since when a command is unfinished, on the monotonic clock. Undefined: none is. */
   #unfinishedMillis: number | undefined;
-  /** The client will send nothing more. */
+  /** The client has closed its side. */
   #hasClientEnded = false;
-  /** Nothing is taken from the client any more. */
+  /** No more commands are accepted. */
   #isDeaf = false;
   /** Nothing will be sent any more. */
   #isFinished = false;
@@ -99,7 +101,7 @@ export class Connection implements Flushable, Readable {
       this.#hasClientEnded = true;
       this.#finishIfIdle();
     });
-    // Whatever broke, nobody is there to be told; `close` follows.
+    // The error needs no handling: the client is gone, and `close` follows.
     socket.on('error', () => {});
     socket.on('close', () => {
       this.#isDeaf = true;
@@ -110,13 +112,14 @@ export class Connection implements Flushable, Readable {
     });
   }
 
-  /** Takes no more commands, and ends when those it has are answered. */
+  /** Accepts no more commands, and ends the connection when the pending ones are answered. */
   leave(): void {
     this.#isDeaf = true;
     if (!this.#isExecuting) this.#isHeldUp = false;
     this.#finishIfIdle();
   }
 
+  /** Sends the answers that are ready. */
   flush(writer: ReplyWriter): void {
     this.#answers.drainTo(writer);
     if (writer.length > 0) {
@@ -125,12 +128,12 @@ export class Connection implements Flushable, Readable {
     }
     this.#tellKept();
     this.#readOnIfRoom();
-    // Whoever comes again goes to another node.
+    // The node wants no new clients. If this client connects again, it goes to another node.
     if (!this.#isHeldUp && this.#init.door.node.wantsNoClients()) this.leave();
     this.#finishIfIdle();
   }
 
-  /** It is its turn. @param waitedMillis for that */
+  /** The read pass continues this connection. @param waitedMillis how long it waited */
   readOn(waitedMillis: number): void {
     this.#isInLine = false;
     this.#isHeldUp = false;
@@ -143,11 +146,11 @@ export class Connection implements Flushable, Readable {
     this.#finishIfIdle();
   }
 
-  /** Whoever sends a command in small pieces does not keep its place for ever. */
+  /** Called regularly: disconnects a client that takes too long to send one command. */
   look(nowMillis: number): void {
     const { limits } = this.#init;
     const { transaction } = this.session;
-    // What it keeps counts with the unfinished commands of all, and as those not for ever.
+    // An open transaction counts as an unfinished command, so it has the same time limit.
     if (transaction?.isOpen === true && nowMillis - transaction.openedMillis > limits.commandMillisMax)
       transaction.refuse();
     this.#tellKept();
@@ -204,7 +207,7 @@ export class Connection implements Flushable, Readable {
     }
   }
 
-  /** @param isNext whether what came before it is finished */
+  /** @param isNext true if the command before it is finished */
   #noteUnfinished(isNext: boolean): void {
     if (!this.#parser.isBetweenCommands && (isNext || this.#unfinishedMillis === undefined))
       this.#unfinishedMillis = this.session.lastMillis;
@@ -216,7 +219,8 @@ export class Connection implements Flushable, Readable {
     const { access } = this.#init.door.node;
     const command = this.#init.door.commands.get(args, 0);
     if (command === undefined) {
-      // A page in a browser can have lines sent here, as the body of an HTTP request: none of them is a command.
+      // A web page can make a browser send lines to this port, as the body of an HTTP request. None of them must run
+      // as a command.
       if (args.is(0, 'POST') || args.is(0, 'HOST:')) this.#init.socket.destroy();
       else this.#refuse(unknownCommand(args));
       return;
@@ -245,13 +249,13 @@ export class Connection implements Flushable, Readable {
       const reply = command.run(this.#call);
       if (reply !== undefined) this.#answers.reply(reply);
     } catch (error) {
-      // A place without an answer would hold up all behind it.
+      // A place without an answer would block all answers behind it.
       this.#init.failed(error);
       this.#init.socket.destroy();
     }
   }
 
-  /** The command does not run, and if it was to be part of a transaction, neither does that. */
+  /** Refuses a command. If it belongs to a transaction, the whole transaction is refused. */
   #refuse(error: ErrorReply): void {
     if (this.session.transaction?.isOpen === true) this.session.transaction.refuse();
     this.#answers.reply(error);
@@ -262,13 +266,16 @@ export class Connection implements Flushable, Readable {
     this.#answers.reply(isKept ? QUEUED : failed(`a transaction may have at most ${TRANSACTION_BOUND}`));
   }
 
-  /** The node can take no more now. */
+  /** True if the node cannot take this command now. */
   get #isShed(): boolean {
     const { shedding } = this.#init.door.node;
     return shedding.refuses(this.session.client, this.#backlog.isLate) || this.#isTooLate;
   }
 
-  /** Commands of a transaction are running: they came before the client, or the node, ended the connection. */
+  /**
+   * True while the commands of a transaction run. They came before the client or the node ended the connection, so
+   * they still run then.
+   */
   get #isExecuting(): boolean {
     return this.session.transaction?.isOpen === false;
   }
@@ -277,12 +284,12 @@ export class Connection implements Flushable, Readable {
     return this.#isDeaf && !this.#isExecuting;
   }
 
-  /** Bytes of commands that have not run. */
+  /** The bytes of commands that have not run. */
   get #unfinishedBytes(): number {
     return this.#parser.heldBytes + (this.session.transaction?.heldBytes ?? 0);
   }
 
-  /** @param part of the bounds */
+  /** True if a limit is reached. @param part compare with this fraction of the limits */
   #isFull(part: number): boolean {
     const { socket, door, limits } = this.#init;
     const unreadBytes = this.#answers.heldBytes + socket.writableLength;
@@ -291,14 +298,14 @@ export class Connection implements Flushable, Readable {
     return unreadBytes > 0 && door.kept.unreadBytes >= limits.allUnreadBytesMax * part;
   }
 
-  /** Its command is not finished, and there is no room for more of those. */
+  /** True if this client has an unfinished command and all clients together have too many bytes of those. */
   get #isOneTooMany(): boolean {
     const { door, limits } = this.#init;
     if (this.#isHeldUp || this.#isDeaf || this.#unfinishedBytes === 0) return false;
     return door.kept.unfinishedBytes > limits.allUnfinishedBytesMax;
   }
 
-  /** Tells the door what is kept for this client now. */
+  /** Updates how many bytes are kept for this client. */
   #tellKept(): void {
     const { socket } = this.#init;
     if (!socket.destroyed)
@@ -306,7 +313,7 @@ export class Connection implements Flushable, Readable {
   }
 
   #readOnIfRoom(): void {
-    // Nobody is asked for a client that is gone.
+    // A destroyed socket is not read any more.
     if (!this.#isHeldUp || this.#isInLine || this.#isFull(0.5) || this.#init.socket.destroyed) return;
     this.#isHeldUp = false;
     this.#init.socket.resume();
@@ -320,7 +327,8 @@ export class Connection implements Flushable, Readable {
     if (!isLast || this.#isFinished || this.#answers.count > 0) return;
     this.#isFinished = true;
     this.#isDeaf = true;
-    // What still comes is read and dropped: bytes that nobody reads would reset the connection, and its last answers with it.
+    // Bytes that still arrive are read and dropped. Unread bytes would reset the connection, and the last answers
+    // could be lost.
     socket.resume();
     socket.end();
     this.#lastWords = setTimeout(() => socket.destroy(), LAST_WORDS_MILLIS);

@@ -1,8 +1,11 @@
-/** The refusal of a command that is not looked at any further, made once: refusing must cost far less than deciding. */
+/**
+ * The encoded refusal of a command because of load. It is encoded only once, because refusing must cost far less than
+ * deciding.
+ */
 import { writeAllow } from './commands/answer-forms.ts';
 import { ReplyWriter } from './reply-writer.ts';
 
-/** As every command that can be shed has it. */
+/** The same bytes for every command that can be refused. */
 export const SHED_BYTES = bytesOfShed();
 
 function bytesOfShed(): Buffer {

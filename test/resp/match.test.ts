@@ -150,7 +150,7 @@ describe('MATCH', () => {
     [['MATCH', '1', 'user', 'ada', 'COST'], 'ERR syntax error'],
     [['MATCH', '1', 'user', 'ada', 'COST', '1', 'COST', '1'], 'ERR syntax error'],
     [['MATCH', '1', 'user', 'ada', 'RULE', 'a'], 'ERR syntax error'],
-    [['MATCH', '2', 'user', 'ada', 'user', 'eve'], 'ERR a descriptor must be named once'],
+    [['MATCH', '2', 'user', 'ada', 'user', 'eve'], 'ERR each descriptor must be named only once'],
     [['MATCH', '1', '', 'ada'], 'ERR the name of a descriptor must be text of 1 to 64 bytes'],
     [['MATCH', '1', 'user', 'ada', 'COST', '0'], 'ERR cost must be an integer from 1 to 1000000'],
     [['MATCH', '1', 'user', 'ada', 'ID', ''], 'ERR requestId must be text of 1 to 128 bytes'],

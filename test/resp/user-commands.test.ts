@@ -220,7 +220,7 @@ describe('LOOK and REFUND', () => {
     expect(await client.ask('COMMAND', 'GETKEYS', 'REFUND', 'ada', 'ID', 'r1')).toEqual(['ada']);
     expect(await client.ask('COMMAND', 'DOCS', 'look', 'refund')).toEqual([
       'look',
-      expect.arrayContaining([expect.stringMatching(/^Tells how a user stands/)]),
+      expect.arrayContaining([expect.stringMatching(/^Reads the status of a user/)]),
       'refund',
       expect.arrayContaining([expect.stringMatching(/^Takes back what was granted/)]),
     ]);
