@@ -251,7 +251,7 @@ describe('a request beyond its bounds', () => {
     const answered = await client.bytes(SHOULD_RATE_LIMIT, Buffer.concat([Buffer.from(bytes), descriptors]));
     expect(answered).toMatchObject({
       code: status.INVALID_ARGUMENT,
-      details: 'the bytes are no RateLimitRequest',
+      details: 'the bytes are not a RateLimitRequest',
     });
   });
 
