@@ -120,10 +120,10 @@ describe('the files of a node', () => {
     const files = await ours.issue(node);
     expect(await refusalOf({ ...files, ca: foreign.caFile })).toMatch(/is not signed by the CA in/);
     expect(await refusalOf(await ours.issue({ ...node, nodeId: 8 }))).toMatch(
-      /is of node 8, and this is node 7/,
+      /is for node 8, but this is node 7/,
     );
     expect(await refusalOf(await ours.issue({ ...node, clusterId: 'b' }))).toMatch(
-      /is of cluster b, and this is a cl/,
+      /is for cluster b, but this is cluster a cl/,
     );
   });
 

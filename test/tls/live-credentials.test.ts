@@ -101,7 +101,7 @@ describe('a new certificate', () => {
     await copyFile(other.cert, files.cert);
     await live.look({ isUrgent: true });
     expect(live.current.cert).toBe(cert);
-    expect(lines.at(-1)?.reason).toMatch(/is of node 2, and this is node 1/);
+    expect(lines.at(-1)?.reason).toMatch(/is for node 2, but this is node 1/);
   });
 });
 
