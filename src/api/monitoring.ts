@@ -55,15 +55,15 @@ export interface LiveRates {
 export interface LiveFigures {
   /** Milliseconds since 1970, by the clock of the reporting node. */
   readonly atMillis: number;
-  /** Of the reporting node. */
+  /** The readiness of the reporting node. */
   readonly readiness: Readiness;
   /** Null until there are two readings of the same nodes to compare. */
   readonly rates: LiveRates | null;
-  /** Of the reporting node; null if it answered nothing recently. */
+  /** The answer times of the reporting node; null if it answered nothing recently. */
   readonly times: LatestTimes | null;
-  /** Of all nodes that are heard; null if none answered anything recently. */
+  /** The answer times of all nodes that are heard; null if none answered anything recently. */
   readonly clusterTimes: ClusterTimes | null;
-  /** Of the reporting node: requests without an answer yet, and proposals that are not applied yet. */
+  /** The reporting node's requests without an answer, and its proposals that are not applied yet. */
   readonly openRequests: number;
   readonly waitingProposals: number;
   /** The memory that its partitions use for keys, in bytes, and the bound above which new keys are refused. */

@@ -33,7 +33,10 @@ const TOO_MANY = refused(
   'tooManyListeners',
   `${LISTENERS_MAX} clients read the events of this node, which is the maximum; ask another node`,
 );
-const LEAVING = refused('leaving', 'this node stops, is drained, or does not belong to the cluster; ask another node');
+const LEAVING = refused(
+  'leaving',
+  'this node stops, is drained, or does not belong to the cluster; ask another node',
+);
 
 const FORBIDDEN = forbidden('events are not sent to pages of other sites');
 

@@ -43,7 +43,7 @@ export class DelayLimit {
   /** Since when every interval has missed the target, and the number of observations since then. */
   #standsSinceMillis = Infinity;
   #standsObservations = 0;
-  /** Of this interval: the most open requests, and whether a request was refused. */
+  /** In this interval: the most open requests, and whether a request was refused. */
   #peak = 0;
   #hasRefused = false;
 

@@ -26,7 +26,7 @@ export class LateLimit {
   #limit = Infinity;
   #isBusy = false;
   #answeredPerMilli = 0;
-  /** Of this interval. */
+  /** The figures of this interval. */
   #sinceMillis: number;
   #answered = 0;
   #idleMillis = 0;

@@ -51,7 +51,7 @@ function descriptorsIn(args: CommandArguments, end: number): Map<string, string>
     if (name === undefined) return notUtf8('the name of a descriptor');
     const value = args.text(i + 1);
     if (value === undefined) return notUtf8('the value of a descriptor');
-    // Of two values, one would be ignored, and so would its limit.
+    // Only one of two values could be used, and the limit of the other one would not apply.
     if (descriptors.has(name)) return failed('each descriptor must be named only once');
     descriptors.set(name, value);
   }
