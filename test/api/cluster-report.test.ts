@@ -1,4 +1,4 @@
-/** What passes for a report of a cluster: all that is known of it, of the right types, and whatever else there is. */
+/** The check of a cluster report: all known fields must have the right types, and unknown fields are allowed. */
 import { describe, expect, it } from 'vitest';
 import { isClusterReport } from '../../src/api/cluster-report.ts';
 import { REPORT } from '../http/fixtures.ts';

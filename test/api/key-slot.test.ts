@@ -1,4 +1,4 @@
-/** Slots are those of Redis Cluster, whatever a key is made of, and every slot has one partition. */
+/** Slots equal those of Redis Cluster for every key, and every slot belongs to one partition. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot, SLOT_COUNT, slotRangeOf } from '../../src/api/key-slot.ts';

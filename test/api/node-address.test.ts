@@ -1,3 +1,4 @@
+/** Parsing and formatting of addresses. */
 import { describe, expect, it } from 'vitest';
 import { addressText, readAddress } from '../../src/api/node-address.ts';
 

@@ -1,4 +1,4 @@
-/** Who may ask what, as a test says: it begins with an open cluster. */
+/** A fake of the access check, controlled by a test. At first the cluster is open. */
 import type { AccessBehindDoor, Caller, TokenInfo } from '../../src/api/token.ts';
 
 export class PlayedAccess implements AccessBehindDoor {

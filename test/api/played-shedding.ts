@@ -1,4 +1,4 @@
-/** Load shedding as a test says: at first nobody is refused. It counts what is open. */
+/** A fake of load shedding, controlled by a test. At first nothing is refused. It counts open requests. */
 import type { ClientShare, SheddingBehindDoor } from '../../src/api/shedding.ts';
 
 export class PlayedShedding implements SheddingBehindDoor {

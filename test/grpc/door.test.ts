@@ -1,4 +1,4 @@
-/** Who may call, what the door refuses unread, and how it is closed. */
+/** The gRPC listener: who may call which method, which requests are refused before they are read, and how it closes. */
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** A client of Envoy's rate limit service and of health, made of the protocol files that Envoy publishes. */
+/**
+ * A client of Envoy's rate limit service and of the health service, built from the protocol files that Envoy
+ * publishes.
+ */
 import {
   type CallOptions,
   type ChannelCredentials,

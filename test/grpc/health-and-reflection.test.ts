@@ -1,4 +1,4 @@
-/** What tools ask: whether this node serves, and what. */
+/** The health service and the reflection service. */
 import { type ClientReadableStream, status } from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
 import descriptors from 'protobufjs/ext/descriptor/index.js';

@@ -1,4 +1,7 @@
-/** Clients that leave open what others need, say little that becomes much, and do not go when they are told. */
+/**
+ * Hostile gRPC clients: they leave requests incomplete, send little that expands to much, or do not leave when they
+ * are told to.
+ */
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { constants } from 'node:http2';

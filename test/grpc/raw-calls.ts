@@ -1,4 +1,4 @@
-/** A client that speaks HTTP/2 by hand: it may leave anything open, and say anything. */
+/** A client that speaks HTTP/2 frame by frame, so it can send anything and leave any request incomplete. */
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,

@@ -1,4 +1,4 @@
-/** How many calls one client may make before it could have heard an answer. */
+/** How many calls one client may send before it could have received an answer. */
 import type { Http2Session } from 'node:http2';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';

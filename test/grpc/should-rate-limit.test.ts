@@ -1,4 +1,6 @@
-/** What a gateway asks by Envoy's own protocol files, and what it is answered. Only a decision becomes OK. */
+/**
+ * `ShouldRateLimit`, called with Envoy's own protocol files: requests and their answers. Only a decision becomes OK.
+ */
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';

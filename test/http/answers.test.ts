@@ -1,3 +1,4 @@
+/** The answers of `POST /v1/allow`: status, headers and body for every kind of answer. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';

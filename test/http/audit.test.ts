@@ -1,4 +1,4 @@
-/** The log says who changed what, and holds no secret and no user. */
+/** The audit log says who changed what, and contains no secrets and no user ids. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Door } from './fixtures.ts';
 

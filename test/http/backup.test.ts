@@ -1,4 +1,4 @@
-/** Backups over HTTP: the chunks of one group, each behind its length, no faster than was asked for. */
+/** Backups over HTTP: the chunks of one group, each behind its length, at most at the requested rate. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type OpenBackup, SNAPSHOT_HEADER } from '../../src/api/backup.ts';
 import { Door } from './fixtures.ts';

@@ -1,3 +1,4 @@
+/** Malformed requests over HTTP: each is refused, and the error names the field and its bound. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { Door } from './fixtures.ts';

@@ -1,3 +1,4 @@
+/** `POST /v1/allow/batch`: each request is decided on its own and answered in its place. */
 import { describe, expect, it } from 'vitest';
 import { type AskAnswer, questionOf } from '../../src/api/question.ts';
 import { BATCH_BODY_BYTES_MAX, BATCH_MAX } from '../../src/http/batch-route.ts';

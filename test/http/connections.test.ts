@@ -1,3 +1,4 @@
+/** HTTP connections: input that is not HTTP, clients without a request, and slow clients. */
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';

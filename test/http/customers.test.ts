@@ -1,4 +1,4 @@
-/** What operators say of one key by HTTP: what is asked, how the answers read, and who may not. */
+/** Operators' actions on one key over HTTP: the requests to the node, the answers, and who may not use them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { denialOf, Door, type HttpBody, PARTITION } from './fixtures.ts';
 

@@ -1,4 +1,4 @@
-/** Who is given a heap snapshot or a CPU profile, and who is not. What is in them is played. */
+/** Who may get a heap snapshot or a CPU profile. The contents are fake. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WantedDiagnosis } from '../../src/api/diagnostics.ts';
 import { Door } from './fixtures.ts';

@@ -1,4 +1,4 @@
-/** Requests for a grant that do not go through Fastify, byte by byte: they are answered as those that do, whatever they hold. */
+/** The fast path for `POST /v1/allow` answers byte for byte as Fastify's route, whatever the request contains. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AskAnswer } from '../../src/api/question.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../../src/config/http-settings.ts';

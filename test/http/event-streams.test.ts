@@ -1,4 +1,6 @@
-/** Who listens to events, and does not read, comes twice or leaves half: what is kept for such a client, and for how long. */
+/**
+ * Event streams of clients that do not read, connect twice, or leave early: how much is kept for them, and how long.
+ */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

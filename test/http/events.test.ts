@@ -1,4 +1,4 @@
-/** `GET /v1/events` over real connections: what is told, to how many, and when it ends. */
+/** `GET /v1/events` over real connections: the events, the number of streams, and when a stream ends. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { EventReader, type ServerEvent } from '../../src/dashboard/event-reader.ts';
 import { LISTENERS_MAX } from '../../src/http/event-streams.ts';

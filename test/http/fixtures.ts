@@ -1,4 +1,4 @@
-/** The HTTP door with a router that the test plays, and clocks that stand still. */
+/** Builds an HTTP listener with a fake node and clocks that stand still. */
 import { Readable } from 'node:stream';
 import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { FastifyInstance } from 'fastify';

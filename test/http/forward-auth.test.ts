@@ -1,4 +1,7 @@
-/** What a gateway asks, and what it is told: who the client is, by which rules, and that whatever is missing lets nothing pass. */
+/**
+ * `GET /v1/forward-auth`: the client and the rules of a request, and the answers. A request with something missing is
+ * refused.
+ */
 import { afterEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';

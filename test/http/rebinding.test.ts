@@ -1,4 +1,4 @@
-/** An open node on loopback, and pages whose own name was made to lead there (DNS rebinding). */
+/** DNS rebinding: an open node on loopback refuses web pages whose own host name points to it. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { isRebound } from '../../src/http/local-callers.ts';
 import { Door } from './fixtures.ts';

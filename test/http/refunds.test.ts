@@ -1,4 +1,4 @@
-/** `POST /v1/users/{id}/refunds` and `POST /v1/refunds`: what is asked, and how the answers read. */
+/** `POST /v1/users/{id}/refunds` and `POST /v1/refunds`: the requests to the node, and the answers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { Door, PARTITION } from './fixtures.ts';

@@ -1,4 +1,4 @@
-/** `POST /json`: what a gateway asks in JSON. Only 200 lets a request through. */
+/** `POST /json`: the JSON form of Envoy's protocol. Only status 200 lets a request pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { Door } from './fixtures.ts';

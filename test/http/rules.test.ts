@@ -1,4 +1,4 @@
-/** `GET` and `PUT /v1/rules`: what is in force, and a change that is whole or none. */
+/** `GET` and `PUT /v1/rules`: the rules in force, and changes, which happen completely or not at all. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { RULES_BODY_BYTES_MAX } from '../../src/http/rules-route.ts';
@@ -200,9 +200,7 @@ describe('a document of rules over HTTP', () => {
     async (type) => {
       const { status, body } = await send(type, document);
       expect(status).toBe(415);
-      expect(JSON.stringify(body)).toContain(
-        'application/json, or a rule document, with application/yaml',
-      );
+      expect(JSON.stringify(body)).toContain('application/json, or a rule document, with application/yaml');
       expect(door.changesOf('rules')).toEqual([]);
     },
   );

@@ -1,3 +1,4 @@
+/** The HTTP server: its routes, internal errors, and the order of the answers on a connection. */
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';

@@ -1,4 +1,4 @@
-/** Tokens over HTTP: which role may ask for which route, what is told to those that may not, and how tokens are made and revoked. */
+/** Tokens over HTTP: which role may use which route, the refusals of others, and how tokens are created and revoked. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Role, ROLES } from '../../src/api/token.ts';
 import { FAILURES_MAX } from '../../src/http/callers.ts';

@@ -1,4 +1,4 @@
-/** A request that no rule is for, where the rules deny such requests: why, and no time to come back, on every route. */
+/** Requests that no rule matches, where the rules deny such requests: the reason, and no retry time, on every route. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import { Door } from './fixtures.ts';

@@ -1,4 +1,4 @@
-/** A gateway names the user in a header (000-19): who is asked for then, and what is refused instead of guessed. */
+/** The header in which a gateway names the user (requirement 000-19): whose budget is used, and what is refused. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { USER } from '../../src/api/descriptors.ts';
 import { questionOf } from '../../src/api/question.ts';

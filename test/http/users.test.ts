@@ -1,4 +1,4 @@
-/** `GET /v1/keys/{key}` and `GET /v1/users/{id}`, which is short for one: the path and the query are read in one way only, and the answer says how the key stands. */
+/** `GET /v1/keys/{key}` and its short form `GET /v1/users/{id}`: the path, the query, and the status in the answer. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { standingOf } from '../api/decision-of.ts';
 import { Door, PARTITION } from './fixtures.ts';

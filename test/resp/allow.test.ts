@@ -1,4 +1,4 @@
-/** `ALLOW` asks what it says, and its answer is what the node decided: only a decision can allow. */
+/** `ALLOW`: what it asks the node, and its answers. Only a decision of the node can allow. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { decisionOf } from '../api/decision-of.ts';

@@ -1,4 +1,4 @@
-/** What a client sends only to have it back comes back byte by byte, whether it is UTF-8 or not. */
+/** Commands that return bytes of the client (such as `ECHO`) return them unchanged, even if they are not UTF-8. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
 

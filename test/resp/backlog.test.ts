@@ -1,4 +1,4 @@
-/** When a client has sent more than the node can do. */
+/** `Backlog`: when a client has sent more than the node can handle. */
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../src/resp/backlog.ts';
 

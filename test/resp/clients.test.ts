@@ -1,4 +1,4 @@
-/** Clients that everybody uses, against a cluster of three nodes in this process. */
+/** Common Redis clients against a cluster of three nodes in this process. */
 import { spawn } from 'node:child_process';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster } from 'redis';

@@ -1,4 +1,4 @@
-/** The commands that clients send before and beside requests for a grant, with the answers that they look for. */
+/** The commands that clients send besides requests for a grant, with the answers that clients check. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Decoded } from './decode-replies.ts';
 import { PlayedDoor, type RespClient } from './fixtures.ts';

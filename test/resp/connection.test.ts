@@ -1,4 +1,7 @@
-/** Answers come in the order of the commands, every command has one, and no client makes the door keep more than its bounds. */
+/**
+ * One connection: answers come in the order of the commands, every command has one, and a client cannot exceed its
+ * limits.
+ */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';

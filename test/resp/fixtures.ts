@@ -1,4 +1,4 @@
-/** The RESP door with a node that the test plays, and a client that speaks byte by byte. */
+/** Starts a RESP listener with a fake node, and a client that sends byte by byte. */
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';

@@ -1,4 +1,7 @@
-/** What clients send before their first request: answered as Redis does, or refused so that they go on without it. */
+/**
+ * The commands that clients send before their first request. They are answered as in Redis, or refused so that clients
+ * continue.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
 

@@ -1,4 +1,4 @@
-/** `MATCH` by the client that most use, against three nodes in this process whose rules came as a document. */
+/** `MATCH` from the most common client, against three nodes in this process with a rule document. */
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { putDocument } from '../cluster/harness.ts';

@@ -1,4 +1,4 @@
-/** `MATCH` asks what it says of a request, and its answer is what the node decided under all limits that it found. */
+/** `MATCH`: what it asks the node, and its answers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { decisionOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';

@@ -1,4 +1,4 @@
-/** What is written can be read, in both versions of the protocol. */
+/** Encoded answers can be decoded, in both versions of the protocol. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { failed, mapOf, type Reply, setOf, simple } from '../../src/resp/reply.ts';

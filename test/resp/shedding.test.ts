@@ -1,4 +1,4 @@
-/** A node that has more to do than it can refuses commands before it looks at them, and never takes one back. */
+/** An overloaded node refuses commands before it runs them. A command that it has accepted is never refused later. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../cluster/harness.ts';
 import { encodeCommand, PlayedDoor, type RespClient } from './fixtures.ts';

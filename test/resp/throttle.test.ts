@@ -1,4 +1,6 @@
-/** `CL.THROTTLE` asks by the numbers it states, and answers with the five integers of redis-cell, in whole seconds. */
+/**
+ * `CL.THROTTLE` uses the numbers of the command, and answers with the five integers of redis-cell, in whole seconds.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';

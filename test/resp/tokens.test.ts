@@ -1,4 +1,4 @@
-/** Tokens over the Redis protocol: who may run which command, and that a revoked token is worth nothing on any connection. */
+/** Tokens in the Redis protocol: who may run which command. A revoked token is refused on every connection. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { COMMAND_ROLES } from '../../src/resp/command-roles.ts';
 import { COMMAND_TABLE } from '../../src/resp/commands/all.ts';

@@ -1,4 +1,4 @@
-/** `MULTI` and `EXEC` around commands that are each decided by themselves: the answers of Redis, and bounds. */
+/** `MULTI` and `EXEC`: the answers of Redis and the bounds. Each command is decided on its own. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { decisionOf } from '../api/decision-of.ts';

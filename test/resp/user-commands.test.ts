@@ -1,4 +1,4 @@
-/** `LOOK` and `REFUND` ask what they say; no answer of theirs can be taken for a grant. */
+/** `LOOK` and `REFUND`: what they ask the node. None of their answers can be mistaken for a grant. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { standingOf } from '../api/decision-of.ts';

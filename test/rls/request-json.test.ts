@@ -1,4 +1,4 @@
-/** Requests and answers of Envoy's rate limit protocol in JSON. */
+/** Requests and responses of Envoy's rate limit protocol in JSON. */
 import { describe, expect, it } from 'vitest';
 import { InvalidFieldError } from '../../src/api/fields.ts';
 import type { ListOutcome } from '../../src/api/listed.ts';

@@ -1,4 +1,4 @@
-/** A limit that falls while a queue stands, and comes back when it is gone. */
+/** A limit that falls while there is a standing queue, and recovers when it is gone. */
 import { describe, expect, it } from 'vitest';
 import { DelayLimit, INTERVAL_MILLIS, PATIENCE_MILLIS } from '../../src/shedding/delay-limit.ts';
 

@@ -1,4 +1,4 @@
-/** Short of memory is who stays above a bound, or is close to the end; until there is enough again. */
+/** A process is short of memory if it stays above a bound or is close to the maximum, until enough is free again. */
 import { describe, expect, it } from 'vitest';
 import { AddressCounts } from '../../src/shedding/address-counts.ts';
 import { HeapBound } from '../../src/shedding/heap-bound.ts';

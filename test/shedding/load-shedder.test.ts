@@ -1,4 +1,6 @@
-/** Who is refused while a node has too much to do: first whoever has most, and some room is left for everybody else. */
+/**
+ * Which clients an overloaded node refuses: first those with the most open requests. Some room is left for all others.
+ */
 import { describe, expect, it } from 'vitest';
 import { CLIENTS_MAX, ClientShares } from '../../src/shedding/client-shares.ts';
 import { LoadShedder, type SheddingReport } from '../../src/shedding/load-shedder.ts';

@@ -1,4 +1,4 @@
-/** A CA for tests, and node certificates of it in a temporary directory, right ones and wrong ones. */
+/** A CA for tests, with valid and invalid node certificates in a temporary directory. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** What a node's own files must be before it starts, in sentences that name the file; and whom a certificate is for. */
+/**
+ * The checks of a node's certificate files before it starts, with errors that name the file; and which node a
+ * certificate is for.
+ */
 import { X509Certificate } from 'node:crypto';
 import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Three processes that speak TLS with each other and with their clients: clients notice nothing, strangers can do nothing. */
+/**
+ * Three processes that use TLS between each other and with clients: clients notice nothing, and strangers cannot do
+ * anything.
+ */
 import type { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { connect as connectPlainly, type Socket } from 'node:net';

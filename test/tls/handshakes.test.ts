@@ -1,4 +1,4 @@
-/** Handshakes that strangers begin and do not end. */
+/** Handshakes that strangers start and do not finish. */
 import { connect as connectPlainly, type Socket } from 'node:net';
 import { connect, createServer, type Server } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';

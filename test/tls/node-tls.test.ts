@@ -1,4 +1,4 @@
-/** Which files a node opens, by what cluster.json says. */
+/** Which certificate files a node opens for the settings in cluster.json. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';

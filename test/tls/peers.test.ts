@@ -1,4 +1,4 @@
-/** Connections between nodes with certificates: who is let in, whom a node speaks with, and what strangers can do. */
+/** TLS connections between nodes: who may connect, whom a node connects to, and what strangers cannot do. */
 import { connect as connectPlainly, type Socket } from 'node:net';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';

@@ -1,4 +1,7 @@
-/** What the door answers is what the document says: every operation, when it is done and when it fails, for whatever reason. */
+/**
+ * The answers of the HTTP listener match docs/openapi.json: every operation, its success, and its failure for every
+ * reason.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NoBackup } from '../../../src/api/backup.ts';
 import { CHANGE_FAILURES, type ChangeFailure } from '../../../src/api/cluster-change.ts';

@@ -1,4 +1,7 @@
-/** What the door takes is what the document says: bodies at random, and the same with one thing changed. */
+/**
+ * The HTTP listener accepts exactly the bodies that docs/openapi.json describes, tested with random bodies and
+ * variants with one thing changed.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUNDS } from '../../raft/seeded.ts';

@@ -1,4 +1,4 @@
-/** The bounds that the document states are those by which requests are checked: every one, and no other. */
+/** The bounds in docs/openapi.json are exactly those that requests are checked by. */
 import { describe, expect, it } from 'vitest';
 import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/diagnostics.ts';
 import { CLOCK_STATES } from '../../../src/api/cluster-report.ts';

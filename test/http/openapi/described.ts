@@ -1,4 +1,4 @@
-/** The document as the tests of this folder read it: from its file, without the product. */
+/** docs/openapi.json as the tests of this folder read it: from the file, without the product's code. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';

@@ -1,4 +1,4 @@
-/** The document of the HTTP interface is valid, and holds what there is: every route, by whom it may be asked, every bound. */
+/** docs/openapi.json is a valid document, and contains every route, its roles and every bound. */
 import { createHash } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Validator } from '@seriousme/openapi-schema-validator';
