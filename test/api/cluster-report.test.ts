@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isClusterReport } from '../../src/api/cluster-report.ts';
 import { REPORT } from '../http/fixtures.ts';
 
-/** All copies of `value` in which one field, at any depth, is replaced. */
+/** All copies of `value` with one field replaced, at any depth. */
 function* damaged(value: unknown, by: unknown): Generator<[path: string, value: unknown]> {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, field] of Object.entries(value)) {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot, SLOT_COUNT, slotRangeOf } from '../../src/api/key-slot.ts';
 
-/** CRC-16/XMODEM bit by bit, of the bytes as Node encodes them. */
+/** CRC-16/XMODEM bit by bit, over the bytes that Node encodes. */
 function naiveSlot(text: string): number {
   let crc = 0;
   for (const byte of Buffer.from(text)) {
@@ -15,13 +15,13 @@ function naiveSlot(text: string): number {
   return crc % SLOT_COUNT;
 }
 
-/** All but surrogates, which have no UTF-8 form, and the brace that would begin a tag. */
+/** All characters except surrogates, which have no UTF-8 form, and the brace, which would begin a tag. */
 const codePoint = fc
   .oneof(fc.nat(0x7f), fc.nat(0x7ff), fc.nat(0xffff), fc.nat(0x10_ffff))
   .filter((point) => (point < 0xd800 || point > 0xdfff) && point !== 0x7b);
 
 describe('the slot of a key', () => {
-  // As `CLUSTER KEYSLOT` of Redis answers; the first is the check value of the CRC in its catalogue, 0x31c3.
+  // The answers of Redis to `CLUSTER KEYSLOT`. The first is the published check value of the CRC, 0x31c3.
   it.each([
     ['123456789', 0x31c3],
     ['foo', 12_182],

@@ -75,7 +75,7 @@ describe('what a node cannot take', () => {
   it('is refused unread', async () => {
     await open();
     played.shedding.refused = true;
-    // It would be refused as no message, if it were read.
+    // If it were read, it would be refused as malformed.
     const answered = await client.bytes(SHOULD_RATE_LIMIT, Buffer.from([0xff]));
     expect(answered).toMatchObject({ code: status.UNAVAILABLE });
     expect(answered.details).toContain('overloaded');
@@ -107,7 +107,7 @@ describe('what a node cannot take', () => {
   it('is a request that does not come to its end', async () => {
     await open({ requestMillis: 100 });
     const ended = new Promise((resolve) => {
-      // It sends no message, and goes on forever.
+      // It sends no complete message, and never ends.
       client.raw.makeClientStreamRequest(SHOULD_RATE_LIMIT, asIs, asIs, (error) => resolve(error?.code));
     });
     expect(await ended).toBe(status.DEADLINE_EXCEEDED);

@@ -28,7 +28,7 @@ afterEach(async () => {
   await played.close();
 });
 
-/** As a tool makes it of what it was told. */
+/** As a tool builds it from the answer. */
 function rootOf(files: readonly unknown[]): protobuf.Root {
   const { fromDescriptor } = protobuf.Root as unknown as {
     readonly fromDescriptor: (set: { readonly file: readonly unknown[] }) => protobuf.Root;

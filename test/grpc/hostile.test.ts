@@ -18,7 +18,7 @@ import { framed, PREFACE, type RawCall, RawCalls } from './raw-calls.ts';
 
 const NOTHING = Buffer.alloc(0);
 const REQUEST = messageType('envoy.service.ratelimit.v3.RateLimitRequest').encode(ASKED);
-/** Whoever was refused has so long to end its request. */
+/** The time a refused client has to end its request. */
 const RESET_AFTER_MILLIS = 1_000;
 const OK = { 'grpc-status': String(status.OK) };
 
@@ -48,7 +48,7 @@ function as(role: string): { readonly authorization: string } {
   return { authorization: `Bearer ${role}-token` };
 }
 
-/** What a call ends with that came in time: on a busy machine its message may come long after its headers. */
+/** The end of a call that arrived in time. On a busy machine its message may arrive long after its headers. */
 async function inTime(begin: () => RawCall): Promise<status> {
   return eventually('a call in time', async () => {
     const code = await codeOf(begin());
@@ -69,7 +69,7 @@ describe('a compressed request', () => {
     await open();
     for (const path of [undefined, HEALTH_CHECK, reflectionPath('v1')]) {
       const call = calls().begin({ ...COMPRESSED, ...(path !== undefined && { ':path': path }) });
-      // Each of them would be inflated by itself.
+      // Each of them would be inflated separately.
       call.stream.write(Buffer.concat(Array.from({ length: 3_000 }, () => framed(NOTHING, true))));
       expect(await call.answer).toMatchObject({
         'grpc-status': String(status.UNIMPLEMENTED),
@@ -125,10 +125,10 @@ describe('a call that is never finished', () => {
       const begunMillis = performance.now();
       const refused = raw.begin();
       await once(refused.stream, 'response');
-      // What was sent with the answer has come before this.
+      // Everything that was sent with the answer has arrived before this.
       expect(await codeOf(raw.ask(REQUEST, as('decide')))).toBe(status.OK);
       const { closed } = refused.stream;
-      // A machine that stood still for so long has the reset that is due then.
+      // If the machine stalled this long, the reset is due by now.
       if (performance.now() - begunMillis >= RESET_AFTER_MILLIS) return undefined;
       expect(closed).toBe(false);
       return refused;
@@ -211,14 +211,14 @@ describe('a client that was told to go elsewhere', () => {
   });
 });
 
-/** It hears everything, and says nothing more than that it speaks HTTP/2. */
+/** Reads everything, and sends nothing after the HTTP/2 preface. */
 async function halfOpen(): Promise<void> {
   const socket = connectTcp({ port: played.door.port, host: '127.0.0.1', allowHalfOpen: true });
   closers.push(() => socket.destroy());
   socket.on('error', () => {});
   socket.resume();
   socket.write(PREFACE);
-  // It may be cut off before anybody counts connections.
+  // It may be closed before the connections are counted.
   await eventually('a connection', () => (played.accepted === 1 ? true : undefined));
 }
 

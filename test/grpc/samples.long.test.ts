@@ -65,7 +65,7 @@ function unknownIn(value: unknown, type: protobuf.Type | undefined, path: string
   });
 }
 
-/** All that is called so, at any depth. */
+/** All fields with this name, at any depth. */
 function allNamed(value: unknown, name: string): unknown[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => [

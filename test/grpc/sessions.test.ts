@@ -12,7 +12,7 @@ class PlayedSession {
   }
 }
 
-/** How many of `calls` are taken in one turn of the event loop. */
+/** How many of `calls` are accepted in one turn of the event loop. */
 function taken(sessions: Sessions, session: PlayedSession, calls: number, isDecision: boolean): number {
   let count = 0;
   for (let i = 0; i < calls; i += 1)

@@ -14,7 +14,7 @@ const LONG = 'x'.repeat(4_097);
 const MANY = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`d${i}`, 'a']));
 const TIME = 'an integer from 0 to 8640000000000000';
 
-/** A refusal: the field and its bound are named, nobody was asked, and it is not a grant. */
+/** Expects a refusal: it names the field and its bound, the node was not asked, and it is not a grant. */
 async function expectRefused(
   body: unknown,
   status: number,

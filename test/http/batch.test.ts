@@ -22,7 +22,7 @@ function usersOf(count: number): { readonly userId: string }[] {
   return Array.from({ length: count }, (_, i) => ({ userId: `user-${i}` }));
 }
 
-/** Answers what is asked when it is told to. */
+/** Answers each question only when the test tells it to. */
 function heldDoor(): Door {
   const door = new Door();
   door.answer = undefined;

@@ -8,7 +8,7 @@ import { RawClient } from './raw-client.ts';
 import { BusyWatch } from '../slowness.ts';
 
 const REQUEST_MILLIS = 400;
-/** What the check in intervals and this machine may add. */
+/** The delay that the check interval and this machine may add. */
 const SLACK_MILLIS = 600;
 const TRIES = 4;
 
@@ -27,7 +27,7 @@ async function connect(): Promise<RawClient> {
   return client;
 }
 
-/** What a connection was told before the server closed it. */
+/** Everything a connection received before the server closed it. */
 async function lastWords(client: RawClient): Promise<{ status: string | undefined; body: unknown }> {
   await until('the connection is closed', () => client.isClosed);
   const [status] = client.statuses();
@@ -163,7 +163,7 @@ describe('a client that takes its time', () => {
       expect(body).toMatchObject({ allowed: false, error: { field: 'request' } });
       expect(door.asked).toEqual([]);
       if (took < longest) break;
-      // A machine that stood still once is not taken for a door that waits.
+      // If the machine stalled once, that must not look like a listener that waits.
       expect(tries).toBeLessThan(TRIES);
       client = await slowDoor();
     }
@@ -174,7 +174,7 @@ describe('a client that takes its time', () => {
     for (let tries = 1; ; tries += 1) {
       client.ask('ada');
       await until('it has an answer', () => client.statuses().length === 1);
-      // A door that stood still before it read what was there takes it for late.
+      // A listener that stalled before it read the bytes takes them for late.
       if (client.statuses()[0] !== '408') break;
       expect(tries).toBeLessThan(TRIES);
       client = await slowDoor();

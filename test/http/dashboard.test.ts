@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { dashboardFiles } from '../../src/http/dashboard-files.ts';
 import { Door } from './fixtures.ts';
 
-/** What a browser loads before anything is shown, compressed. */
+/** The bytes a browser loads before anything is shown, compressed. */
 const BYTES_MAX = 150 << 10;
 
 let door = new Door();

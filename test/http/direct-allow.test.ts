@@ -7,7 +7,7 @@ import { decisionOf } from '../api/decision-of.ts';
 import { denialOf, Door } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 
-/** The same media type: Fastify's route takes it. */
+/** The same media type in another spelling, which goes to Fastify's route. */
 const UNUSUAL = 'application/json;charset=utf-8';
 const BODY = '{"userId":"ada","cost":2}';
 
@@ -36,7 +36,7 @@ interface Sent {
   readonly host?: string;
 }
 
-/** What is answered, without the date. */
+/** The answer without its date. */
 async function answerTo(sent: Sent, port: number): Promise<string> {
   const { body = BODY, contentType = 'application/json', headers = [], host = 'localhost' } = sent;
   const bytes = Buffer.from(body);
@@ -55,7 +55,7 @@ function isWhole(received: string): boolean {
   return end > 0 && Buffer.byteLength(received.slice(end + 4)) >= length;
 }
 
-/** By header, so that their order says nothing; Fastify ends the connection of a body that it cannot read. */
+/** By header, so that their order does not matter. Fastify ends the connection after a body that it cannot read. */
 function partsOf(answer: string): { readonly head: readonly string[]; readonly body: string } {
   const [head = '', body = ''] = answer.split('\r\n\r\n');
   const lines = head.toLowerCase().split('\r\n').toSorted();

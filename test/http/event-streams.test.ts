@@ -7,9 +7,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EventStreams, LISTENERS_MAX } from '../../src/http/event-streams.ts';
 import { until } from '../transport/wait.ts';
 
-/** More than what the system keeps for a connection. */
+/** More bytes than the system buffers for a connection. */
 const EVENTS = 'x'.repeat(16_777_216);
-/** More than a client that reads nothing is given. */
+/** More than is kept for a client that reads nothing. */
 const TURNS = 40;
 
 let server: Server;
@@ -38,7 +38,7 @@ afterEach(async () => {
   });
 });
 
-/** Asks so often, on one connection, and reads nothing. */
+/** Asks this many times on one connection, and reads nothing. */
 async function ask(times: number): Promise<Socket> {
   const before = listening.length;
   const address = server.address();

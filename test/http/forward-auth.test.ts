@@ -25,7 +25,7 @@ function opened(settings: HttpSettings = SETTINGS): Door {
 
 afterEach(async () => door.app.close());
 
-/** What every gateway says of the request. */
+/** The headers that every gateway sends. */
 const OF_REQUEST = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/api/a?b=c' };
 const FORWARDED = { 'x-forwarded-for': '203.0.113.9', ...OF_REQUEST };
 

@@ -80,11 +80,11 @@ describe('a closed cluster', () => {
 
   it.each(Object.keys(ROUTE_ROLES))('lets nobody in but the roles for it: %s', async (route) => {
     const [method = '', url] = route.split(' ');
-    // Otherwise its answer would have no end.
+    // Otherwise its answer would never end.
     if (url === EVENTS) door.readiness = { status: 'stopping' };
     const roles = rolesOf(method, url);
     const isFor = (role: Role): boolean => roles === 'anybody' || roles.includes(role);
-    // Some are for programs on the node's own machine, whatever token they show: see debug.test.ts.
+    // Some are only for programs on the node's own machine, whatever the token: see debug.test.ts.
     const remoteAddress = url?.startsWith('/v1/debug/') === true ? '127.0.0.1' : '10.0.0.7';
     const byRole = await Promise.all(
       ROLES.map(async (role) => ask(route, { token: `${role}-token`, remoteAddress })),

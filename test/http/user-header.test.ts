@@ -29,7 +29,7 @@ interface Sent {
   readonly answers: unknown;
 }
 
-/** Sends `body` with these lines in its head, byte by byte; undefined: a request without a body. */
+/** Sends `body` with these header lines, byte by byte; undefined: a request without a body. */
 async function send(lines: readonly string[], body?: unknown, path = '/v1/allow'): Promise<Sent> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const ofBody =

@@ -18,7 +18,7 @@ function textOf(reply: Decoded): string {
   return reply;
 }
 
-/** As `CLUSTER` names nodes. */
+/** The name of a node in `CLUSTER`. */
 function nodeName(id: number): string {
   return String(id).padStart(40, '0');
 }

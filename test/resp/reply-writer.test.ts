@@ -39,7 +39,7 @@ describe('an answer', () => {
       fc.property(fc.tuple(...Array.from({ length: 5 }, () => fc.maxSafeInteger())), (five) => {
         const [a = 0, b = 0, c = 0, d = 0, e = 0] = five;
         writer.fiveIntegers(a, b, c, d, e);
-        // `toEqual` tells 0 from -0, which nobody can write down.
+        // `toEqual` distinguishes 0 from -0, which has no encoding.
         expect(decodeReplies(writer.take())).toEqual([five.map((each) => each + 0)]);
       }),
     );

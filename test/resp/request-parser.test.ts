@@ -19,7 +19,7 @@ function parse(stream: Buffer, cuts: readonly number[]): Seen {
   );
   let start = 0;
   for (const end of ends) {
-    // As from a socket, whose buffer has other uses later.
+    // As from a socket, which reuses its buffer.
     const chunk = Buffer.from(stream.subarray(start, end));
     start = end;
     parser.push(chunk);

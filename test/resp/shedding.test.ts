@@ -84,7 +84,7 @@ describe('a client that sends more than a busy node can do', () => {
     await eventually('as much is asked as may be', () =>
       played.asked.length === OPEN_MAX ? true : undefined,
     );
-    // What waits now has waited for too long.
+    // Everything that waits now has waited too long.
     await new Promise((resolve) => setTimeout(resolve, 60));
     return client;
   }
@@ -95,7 +95,7 @@ describe('a client that sends more than a busy node can do', () => {
     answerSome(6);
     await eventually('all is read', () => (played.shedding.late.length === 3 * OPEN_MAX ? true : undefined));
     expect(played.asked).toHaveLength(OPEN_MAX);
-    // Refusals come in their place.
+    // Refusals are sent in their place.
     expect(await client.next(6)).not.toContainEqual(SHED);
     answerSome(4);
     const rest = await client.next(4 + 3 * OPEN_MAX);
@@ -134,7 +134,7 @@ describe('a client that does not finish a command', () => {
     const commandMillisMax = 400;
     played = await PlayedDoor.listening({ commandMillisMax });
     const bytes = encodeCommand('PING');
-    /** False: this machine kept the client from being in time. */
+    /** False: this machine was too slow for the client to be in time. */
     async function finishesInTime(client: RespClient): Promise<boolean> {
       let startedMillis = performance.now();
       client.socket.write(bytes.subarray(0, 4));

@@ -39,11 +39,11 @@ describe('CL.THROTTLE', () => {
     [[1, 7, 1], '7/1000ms+1', 1],
     [[0, 1_000_000, 1], '1000000/1000ms+0', 1],
     [[999_999, 1_000_000, 60], '1000000/60000ms+999999', 1],
-    // More than a million: as many of them as a million take, 333.3 ms rounded up.
+    // More than a million: the rate is a million in 333.3 ms, rounded up.
     [[0, 3_000_000, 1], '1000000/334ms+0', 1],
-    // More than 31 days: as many as those have room for.
+    // More than 31 days: as many as fit into 31 days.
     [[1, 10, 10_000_000], '2/2000000000ms+1', 1],
-    // Beyond what a number holds exactly on the way.
+    // An intermediate value is too large for an exact number.
     [[999_999, 9_007_199_254_740_991, 9_007_199_254_740_991], '1000000/1000000000ms+999999', 1],
   ])('asks %j by the rule %s', async (args, rule, cost) => {
     await throttle(...args);
@@ -84,7 +84,7 @@ describe('CL.THROTTLE', () => {
     });
     played.answer = { kind: 'decision', decision };
     expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 3]);
-    // What the cluster's clocks add is left out.
+    // The part that clock drift adds is left out.
     for (const resetMillis of [2_000, 2_001]) {
       played.answer = { kind: 'decision', decision: { ...decision, resetMillis } };
       expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 2]);
@@ -115,7 +115,7 @@ describe('CL.THROTTLE', () => {
     expect(await throttle(15, 30, 60, 9_007_199_254_740_991)).toEqual([1, 16, 3, -1, 3]);
     const look = { key: 'user=ada', rule: ruleId };
     expect([played.looks, played.asked]).toEqual([[look, look, look], []]);
-    // Nobody asked for a grant.
+    // The node was not asked for a grant.
     expect(played.door.counts.answers).toEqual(before);
   });
 

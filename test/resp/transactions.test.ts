@@ -180,7 +180,7 @@ describe('the bounds of a transaction', () => {
     await asked(3);
     expect(await played.client().ask('PING')).toBe('PONG');
     expect(played.asked.length).toBeLessThan(5);
-    // The node closes its doors in the middle of it.
+    // The node closes its listeners in the middle of it.
     const closed = played.door.close();
     for (let i = 0; i < 20; i += 1) {
       await asked(i + 1);

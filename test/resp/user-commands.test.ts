@@ -99,7 +99,7 @@ describe('LOOK', () => {
     for (let i = 0; i < 5; i += 1) client.send('LOOK', 'ada');
     for (let i = 0; i < 5; i += 1) {
       const done = await eventually('the next is asked', () => played.openLooks[i]);
-      // Whatever has come by now was read.
+      // Everything that has arrived by now was read.
       await played.client().ask('PING');
       expect(played.openLooks).toHaveLength(i + 1);
       done(answer, 0);

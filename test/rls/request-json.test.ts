@@ -10,7 +10,7 @@ import { RLS_SETTINGS_DEFAULTS, validateRlsSettings } from '../../src/rls/rls-se
 
 const ENTRIES = [{ key: 'k', value: 'v' }];
 
-/** The field that is named where it is refused. */
+/** The field that the error names. */
 function fieldRefused(value: unknown): string | undefined {
   try {
     requestOfJson(value);

@@ -11,7 +11,7 @@ class Bench {
   now = 5_000;
   readonly limit = new DelayLimit({ least: LEAST, most: MOST, targetMillis: TARGET_MILLIS });
 
-  /** Every 10 ms somebody has waited for `delayMillis`, and `open` are open. */
+  /** Every 10 ms a request has waited for `delayMillis`, and `open` are open. */
   pass(millis: number, delayMillis: (step: number) => number, open = 500): void {
     for (let step = 0; step * STEP_MILLIS < millis; step += 1) {
       this.now += STEP_MILLIS;
@@ -82,7 +82,7 @@ describe('a limit by delay', () => {
     let leastServed = Infinity;
     let mostWaited = 0;
     for (let i = 0; i < 1_000; i += 1) {
-      // Ten times as many come as can be served.
+      // Ten times as many requests arrive as can be served.
       for (let come = 0; come < 10 * perMilli * STEP_MILLIS; come += 1) {
         if (bench.limit.roomBeside(open) > 0) open += 1;
         else bench.limit.refused();

@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { resolved, type Schema, wrongIn } from './described.ts';
 
-/** Where a schema says no longest. */
+/** The longest value if the schema has no bound. */
 const LENGTH_MAX = 8;
 const TEXT = 'aZ0x9';
 

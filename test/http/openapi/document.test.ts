@@ -19,7 +19,7 @@ import {
   wrongInAnswer,
 } from './described.ts';
 
-/** Routes of the door, as its router was told them. */
+/** The routes of the listener, as they were registered with its router. */
 const routes = new Set<string>();
 let door: Door;
 
@@ -93,7 +93,7 @@ describe('the document', () => {
     for (const [route, { operationId, security, responses }] of OPERATIONS) {
       const refusals = security === undefined ? ['401', '403', '503', 'default'] : ['default'];
       expect([route, refusals.filter((status) => responses[status] === undefined)]).toEqual([route, []]);
-      // Generators make names of functions from it.
+      // Code generators make function names from it.
       expect(operationId).toMatch(/^(?:get|put|post|delete)[A-Z][A-Za-z]*$/);
     }
   });
