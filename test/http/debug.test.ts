@@ -70,7 +70,7 @@ describe.each([HEAP, CPU])('%s', (url) => {
     door.access.close();
     const answer = await ask(url, { ...elsewhere, headers: ADMIN });
     expect(answer.statusCode).toBe(403);
-    expect(answer.payload).toContain('on the machine of the node');
+    expect(answer.payload).toContain('on the machine of this node');
     expect(wanted).toEqual([]);
   });
 

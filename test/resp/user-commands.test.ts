@@ -222,7 +222,7 @@ describe('LOOK and REFUND', () => {
       'look',
       expect.arrayContaining([expect.stringMatching(/^Reads the status of a user/)]),
       'refund',
-      expect.arrayContaining([expect.stringMatching(/^Takes back what was granted/)]),
+      expect.arrayContaining([expect.stringMatching(/^Takes back the grant/)]),
     ]);
   });
 });
