@@ -89,7 +89,7 @@ export class CallGuard {
   }
 
   /** Called regularly: ends calls whose requests take too long, and resets refused calls that continue. */
-  look(): void {
+  check(): void {
     const { monotonicMillis, limits } = this.#init;
     const now = monotonicMillis();
     for (const { startedMillis, stream } of this.#unfinished) {

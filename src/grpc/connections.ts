@@ -69,7 +69,7 @@ export class Connections {
   }
 
   /** Called regularly: closes connections that this side has ended and whose clients do not close them. */
-  look(nowMillis: number): void {
+  check(nowMillis: number): void {
     for (const connection of this.#open.values()) {
       const { socket, endedMillis } = connection;
       if (!socket.writableEnded) continue;

@@ -46,10 +46,10 @@ function describe(
     const type = all.get(typeName);
     if (type === null) continue;
     addSymbols(type, symbols);
-    const told = (type as unknown as Describable).toDescriptor('proto3');
-    if (type instanceof protobuf.Type) messageType.push(withFullNames(type, told));
-    else if (type instanceof protobuf.Enum) enumType.push(told);
-    else service.push(told);
+    const described = (type as unknown as Describable).toDescriptor('proto3');
+    if (type instanceof protobuf.Type) messageType.push(withFullNames(type, described));
+    else if (type instanceof protobuf.Enum) enumType.push(described);
+    else service.push(described);
   }
   const bytes = descriptors.FileDescriptorProto.encode({
     ...descriptor,
@@ -73,16 +73,16 @@ function packageIn(root: protobuf.Root, name: string): protobuf.NamespaceBase {
   return found;
 }
 
-function withFullNames(type: protobuf.Type, told: MessageDescriptor): MessageDescriptor {
-  for (const field of told.field ?? []) {
+function withFullNames(type: protobuf.Type, described: MessageDescriptor): MessageDescriptor {
+  for (const field of described.field ?? []) {
     const resolved = type.fields[field.name]?.resolvedType;
     if (resolved !== undefined && resolved !== null) field.typeName = resolved.fullName;
   }
-  for (const nested of told.nestedType ?? []) {
+  for (const nested of described.nestedType ?? []) {
     const child = type.get(nested.name);
     if (child instanceof protobuf.Type) withFullNames(child, nested);
   }
-  return told;
+  return described;
 }
 
 function addSymbols(type: protobuf.ReflectionObject, symbols: Set<string>): void {

@@ -21,7 +21,7 @@ import { Sessions, standBefore } from './sessions.ts';
 import { SHOULD_RATE_LIMIT, shouldRateLimit } from './should-rate-limit.ts';
 
 /** How often time limits and health watches are checked, in milliseconds. */
-const LOOK_MILLIS = 500;
+const CHECK_MILLIS = 500;
 /** HTTP/2 keep-alive: a client that disappears without closing its connection is detected after about this time. */
 const KEEP_ALIVE_MILLIS = 60_000;
 /** The memory limit of one connection, in megabytes, as the library expects it. The same as Node's default. */
@@ -42,7 +42,7 @@ export class GrpcDoor implements FrontDoor {
   readonly #injector: ConnectionInjector;
   readonly #connections: Connections;
   readonly #health: Health;
-  readonly #looks: NodeJS.Timeout;
+  readonly #checks: NodeJS.Timeout;
   #closed: Promise<void> | undefined;
 
   constructor(init: GrpcDoorInit) {
@@ -68,13 +68,13 @@ export class GrpcDoor implements FrontDoor {
       this.#handshakes = guardDoor(server, tls, logger);
       this.#listener = server;
     }
-    this.#looks = setInterval(() => {
-      guard.look();
-      sessions.look();
-      connections.look(monotonicMillis());
-      this.#health.look();
-    }, LOOK_MILLIS);
-    this.#looks.unref();
+    this.#checks = setInterval(() => {
+      guard.check();
+      sessions.check();
+      connections.check(monotonicMillis());
+      this.#health.sendChanges();
+    }, CHECK_MILLIS);
+    this.#checks.unref();
   }
 
   /** The port it listens on; 0 while it does not listen. */
@@ -100,7 +100,7 @@ export class GrpcDoor implements FrontDoor {
       // The callback gets an error if it was not listening, for example because the address was in use. That is fine
       // here.
       this.#listener.close(() => {
-        clearInterval(this.#looks);
+        clearInterval(this.#checks);
         resolve();
       });
       // Connections in a TLS handshake have no request yet.

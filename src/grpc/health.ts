@@ -89,11 +89,11 @@ export class Health {
   };
 
   /** Called regularly: sends changes to all watches. */
-  look(): void {
+  sendChanges(): void {
     const now = this.#now();
-    for (const [watcher, told] of this.#watchers) {
+    for (const [watcher, sent] of this.#watchers) {
       // A client that does not read gets the latest status once it does.
-      if (told === now || told === SERVICE_UNKNOWN || watcher.writableNeedDrain) continue;
+      if (sent === now || sent === SERVICE_UNKNOWN || watcher.writableNeedDrain) continue;
       this.#watchers.set(watcher, now);
       watcher.write(now);
     }

@@ -88,7 +88,7 @@ export class Sessions {
   }
 
   /** Called regularly: closes leaving sessions when their calls are answered, or after the time limit. */
-  look(): void {
+  check(): void {
     const now = this.#monotonicMillis();
     for (const [session, toldMillis] of this.#leaving) {
       if (now - toldMillis >= this.#leaveMillis) session.destroy();

@@ -44,7 +44,7 @@ export function shouldRateLimit(init: ShouldRateLimitInit): handleUnaryCall<Buff
     const share = node.shedding.entered(init.clientOf(call), 1);
     node.allowListed(request, (answer) => {
       node.shedding.left(share, 1);
-      tell(node, request, answer, startedMillis);
+      countDecision(node, request, answer, startedMillis);
       answers[countedAs(answer)] += 1;
       if (answer.kind === 'listed') done(null, responseTo(answer, settings().responseHeaders));
       else done(statusOf(answer));
@@ -61,7 +61,7 @@ function requestIn(bytes: Buffer): ListedRequest | Invalid {
   }
 }
 
-function tell(
+function countDecision(
   node: NodeBehindGrpc,
   request: ListedRequest,
   answer: ListedAnswer,

@@ -74,8 +74,8 @@ function headersOf(answer: AskAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
       const { allowed, retryAfterMillis, restoredMillis } = answer.decision;
-      const isTold = !allowed && waitHelps(answer.decision);
-      const retryAfter = isTold ? { 'retry-after': String(secondsCeil(retryAfterMillis)) } : {};
+      const hasWait = !allowed && waitHelps(answer.decision);
+      const retryAfter = hasWait ? { 'retry-after': String(secondsCeil(retryAfterMillis)) } : {};
       return { 'content-type': JSON_TYPE, ...retryAfter, ...restoredHeaders(restoredMillis) };
     }
     case 'degraded': {
@@ -131,7 +131,7 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
   const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule } = decision;
   const { decided, rulesVersion, restoredMillis } = decision;
   const restored = restoredMillis === undefined ? {} : { reason: 'restored', restoredMillis };
-  const isTold = waitHelps(decision);
+  const hasWait = waitHelps(decision);
   const retryAfter = secondsCeil(retryAfterMillis);
   return {
     status: ALLOW_STATUS.denied,
@@ -141,7 +141,7 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       windowMillis,
       remaining,
       resetMillis,
-      ...(isTold && { retryAfterMillis }),
+      ...(hasWait && { retryAfterMillis }),
       ...restored,
       rule,
       key,
@@ -150,8 +150,8 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       decided: { partition, ...decided },
       error: {
         type: 'rate_limit_error',
-        message: denialMessage(isTold ? retryAfter : undefined, restoredMillis),
-        ...(isTold && { retry_after: retryAfter }),
+        message: denialMessage(hasWait ? retryAfter : undefined, restoredMillis),
+        ...(hasWait && { retry_after: retryAfter }),
         limit,
         window: formatWindow(windowMillis),
       },
@@ -166,10 +166,10 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
 function formatBlocked(decision: Decision, partition: number): FormattedBody {
   const { ruleId, decided, retryAfterMillis } = decision;
   const rule = ruleId === '' ? {} : { rule: ruleId };
-  const isTold = waitHelps(decision);
-  const message = blockedMessage(isTold ? secondsCeil(retryAfterMillis) : undefined);
+  const hasWait = waitHelps(decision);
+  const message = blockedMessage(hasWait ? secondsCeil(retryAfterMillis) : undefined);
   const error = { type: 'blocked', message };
-  const wait = isTold ? { retryAfterMillis } : {};
+  const wait = hasWait ? { retryAfterMillis } : {};
   return {
     status: BLOCKED_STATUS,
     body: { allowed: false, blocked: true, ...wait, ...rule, decided: { partition, ...decided }, error },

@@ -83,7 +83,7 @@ async function* framed({ snapshot, read, close }: OpenBackup, pace: Pace): Async
 }
 
 /** How often a waiting stream checks whether the node stops, so that a slow rate does not delay the stop. */
-const LOOK_MILLIS = 250;
+const CHECK_MILLIS = 250;
 
 async function paced(dueMillis: number, { monotonicMillis, isStopping }: Pace): Promise<void> {
   for (
@@ -91,13 +91,13 @@ async function paced(dueMillis: number, { monotonicMillis, isStopping }: Pace): 
     left >= 1 && !isStopping();
     left = dueMillis - monotonicMillis()
   )
-    await delay(Math.min(left, LOOK_MILLIS));
+    await delay(Math.min(left, CHECK_MILLIS));
 }
 
 type OfGroup = FastifyRequest<{ Params: { group: string } }>;
 
 /** Reports an error that occurred before the first byte was sent. After the first byte the connection just breaks. */
-function tellBrokenOff(error: Error, _request: unknown, reply: FastifyReply): void {
+function sendBrokenOff(error: Error, _request: unknown, reply: FastifyReply): void {
   if (!(error instanceof BrokenOff)) throw error;
   reply.removeHeader('content-length').removeHeader(SNAPSHOT_HEADER);
   sendAnswer(reply, failure(BROKEN_OFF));
@@ -106,7 +106,7 @@ function tellBrokenOff(error: Error, _request: unknown, reply: FastifyReply): vo
 /** Adds the route. */
 export function addBackupRoute(app: FastifyInstance, { node, logger, monotonicMillis }: HttpDoorInit): void {
   const gate = { node, forbidding: FORBIDDEN };
-  app.get(ONE_BACKUP, { exposeHeadRoute: false, errorHandler: tellBrokenOff }, (request: OfGroup, reply) => {
+  app.get(ONE_BACKUP, { exposeHeadRoute: false, errorHandler: sendBrokenOff }, (request: OfGroup, reply) => {
     if (maybeForbidden(request, reply, gate)) return reply;
     const bytesPerSecond = rateOf(request.url);
     const { group } = request.params;
@@ -118,8 +118,8 @@ export function addBackupRoute(app: FastifyInstance, { node, logger, monotonicMi
       if (!started.ok) return sendAnswer(reply, failure(started.reason));
       const { backup } = started;
       const { snapshot } = backup;
-      const told = { action: 'backup', group: snapshot.group, index: snapshot.index, status: 200 };
-      audited(logger, request, told, 'read by an operator');
+      const line = { action: 'backup', group: snapshot.group, index: snapshot.index, status: 200 };
+      audited(logger, request, line, 'read by an operator');
       if (request.raw.socket.destroyed) return backup.close();
       const pace = { bytesPerSecond, monotonicMillis, isStopping: () => node.wantsNoClients() };
       const stream = Readable.from(framed(backup, pace), { objectMode: false, highWaterMark: 1 });

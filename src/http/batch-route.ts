@@ -65,14 +65,14 @@ function parseBatchBody(
 /** Adds the route. */
 export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
   void app.register((scope, _options, registered) => {
-    tellRepeatedKeys(scope);
+    allowRepeatedKeys(scope);
     addRoute(scope, init);
     registered();
   });
 }
 
 /** Only on this route, a repeated key in one request does not refuse the whole body. */
-function tellRepeatedKeys(scope: FastifyInstance): void {
+function allowRepeatedKeys(scope: FastifyInstance): void {
   scope.removeContentTypeParser('application/json');
   scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     done(null, readJsonBody(request.headers, bytes));

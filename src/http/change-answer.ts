@@ -39,14 +39,14 @@ export function changeCluster(
   const { change, action, details, made } = asked();
   node.change(change, (result) => {
     const answer = result.ok ? { ...formatMade(result), ...made(result) } : formatRefused(result);
-    audited(logger, request, { action, ...details, ...toldOf(result), status: answer.status });
+    audited(logger, request, { action, ...details, ...resultOf(result), status: answer.status });
     sendAnswer(reply, answer);
   });
   return reply;
 }
 
 /** The result as the audit log has it, without the secret of a token. */
-function toldOf(result: ChangeResult): Readonly<Record<string, unknown>> {
+function resultOf(result: ChangeResult): Readonly<Record<string, unknown>> {
   if (!result.ok) return { reason: result.reason };
   const { version, pending, made } = result;
   return { version, pending, ...(made !== undefined && { token: made.info.id }) };
@@ -61,12 +61,12 @@ function formatMade({ version, pending = [] }: ChangeMade): HttpAnswer {
 /** The answer to a change that was refused. */
 export function formatRefused({ reason, message, field, behind }: ChangeRefused): HttpAnswer {
   const { status, text } = CHANGE_FAILURES[reason];
-  const said = message ?? text;
-  if (field !== undefined) return formatInvalid(field, said, status);
+  const shown = message ?? text;
+  if (field !== undefined) return formatInvalid(field, shown, status);
   const retry = status === 503 ? { 'retry-after': String(UNAVAILABLE_RETRY_SECONDS) } : {};
   return {
     status,
     headers: { 'content-type': JSON_TYPE, ...retry },
-    body: { reason, message: said, ...(behind !== undefined && { behind }) },
+    body: { reason, message: shown, ...(behind !== undefined && { behind }) },
   };
 }

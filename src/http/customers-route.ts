@@ -223,7 +223,7 @@ export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: Http
   const gate = { node, forbidding: FORBIDDEN };
   const send = senderOf(node);
   /** Logs and answers an operator's action on a key. */
-  const told =
+  const answered =
     (
       request: OfKey,
       reply: FastifyReply,
@@ -241,7 +241,7 @@ export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: Http
     refuseInvalid(invalidInCustomer(wanted));
     const name = action.type === 'block' && !action.isBlocked ? 'unblock' : action.type;
     const end = 'durationMillis' in action ? { durationMillis: action.durationMillis } : {};
-    node.operate(wanted, told(request, reply, { action: `user.${name}`, ...end }));
+    node.operate(wanted, answered(request, reply, { action: `user.${name}`, ...end }));
     return reply;
   };
   /**
@@ -267,7 +267,7 @@ export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: Http
       if (maybeForbidden(request, reply, gate)) return reply;
       const question = parseUsed(keyOf(request), request.body);
       const { rule, used } = question;
-      node.setUsed(question, told(request, reply, { action: 'user.set', rule, used }));
+      node.setUsed(question, answered(request, reply, { action: 'user.set', rule, used }));
       return reply;
     });
 }

@@ -57,7 +57,7 @@ function cpuProfileAsked({ url }: FastifyRequest): WantedDiagnosis {
 }
 
 /** Reports an error that occurred before the first byte was sent. After the first byte the connection just breaks. */
-function tellBrokenOff(error: Error, { node, logger }: HttpDoorInit, reply: FastifyReply): void {
+function sendBrokenOff(error: Error, { node, logger }: HttpDoorInit, reply: FastifyReply): void {
   if (error instanceof InvalidBodyError) throw error;
   if (node.readiness().status !== 'stopping') logger.error({ err: error }, 'a diagnosis failed');
   reply.removeHeader('content-disposition');
@@ -96,7 +96,7 @@ export function addDebugRoutes(app: FastifyInstance, init: HttpDoorInit): void {
         .send(stream);
     };
   const options = {
-    errorHandler: (error: Error, _request: unknown, reply: FastifyReply) => tellBrokenOff(error, init, reply),
+    errorHandler: (error: Error, _request: unknown, reply: FastifyReply) => sendBrokenOff(error, init, reply),
   };
   app.post(HEAP_SNAPSHOT, options, giving(heapSnapshotAsked, 'heapsnapshot'));
   app.post(CPU_PROFILE, options, giving(cpuProfileAsked, 'cpuprofile'));

@@ -56,7 +56,7 @@ function eventOf(name: string, data: unknown): string {
 class NextEvents {
   readonly #init: Pick<HttpDoorInit, 'node' | 'monitor'>;
   #untilCluster = 0;
-  #toldFault = 0;
+  #sentFault = 0;
 
   constructor(init: Pick<HttpDoorInit, 'node' | 'monitor'>) {
     this.#init = init;
@@ -92,8 +92,8 @@ class NextEvents {
   #maybeFaults(): string {
     const faults = this.#init.monitor.faults();
     const latest = faults[0]?.id ?? 0;
-    if (latest === this.#toldFault) return '';
-    this.#toldFault = latest;
+    if (latest === this.#sentFault) return '';
+    this.#sentFault = latest;
     return eventOf('faults', faults);
   }
 }

@@ -95,16 +95,16 @@ function takeDocuments(scope: FastifyInstance): void {
 }
 
 /**
- * Sends the rules or one rule. @param told undefined if no rules are in force; its body is undefined if there is no
+ * Sends the rules or one rule. @param found undefined if no rules are in force; its body is undefined if there is no
  * such rule
  */
-function tell(
+function sendFound(
   reply: FastifyReply,
-  told: { readonly version: number; readonly body: unknown } | undefined,
+  found: { readonly version: number; readonly body: unknown } | undefined,
 ): FastifyReply {
-  if (told === undefined) sendAnswer(reply, NO_RULES);
-  else if (told.body === undefined) sendAnswer(reply, UNKNOWN_RULE);
-  else sendAnswer(reply, { status: 200, headers: headersOf(told.version), body: told.body });
+  if (found === undefined) sendAnswer(reply, NO_RULES);
+  else if (found.body === undefined) sendAnswer(reply, UNKNOWN_RULE);
+  else sendAnswer(reply, { status: 200, headers: headersOf(found.version), body: found.body });
   return reply;
 }
 
@@ -127,7 +127,7 @@ export function addRulesRoutes(app: FastifyInstance, init: HttpDoorInit): void {
 
   app.get('/v1/rules', (_request, reply) => {
     const rules = node.rules();
-    return tell(reply, rules && { version: rules.version, body: rules });
+    return sendFound(reply, rules && { version: rules.version, body: rules });
   });
   void app.register((scope, _options, registered) => {
     takeDocuments(scope);
@@ -136,7 +136,7 @@ export function addRulesRoutes(app: FastifyInstance, init: HttpDoorInit): void {
     );
     registered();
   });
-  app.get(ONE_RULE, (request: OneRuleRequest, reply) => tell(reply, node.rule(request.params['*'])));
+  app.get(ONE_RULE, (request: OneRuleRequest, reply) => sendFound(reply, node.rule(request.params['*'])));
   app.put(ONE_RULE, { bodyLimit: RULE_BODY_BYTES_MAX }, (request: OneRuleRequest, reply) =>
     change(request, reply, () => {
       const id = request.params['*'];

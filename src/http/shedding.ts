@@ -35,8 +35,8 @@ const REFUSAL_IN_TEXT = refusalOf(shedInText());
 
 function refusalOf({ status, headers, text }: Written): Refusal {
   const body = Buffer.from(text);
-  const told = { ...headers, 'content-length': String(body.length) };
-  return { status, body, headers: told, lastHeaders: { ...told, connection: 'close' } };
+  const withLength = { ...headers, 'content-length': String(body.length) };
+  return { status, body, headers: withLength, lastHeaders: { ...withLength, connection: 'close' } };
 }
 
 /**

@@ -41,7 +41,7 @@ export class Backlog {
   /**
    * Updates `isLate`; called before reading. @param isBusy true if bytes are unread because the node has no CPU time
    */
-  look(isBusy: boolean): void {
+  check(isBusy: boolean): void {
     const since = this.#sinceMillis;
     this.#isLate = since !== undefined && isBusy && this.#monotonicMillis() - since > LATE_MILLIS;
   }

@@ -49,7 +49,7 @@ export class ConnectionAnswers {
 
   /** Moves all answers that can be sent to `writer`. */
   drainTo(writer: ReplyWriter): void {
-    this.#tellShed();
+    this.#countShed();
     this.#queue.drainTo(writer);
   }
 
@@ -93,14 +93,14 @@ export class ConnectionAnswers {
 
   /** See `Call`. */
   askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void {
-    const tell = this.later(DESCRIBED_BYTES_MAX);
+    const reply = this.later(DESCRIBED_BYTES_MAX);
     const { session, door } = this.#init;
     const startedMillis = session.lastMillis;
     const share = door.node.shedding.entered(session.client, 1);
     door.node.ask(question, (answer) => {
       door.node.shedding.left(share, 1);
       this.#answered(question, answer, startedMillis);
-      tell(replyTo(answer));
+      reply(replyTo(answer));
     });
   }
 
@@ -122,7 +122,7 @@ export class ConnectionAnswers {
     node.answered(question, answer, startedMillis);
   }
 
-  #tellShed(): void {
+  #countShed(): void {
     if (this.#shed === 0) return;
     const { node, counts } = this.#init.door;
     counts.answers.unavailable += this.#shed;

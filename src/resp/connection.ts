@@ -63,7 +63,7 @@ export class Connection implements Flushable, Readable {
   #lastWords: NodeJS.Timeout | undefined;
   readonly #kept: KeptBytes;
   readonly #written = (): void => {
-    this.#tellKept();
+    this.#updateKept();
     this.#readOnIfRoom();
   };
 
@@ -92,7 +92,7 @@ export class Connection implements Flushable, Readable {
         if (init.readPass.hasWaiting) this.#waitInLine();
         else this.#read();
       }
-      this.#tellKept();
+      this.#updateKept();
       if (!this.#isOneTooMany) return;
       this.#answers.reply(failed('Protocol error: too many commands are unfinished'));
       this.#isDeaf = true;
@@ -126,7 +126,7 @@ export class Connection implements Flushable, Readable {
       const bytes = writer.take();
       if (!this.#isFinished) this.#init.socket.write(bytes, this.#written);
     }
-    this.#tellKept();
+    this.#updateKept();
     this.#readOnIfRoom();
     // The node wants no new clients. If this client connects again, it goes to another node.
     if (!this.#isHeldUp && this.#init.door.node.wantsNoClients()) this.leave();
@@ -142,18 +142,18 @@ export class Connection implements Flushable, Readable {
     this.#isTooLate = waitedMillis > IN_LINE_MILLIS_MAX;
     this.#read();
     this.#isTooLate = false;
-    this.#tellKept();
+    this.#updateKept();
     this.#finishIfIdle();
   }
 
   /** Called regularly: disconnects a client that takes too long to send one command. */
-  look(nowMillis: number): void {
+  check(nowMillis: number): void {
     const { limits } = this.#init;
     const { transaction } = this.session;
     // An open transaction counts as an unfinished command, so it has the same time limit.
     if (transaction?.isOpen === true && nowMillis - transaction.openedMillis > limits.commandMillisMax)
       transaction.refuse();
-    this.#tellKept();
+    this.#updateKept();
     if (this.#isDeaf || this.#isHeldUp || this.#unfinishedMillis === undefined) return;
     if (nowMillis - this.#unfinishedMillis <= limits.commandMillisMax) return;
     this.#answers.reply(failed(`Protocol error: a command must arrive within ${limits.commandMillisMax} ms`));
@@ -173,7 +173,7 @@ export class Connection implements Flushable, Readable {
   }
 
   #read(): void {
-    this.#backlog.look(this.#init.door.node.shedding.isBusy);
+    this.#backlog.check(this.#init.door.node.shedding.isBusy);
     let commands = 0;
     while (!this.#hasReadAll && !this.#init.socket.destroyed) {
       if (!this.#init.readPass.mayRead()) {
@@ -306,7 +306,7 @@ export class Connection implements Flushable, Readable {
   }
 
   /** Updates how many bytes are kept for this client. */
-  #tellKept(): void {
+  #updateKept(): void {
     const { socket } = this.#init;
     if (!socket.destroyed)
       this.#kept.are(this.#unfinishedBytes, this.#answers.heldBytes + socket.writableLength);

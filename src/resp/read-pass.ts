@@ -18,7 +18,7 @@ const READ_MILLIS_MAX = 10;
  */
 const COMMANDS_MIN = 1_024;
 /** The clock is only read once in this many commands, because reading it costs as much as some commands. */
-const COMMANDS_PER_LOOK = 16;
+const COMMANDS_PER_CHECK = 16;
 
 interface Waiting {
   readonly connection: Readable;
@@ -38,9 +38,9 @@ export class ReadPass {
   #waiting: Waiting[] = [];
   /** When this turn began to read, on the monotonic clock. Undefined: it has not. */
   #sinceMillis: number | undefined;
-  #untilLook = 0;
+  #untilCheck = 0;
   /** How often the clock was read in this turn. */
-  #looks = 0;
+  #clockReads = 0;
   #isOver = false;
 
   constructor(init: ReadPassInit) {
@@ -55,18 +55,18 @@ export class ReadPass {
   /** True if one more command may be read in this turn. */
   mayRead(): boolean {
     if (this.#isOver) return false;
-    if (this.#untilLook > 0) {
-      this.#untilLook -= 1;
+    if (this.#untilCheck > 0) {
+      this.#untilCheck -= 1;
       return true;
     }
-    this.#untilLook = COMMANDS_PER_LOOK;
+    this.#untilCheck = COMMANDS_PER_CHECK;
     const now = this.#init.monotonicMillis();
     if (this.#sinceMillis === undefined) {
       this.#sinceMillis = now;
       this.#init.atTurnEnd(() => this.#turnEnds());
     }
-    this.#looks += 1;
-    const isEnough = this.#looks * (COMMANDS_PER_LOOK + 1) > COMMANDS_MIN;
+    this.#clockReads += 1;
+    const isEnough = this.#clockReads * (COMMANDS_PER_CHECK + 1) > COMMANDS_MIN;
     this.#isOver = isEnough && now - this.#sinceMillis > READ_MILLIS_MAX;
     return !this.#isOver;
   }
@@ -81,8 +81,8 @@ export class ReadPass {
 
   #turnEnds(): void {
     this.#sinceMillis = undefined;
-    this.#untilLook = 0;
-    this.#looks = 0;
+    this.#untilCheck = 0;
+    this.#clockReads = 0;
     this.#isOver = false;
     const waiting = this.#waiting;
     if (waiting.length === 0) return;

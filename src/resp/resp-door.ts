@@ -17,7 +17,7 @@ import { Session } from './session.ts';
 /** TCP keep-alive: a client that disappears without closing its connection is detected after about this time. */
 const KEEP_ALIVE_MILLIS = 300_000;
 /** Unfinished commands are checked this many times within their time limit. */
-const LOOKS_PER_LIMIT = 10;
+const CHECKS_PER_LIMIT = 10;
 const TOO_MANY = '-ERR max number of clients reached\r\n';
 
 /** The RESP listener of a node. */
@@ -31,7 +31,7 @@ export class RespDoor implements FrontDoor {
   readonly #readPass: ReadPass;
   readonly #addresses: AddressCounts;
   /** Checks for clients that do not finish a command. */
-  readonly #looks: NodeJS.Timeout;
+  readonly #checks: NodeJS.Timeout;
   readonly #connections = new Map<Socket, Connection>();
   /** The sockets above the limit, which are being closed. */
   readonly #refused = new Set<Socket>();
@@ -52,8 +52,11 @@ export class RespDoor implements FrontDoor {
     const { atTurnEnd } = init;
     this.#readPass = new ReadPass({ monotonicMillis, atTurnEnd });
     this.#addresses = new AddressCounts(this.#limits.connectionsPerAddressMax);
-    this.#looks = setInterval(() => this.#look(), Math.ceil(this.#limits.commandMillisMax / LOOKS_PER_LIMIT));
-    this.#looks.unref();
+    this.#checks = setInterval(
+      () => this.#check(),
+      Math.ceil(this.#limits.commandMillisMax / CHECKS_PER_LIMIT),
+    );
+    this.#checks.unref();
     const { tls, logger } = init;
     const options = { allowHalfOpen: true, noDelay: true };
     const accepted = (socket: Socket): void => this.#accepted(socket);
@@ -101,7 +104,7 @@ export class RespDoor implements FrontDoor {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      clearInterval(this.#looks);
+      clearInterval(this.#checks);
       // The callback gets an error if it was not listening, for example because the address was in use. That is fine
       // here.
       this.#server.close(() => resolve());
@@ -151,9 +154,9 @@ export class RespDoor implements FrontDoor {
     socket.once('close', () => this.#connections.delete(socket));
   }
 
-  #look(): void {
+  #check(): void {
     const now = this.#init.monotonicMillis();
-    for (const connection of this.#connections.values()) connection.look(now);
+    for (const connection of this.#connections.values()) connection.check(now);
   }
 
   #refuse(socket: Socket): void {

@@ -10,7 +10,7 @@ class Bench {
 
   after(millis: number, isBusy = true): boolean {
     this.now += millis;
-    this.backlog.look(isBusy);
+    this.backlog.check(isBusy);
     return this.backlog.isLate;
   }
 }

@@ -46,18 +46,18 @@ function subscribe({ args, session: { channels } }: Call): Reply {
   return several(
     named.map((channel) => {
       channels.add(channel);
-      return told('subscribe', channel, channels.size);
+      return message('subscribe', channel, channels.size);
     }),
   );
 }
 
 function unsubscribe({ args, session: { channels } }: Call): Reply {
   const named = args.count > 1 ? channelsIn(args) : [...channels];
-  if (named.length === 0) return told('unsubscribe', null, 0);
+  if (named.length === 0) return message('unsubscribe', null, 0);
   return several(
     named.map((channel) => {
       channels.delete(channel);
-      return told('unsubscribe', channel, channels.size);
+      return message('unsubscribe', channel, channels.size);
     }),
   );
 }
@@ -67,7 +67,7 @@ function channelsIn(args: Call['args']): string[] {
   return Array.from({ length: args.count - 1 }, (_, i) => args.bytes(i + 1).toString('latin1'));
 }
 
-function told(what: string, channel: string | null, count: number): Reply {
+function message(what: string, channel: string | null, count: number): Reply {
   return { kind: 'push', items: [what, channel === null ? null : Buffer.from(channel, 'latin1'), count] };
 }
 

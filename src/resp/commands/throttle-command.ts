@@ -62,7 +62,7 @@ function runThrottle(call: Call): Reply | undefined {
   const rule = statedThrottleId({ maxBurst: burst, ...rate });
   const invalid = invalidInUser({ userId, rule });
   if (invalid !== undefined) return failed(invalid.message);
-  if (quantity === 0 || quantity > limit) look(call, { key: userKey(userId) ?? GLOBAL_KEY, rule }, quantity);
+  if (quantity === 0 || quantity > limit) peek(call, { key: userKey(userId) ?? GLOBAL_KEY, rule }, quantity);
   else call.ask(questionOf({ userId, rule, cost: quantity }), writeThrottle, quantity);
   return undefined;
 }
@@ -71,9 +71,9 @@ function runThrottle(call: Call): Reply | undefined {
  * Answers a command with quantity 0, or with more than can ever be granted: it returns the status, and nothing
  * reaches the log.
  */
-function look(call: Call, question: LookQuestion, quantity: number): void {
-  const tell = call.answerLater(0);
-  call.door.node.look(question, (answer) => tell(throttleStanding(answer, quantity)));
+function peek(call: Call, question: LookQuestion, quantity: number): void {
+  const reply = call.answerLater(0);
+  call.door.node.look(question, (answer) => reply(throttleStanding(answer, quantity)));
 }
 
 /**

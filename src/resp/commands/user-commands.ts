@@ -48,8 +48,8 @@ function runLook(call: Call): Reply | undefined {
   if (invalid !== undefined) return failed(invalid.message);
   const { node } = call.door;
   const rows = isOfOneRule ? 1 : (node.rules()?.rules.length ?? 1);
-  const tell = call.answerLater(rows * ROW_BYTES_MAX);
-  node.look({ key: userKey(userId) ?? GLOBAL_KEY, rule }, (answer) => tell(standingReply(answer)));
+  const reply = call.answerLater(rows * ROW_BYTES_MAX);
+  node.look({ key: userKey(userId) ?? GLOBAL_KEY, rule }, (answer) => reply(standingReply(answer)));
   return undefined;
 }
 
@@ -65,9 +65,9 @@ function runRefund(call: Call): Reply | undefined {
   if (hasRule && rule === undefined) return notUtf8('rule');
   const invalid = invalidInUser({ userId, requestId, rule });
   if (invalid !== undefined) return failed(invalid.message);
-  const tell = call.answerLater(0);
+  const reply = call.answerLater(0);
   call.door.node.refund({ ...questionOf({ userId, rule }), requestId }, (answer) =>
-    tell(refundReply(answer)),
+    reply(refundReply(answer)),
   );
   return undefined;
 }
