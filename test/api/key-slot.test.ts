@@ -56,7 +56,7 @@ describe('the slot of a key', () => {
 
 describe('partitions', () => {
   it.each([1, 2, 3, 16, 100, 1_000, 1_024, 4_096, SLOT_COUNT])(
-    'of which there are %i have ranges of slots that differ by one at most',
+    '%i partitions have ranges of slots whose sizes differ by at most one',
     (count) => {
       const sizes = new Set<number>();
       let next = 0;

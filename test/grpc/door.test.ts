@@ -30,7 +30,7 @@ describe('who may call', () => {
     expect(played.shedding.asked).toEqual(['127.0.0.1']);
   });
 
-  it('is who shows a token of the role, once it is closed', async () => {
+  it('is a caller with a token of the role, once the cluster is closed', async () => {
     await open();
     played.access.close();
     for (const role of ['decide', 'admin'])
@@ -46,7 +46,7 @@ describe('who may call', () => {
     expect(played.asked).toHaveLength(2);
   });
 
-  it('is nobody while this node does not know the tokens', async () => {
+  it('is no caller while this node does not know the tokens', async () => {
     await open();
     played.access.now = 'unknown';
     expect(await client.ask(ASKED, { token: 'decide-token' })).toMatchObject({ code: status.UNAVAILABLE });
@@ -126,7 +126,7 @@ describe('what a node cannot take', () => {
 });
 
 describe('who speaks something else', () => {
-  it('is sent away, and nobody else notices', async () => {
+  it('is disconnected, and no other client notices', async () => {
     await open();
     const socket = connect(played.door.port, '127.0.0.1');
     socket.on('error', () => {});
@@ -164,7 +164,7 @@ describe('a door that is closed', () => {
     });
   });
 
-  it('tells clients to go elsewhere while none are wanted, and still answers', async () => {
+  it('tells clients to leave while none are wanted, and still answers', async () => {
     await open();
     played.wantsNoClients = true;
     expect(await client.ask(ASKED)).toMatchObject({ overallCode: 'OK' });

@@ -90,7 +90,7 @@ describe('a compressed request', () => {
 });
 
 describe('a call that is never finished', () => {
-  it('takes no more than its share of the places', async () => {
+  it('takes no more than its fraction of the places', async () => {
     await open({ unfinishedMax: 3, unfinishedPerClientMax: 2 });
     played.access.close();
     const greedy = calls();
@@ -137,7 +137,7 @@ describe('a call that is never finished', () => {
     expect(call.stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
-  it('is over after a while, whatever was answered', async () => {
+  it('ends after a while, whatever was answered', async () => {
     await open({ requestMillis: 100 });
     const raw = calls();
     const silent = raw.begin();
@@ -196,7 +196,7 @@ describe('a client that was told to go elsewhere', () => {
     expect(await noConnection()).toBe(true);
   });
 
-  it('is cut off at last, and who came after it is not', async () => {
+  it('is finally disconnected, and a client that came after it is not', async () => {
     await open({ leaveMillis: 600 });
     const leaving = calls();
     const watching = leaving.ask(NOTHING, { ':path': HEALTH_WATCH });
@@ -229,7 +229,7 @@ describe('a client that does not hang up', () => {
     expect(await noConnection()).toBe(true);
   });
 
-  it('does not hold up a door that is closed', async () => {
+  it('does not delay the close of the listener', async () => {
     await open();
     await halfOpen();
     await expect(played.door.close()).resolves.toBeUndefined();

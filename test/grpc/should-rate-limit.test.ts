@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 describe('a request that is granted', () => {
-  it('is OK, and tells how each descriptor stands', async () => {
+  it('is OK, with the status of each descriptor', async () => {
     await open();
     expect(await client.ask(ASKED)).toMatchObject({
       overallCode: 'OK',

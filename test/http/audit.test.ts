@@ -41,7 +41,7 @@ describe('the audit log', () => {
     ['PUT /v1/users/ada/used', { rule: 'a', used: 3 }, { action: 'user.set', rule: 'a', used: 3 }],
     ['POST /v1/tokens', { role: 'read', name: 'n' }, { action: 'tokens.create', role: 'read', name: 'n' }],
     ['DELETE /v1/tokens/abcdefgh', undefined, { action: 'tokens.revoke', token: 'abcdefgh' }],
-  ])('has a line for %s, with who asked', async (route, body, line) => {
+  ])('has a line for %s, with the caller', async (route, body, line) => {
     const local = await change(route, body);
     expect(local).toMatchObject([{ audit: true, by: 'local', status: expect.any(Number), ...line }]);
     door.access.close();

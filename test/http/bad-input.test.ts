@@ -32,7 +32,7 @@ async function expectRefused(
   expect(door.asked).toHaveLength(asked);
 }
 
-it('every refusal of a request for a grant is observed, and of no other route', async () => {
+it('every refusal of a request for a grant is counted, and no refusal on other routes', async () => {
   door.observed.length = 0;
   await door.post({ userId: '' });
   await door.post('{');
@@ -109,7 +109,7 @@ describe('a descriptor out of bounds is 400 and named with its bound', () => {
   });
 });
 
-describe('a field nobody knows is 400 and named', () => {
+describe('an unknown field is 400 and named', () => {
   it.each([
     ['misspelt', { userId: 'ada', Cost: 5 }, 'Cost'],
     ['internal', { userId: 'ada', ruleId: 'default' }, 'ruleId'],
@@ -211,7 +211,7 @@ describe('bytes that are not UTF-8', () => {
   });
 });
 
-describe('a body in another encoding is 415 and told which one is understood', () => {
+describe('a body in another encoding is 415, and the error names the supported one', () => {
   it.each([
     'application/json; charset=latin1',
     'application/json;charset="ISO-8859-1"',
@@ -264,7 +264,7 @@ describe('what is within the bounds', () => {
     }
   });
 
-  it('may say more of a request than who asks', async () => {
+  it('may describe more of a request than its user', async () => {
     await door.post({ userId: 'ada', descriptors: { ip: '10.0.0.1', plan: '' } });
     const said = { ip: '10.0.0.1', plan: '', user: 'ada' };
     expect(door.asked.at(-1)).toEqual({ descriptors: new Map(Object.entries(said)) });
@@ -280,7 +280,7 @@ describe('what is within the bounds', () => {
   );
 });
 
-describe('a key that stands twice is refused, and named', () => {
+describe('a repeated key is refused and named', () => {
   const rule = '{"id":"a","limit":1,"windowMillis":1000,"limit":9}';
   it.each([
     ['POST', '/v1/allow', '{"userId":"ada","userId":"eve"}', 'userId'],

@@ -52,7 +52,7 @@ describe('POST /v1/allow/batch', () => {
     expect(alone.map((each) => (each as { status: number }).status)).toEqual([200, 429, 400, 422, 503, 200]);
   });
 
-  it('asks with all that a request can say, in the order of the list', async () => {
+  it('asks with all fields of each request, in the order of the list', async () => {
     const door = new Door();
     const wanted = { userId: 'ada', cost: 3, rule: '10/1000ms', timestampMillis: 5, requestId: 'r' };
     await ask(door, { requests: [wanted, { descriptors: { user: 'bob' } }] });
@@ -142,7 +142,7 @@ describe('POST /v1/allow/batch', () => {
     expect(twice).toMatchObject({ status: 400, body: { error: { field: 'requests' } } });
   });
 
-  it('asks nobody where all are malformed', async () => {
+  it('does not ask the node if all requests are malformed', async () => {
     const door = new Door();
     const { status, body } = await ask(door, { requests: [{}, 7] });
     expect(status).toBe(200);

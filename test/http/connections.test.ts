@@ -42,7 +42,7 @@ function drip(client: RawClient): void {
 }
 
 describe('what is no HTTP is refused as no grant', () => {
-  it('bytes of something else', async () => {
+  it('bytes of another protocol', async () => {
     const client = await connect();
     client.socket.write('\u0000\u0001 not http\r\n\r\n');
     const { status, body } = await lastWords(client);
@@ -83,7 +83,7 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(client.received).toBe('');
   });
 
-  it('behind a request that waits, and one that is decided but whose turn it is not', async () => {
+  it('behind a request that waits, and a decided one whose answer has to wait for it', async () => {
     const client = await connect();
     door.answer = undefined;
     client.ask('ada');
@@ -105,7 +105,7 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(client.received).toBe('');
   });
 
-  it('behind an answer: that one stands', async () => {
+  it('behind an answer: that answer stays valid', async () => {
     const client = await connect();
     client.ask('ada');
     await until('it is answered', () => client.statuses().length === 1);

@@ -117,7 +117,7 @@ describe('a usual request for a grant', () => {
     expect(door.refusedUnread).toBe(2);
   });
 
-  it('is counted for whom its token names', async () => {
+  it('is counted under its token', async () => {
     door.access.close();
     const port = await door.listen();
     const headers = ['authorization: Bearer decide-token'];
@@ -142,7 +142,7 @@ describe('a usual request for a grant', () => {
     expect(byFastify).toBe(0);
   });
 
-  it('has the last word of a node that stops, if it came before', async () => {
+  it('is answered as the last request on its connection if the node has begun to stop', async () => {
     door.answer = undefined;
     const port = await door.listen();
     const answer = answerTo({}, port);

@@ -52,7 +52,7 @@ async function ask(times: number): Promise<Socket> {
 }
 
 describe('a client that reads nothing', () => {
-  it('is told nothing more until it reads, and is cut off at last', async () => {
+  it('gets no events until it reads again, and is finally disconnected', async () => {
     await ask(1);
     streams.turn();
     const [response] = listening;

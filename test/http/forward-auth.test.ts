@@ -150,7 +150,7 @@ describe('what is asked', () => {
 });
 
 describe('what the request is', () => {
-  it('is told by descriptors', async () => {
+  it('is described by descriptors', async () => {
     opened();
     expect((await ask({ ...FORWARDED, 'x-user-id': 'ada' }, '?cost=2')).statusCode).toBe(200);
     expect(door.asked.map(({ descriptors, cost }) => [Object.fromEntries(descriptors), cost])).toEqual([
@@ -200,7 +200,7 @@ describe('what the request is', () => {
     expect(door.asked).toEqual([{ descriptors, rule: 'burst' }]);
   });
 
-  it('is the same question as of a service that says so itself', async () => {
+  it('is the same question as a service would ask itself', async () => {
     opened();
     await ask({ ...FORWARDED, 'x-user-id': 'ada' });
     await door.post({

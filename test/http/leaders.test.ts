@@ -34,7 +34,7 @@ describe('GET /v1/leaders', () => {
 });
 
 describe('the check of a report of leaders', () => {
-  it('takes what a node tells, and fields of later versions', () => {
+  it('accepts the answer of a node, and fields of later versions', () => {
     expect(isLeadersReport(leadersOf(REPORT))).toBe(true);
     expect(isLeadersReport({ ...leadersOf(REPORT), later: 1 })).toBe(true);
   });

@@ -90,13 +90,16 @@ describe('rate limit headers', () => {
   it.each([
     ['none are left', { remaining: 0, retryAfterMillis: 1_001 }, '2'],
     ['some are left', { remaining: 1, retryAfterMillis: 1_001 }, '60'],
-  ])('of a grant tell until when there is no more than what is left: %s', async (_what, changes, seconds) => {
-    const { headers } = await decided(['draft6', 'draft'], decisionOf(changes));
-    expect(headers).toMatchObject({
-      'ratelimit-reset': seconds,
-      ratelimit: `"default";r=${changes.remaining};t=${seconds}`,
-    });
-  });
+  ])(
+    'of a grant contain the time until which no more than the rest can be used: %s',
+    async (_what, changes, seconds) => {
+      const { headers } = await decided(['draft6', 'draft'], decisionOf(changes));
+      expect(headers).toMatchObject({
+        'ratelimit-reset': seconds,
+        ratelimit: `"default";r=${changes.remaining};t=${seconds}`,
+      });
+    },
+  );
 
   it.each([
     [0, 3_000, '3'],

@@ -90,7 +90,7 @@ describe('routes', () => {
 });
 
 describe('a fault of the server', () => {
-  it('is 500, not a grant, and tells nothing of its insides', async () => {
+  it('is 500, not a grant, and reveals no internals', async () => {
     const broken = new Door();
     Object.defineProperty(broken, 'answer', {
       get() {

@@ -126,7 +126,7 @@ describe('a closed cluster', () => {
     expect([blocked.status, blocked.headers['www-authenticate']]).toEqual([403, undefined]);
   });
 
-  it('answers as where nobody can decide, while the node does not know which tokens are valid', async () => {
+  it('answers 503 while the node does not know which tokens are valid', async () => {
     door.access.now = 'unknown';
     const { status, headers, body } = await ask('POST /v1/allow', {
       token: 'admin-token',
@@ -181,7 +181,7 @@ describe('a closed cluster', () => {
     ]);
   });
 
-  it('is known before its tokens are: then nobody is let in, and told to ask again', async () => {
+  it('may be known before its tokens: then every caller is asked to try again', async () => {
     door.access.now = 'unknown';
     const { status, body } = await ask('POST /v1/allow', { token: 'admin-token', body: { userId: 'ada' } });
     expect([status, body['allowed']]).toEqual([503, false]);

@@ -83,7 +83,7 @@ describe('GET /v1/usage', () => {
   );
 });
 
-describe('what a door answered is told to its node', () => {
+describe('every answer of a listener is reported to its node', () => {
   const requests: readonly UserQuestion[] = [{ userId: 'ada' }, { userId: 'bob', rule: 'slow' }];
 
   it('by HTTP, in a batch or alone', async () => {

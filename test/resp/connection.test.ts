@@ -69,7 +69,7 @@ describe('answers', () => {
     expect((await client.next(2)).map((reply) => remainingOf(reply))).toEqual([1, 2]);
   });
 
-  it('that are told twice count once', async () => {
+  it('that are given twice count once', async () => {
     played = await PlayedDoor.listening();
     played.answer = undefined;
     const client = played.client();
@@ -115,7 +115,7 @@ describe('answers', () => {
     expect(client.replies.map((reply) => remainingOf(reply))).toEqual([9, 'PONG']);
   });
 
-  it('of a client that left go nowhere', async () => {
+  it('of a client that left are dropped', async () => {
     played = await PlayedDoor.listening();
     played.answer = undefined;
     const client = played.client();
@@ -158,7 +158,7 @@ describe('bytes that are no command', () => {
     },
   );
 
-  it('that go on for ever are read by nobody', async () => {
+  it('that never end are not read', async () => {
     played = await PlayedDoor.listening();
     const client = played.client();
     const noise = Buffer.alloc(65_536, 0x78);
@@ -170,7 +170,7 @@ describe('bytes that are no command', () => {
 });
 
 describe('the bounds of a connection', () => {
-  it('let so many answers be open, and then more when half of them are given', async () => {
+  it('allow a maximum of open answers, and more when half of them are sent', async () => {
     played = await PlayedDoor.listening({ openMax: 8 });
     played.answer = undefined;
     const client = played.client();

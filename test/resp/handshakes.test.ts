@@ -35,7 +35,7 @@ describe('CLIENT', () => {
   );
 
   it.each([[['ON']], [['ON', 'BCAST']], [['ON', 'OPTOUT']], [['ON', 'OPTIN', 'BCAST']], [['ON', 'NOLOOP']]])(
-    'promises to tell of no change: %j',
+    'refuses tracking that would have to report changes: %j',
     async (args) => {
       expect(await client.ask('CLIENT', 'TRACKING', ...args)).toMatchObject({
         error: expect.stringMatching(/^ERR CLIENT TRACKING takes OFF, ON OPTIN and NOLOOP/),
@@ -43,7 +43,7 @@ describe('CLIENT', () => {
     },
   );
 
-  it('takes what a client says of itself', async () => {
+  it('accepts the names that a client sets', async () => {
     for (const args of [
       ['SETNAME', 'me'],
       ['SETINFO', 'LIB-NAME', 'redis-py'],

@@ -72,7 +72,7 @@ describe('ioredis', () => {
     expect(await match(2, '1', 'user', 'zoe')).toEqual([1, 3, 1, 0, expect.any(Number), 'user/hour']);
   });
 
-  it('is told where nothing limits it', async () => {
+  it('is answered with a limit of -1 if nothing limits it', async () => {
     expect(await match(0, '1', 'tenant', 'acme')).toEqual([1, -1, -1, 0, 0, null]);
   });
 });

@@ -113,7 +113,7 @@ describe('MATCH', () => {
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 100, 0, 12_345, 59_001, 'user/2']);
   });
 
-  it('says where nobody could decide, and fail modes did', async () => {
+  it('shows that no node could decide and fail modes did', async () => {
     played.answer = {
       kind: 'degraded',
       allowed: true,
@@ -179,7 +179,7 @@ describe('MATCH', () => {
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({ error: 'ERR there are no rules' });
   });
 
-  it('keeps its place among other answers, and is counted and told once', async () => {
+  it('keeps its place among other answers, and is counted and answered once', async () => {
     played.answer = undefined;
     client.send('MATCH', '1', 'user', 'ada');
     client.send('ALLOW', 'ada');

@@ -102,7 +102,7 @@ describe('a hundred thousand commands that come at once', () => {
 });
 
 describe('a process that hardly runs', () => {
-  it('reads so many in each turn all the same', () => {
+  it('still reads the minimum number of commands in each turn', () => {
     const bench = new Bench();
     const client = new Client(bench, 'a', 2_000, 1);
     bench.round(() => client.data());

@@ -33,7 +33,7 @@ describe('an answer', () => {
     expect(written(reply, 3)).toBe(resp3);
   });
 
-  it('of five integers is an array of them, whatever they are', () => {
+  it('of five integers is an array of them', () => {
     const writer = new ReplyWriter();
     fc.assert(
       fc.property(fc.tuple(...Array.from({ length: 5 }, () => fc.maxSafeInteger())), (five) => {

@@ -89,7 +89,7 @@ describe('a client that sends more than a busy node can do', () => {
     return client;
   }
 
-  it('has what waited read on, and told of as late', async () => {
+  it('continues with commands that waited, and marks them as late', async () => {
     const client = await overwhelmed(true);
     played.shedding.refused = true;
     answerSome(6);
@@ -130,7 +130,7 @@ describe('a client that does not finish a command', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('is none that finishes each in time, with half of the next behind it', async () => {
+  it('does not include a client that finishes each command in time, with half of the next one behind it', async () => {
     const commandMillisMax = 400;
     played = await PlayedDoor.listening({ commandMillisMax });
     const bytes = encodeCommand('PING');

@@ -104,7 +104,7 @@ describe('CL.THROTTLE', () => {
     expect(await throttle(15, 30, 60, 16)).toEqual([1, 16, 3, 1, 0]);
   });
 
-  it('only looks for nothing, and for more than can ever be granted', async () => {
+  it('only peeks for a quantity of 0, and for more than can ever be granted', async () => {
     played.looks.length = 0;
     const before = { ...played.door.counts.answers };
     const standing = standingOf({ ruleId, limit: 30, remaining: 3, retryAfterMillis: 0, resetMillis: 2_003 });
@@ -119,7 +119,7 @@ describe('CL.THROTTLE', () => {
     expect(played.door.counts.answers).toEqual(before);
   });
 
-  it('is limited as redis-cell when it looks and other numbers let more be owed than these do', async () => {
+  it('is limited as in redis-cell when it peeks and commands with other numbers used more than these allow', async () => {
     const decided = { term: 1, index: 1, timeMillis: 1 };
     const answers: unknown[] = [];
     for (const resetMillis of [32_020, 32_021, 40_000]) {
@@ -134,7 +134,7 @@ describe('CL.THROTTLE', () => {
     ]);
   });
 
-  it('tells the documented steps of redis-cell, as the limiter takes them', async () => {
+  it('returns the documented steps of redis-cell', async () => {
     const machine = new Harness();
     machine.rules(tableOf(1, [{}], { clockDriftPpm: 500 }));
     const steps: unknown[] = [];
@@ -148,7 +148,7 @@ describe('CL.THROTTLE', () => {
     ]);
   });
 
-  it('answers looks in the order of the commands', async () => {
+  it('answers peeks in the order of the commands', async () => {
     played.standing = undefined;
     client.send('CL.THROTTLE', 'ada', '1', '1', '1', '0');
     client.send('PING');
@@ -198,7 +198,7 @@ describe('CL.THROTTLE', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('tells why nobody could decide', async () => {
+  it('returns why no node could decide', async () => {
     played.answer = { kind: 'unavailable', reason: 'overloaded', proposed: false };
     const error = expect.stringMatching(/^UNAVAILABLE overloaded .*; nothing was granted$/);
     expect(await throttle(1, 1, 1)).toEqual({ error });

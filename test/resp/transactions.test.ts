@@ -28,7 +28,7 @@ async function asked(count: number): Promise<void> {
 }
 
 describe('a transaction', () => {
-  it('asks nobody before EXEC, and answers then with an array of the answers', async () => {
+  it('does not ask the node before EXEC, and then returns an array of the answers', async () => {
     expect(await client.ask('MULTI')).toBe('OK');
     expect(await client.ask('ALLOW', 'ada', 'COST', '2')).toBe('QUEUED');
     expect(await client.ask('PING', 'größer')).toBe('QUEUED');

@@ -105,7 +105,7 @@ const STANDING = {
 };
 
 describe('an answer in JSON', () => {
-  it('tells no time under a limit of 0: no wait helps', () => {
+  it('contains no time under a limit of 0, because no wait helps', () => {
     const never = { ...STANDING, limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 };
     const lists: ListOutcome[] = [{ kind: 'limited', isOver: true, name: 'never', standing: never }];
     const response = responseTo({ kind: 'listed', allowed: false, lists }, true);
@@ -129,7 +129,7 @@ describe('an answer in JSON', () => {
     ]);
   });
 
-  it('leaves out what is zero, and tells units by their names', () => {
+  it('leaves out zeros, and names units', () => {
     const full = { ...STANDING, windowMillis: 2_592_000_000, remaining: 0, retryAfterMillis: 1_250 };
     const lists: ListOutcome[] = [
       { kind: 'limited', isOver: false, name: 'a', standing: STANDING },

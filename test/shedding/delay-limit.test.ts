@@ -75,7 +75,7 @@ describe('a limit by delay', () => {
     expect(bench.limit.limit).toBe(MOST);
   });
 
-  it('finds the level at which a server of so much a second keeps its target', () => {
+  it('finds the level at which a server of a given rate keeps its target', () => {
     const bench = new Bench();
     const perMilli = 4;
     let open = 0;

@@ -12,7 +12,7 @@ function looksOf(...shares: number[]): boolean[] {
 }
 
 describe('a process', () => {
-  it('is short of memory when three looks in a row find most of it in use', () => {
+  it('is short of memory when three measurements in a row find most of it in use', () => {
     expect(looksOf(0.86, 0.9, 0.5, 0.86, 0.86, 0.86)).toEqual([false, false, false, false, false, true]);
   });
 

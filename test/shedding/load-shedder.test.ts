@@ -102,7 +102,7 @@ describe('a node whose rounds take too long', () => {
 });
 
 describe('the table of clients', () => {
-  it('forgets who has nothing open, and never grows beyond its bound', () => {
+  it('forgets clients without open requests, and never grows beyond its bound', () => {
     const shares = new ClientShares(3);
     const [a, b] = [shares.of('a'), shares.of('b')];
     a.open = 1;
@@ -113,7 +113,7 @@ describe('the table of clients', () => {
     expect(shares.of('b')).toBe(b);
   });
 
-  it('has one place for all who find none, and looks for idle ones only now and then', () => {
+  it('has one shared place for clients without their own, and searches for idle ones only now and then', () => {
     const shares = new ClientShares(2);
     shares.of('a').open = 1;
     shares.of('b').open = 1;

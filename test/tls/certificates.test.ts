@@ -119,7 +119,7 @@ describe('the files of a node', () => {
     );
   });
 
-  it('must be of the CA, the cluster and the node', async () => {
+  it('must belong to the CA, the cluster and the node', async () => {
     const files = await ours.issue(node);
     expect(await refusalOf({ ...files, ca: foreign.caFile })).toMatch(/is not signed by the CA in/);
     expect(await refusalOf(await ours.issue({ ...node, nodeId: 8 }))).toMatch(

@@ -105,7 +105,7 @@ function opened(socket: Socket): Socket {
 }
 
 describe('a cluster with certificates everywhere', () => {
-  it('grants at every door', async () => {
+  it('grants at every listener', async () => {
     for (const id of cluster.ids) await expectGranted(id);
     const redis = await redisAt(2);
     let users = 0;

@@ -1,7 +1,4 @@
-/**
- * The answers of the HTTP listener match docs/openapi.json: every operation, its success, and its failure for every
- * reason.
- */
+/** The answers of the HTTP listener match docs/openapi.json, for success and for every kind of failure. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NoBackup } from '../../../src/api/backup.ts';
 import { CHANGE_FAILURES, type ChangeFailure } from '../../../src/api/cluster-change.ts';

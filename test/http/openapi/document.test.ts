@@ -58,13 +58,13 @@ describe('the document', () => {
     expect(() => wrongIn({ type: 'string', maxLenght: 5 }, 'a')).toThrow('maxLenght');
   });
 
-  it('holds every route of the door, and no other', async () => {
+  it('has every route of the listener, and no other', async () => {
     await door.app.ready();
     expect([...routes].filter(isApi).sort()).toEqual([...OPERATIONS.keys()].sort());
     expect(routes.size).toBeGreaterThan(30);
   });
 
-  it('says of each by whom it may be asked', () => {
+  it('names for each route the roles that may use it', () => {
     for (const [route, { description, security = DOCUMENT.security }] of OPERATIONS) {
       expect(ROUTE_ROLES).toHaveProperty([route]);
       const [method = '', path] = route.split(' ');
@@ -78,7 +78,7 @@ describe('the document', () => {
     }
   });
 
-  it('says of each what stands in its path, and calls no two the same', () => {
+  it('names the parameters of each path, and gives each operation its own id', () => {
     const ids = new Set<string>();
     for (const [route, { operationId, parameters }] of OPERATIONS) {
       const named = [...route.replace('*', ':ruleId').matchAll(/:(\w+)/g)].map(([, name]) => name);
@@ -89,7 +89,7 @@ describe('the document', () => {
     expect(ids.size).toBe(OPERATIONS.size);
   });
 
-  it('describes of each operation that needs a token how it is refused, and of each what else may come', () => {
+  it('describes the refusals of each operation that needs a token, and the other answers of each', () => {
     for (const [route, { operationId, security, responses }] of OPERATIONS) {
       const refusals = security === undefined ? ['401', '403', '503', 'default'] : ['default'];
       expect([route, refusals.filter((status) => responses[status] === undefined)]).toEqual([route, []]);
@@ -162,7 +162,7 @@ describe('the document', () => {
         expect(text).toContain(`"#/components/${kind}/${name}"`);
   });
 
-  it('is told to everybody, also by a closed door', async () => {
+  it('is served to everybody, also in a closed cluster', async () => {
     door.access.close();
     const response = await door.app.inject({ method: 'GET', url: '/openapi.json' });
     expect(response.json()).toEqual(DOCUMENT);
