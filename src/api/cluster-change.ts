@@ -86,12 +86,12 @@ export const CHANGE_FAILURES = {
     status: 409,
     text: 'fewer nodes would remain than each partition has copies; add one in the same change',
   },
-  tooManyNodes: { status: 409, text: 'the cluster has as many nodes as it can have' },
-  tooFewUndrained: { status: 409, text: 'too few nodes would be left that are not drained' },
+  tooManyNodes: { status: 409, text: 'the cluster already has the maximum number of nodes' },
+  tooFewUndrained: { status: 409, text: 'too few nodes would remain that are not drained' },
   /** The node to add tried to join and was refused because of its version. */
   olderNode: {
     status: 409,
-    text: 'the node to add speaks no version as high as that of the cluster; start it with a newer quorate, and ask again',
+    text: 'the node to add does not speak the version of the cluster; start it with a newer quorate, and try again',
   },
   nodesBehind: { status: 409, text: 'not every node of the cluster is known to speak this version' },
   lowerVersion: {
@@ -100,25 +100,25 @@ export const CHANGE_FAILURES = {
   },
   rulesChanged: {
     status: 412,
-    text: 'other rules are in force than the change was made for; read them again',
+    text: 'the rules have changed since they were read; read them again',
   },
   unknownRule: { status: 404, text: 'no rule in force has this id' },
-  tokenExists: { status: 503, text: 'another token has the id that was drawn; ask again' },
-  tooManyTokens: { status: 409, text: `the cluster has ${TOKENS_MAX} tokens, as many as it can have` },
+  tokenExists: { status: 503, text: 'another token has the generated id; try again' },
+  tooManyTokens: { status: 409, text: `the cluster has ${TOKENS_MAX} tokens, which is the maximum` },
   unknownToken: { status: 404, text: 'there is no token of this id' },
   lastAdmin: {
     status: 409,
-    text: 'this is the last token of role admin; without one the cluster is open to everybody: say so with ?open=true',
+    text: 'this is the last token of role admin; without one the cluster is open to everybody: confirm with ?open=true',
   },
   configuredToken: {
     status: 409,
-    text: 'this token stands in the cluster.json of the nodes: take it out there, and restart them',
+    text: 'this token is in the cluster.json of the nodes: remove it there, and restart them',
   },
   /** The node that was asked no longer belongs to the cluster, and does not know whether the change was made. */
   notMember: { status: 409, text: 'this node does not belong to the cluster; ask another one' },
-  overloaded: { status: 503, text: 'too many changes are waiting; ask again' },
-  unknownOutcome: { status: 503, text: 'the change may have happened; look before you ask again' },
-  notLeader: { status: 503, text: 'group 0 has no leader just now; ask again' },
+  overloaded: { status: 503, text: 'too many changes are waiting; try again' },
+  unknownOutcome: { status: 503, text: 'the change may have happened; check before you try again' },
+  notLeader: { status: 503, text: 'group 0 has no leader now; try again' },
 } as const satisfies Readonly<Record<string, Meaning>>;
 
 /** A key of `CHANGE_FAILURES`. */
@@ -182,7 +182,7 @@ function reachable(node: NodeAddress): NodeAddress {
   if (node.resp !== undefined)
     throw new InvalidFieldError(
       'add.resp',
-      'must be absent: the node itself tells the others where it speaks the Redis protocol',
+      'must be absent: the node itself reports its RESP address to the others',
     );
   if (node.grpc !== undefined)
     throw new InvalidFieldError('add.grpc', 'must be absent: only the node and its clients need it');

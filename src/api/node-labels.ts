@@ -16,7 +16,7 @@ export const LABEL = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 /** The rule for labels, as error messages state it. */
 export const LABEL_BOUND =
   `must be 1 to ${LABEL_CHARACTERS_MAX} letters, digits, dots, dashes and underscores, ` +
-  'the first of them a letter or digit';
+  'starting with a letter or digit';
 
 /** True if `value` is a valid label. */
 export function isLabel(value: unknown): value is string {

@@ -46,12 +46,12 @@ export const UNAVAILABLE = {
   /** A bounded queue is full. */
   overloaded: { text: 'too many requests are waiting for a decision', proposed: 'never' },
   /** The disk of the leader is nearly full. */
-  low_disk: { text: 'the deciding node is short of disk space', proposed: 'never' },
+  low_disk: { text: 'the deciding node has little disk space left', proposed: 'never' },
   /**
    * There is no memory left for the key or the request id. The request counts nowhere, though it may be in the log.
    */
   at_capacity: {
-    text: 'there is no room to remember another user or request id; those that are known are still served',
+    text: 'there is no memory for another user or request id; known ones are still served',
     proposed: 'either',
   },
   /** The leader has no rules yet, or the asked node is not up yet. */
@@ -64,11 +64,11 @@ export const UNAVAILABLE = {
   /** The asked node no longer belongs to the cluster, or its id belongs to another node. */
   not_member: { text: 'this node does not belong to the cluster; ask another one', proposed: 'never' },
   /** The request was matched with another rule version than its partition decides by. */
-  rules_changed: { text: 'the rules are being changed; ask again', proposed: 'never' },
+  rules_changed: { text: 'the rules are being changed; try again', proposed: 'never' },
   /**
    * The request was matched with an outdated record of its customer. It counts nowhere, though it may be in the log.
    */
-  customer_changed: { text: 'what is known of the customer is being changed; ask again', proposed: 'never' },
+  customer_changed: { text: 'the record of the customer is being changed; try again', proposed: 'never' },
   /**
    * The asked node is being drained, so its API listeners take no requests. Nodes never send this reason to each
    * other.

@@ -13,4 +13,4 @@ export type Unmatched = 'deny' | 'shadow';
 export const UNMATCHED_STATUS = 403;
 /** The message of such a denial. */
 export const UNMATCHED_MESSAGE =
-  'No rule is for this request, and the rules deny such requests. Waiting does not help: check its descriptors.';
+  'No rule matches this request, and the rules deny such requests. Waiting does not help: check its descriptors.';

@@ -95,7 +95,7 @@ export interface UsageReport {
 /** Why there is no report. `tooMany`: too many such queries are open. `starting`: the node is not up yet. */
 export const USAGE_FAILURES = {
   starting: 'the node is starting, and knows no other nodes yet',
-  tooMany: 'too many questions for usage figures are open; ask again in a second',
+  tooMany: 'too many usage queries are open; try again in a second',
 } as const;
 /** The answer to a `UsageQuery`. */
 export type UsageResult =

@@ -24,7 +24,7 @@ import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError, refuseFields } from './json-body.ts';
-import { keyOfUser } from './user-key.ts';
+import { keyOfUser } from './users-route.ts';
 import { forbidden } from './local-callers.ts';
 
 /** The routes as the router has them. */

@@ -7,14 +7,14 @@ import type { LimitStanding } from '../api/answer.ts';
 import type { LookAnswer, LookQuestion } from '../api/look.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import type { RefundQuestion } from '../api/refund.ts';
-import { questionOf } from '../api/question.ts';
+import { GLOBAL_KEY, userKey } from '../api/key-text.ts';
+import { invalidInUser, questionOf } from '../api/question.ts';
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
 import { waitHelps } from '../api/waiting.ts';
 import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
-import { keyOfUser } from './user-key.ts';
 import { formatRefundAnswer } from './refund-format.ts';
 
 /** The routes as the router has them. */
@@ -24,6 +24,14 @@ export const REFUNDS = '/v1/users/:userId/refunds';
 /** The longest parameter in a path. Percent-encoding may write every byte with three characters. */
 export const USER_LENGTH_MAX = 3 * KEY_BYTES_MAX;
 const RULE = 'rule';
+
+/** The key of a user, such as `user=ada`. @throws InvalidBodyError if it is not a valid user id */
+export function keyOfUser(userId: string): string {
+  const invalid = invalidInUser({ userId });
+  if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
+  // Every valid user id has a key, so the fallback is never used.
+  return userKey(userId) ?? GLOBAL_KEY;
+}
 
 /** Parses a peek. @throws InvalidBodyError naming the part and its bound */
 function parseLook(key: string, url: string): LookQuestion {

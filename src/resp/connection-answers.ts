@@ -3,18 +3,28 @@
  * Also counts the answers. It reads nothing from the client.
  */
 import type { AskAnswer, Question } from '../api/question.ts';
-import { count } from './answer-counts.ts';
 import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
-import type { DoorState } from './command.ts';
+import type { DoorCounts, DoorState } from './command.ts';
+import { writeAllow } from './commands/answer-forms.ts';
 import type { Reply } from './reply.ts';
 import { ReplyWriter } from './reply-writer.ts';
 import type { Session } from './session.ts';
-import { SHED_BYTES } from './shed.ts';
 
 /** The most bytes of a decision with a rule id of 128 bytes. */
 const DESCRIBED_BYTES_MAX = 256;
 /** Encodes answers that are ready; only used within one call. */
 const scratch = new ReplyWriter();
+
+/**
+ * The encoded refusal of a command because of load, the same for every command. It is encoded only once, because refusing
+ * must cost far less than deciding.
+ */
+const SHED_BYTES = bytesOfShed();
+
+function bytesOfShed(): Buffer {
+  writeAllow(scratch, { kind: 'unavailable', reason: 'overloaded', proposed: false });
+  return scratch.take();
+}
 
 /** What it is built from. */
 export interface ConnectionAnswersInit {
@@ -128,5 +138,25 @@ export class ConnectionAnswers {
     counts.answers.unavailable += this.#shed;
     node.refusedUnread(this.#shed);
     this.#shed = 0;
+  }
+}
+
+/** Adds one answer to the counters. */
+function count({ answers }: DoorCounts, answer: AskAnswer): void {
+  switch (answer.kind) {
+    case 'unlimited':
+      answers.granted += 1;
+      return;
+    case 'unmatched':
+      answers.denied += 1;
+      return;
+    case 'degraded':
+      answers[answer.allowed ? 'granted' : 'denied'] += 1;
+      return;
+    case 'decision':
+      answers[answer.decision.allowed ? 'granted' : 'denied'] += 1;
+      return;
+    default:
+      answers[answer.kind] += 1;
   }
 }

@@ -8,7 +8,7 @@ import type { Call, DoorState } from './command.ts';
 import { refusalOfCommand, refusalOfState } from './command-roles.ts';
 import { fitsArity, unknownCommand, wrongArity } from './command-table.ts';
 import { ConnectionAnswers } from './connection-answers.ts';
-import type { ConnectionLimits } from './connection-limits.ts';
+import type { ConnectionLimits } from './door-init.ts';
 import type { Flushable, FlushPass } from './flush-pass.ts';
 import { type ErrorReply, failed, simple } from './reply.ts';
 import { KeptBytes } from './kept-bytes.ts';

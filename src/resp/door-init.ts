@@ -2,7 +2,26 @@
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
-import type { ConnectionLimits } from './connection-limits.ts';
+
+/** Above one of the first three limits, the client is not read. It is read again below half of all three. */
+export interface ConnectionLimits {
+  /** The most commands whose answers have not been sent. */
+  readonly openMax: number;
+  /** The most bytes of answers that the client has not read. */
+  readonly unreadBytesMax: number;
+  /**
+   * The same for all clients together. A client that has read all its answers is still served, so that others cannot
+   * shut it out.
+   */
+  readonly allUnreadBytesMax: number;
+  /** The most bytes of unfinished commands of all clients. A client that exceeds it is disconnected. */
+  readonly allUnfinishedBytesMax: number;
+  /**
+   * The time from the first byte of a command to its last, in milliseconds. A client that takes longer is
+   * disconnected.
+   */
+  readonly commandMillisMax: number;
+}
 
 /** The limits of the RESP listener. */
 export interface RespLimits extends ConnectionLimits {

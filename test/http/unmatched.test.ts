@@ -4,7 +4,7 @@ import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import { Door } from './fixtures.ts';
 
 const MESSAGE =
-  'No rule is for this request, and the rules deny such requests. Waiting does not help: check its descriptors.';
+  'No rule matches this request, and the rules deny such requests. Waiting does not help: check its descriptors.';
 const BODY = {
   allowed: false,
   reason: 'unmatched',

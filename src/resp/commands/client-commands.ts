@@ -8,7 +8,7 @@ const FLAGS = ['noscript', 'loading', 'stale'];
 /** The longest name of a connection in bytes; it is kept as long as the connection. */
 const NAME_BYTES_MAX = 128;
 const NO_TRACKING = failed(
-  'CLIENT TRACKING takes OFF, ON OPTIN and NOLOOP: nothing tells that a key has changed',
+  'CLIENT TRACKING takes OFF, ON OPTIN and NOLOOP: changes of keys are not reported',
 );
 const PRINTABLE = /^[!-~]*$/;
 
@@ -41,7 +41,7 @@ export const CLIENT = container(
     }),
     subcommand('NO-EVICT', 3, 'Accepted: no connection is evicted', onOrOff),
     subcommand('NO-TOUCH', 3, 'Accepted: there is nothing to touch', onOrOff),
-    subcommand('TRACKING', -3, 'OFF, or ON with OPTIN: nothing tells that a key has changed', tracking),
+    subcommand('TRACKING', -3, 'OFF, or ON with OPTIN: changes of keys are not reported', tracking),
     subcommand('REPLY', 3, 'Every command is answered', ({ args }) =>
       args.is(2, 'ON') ? OK : failed('CLIENT REPLY takes ON only: every command is answered'),
     ),
