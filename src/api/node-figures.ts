@@ -3,6 +3,7 @@
  * nothing is decided by them.
  */
 
+/** The figures of one node. */
 export interface NodeFigures {
   /**
    * The 99th percentile of its answer times in the last ten seconds, in milliseconds. It may be up to a fifth too
