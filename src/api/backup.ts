@@ -1,12 +1,18 @@
-/** What a door may ask of its node for a backup: the state of one group, as a snapshot that is on disk, chunk by chunk. Types only. */
+/**
+ * The types with which a listener reads a backup from its node: the state of one group, as a snapshot on disk, chunk
+ * by chunk. Also the header and the bounds of that transfer.
+ */
 
-/** What one snapshot holds. The state of the group after entry `index`, of `term`, at group time `timeMillis`. */
+/** Describes one snapshot: the state of the group after log entry `index` of `term`, at group time `timeMillis`. */
 export interface BackupSnapshot {
   readonly clusterId: string;
-  /** How many there are, and the name of the function that maps users to them: fixed with the cluster. */
+  /**
+   * The number of partitions of the cluster, and the name of the function that maps keys to them. Both are fixed when
+   * the cluster is created.
+   */
   readonly partitions: number;
   readonly hash: string;
-  /** 0 is the group of the cluster itself, p + 1 that of partition p. */
+  /** 0 is the cluster's own group (group 0). `p + 1` is the group of partition `p`. */
   readonly group: number;
   readonly index: number;
   readonly term: number;
@@ -16,29 +22,40 @@ export interface BackupSnapshot {
 }
 
 /**
- * Why there is none: `starting`: this node knows no group yet; `noSuchGroup`: no node has it; `notLeader`: another node leads
- * it, or nobody does: ask the others; `busy`: this node is being asked for another one.
+ * Why a node gives no backup:
+ *
+ * - `starting`: the node has loaded no group yet
+ * - `noSuchGroup`: no node has this group
+ * - `notLeader`: another node leads the group, or no node does; ask the other nodes
+ * - `busy`: the node is already sending another backup
  */
 export type NoBackup = 'starting' | 'noSuchGroup' | 'notLeader' | 'busy';
 
-/** To be closed by whoever got it, once. */
+/** An open snapshot. The caller must close it once. */
 export interface OpenBackup {
   readonly snapshot: BackupSnapshot;
-  /** Chunk 0 to `chunkCount` - 1; undefined if the snapshot was replaced meanwhile: ask again. Rejects if the disk fails. */
+  /**
+   * Reads chunk 0 to `chunkCount - 1`. Undefined: the snapshot was replaced in the meantime; start again. Rejects if
+   * the disk fails.
+   */
   readonly read: (chunk: number) => Promise<Uint8Array | undefined>;
   readonly close: () => void;
 }
 
+/** The answer to a request for a backup. */
 export type BackupStarted =
   | { readonly ok: true; readonly backup: OpenBackup }
   | { readonly ok: false; readonly reason: NoBackup };
 
-/** Told once; never if the node stops before. */
+/** Called once, or never if the node stops first. */
 export type BackupDone = (started: BackupStarted) => void;
 
-/** The header in which a door tells a `BackupSnapshot` as JSON. Behind it each chunk follows its length, 32 bits little-endian. */
+/**
+ * The name of the HTTP header that carries the `BackupSnapshot` as JSON. In the body each chunk follows its length, a
+ * 32-bit little-endian integer.
+ */
 export const SNAPSHOT_HEADER = 'quorate-snapshot';
-/** What leaves a node at most, whoever asks. */
+/** The most bytes per second that a node sends for backups, for all callers together. */
 export const BACKUP_BYTES_PER_SECOND_MAX = 64 << 20;
-/** A chunk is not larger (raft/driver/local-snapshots.ts). */
+/** The largest chunk in bytes (see raft/driver/local-snapshots.ts). */
 export const BACKUP_CHUNK_BYTES_MAX = 256 << 10;

@@ -1,96 +1,115 @@
 /**
- * What one node knows about the whole cluster, as `GET /v1/cluster` says it, and the check of such a report by whoever
- * reads one. For people, scripts and tests; nothing is decided by it.
+ * The cluster as one node sees it: the answer of `GET /v1/cluster`, and the check of such a report for code that
+ * reads one. It is for people, scripts and tests; nothing is decided by it.
  */
 import { isNodeFigures, type NodeFigures } from './node-figures.ts';
 import type { NodeLabels } from './node-labels.ts';
 import { RULE_CLOCKS, type Rule } from './rule.ts';
 
-/** How a clock runs against those of a majority; unless it is fit, its node leads nothing. */
+/** How a node's clock runs compared with the clocks of a majority. Only a node with a `fit` clock leads. */
 export const CLOCK_STATES = ['fit', 'fast', 'slow'] as const;
+/** One of `CLOCK_STATES`. */
 export type ClockState = (typeof CLOCK_STATES)[number];
 
 /**
- * Whether a node belongs to its cluster:
- * - `waiting`: it knows nothing of the cluster yet, or was not added to it.
- * - `member`: it belongs to the cluster.
- * - `removed`: it did, and does so no more. Final: its id does not come back.
- * - `refused`: the others do not take it for the node whose id it bears, or for one of their cluster.
+ * The membership of a node in its cluster:
+ *
+ * - `waiting`: the node knows nothing of the cluster yet, or was not added to it
+ * - `member`: the node belongs to the cluster
+ * - `removed`: the node was removed. This is final: its id is never used again.
+ * - `refused`: the other nodes refuse it, because it is not the node that its id belongs to, or is of another cluster
  */
 const MEMBERSHIP_STATES = ['waiting', 'member', 'removed', 'refused'] as const;
+/** One of `MEMBERSHIP_STATES`. */
 export type MembershipState = (typeof MEMBERSHIP_STATES)[number];
 
-/** Of the node that is asked. */
+/** About the node that was asked. */
 export interface ReportedSelf {
   readonly id: number;
   readonly standing: MembershipState;
-  /** Why it was `removed` or is `refused`. */
+  /** Why the node was `removed` or `refused`. */
   readonly reason?: string;
-  /** Who does not want to speak with it. */
+  /** The nodes that refuse to speak with it, each with the error it gave. */
   readonly refusedBy: readonly { readonly node: number; readonly code: string; readonly text: string }[];
 }
 
-/** Of a node that belongs to the cluster. Null: not known yet. */
+/** About one node of the cluster. Null means: not known yet. */
 export interface ReportedNode extends NodeLabels {
   readonly id: number;
+  /** `host:port` of its HTTP listener. */
   readonly http: string | null;
-  /** Where it speaks the Redis protocol; absent or null where it does not, or nothing of it is known. */
+  /** `host:port` of its RESP listener (Redis protocol). Absent or null: it has none, or it is not known. */
   readonly resp?: string | null;
   readonly pid: number | null;
+  /** True if the asked node hears from it. */
   readonly up: boolean;
-  /** It is not `up`, and was heard so long ago; absent if it never was. What is said of it here is as old. */
+  /**
+   * Only if the node is not `up`: milliseconds since it was last heard. Absent if it was never heard. The other
+   * fields are as old as this.
+   */
   readonly silentMillis?: number;
   readonly clock: ClockState | null;
-  /** The first characters of what tells its database from any other; absent until it introduced itself. */
+  /**
+   * The first characters of the random id of its database, which tells it from any other database. Absent until the
+   * node has introduced itself.
+   */
   readonly incarnation?: string;
   readonly draining?: true;
-  /** The highest version that it speaks, see `VERSIONS`, as it said last. */
+  /** The highest version that it speaks, as it last reported (see `VERSIONS`). */
   readonly speaks: number | null;
-  /** Of the package that it runs. */
+  /** The release of the package that it runs. */
   readonly release: string | null;
-  /** As it said last; absent where it said none. */
+  /** The figures it last reported; absent if it reported none. */
   readonly figures?: NodeFigures;
 }
 
-/** Positions are as last told by each replica. */
+/** About one partition. The log positions are those that each replica last reported. */
 export interface ReportedPartition {
   readonly id: number;
-  /** 0 while nobody claims to be. */
+  /** The id of the node that leads; 0 if no node claims to lead. */
   readonly leader: number;
   readonly term: number;
   readonly commit: number;
-  /** On the nodes that should hold it, and on no other. */
+  /** True if the copies are on the nodes that should hold them, and on no other. */
   readonly placed: boolean;
-  /** The nodes that should hold it; absent where it is `placed`. */
+  /** The ids of the nodes that should hold a copy. Absent if `placed`. */
   readonly wanted?: readonly number[];
   /**
-   * The cluster was restored or recovered: so many milliseconds longer everybody is denied here under some rule, until all that may
-   * be missing has left its window. Absent where nothing is missing.
+   * Only after a restore or recovery: under some rule this partition denies every request for this many more
+   * milliseconds, until all grants that may be missing have left the window. Absent if nothing is missing.
    */
   readonly restoredMillis?: number;
   readonly replicas: readonly { readonly node: number; readonly match: number; readonly applied: number }[];
 }
 
+/** What one node knows about the whole cluster. */
 export interface ClusterReport {
   readonly self: ReportedSelf;
   readonly nodes: readonly ReportedNode[];
-  /** Of the list of nodes. All partitions are where it wants them when `settledVersion` has reached it. */
+  /**
+   * The version of the list of nodes. All partitions are placed as it demands when `settledVersion` has reached it.
+   */
   readonly version: number;
   readonly settledVersion: number;
-  /** By which version nodes write logs and snapshots, see `VERSIONS`. Absent until the asked node knows group 0. */
+  /**
+   * The version in which nodes write logs and snapshots (see `VERSIONS`). Absent until the asked node knows group 0.
+   */
   readonly clusterVersion?: number;
   /**
-   * The node on which leaders gather while it has headroom; 0: each partition is led where its placement says. Absent if the configuration
-   * of the asked node says `"leaders": "spread"`, or while that node loads.
+   * The id of the node on which leaders gather while it has headroom. 0: each partition is led where its placement
+   * says. Absent if the configuration of the asked node says `"leaders": "spread"`, or while that node loads.
    */
   readonly gatheredOn?: number;
-  /** Those in force, as far as this node knows; null while it knows none. */
+  /** The rules in force as far as the asked node knows; null if it knows none. */
   readonly rules: { readonly version: number; readonly rules: readonly Rule[] } | null;
-  /** By id. */
+  /** Ordered by id. */
   readonly partitions: readonly ReportedPartition[];
 }
 
-/** True if `value` is a report; it may have fields that are not known here. Newer fields must be optional here. */
+/**
+ * True if `value` is a `ClusterReport`. Unknown fields are allowed, so a newer node can add fields; a field that is
+ * added here must be optional.
+ */
 export function isClusterReport(value: unknown): value is ClusterReport {
   return (
     isObject(value) &&

@@ -1,46 +1,54 @@
-/** What is known of one key beyond its grants, and by which version of that a request was matched. Plain data. */
+/**
+ * The record of a key: a tier, limits of its own, a block. Operators set it. Requests are matched with one version of
+ * it. Plain data.
+ */
 
-/** The longest tier, in UTF-8 bytes. */
+/** The longest tier name in UTF-8 bytes. */
 export const TIER_BYTES_MAX = 64;
-/** The most limits of its own that a key may have. */
+/** The most overrides that one key may have. */
 export const OVERRIDES_MAX = 16;
 
-/** Takes the place of limit and burst of one rule, for one key. */
+/** Replaces `limit` and `burst` of one rule for one key. */
 export interface LimitOverride {
-  /** 1 to `RULE_ID_BYTES_MAX` bytes. Where there is no such rule it changes nothing. */
+  /** 1 to `RULE_ID_BYTES_MAX` bytes. If no rule has this id, the override has no effect. */
   readonly ruleId: string;
   /** 0 (deny all) to `LIMIT_MAX`. */
   readonly limit: number;
-  /** Only for a bucket: 1 to `LIMIT_MAX`. Absent: the burst is `limit`, whatever the rule says. */
+  /** Only for a bucket: 1 to `LIMIT_MAX`. Absent: the burst equals `limit`, whatever the rule says. */
   readonly burst?: number;
 }
 
 /** The longest block that has an end, in milliseconds: 31 days. */
 export const BLOCK_MILLIS_MAX = 2_678_400_000;
 
-/** What is known of a key. */
+/** The record of one key. */
 export interface CustomerRecord {
-  /** Grows with every change of the record; no two records of one key share it. 0: the key has no record. */
+  /**
+   * Grows with every change of the record; no two records of one key have the same version. 0: the key has no record.
+   */
   readonly version: number;
   /** 1 to `TIER_BYTES_MAX` bytes. */
   readonly tier?: string;
-  /** At most `OVERRIDES_MAX`, each for another rule. */
+  /** At most `OVERRIDES_MAX`, each for a different rule. */
   readonly overrides: readonly LimitOverride[];
-  /** Everything is denied, until an operator takes that back or the block ends: no request changes that. */
+  /** While true, every request of the key is denied. Only an operator, or the end of the block, changes that. */
   readonly isBlocked: boolean;
   /**
-   * When the block ends, in the group time of the key's partition; absent if it has no end. No partition answers with a
-   * block that has ended, so readers of a record need no clock.
+   * When the block ends, in the group time of the key's partition. Absent if it has no end. A partition never answers
+   * with a block that has already ended, so readers of a record need no clock.
    */
   readonly blockedUntilMillis?: number;
 }
 
+/** The record of a key that has none. */
 export const NO_RECORD: CustomerRecord = { version: 0, overrides: [], isBlocked: false };
 
-/** A request was matched with the record of a key, and counts only if that still has this version. */
+/**
+ * The record version a request was matched with. The request counts only if the key's record still has this version.
+ */
 export interface CustomerGuard {
-  /** 1 to `KEY_BYTES_MAX` bytes, of the partition of the request's `userId`. */
+  /** The key of the record: 1 to `KEY_BYTES_MAX` bytes, in the partition of the request's `userId`. */
   readonly userId: string;
-  /** 0: there is none. */
+  /** The version of the record; 0: the key has no record. */
   readonly version: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What operators say of one key, whatever the rules say of all: its tier, limits of its own, that it is blocked. It is state of
- * the partition that the key lies in. Plain data, and the check of what is asked.
+ * What operators do to one key: read or set its record, block it, reset its usage or set it. Each action goes through
+ * the log of the partition that holds the key. Plain data, and the check of the request.
  */
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
@@ -15,18 +15,18 @@ import { KEY_BYTES_MAX, LIMITS_PER_REQUEST_MAX, RULE_ID_BYTES_MAX } from './requ
 import { FIXED_LIMIT_MAX, LIMIT_MAX } from './rule.ts';
 
 /**
- * Once one is answered no request that comes after is granted what it forbids. What it allows may still be denied by a leader that was
- * deposed and does not know it: for two election timeouts at most.
+ * An action of an operator. Once it is answered, no later request is granted what the action forbids. What the action
+ * allows may still be denied for up to two election timeouts, by a deposed leader that does not know it is deposed.
  *
- * - `read`: by the log, so that whoever is told has seen all changes that were answered before
- * - `put`: tier and overrides become these; without `isBlocked` the block stays as it is, with its end
- * - `delete`: all of it, a block as well
- * - `block`: nothing but that becomes what `isBlocked` says. Of `put` and `block`, `durationMillis` is how long it lasts, 1 to
- *   `BLOCK_MILLIS_MAX`, in group time from the entry that says so; without it until an operator takes it back
- * - `reset`: all that any rule remembers of the key's grants is forgotten; the record stays. To repeat it is harmless, but for
- *   what was granted in between
- * - `set`: what these rules remember of the key's grants is forgotten, and `used` counts instead, from the group time of the entry on: in
- *   one step, so nobody is granted anything in between. The record stays. Other rules remember what they did
+ * - `read`: reads the record through the log, so the answer includes every change that was answered before
+ * - `put`: sets the tier and the overrides. Without `isBlocked` the block stays as it is, with its end.
+ * - `delete`: deletes the record, including a block
+ * - `block`: changes only the block. For `put` and `block`, `durationMillis` is how long the block lasts, 1 to
+ *   `BLOCK_MILLIS_MAX`, in group time from the log entry on. Without it the block lasts until an operator removes it.
+ * - `reset`: forgets all grants of the key under all rules; the record stays. Repeating it also forgets what was
+ *   granted in between.
+ * - `set`: forgets the key's grants under these rules and counts `used` instead, from the group time of the entry on.
+ *   This is one step, so nothing can be granted in between. The record, and the grants under other rules, stay.
  */
 export type CustomerAction =
   | { readonly type: 'read' }
@@ -35,37 +35,38 @@ export type CustomerAction =
       readonly tier?: string | undefined;
       readonly overrides: readonly LimitOverride[];
       readonly isBlocked?: boolean | undefined;
-      /** Only with `isBlocked`. */
+      /** Only with `isBlocked`: how long the block lasts. */
       readonly durationMillis?: number | undefined;
-      /** Only if the record has this version; 0: only if there is none. */
+      /** Do it only if the record has this version; 0: only if there is no record. */
       readonly ifVersion?: number | undefined;
     }
   | { readonly type: 'delete'; readonly ifVersion?: number | undefined }
   | {
       readonly type: 'block';
       readonly isBlocked: boolean;
-      /** Only with `isBlocked`. */
+      /** Only with `isBlocked`: how long the block lasts. */
       readonly durationMillis?: number | undefined;
     }
   | { readonly type: 'reset' }
   | {
       readonly type: 'set';
-      /** 1 to `LIMITS_PER_REQUEST_MAX` of different ids, of rules of the table: stated rules have none. */
+      /** 1 to `LIMITS_PER_REQUEST_MAX` different ids of rules of the table, not of stated rules. */
       readonly ruleIds: readonly string[];
-      /** 0 to the least that one of the rules may grant at once, as it is for the key. */
+      /** 0 to the smallest capacity of these rules, as it is for this key. */
       readonly used: number;
     };
 
-/** How much of a rule's limit a key has used, as an operator says it. */
+/** How an operator sets the usage of a key under a rule. */
 export interface UsedQuestion {
   /** 1 to `KEY_BYTES_MAX` bytes. */
   readonly key: string;
-  /** A rule with all its windows, or one window. */
+  /** The id of a rule, which means all its windows, or the id of one window. */
   readonly rule: string;
-  /** 0 to the limit, as it is for the key. */
+  /** 0 to the limit, as it is for this key. */
   readonly used: number;
 }
 
+/** A `CustomerAction` on one key, as a partition receives it. */
 export interface CustomerRequest {
   readonly ask: 'customer';
   /** The key: 1 to `KEY_BYTES_MAX` bytes. */
@@ -74,22 +75,25 @@ export interface CustomerRequest {
   readonly requestId?: undefined;
 }
 
-/** What became of it. */
+/** The result of a `CustomerAction`. */
 export interface CustomerOutcome {
-  /** False: the record has another version than was asked for, and nothing changed. */
+  /** False: the record did not have the version that was asked for, and nothing changed. */
   readonly isDone: boolean;
-  /** As it is now. */
+  /** The record after the action. */
   readonly record: CustomerRecord;
-  /** The entry that did it. */
+  /** The log entry that did it. */
   readonly decided: Receipt;
 }
 
+/** The answer to a `CustomerRequest`. */
 export type CustomerAnswer =
   | { readonly kind: 'customer'; readonly outcome: CustomerOutcome }
   | Invalid
   | Unavailable;
 
-/** The first field that is out of its bounds, by the names that callers know; undefined if the request is well-formed. */
+/**
+ * The first field that is out of its bounds, by the name that callers use. Undefined if the request is well-formed.
+ */
 export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid | undefined {
   if (!isBoundedText(userId, KEY_BYTES_MAX))
     return wrong('userId', `userId must be text of 1 to ${KEY_BYTES_MAX} bytes`);
@@ -124,7 +128,10 @@ export function invalidInCustomer({ userId, action }: CustomerRequest): Invalid 
   return undefined;
 }
 
-/** The first field of a door's question that is out of its bounds, whatever type it has; undefined: none is. */
+/**
+ * Checks a question before its rule is looked up: the first field that is out of its bounds, whatever its type.
+ * Undefined if all are within their bounds.
+ */
 export function invalidInUsed({ key, rule, used }: UsedQuestion): Invalid | undefined {
   return invalidInCustomer({
     ask: 'customer',

@@ -1,16 +1,19 @@
-/** What a request says of itself: values by name. Plain data. */
+/** The descriptors of a request: named values that say what the request is, such as its user, address or endpoint. */
 
-/** What `userId` is short for. */
+/** The descriptor that `userId` is short for. */
 export const USER = 'user';
 
-/** By name: `user`, `ip`, `endpoint`, or whatever the rules ask for. A `Map` is one. */
+/** Values by name: `user`, `ip`, `endpoint`, or any other name that the rules use. A `Map` is one. */
 export interface Descriptors extends Iterable<readonly [name: string, value: string]> {
   readonly size: number;
-  /** Undefined: the request does not say. A value of no letters is as good as none. */
+  /** Undefined: the request has no such descriptor. An empty value counts as none. */
   get(name: string): string | undefined;
 }
 
-/** The descriptors of a request that names only its user, as most do. A `Map` would take twelve times as much memory. */
+/**
+ * The descriptors of a request that names only its user, as most requests do. A `Map` would take twelve times as much
+ * memory.
+ */
 export class UserDescriptor implements Descriptors {
   readonly userId: string;
 

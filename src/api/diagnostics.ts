@@ -1,23 +1,32 @@
-/** What an operator may take of the process of a node to see what it is doing: the wanted, its bounds, and the one who gives it. */
+/** The types with which a listener takes a heap snapshot or a CPU profile of its node, and the bounds of that. */
 
+/** The shortest CPU profile, in seconds. */
 export const CPU_PROFILE_SECONDS_MIN = 1;
+/** The longest CPU profile, in seconds. */
 export const CPU_PROFILE_SECONDS_MAX = 60;
+/** The length of a CPU profile if the request names none, in seconds. */
 export const CPU_PROFILE_SECONDS_DEFAULT = 10;
 
+/** What an operator asks for. */
 export type WantedDiagnosis =
-  /** Stops the event loop while it is taken. Holds every string in memory: ids of users, and secrets. */
+  /** Blocks the event loop while it is taken. Contains every string in memory, including user ids and secrets. */
   | { readonly kind: 'heapSnapshot' }
-  /** `seconds` from `CPU_PROFILE_SECONDS_MIN` to `CPU_PROFILE_SECONDS_MAX`. */
+  /** `seconds`: `CPU_PROFILE_SECONDS_MIN` to `CPU_PROFILE_SECONDS_MAX`. */
   | { readonly kind: 'cpuProfile'; readonly seconds: number };
 
+/** A diagnosis in progress. */
 export interface OpenDiagnosis {
-  /** Begins when it is first read. Ends with an error if the node stops before it is complete. */
+  /** Starts when it is first read. Fails if the node stops before it is complete. */
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** Must be called, once or more often, also where nothing was read: another one may be taken then. */
+  /**
+   * The caller must call this, even if it read nothing. Calling it again is harmless. Only then can another diagnosis
+   * start.
+   */
   readonly close: () => void;
 }
 
+/** The diagnostic functions of a node. */
 export interface DiagnosticsBehindDoor {
-  /** Undefined: another one is being taken. */
+  /** Undefined: another diagnosis is in progress. */
   readonly diagnose: (wanted: WantedDiagnosis) => OpenDiagnosis | undefined;
 }

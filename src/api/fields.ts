@@ -1,15 +1,12 @@
-/**
- * Values from outside with fields of their own, read one by one: what is wrong is named by its path. Knows the form of
- * values, nothing of what they mean.
- */
+/** Reads objects from outside field by field. An error names the path of the field that is wrong. */
 import { isBoundedInteger } from './bounded.ts';
 
-/** `field` is the path of a value that is not as it must be. */
+/** A value from outside is wrong. `field` is its path, such as `add.http.port`. */
 export class InvalidFieldError extends Error {
   override readonly name = 'InvalidFieldError';
   readonly code = 'INVALID_FIELD';
   readonly field: string;
-  /** What it must be, or why it is refused; follows the field in a sentence. */
+  /** What the field must be, or why it is refused. The message is the field followed by this text. */
   readonly bound: string;
 
   constructor(field: string, bound: string) {
@@ -20,10 +17,12 @@ export class InvalidFieldError extends Error {
 }
 
 /**
- * With no keys but these: a misspelt one must not silently mean the default.
+ * The value as an object that has no other keys than `keys`. An unknown key is an error, because a misspelt key would
+ * otherwise silently mean the default.
  *
- * @param pathOf what to call a key that is not known
- * @throws InvalidFieldError
+ * @param path the path of the object, for error messages
+ * @param pathOf gives the path of an unknown key
+ * @throws InvalidFieldError if the value is no object or has an unknown key
  */
 export function objectAt(
   value: unknown,
@@ -41,7 +40,7 @@ export function objectAt(
   return value as Record<string, unknown>;
 }
 
-/** @throws InvalidFieldError */
+/** The value as an integer from `min` to `max`, both included. @throws InvalidFieldError */
 export function integerAt(value: unknown, path: string, min: number, max: number): number {
   if (!isBoundedInteger(value, min, max)) {
     throw new InvalidFieldError(path, `must be an integer from ${min} to ${max}`);

@@ -1,6 +1,6 @@
 /**
- * What a front door is to its node, and what the node is to its front doors. A door parses, asks, and formats; it decides
- * nothing, and knows no other door.
+ * The interface between a node and its API listeners (HTTP, RESP, gRPC). A listener parses requests, passes them to
+ * the node, and formats the answers. It decides nothing and knows no other listener.
  */
 import type { BackupDone } from './backup.ts';
 import type { ChangeDone, ClusterChange } from './cluster-change.ts';
@@ -17,53 +17,71 @@ import type { UsageQuery, UsageResult } from './usage.ts';
 import type { SheddingBehindDoor } from './shedding.ts';
 import type { DoneWith } from './user-request.ts';
 
+/** One API listener, as its node uses it. */
 export interface FrontDoor {
   /** Resolves when clients can connect. */
   listen(): Promise<void>;
-  /** Takes no new clients; resolves when the last request is answered and the last connection closed. Safe to call twice. */
+  /**
+   * Accepts no new clients. Resolves when the last request is answered and the last connection is closed. Safe to
+   * call twice.
+   */
   close(): Promise<void>;
-  /** Breaks what is still open, so that `close` resolves. */
+  /** Breaks all open connections, so that `close` resolves. */
   closeAllConnections(): void;
-  /** How many connections clients hold. */
+  /** The number of connections that clients hold. */
   connectionCount(): Promise<number>;
 }
 
-/** What doors may ask of the node behind them, at any time from before they listen. */
+/**
+ * The functions of a node that its API listeners call. They work from before the listeners listen. Every `done`
+ * callback is called once, possibly before the function returns.
+ */
 export interface NodeBehindDoor {
-  /** Who may ask what: to be asked before everything else. */
+  /** Who may ask for what. A listener checks this first. */
   readonly access: AccessBehindDoor;
-  /** Whether this node can take a request now: to be asked next. */
+  /** Whether the node can take a request now. A listener checks this second. */
   readonly shedding: SheddingBehindDoor;
-  /** May it go on? @param question well-formed, see `invalidInQuestion`; `done` is told once, perhaps before this returns */
+  /** Asks whether a request may go on. @param question well-formed, see `invalidInQuestion` */
   readonly ask: (question: Question, done: AskDone) => void;
-  /** To be told of every answer to `ask`. @param startedMillis when the door had read the request, on the monotonic clock */
+  /**
+   * A listener calls this for every answer to `ask`. @param startedMillis when the listener had read the request, on
+   * the monotonic clock
+   */
   readonly answered: (request: Question, answer: AskAnswer, startedMillis: number) => void;
-  /** So many requests that may have been for `ask` were refused for load, before anybody read what they are. */
+  /** Counts requests that a listener refused because of load before it parsed them. They may have been for `ask`. */
   readonly refusedUnread: (requests: number) => void;
-  /** The same of lists of descriptors, each of which is told what became of it. @param request well-formed, see `invalidInListed` */
+  /**
+   * Decides a request of lists of descriptors; the answer has an outcome for each list. @param request well-formed,
+   * see `invalidInListed`
+   */
   readonly allowListed: (request: ListedRequest, done: ListedDone) => void;
-  /** Changes nothing. @param question well-formed; `done` as above */
+  /** Reads the status of a key. Changes nothing. @param question well-formed */
   readonly look: (question: LookQuestion, done: DoneWith<LookRequest>) => void;
-  /** An operator does something to a key. @param request well-formed, as `invalidInCustomer` says; `done` as above */
+  /** An operator's action on a key. @param request well-formed, see `invalidInCustomer` */
   readonly operate: (request: CustomerRequest, done: DoneWith<CustomerRequest>) => void;
-  /** An operator says how much a key has used. @param question well-formed, as `invalidInUsed` says; `done` as above */
+  /** An operator sets the usage of a key. @param question well-formed, see `invalidInUsed` */
   readonly setUsed: (question: UsedQuestion, done: DoneWith<CustomerRequest>) => void;
-  /** The same to a customer, whose key the rules know. @param action of any bounds */
+  /** An operator's action on a customer. The rules give the key of the customer. @param action not checked yet */
   readonly customer: (customerId: string, action: CustomerAction, done: DoneWith<CustomerRequest>) => void;
-  /** @param question well-formed, as `invalidInQuestion` says of the same descriptors and request id; `done` as above */
+  /** Refunds a grant. @param question well-formed: `invalidInQuestion` accepts its descriptors and its request id */
   readonly refund: (question: RefundQuestion, done: RefundQuestionDone) => void;
-  /** A snapshot of one group that this node leads. */
+  /** Opens a snapshot of one group that this node leads. */
   readonly backup: (group: number, done: BackupDone) => void;
+  /** Whether the node can decide requests. */
   readonly readiness: () => Readiness;
-  /** Clients should go elsewhere: every answer is the last one on its connection. */
+  /** True if clients should go to another node: a listener then closes each connection after its next answer. */
   readonly wantsNoClients: () => boolean;
+  /** What this node knows about the cluster. */
   readonly cluster: () => ClusterReport;
-  /** What the doors of all nodes answered. @param query as `validateUsageQuery` gave it; `done` is told once */
+  /** The counted answers of the listeners of all nodes. @param query from `validateUsageQuery` */
   readonly usage: (query: UsageQuery, done: (result: UsageResult) => void) => void;
-  /** `done` is told of rules when all partitions decide by them, of tokens when all nodes know, or after a few seconds. */
+  /**
+   * Changes the cluster. `done` is called when all partitions decide by the new rules, when all nodes know the new
+   * tokens, or after a few seconds.
+   */
   readonly change: (change: ClusterChange, done: ChangeDone) => void;
-  /** Those in force, as far as this node knows; undefined while it knows none. */
+  /** The rules in force as far as this node knows; undefined if it knows none. */
   readonly rules: () => RulesInForce | undefined;
-  /** One of them, as it may be given in a change; its body is undefined if there is none such. */
+  /** One rule, in the form in which a change may contain it. `body` is undefined if there is no such rule. */
   readonly rule: (id: string) => { readonly version: number; readonly body: unknown } | undefined;
 }

@@ -1,9 +1,12 @@
-/** The answer to a request under several limits, from those of its limits. Pure. */
+/** Combines the decisions of several limits about one request into one answer. Pure. */
 
 import type { Decision, LimitStanding } from './answer.ts';
 import { waitMillisOf } from './waiting.ts';
 
-/** To one that all granted: that of the limit with least remaining, but as long a wait as the slowest asks for. */
+/**
+ * The joint answer if all limits grant: the decision of the limit with the least remaining, with the longest
+ * `waitMillis` of all.
+ */
 export function jointGrant<Grant extends Decision>(grants: readonly Grant[]): Grant {
   const least = grants.reduce((a, b) => (b.remaining < a.remaining ? b : a));
   const waitMillis = Math.max(...grants.map((grant) => grant.waitMillis ?? 0));
@@ -11,7 +14,12 @@ export function jointGrant<Grant extends Decision>(grants: readonly Grant[]): Gr
   return waitMillis === 0 ? joint : { ...joint, waitMillis };
 }
 
-/** To one that some denied: that of the limit that takes longest to grant it. @param all of its limits, in their order */
+/**
+ * The joint answer if at least one limit denies: the denial with the longest wait.
+ *
+ * @param denials the decisions that deny
+ * @param all the status of all limits, in their order
+ */
 export function jointDenial<Denial extends Decision>(
   denials: readonly Denial[],
   all: readonly LimitStanding[],
@@ -20,11 +28,12 @@ export function jointDenial<Denial extends Decision>(
   return { ...longest, limits: all };
 }
 
-/** All that these were decided by, in their order. */
+/** The status of every limit behind these decisions, in their order. */
 export function limitsOf(decisions: readonly Decision[]): LimitStanding[] {
   return decisions.flatMap((decision) => decision.limits ?? [standingOf(decision)]);
 }
 
+/** Only the fields of a `LimitStatus`, without the rest of the decision. */
 export function standingOf(decision: LimitStanding): LimitStanding {
   const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis, restoredMillis } = decision;
   const standing = { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis };

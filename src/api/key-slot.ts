@@ -1,33 +1,34 @@
 /**
- * Key -> slot -> partition, as clients of Redis Cluster count slots: they can find the partition of a key themselves. Pure
- * arithmetic; who leads a partition is not known here.
+ * Maps a key to a slot, and a slot to a partition. Slots are computed as in Redis Cluster, so its clients can find
+ * the partition of a key themselves. Pure arithmetic: it does not know which node leads a partition.
  */
 
-/** Slots are 0 to one less than this. */
+/** The number of slots; they are 0 to `SLOT_COUNT - 1`. */
 export const SLOT_COUNT = 16_384;
 
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const POLYNOMIAL = 0x1021;
 
-/** CRC-16/XMODEM: polynomial 0x1021, begins with 0, nothing reflected. */
+/** The table for CRC-16/XMODEM: polynomial 0x1021, initial value 0, not reflected. Redis Cluster uses the same. */
 const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8;
   for (let bit = 0; bit < 8; bit += 1) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ POLYNOMIAL;
   return crc;
 });
 
-/** First and last slot, both included. */
+/** The first and the last slot of a range, both included. */
 export interface SlotRange {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * The slot of a key: CRC-16 of its UTF-8 bytes, or of its tag alone, so that keys with one tag share a slot. The tag is what
- * lies between the first `{` and the first `}` behind it, unless that is nothing.
+ * The slot of a key: the CRC-16 of its UTF-8 bytes. If the key has a tag, only the tag is hashed, so keys with the
+ * same tag share a slot. The tag is the text between the first `{` and the first `}` after it, unless that is empty.
+ * (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags")
  *
- * @param key text that survives a trip through UTF-8, see `isBoundedText`
+ * @param key text that survives encoding to UTF-8 and back, see `isBoundedText`
  * @param start where the key begins in the text
  * @example keySlot('{ada}.posts') === keySlot('ada')
  */
@@ -43,18 +44,24 @@ export function keySlot(key: string, start = 0): number {
   return slotOf(key, start, key.length);
 }
 
-/** The partition that a slot belongs to: each has a range of slots, and no two ranges differ by more than one slot. */
+/**
+ * The partition of a slot. Each partition has one range of slots, and the sizes of the ranges differ by at most one
+ * slot.
+ */
 export function partitionOfSlot(slot: number, partitionCount: number): number {
   return Math.floor((slot * partitionCount) / SLOT_COUNT);
 }
 
-/** The slots of a partition. @param partitionCount at most `SLOT_COUNT` */
+/** The range of slots of a partition. @param partitionCount at most `SLOT_COUNT` */
 export function slotRangeOf(partition: number, partitionCount: number): SlotRange {
   const firstOf = (each: number): number => Math.ceil((each * SLOT_COUNT) / partitionCount);
   return { first: firstOf(partition), last: firstOf(partition + 1) - 1 };
 }
 
-/** Of the UTF-8 bytes of a part of `text`, without a buffer: keys are short, and most often ASCII. */
+/**
+ * Hashes the UTF-8 bytes of `text` from `start` to `end`. It does not allocate a buffer, because keys are short and
+ * mostly ASCII.
+ */
 function slotOf(text: string, start: number, end: number): number {
   let crc = 0;
   for (let i = start; i < end; i += 1) {

@@ -1,6 +1,7 @@
 /**
- * The key that a request is counted under by a rule, as text: each list of parts has one, no two lists have the same, and
- * none is longer than the limiter takes. What cannot be written so has no key.
+ * Builds the text of the key that a rule counts a request under, such as `user=ada`. Each list of parts has one key,
+ * and different lists have different keys. No key is longer than `KEY_BYTES_MAX`. A list that cannot be written
+ * within that has no key.
  */
 import { isBoundedText } from './bounded.ts';
 import { USER } from './descriptors.ts';
@@ -8,21 +9,27 @@ import { DESCRIPTOR_VALUE_BYTES_MAX } from './question.ts';
 import { KEY_BYTES_MAX } from './request.ts';
 import { DIGEST_DIGITS, textDigest } from './text-hash.ts';
 
-/** The key of no parts: everything is counted together. No list of parts looks like it, for there is no `=`. */
+/**
+ * The key of an empty list of parts: all requests are counted together. No other key looks like it, because it has no
+ * `=`.
+ */
 export const GLOBAL_KEY = '*';
 
-/** Where these stand in a name or a value, they would be taken for what separates parts, or a name from its value. */
+/** Characters that are escaped in values, because they separate parts. */
 const SEPARATING = /[%,]/g;
+/** Characters that are escaped in names: the same, and `=`, which separates a name from its value. */
 const SEPARATING_NAMES = /[%,=]/g;
-/** Only values of more letters are shortened. */
+/** Only values with more letters than this are shortened. */
 const WHOLE_LETTERS_MAX = 128;
 const SHOWN_LETTERS = 64;
 const DIGEST_AT_END = /#([0-9a-f]{16})$/;
 
 /**
- * As `endpoint=/a,user=ada`. If that has more than `KEY_BYTES_MAX` bytes, each value of more than 128 letters is shortened to its
- * first 64 letters, `#` and a digest of 16 hex digits. Two values with the same beginning and digest share a key. Undefined if
- * the key is too long even then, or if a value is no Unicode.
+ * The key of these parts, such as `endpoint=/a,user=ada`. If it has more than `KEY_BYTES_MAX` bytes, each value of
+ * more than 128 letters is shortened to its first 64 letters, `#`, and a digest of 16 hex digits. Two values with the
+ * same start and the same digest share a key.
+ *
+ * @returns undefined if the key is too long even then, or if a value is not valid Unicode
  */
 export function keyText(parts: readonly (readonly [name: string, value: string])[]): string | undefined {
   if (parts.length === 0) return GLOBAL_KEY;
@@ -38,7 +45,7 @@ function joined(
 ): string | undefined {
   let text = '';
   for (const [name, value] of parts) {
-    // Before more is made of it than could be used.
+    // Checked here, before a long text is built that could not be used.
     if (text.length + name.length > KEY_BYTES_MAX || value.length > DESCRIPTOR_VALUE_BYTES_MAX)
       return undefined;
     if (text !== '') text += ',';
@@ -47,7 +54,10 @@ function joined(
   return isBoundedText(text, KEY_BYTES_MAX) ? text : undefined;
 }
 
-/** The value in full. If it ends like a shortened one, its `#` is escaped: so no value can pretend to be another. */
+/**
+ * The value in full. If it ends like a shortened value, its `#` is escaped, so that no value can pretend to be
+ * another.
+ */
 function written(value: string): string {
   const text = escaped(value, SEPARATING);
   return value.length > DIGEST_DIGITS && DIGEST_AT_END.test(value)
@@ -65,18 +75,21 @@ function escaped(text: string, separating: RegExp): string {
   return text.replace(separating, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
 }
 
-/** The key of a user alone: what `userId` is counted under by rules with `key: user`. */
+/** The key of a user alone, as rules with `key: user` count it. Undefined: see `keyText`. */
 export function userKey(userId: string): string | undefined {
   return keyText([[USER, userId]]);
 }
 
-/** The names of the parts of a key, as rules write them: `ip/24/64`, `user`. */
+/** The names of the parts of a key, as rules write them, such as `ip/24/64` or `user`. */
 export function partNamesIn(key: string): readonly string[] {
   if (key === GLOBAL_KEY) return [];
   return key.split(',').map((part) => decoded(part.slice(0, part.indexOf('='))));
 }
 
-/** What the parts of a key say, as a request would; of a shortened value its short form. @param key of some parts */
+/**
+ * The descriptors that the parts of a key come from. A shortened value is returned in its short form. @param key not
+ * `GLOBAL_KEY`
+ */
 export function descriptorsIn(key: string): ReadonlyMap<string, string> {
   return new Map(
     key.split(',').map((part) => {

@@ -1,22 +1,28 @@
 /**
- * Who leads which partition, and where: what a client needs that asks leaders directly, as `GET /v1/leaders` says it, and the check
- * of that by whoever reads it. A hint: every node answers every request, so who goes by an older one loses a hop and nothing else.
+ * The leaders of all partitions and their addresses: the answer of `GET /v1/leaders`, and the check of it for clients
+ * that send requests directly to leaders. It is a hint: every node answers every request, so a client with an older
+ * answer costs only one extra hop.
  */
 import type { ClusterReport } from './cluster-report.ts';
 
-/** Of a node that is up and takes requests. */
+/** A node that is up and takes requests. */
 export interface LeadersNode {
   readonly id: number;
-  /** `host:port` of its HTTP door. */
+  /** `host:port` of its HTTP listener. */
   readonly http: string;
 }
 
+/** Which node leads each partition. */
 export interface LeadersReport {
   readonly nodes: readonly LeadersNode[];
-  /** By partition, from 0. `leader` is the id of a node, 0 while none is known; within a `term` it never changes. */
+  /**
+   * Indexed by partition, from 0. `leader` is the id of a node, or 0 if none is known. Within one `term` the leader
+   * never changes.
+   */
   readonly partitions: readonly { readonly leader: number; readonly term: number }[];
 }
 
+/** Extracts the leaders from a cluster report. */
 export function leadersOf({ nodes, partitions }: ClusterReport): LeadersReport {
   return {
     nodes: nodes.flatMap(({ id, http, up, draining }) =>
@@ -26,7 +32,7 @@ export function leadersOf({ nodes, partitions }: ClusterReport): LeadersReport {
   };
 }
 
-/** True if `value` is such a report; it may have fields that are not known here. */
+/** True if `value` is a `LeadersReport`. Unknown fields are allowed. */
 export function isLeadersReport(value: unknown): value is LeadersReport {
   if (!isObject(value)) return false;
   const { nodes, partitions } = value as { nodes?: unknown; partitions?: unknown };

@@ -1,6 +1,7 @@
 /**
- * A request that says what it is by lists of descriptors in an order, as gateways ask: each list is one question to the rules of a
- * domain, and has an answer of its own. All lists are granted, or nothing is charged. Plain data, and the check of what is asked.
+ * A request that consists of ordered lists of descriptors, as API gateways send it (Envoy's rate limit protocol).
+ * Each list is one question to the rules of a domain and gets its own outcome. Either all lists are granted, or
+ * nothing is charged. Plain data, and the check of the request.
  */
 import type { ConflictingId, Invalid, LimitStanding, Unavailable } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
@@ -13,15 +14,19 @@ import {
 import { COST_MAX } from './request.ts';
 import type { StatedRule } from './stated-rule.ts';
 
-/** The most lists of one request. */
+/** The most lists in one request. */
 export const LISTS_MAX = 50;
-/** The most descriptors of one list: no rule is for longer ones. */
+/** The most descriptors in one list. No rule matches a longer list. */
 export const LIST_ENTRIES_MAX = 16;
-/** The largest cost of a list: no limit has room for it, nor for any other above `COST_MAX`. */
+/**
+ * The largest cost of a list. No limit has room for it. Larger costs are sent as this one, since no limit has room
+ * for them either.
+ */
 export const LIST_COST_MAX = COST_MAX + 1;
-/** The longest domain, in UTF-8 bytes. */
+/** The longest domain in UTF-8 bytes. */
 export const LISTED_DOMAIN_BYTES_MAX = 128;
 
+/** One descriptor of a list. */
 export interface ListEntry {
   /** 1 to `DESCRIPTOR_NAME_BYTES_MAX` bytes. */
   readonly key: string;
@@ -29,60 +34,72 @@ export interface ListEntry {
   readonly value: string;
 }
 
+/** One list of descriptors. */
 export interface DescriptorList {
   /** 1 to `LIST_ENTRIES_MAX`. */
   readonly entries: readonly ListEntry[];
-  /** 0 to `LIST_COST_MAX`. 0: it is only looked whether anything is left, and nothing is charged. */
+  /** 0 to `LIST_COST_MAX`. With 0, the answer only says whether anything is left, and nothing is charged. */
   readonly cost: number;
-  /** To be decided by instead of what the rules say of these entries. */
+  /** A limit that the request states itself. It is used instead of the rules for these entries. */
   readonly limit?: StatedRule;
 }
 
+/** A request of lists of descriptors. */
 export interface ListedRequest {
-  /** Whose rules are asked: 1 to `LISTED_DOMAIN_BYTES_MAX` bytes. */
+  /** The domain whose rules are asked: 1 to `LISTED_DOMAIN_BYTES_MAX` bytes. */
   readonly domain: string;
   /** 1 to `LISTS_MAX`. */
   readonly lists: readonly DescriptorList[];
 }
 
 /**
- * The answer to one list of descriptors.
+ * The outcome of one list of descriptors:
  *
- * - `free`: nothing limits it, because no rule matches, or the rule that matches states no limit or is in shadow
+ * - `free`: nothing limits it: no rule matches, or the rule that matches has no limit or is a shadow rule
  * - `unlimited`: a rule says that it has no limit
- * - `unmatched`: no rule matches it, and the document denies such requests
- * - `limited`: it has a limit. `standing` is absent if no partition was asked about it, because another list denied the request
+ * - `unmatched`: no rule matches, and the rule document denies such requests
+ * - `limited`: it has a limit. `limitStatus` is absent if no partition was asked, because another list denied the
+ *   request.
  */
 export type ListOutcome =
   | { readonly kind: 'free' | 'unlimited' | 'unmatched' }
   | {
       readonly kind: 'limited';
-      /** This list is a reason why the request is denied. */
+      /** True if this list is a reason why the request is denied. */
       readonly isOver: boolean;
-      /** What the rule is called in its document; empty: it has no name. */
+      /** The name of the rule in its document; empty if it has none. */
       readonly name: string;
       readonly standing?: LimitStanding;
-      /** An operator blocked a key of the list: how long the block lasts still. Absent: nobody did, or the block has no end. */
+      /**
+       * Milliseconds until the block of a key of this list ends. Absent if no key is blocked, or if the block has no
+       * end.
+       */
       readonly blockedMillis?: number;
     };
 
+/** The answer to a `ListedRequest`. */
 export type ListedAnswer =
   | {
       readonly kind: 'listed';
       readonly allowed: boolean;
-      /** As many as the request has lists, in their order. If it is denied, at least one is over. */
+      /**
+       * One outcome for each list, in the order of the request. If the request is denied, at least one has `isOver`.
+       */
       readonly lists: readonly ListOutcome[];
-      /** What was decided, for whoever counts answers; absent: nothing was charged, and nobody was asked for a grant. */
+      /**
+       * The decision, for the counters of answers. Absent if nothing was charged and no partition was asked for a
+       * grant.
+       */
       readonly decided?: AskAnswer;
     }
   | Invalid
   | ConflictingId
   | Unavailable;
 
-/** Told once. */
+/** Called once. */
 export type ListedDone = (answer: ListedAnswer) => void;
 
-/** The first thing that is out of its bounds; undefined if the request is well-formed. */
+/** The first field that is out of its bounds. Undefined if the request is well-formed. */
 export function invalidInListed({ domain, lists }: ListedRequest): Invalid | undefined {
   if (!isBoundedText(domain, LISTED_DOMAIN_BYTES_MAX))
     return wrong('domain', `must be text of 1 to ${LISTED_DOMAIN_BYTES_MAX} bytes`);
@@ -113,7 +130,10 @@ function wrong(field: string, bound: string): Invalid {
   return { kind: 'invalid', field, message: `${field} ${bound}` };
 }
 
-/** As it is counted beside requests that are described by names: by its first list, at the largest cost of all. */
+/**
+ * The same request as a `Question`, for the counters of answers: the descriptors of its first list, and the largest
+ * cost of all lists.
+ */
 export function asQuestion({ lists }: ListedRequest): Question {
   const entries = lists[0]?.entries ?? [];
   return {

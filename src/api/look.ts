@@ -1,44 +1,50 @@
 /**
- * A look: how does a user stand? It changes nothing, and nothing is kept of it; what it tells may have changed when it is
- * read. Plain data, and the check of what is asked.
+ * A peek: a read of the status of a key that counts nothing. It changes nothing and is not logged, so the answer may
+ * be outdated when it is read. Plain data.
  */
 import type { Invalid, LimitStanding, Receipt, Unavailable } from './answer.ts';
 
-/** What callers ask. */
+/** What a caller asks. */
 export interface LookQuestion {
-  /** Which key, as rules make it: `user=ada`. 1 to `KEY_BYTES_MAX` bytes. */
+  /** The key as rules build it, such as `user=ada`. 1 to `KEY_BYTES_MAX` bytes. */
   readonly key: string;
-  /** The id of a rule, or one that is stated, 1 to `RULE_ID_BYTES_MAX` bytes; absent: all that count by such keys. */
+  /**
+   * The id of a rule of the table or of a stated rule, 1 to `RULE_ID_BYTES_MAX` bytes. Absent: all rules that count
+   * by such keys.
+   */
   readonly rule?: string | undefined;
 }
 
 /** What a partition is asked. */
 export interface LookRequest {
   readonly ask: 'look';
-  /** Who is looked at: 1 to `KEY_BYTES_MAX` bytes. */
+  /** The key: 1 to `KEY_BYTES_MAX` bytes. */
   readonly userId: string;
-  /** Under which rule, 1 to `RULE_ID_BYTES_MAX` bytes; absent means every rule of the table. */
+  /** The id of the rule, 1 to `RULE_ID_BYTES_MAX` bytes. Absent: every rule of the table. */
   readonly ruleId?: string | undefined;
-  /** The cost that the look asks about: 1 to `COST_MAX`; absent means 1. */
+  /** The cost that the peek asks about: 1 to `COST_MAX`; absent means 1. */
   readonly cost?: number | undefined;
-  /** The time that the look asks about, as in `AllowRequest`; absent means group time. */
+  /** The time that the peek asks about, in milliseconds since 1970, as in `AllowRequest`. Absent: group time. */
   readonly timestampMillis?: number | undefined;
 }
 
-/** How the key stands under each rule, for a request with the cost and the time of the look. */
+/** The status of a key under each rule, for a request with the cost and the time of the peek. */
 export interface Standing {
-  /** In the order of the rules; just one if one was named. */
+  /** In the order of the rules; only one if a rule was named. */
   readonly limits: readonly LimitStanding[];
-  /** The state it was read from, after the whole entry `index`, and the group time of the look. */
+  /** The state that was read: after the whole entry `index`. `timeMillis` is the group time of the peek. */
   readonly decided: Receipt;
-  /** Everything is denied, whatever is left: see `Decision`. */
+  /** The key is blocked: every request is denied even if something remains (see `Decision`). */
   readonly isBlocked?: true;
-  /** When the block ends, in group time; absent if it has no end. `decided.timeMillis` is the group time of the look. */
+  /** When the block ends, in group time. Absent if it has no end. */
   readonly blockedUntilMillis?: number;
-  /** A request that says no more than this key is denied: no rule is for it. */
+  /**
+   * A request with only this key is denied, because no rule matches it and the rule document denies such requests.
+   */
   readonly isUnmatched?: true;
-  /** Of the rules in force there. */
+  /** The version of the rules in force there. */
   readonly rulesVersion: number;
 }
 
+/** The answer to a peek. */
 export type LookAnswer = { readonly kind: 'standing'; readonly standing: Standing } | Invalid | Unavailable;

@@ -1,74 +1,85 @@
 /**
- * What a node tells again and again of what happens just now, for people who look: rates and times of the last seconds, and what
- * went wrong lately. Plain data; nothing is decided by it.
+ * The live figures of a node for dashboards: rates and answer times of the last seconds, and recent faults. Plain
+ * data; nothing is decided by it.
  */
 import type { ClusterReport } from './cluster-report.ts';
 import type { Readiness } from './readiness.ts';
 import type { UsageOutcome } from './usage.ts';
 
-/** To look at a report takes milliseconds where there are more: of so many partitions for each second it is looked at less often. */
+/**
+ * With more partitions than this, a report takes milliseconds to check, so it is checked less often: once in
+ * `partitions / PARTITIONS_PER_SECOND` seconds.
+ */
 export const PARTITIONS_PER_SECOND = 512;
 
-/** The report without its rules, which may be long: whoever wants them asks when their version is another. */
+/**
+ * A `ClusterReport` without its rules, because these may be long. A reader fetches the rules when `rulesVersion` has
+ * changed.
+ */
 export type LiveCluster = Omit<ClusterReport, 'rules'> & {
-  /** Null while none are known. */
+  /** Null if none are known yet. */
   readonly rulesVersion: number | null;
 };
 
+/** Replaces the rules of a report by their version. */
 export function liveClusterOf({ rules, ...report }: ClusterReport): LiveCluster {
   return { ...report, rulesVersion: rules?.version ?? null };
 }
 
-/** How long the answers of one node, or of several, took; one in so many is timed. */
+/** Answer times of one or several nodes, from a sample of the answers. */
 export interface LatestTimes {
-  /** Over so many seconds at most. */
+  /** The length of the observed time, at most, in seconds. */
   readonly seconds: number;
-  /** So many were timed. */
+  /** The number of answers that were timed. */
   readonly timed: number;
-  /** The median and the 99th percentile, in milliseconds, a fifth too long at most. */
+  /** The median and the 99th percentile in milliseconds. They may be up to a fifth too high. */
   readonly p50Millis: number;
   readonly p99Millis: number;
 }
 
-/** Of the answers of these nodes together. */
+/** Answer times of all answers of these nodes together. */
 export interface ClusterTimes extends LatestTimes {
   readonly nodes: readonly number[];
 }
 
-/** Of the whole cluster. */
+/** Rates of the whole cluster. */
 export interface LiveRates {
   /** Answers per second, by outcome. */
   readonly perSecond: Readonly<Record<UsageOutcome, number>>;
-  /** Whose answers they are, and which nodes said nothing in time. */
+  /** The nodes whose answers are counted, and the nodes that did not respond in time. */
   readonly nodes: readonly number[];
   readonly silent: readonly number[];
 }
 
+/** The live figures that one node reports. */
 export interface LiveFigures {
-  /** Since 1970, by the clock of the node that tells. */
+  /** Milliseconds since 1970, by the clock of the reporting node. */
   readonly atMillis: number;
-  /** Of the node that tells. */
+  /** The readiness of the reporting node. */
   readonly readiness: Readiness;
-  /** Null while there are no two readings to compare, or not of the same nodes. */
+  /** Null until there are two readings of the same nodes to compare. */
   readonly rates: LiveRates | null;
-  /** Of the node that tells; null where it answered nothing lately. */
+  /** The answer times of the reporting node; null if it answered nothing recently. */
   readonly times: LatestTimes | null;
-  /** Of all nodes that are heard; null where none answered anything lately. */
+  /** The answer times of all nodes that are heard; null if none answered anything recently. */
   readonly clusterTimes: ClusterTimes | null;
-  /** Of the node that tells: requests without an answer yet, and proposals that are not applied yet. */
+  /** The reporting node's requests without an answer, and its proposals that are not applied yet. */
   readonly openRequests: number;
   readonly waitingProposals: number;
-  /** What its partitions remember, in bytes, and beyond which new keys are refused. */
+  /** The memory that its partitions use for keys, in bytes, and the bound above which new keys are refused. */
   readonly stateBytes: number;
   readonly stateBytesMax: number;
 }
 
 /**
- * - `nodeSilent`, `nodeHeard`: `node` says nothing any more, or again
- * - `leaderLost`: `node` leads `partitions` no more, and nobody else did or it was silent; `leaderElected`: `node` leads them after that
- * - `leaderMoved`: `node` leads `partitions` in place of another that goes on
- * - `clockUnfit`, `clockFit`: the clock of `node` runs too fast or slow to lead, or no more
- * - `drainBegun`, `drainEnded`: an operator drains `node`, or has ended that
+ * The kinds of faults and recoveries:
+ *
+ * - `nodeSilent`, `nodeHeard`: `node` is not heard any more, or is heard again
+ * - `leaderLost`: `node` no longer leads `partitions`, and there was no new leader or `node` is silent
+ * - `leaderElected`: `node` leads `partitions` after a `leaderLost`
+ * - `leaderMoved`: `node` leads `partitions` in place of another node that is still up
+ * - `clockUnfit`, `clockFit`: the clock of `node` runs too fast or too slow to lead, or no longer does
+ * - `drainBegun`, `drainEnded`: an operator drains `node`, or ended the drain
  */
 export const FAULT_KINDS = [
   'nodeSilent',
@@ -81,29 +92,36 @@ export const FAULT_KINDS = [
   'drainBegun',
   'drainEnded',
 ] as const;
+/** One of `FAULT_KINDS`. */
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** Something that went wrong, or right again, as one node saw it. */
+/** A fault or a recovery, as one node saw it. */
 export interface Fault {
   /** Counts up from 1 since that node started. */
   readonly id: number;
-  /** Since 1970, by its clock. */
+  /** Milliseconds since 1970, by the clock of that node. */
   readonly atMillis: number;
   readonly kind: FaultKind;
   readonly node: number;
-  /** How many partitions, and the first of them, at most `FAULT_PARTITIONS_MAX`; absent where it is not about partitions. */
+  /**
+   * The number of partitions, and the first of them, at most `FAULT_PARTITIONS_MAX`. Absent if the fault is not about
+   * partitions.
+   */
   readonly count?: number;
   readonly partitions?: readonly number[];
 }
 
-/** Partitions that a fault names. */
+/** The most partitions that a fault lists. */
 export const FAULT_PARTITIONS_MAX = 16;
-/** Faults that a node remembers; then it forgets the oldest. */
+/** The most faults that a node remembers. Then it forgets the oldest. */
 export const FAULTS_MAX = 100;
 
-/** What the node behind a door tells of these things. */
+/** The monitoring functions of a node. */
 export interface MonitoringBehindDoor {
-  /** As they were when this was asked last. It asks the other nodes anew, so it is to be asked once a second or so, and not by many. */
+  /**
+   * The figures as of the previous call. Each call asks the other nodes anew, so one caller should call it about once
+   * a second.
+   */
   readonly figures: () => LiveFigures;
   /** The latest first, at most `FAULTS_MAX`. */
   readonly faults: () => readonly Fault[];

@@ -1,33 +1,42 @@
-/** Where a node of a cluster is reached and stands, and the check of that wherever it is given. */
+/** The addresses of a node, their text form, and the check of a node's entry in a configuration or a change. */
 import { integerAt, InvalidFieldError, objectAt } from './fields.ts';
 import { type NodeLabels, validateLabels } from './node-labels.ts';
 
+/** The largest node id. */
 export const NODE_ID_MAX = 0x7fff_ffff;
 const PORT_MAX = 65_535;
-/** It becomes part of a URL in a header, on every node and for good. */
+/** A host becomes part of a URL in a header, permanently and on every node. So only these characters are allowed. */
 const HOST = /^[\w.:%-]{1,253}$/;
 
+/** A host name or address, and a port. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;
 }
 
+/** One node: its id, its addresses and its labels. */
 export interface NodeAddress extends NodeLabels {
   readonly id: number;
   readonly http: HostPort;
   readonly peer: HostPort;
-  /** Where it speaks the Redis protocol; absent: nowhere. */
+  /** The RESP listener (Redis protocol). Absent: the node has none. */
   readonly resp?: HostPort;
-  /** Where it speaks Envoy's rate limit protocol over gRPC; absent: nowhere. */
+  /** The gRPC listener (Envoy's rate limit protocol). Absent: the node has none. */
   readonly grpc?: HostPort;
 }
 
-/** `host:port` as URLs write it: an address of IPv6 stands in brackets, `[::1]:8101`. Every text of an address is made here. */
+/**
+ * `host:port` as URLs write it. An IPv6 address is put in brackets, such as `[::1]:8101`. All texts of addresses are
+ * made here.
+ */
 export function addressText({ host, port }: HostPort): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Reads `host:port`, where an address of IPv6 may lack its brackets. Undefined: it is none, or its port is not within 1 to 65,535. */
+/**
+ * Parses `host:port`. The brackets of an IPv6 address are optional. Undefined if the text is no address, or its port
+ * is not 1 to 65,535.
+ */
 export function readAddress(text: string): HostPort | undefined {
   const [, host = '', digits = ''] = /^(.*):(\d{1,5})$/.exec(text) ?? [];
   const bare = host.replace(/^\[(.*)\]$/, '$1');
@@ -35,7 +44,10 @@ export function readAddress(text: string): HostPort | undefined {
   return bare === '' || port < 1 || port > PORT_MAX ? undefined : { host: bare, port };
 }
 
-/** Strips the port from an address: gateways write `203.0.113.9:4711` and `[2001:db8::1]:4711`. Other text stays as it is. */
+/**
+ * Removes the port from an address, because gateways write `203.0.113.9:4711` and `[2001:db8::1]:4711`. Other text is
+ * returned unchanged.
+ */
 export function withoutPort(text: string): string {
   const [, bracketed] = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text) ?? [];
   if (bracketed !== undefined) return bracketed;
@@ -43,13 +55,14 @@ export function withoutPort(text: string): string {
   return withPort ?? text;
 }
 
-/** Of one node, by their names; those that it has not are left out. */
+/** The addresses of a node by name. Absent ones are left out. */
 export function addressesOf({ http, peer, resp, grpc }: NodeAddress): Readonly<Record<string, HostPort>> {
   return { http, peer, ...(resp !== undefined && { resp }), ...(grpc !== undefined && { grpc }) };
 }
 
 /**
- * Checks the id, the addresses and the labels of one node. Port 0 lets the system choose, where a node is told to listen.
+ * Checks the id, the addresses and the labels of one node. Port 0 is allowed: the system then chooses the port to
+ * listen on.
  *
  * @throws InvalidFieldError naming the field, below `path`
  */

@@ -1,18 +1,27 @@
-/** How a node works just now, as it says twice a second to the others. For people who watch; nothing is decided by it. */
+/**
+ * The figures that a node reports to the others twice a second: latency, disk, clock and memory. For monitoring only;
+ * nothing is decided by them.
+ */
 
+/** The figures of one node. */
 export interface NodeFigures {
-  /** 99 of 100 of its answers took no longer, a fifth too long at most, of the last ten seconds; null: it answered nothing. */
+  /**
+   * The 99th percentile of its answer times in the last ten seconds, in milliseconds. It may be up to a fifth too
+   * high. Null: it answered nothing.
+   */
   readonly p99Millis: number | null;
-  /** The same of synced writes to its disk. */
+  /** The same for synced writes to its disk. */
   readonly diskP99Millis: number | null;
-  /** By how much its clock runs faster than those of its peers (the median of them), in parts per million; null: not known yet. */
+  /**
+   * How much faster its clock runs than the median of its peers' clocks, in parts per million. Null: not known yet.
+   */
   readonly clockPpm: number | null;
-  /** What its partitions remember, in bytes, and beyond which new keys are refused. */
+  /** The memory that its partitions use for keys, in bytes, and the bound above which new keys are refused. */
   readonly stateBytes: number;
   readonly stateBytesMax: number;
 }
 
-/** True if `value` has all of it. */
+/** True if `value` is a complete `NodeFigures`. */
 export function isNodeFigures(value: unknown): value is NodeFigures {
   if (typeof value !== 'object' || value === null) return false;
   const figures = value as Readonly<Record<keyof NodeFigures, unknown>>;

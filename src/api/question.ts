@@ -1,6 +1,7 @@
 /**
- * A question to the cluster, by every door: may this request go on? It says what the request is, by descriptors; the rules in
- * force find the limits that it is under. All of them grant it, or none is charged. Plain data, and the check of what is asked.
+ * A question to the cluster: may this request go on? It describes the request by descriptors, and the rules in force
+ * find the limits that apply. Either all of these limits grant it, or none is charged. Plain data, and the check of
+ * the question.
  */
 import type { AllowAnswer, Invalid, LimitStanding } from './answer.ts';
 import { isBoundedText } from './bounded.ts';
@@ -9,58 +10,66 @@ import { type AllowRequest, invalidIn, RULE_ID_BYTES_MAX, USER_ID_BYTES_MAX } fr
 
 /** The most descriptors of one request. */
 export const DESCRIPTORS_MAX = 16;
-/** The longest name, in UTF-8 bytes. */
+/** The longest name of a descriptor in UTF-8 bytes. */
 export const DESCRIPTOR_NAME_BYTES_MAX = 64;
-/** The longest value, in UTF-8 bytes. In a key a long one is shortened: see `keyText`. */
+/** The longest value of a descriptor in UTF-8 bytes. A key holds a long value in a shortened form (see `keyText`). */
 export const DESCRIPTOR_VALUE_BYTES_MAX = 4_096;
 
+/** A question, with the descriptors of the request. */
 export interface Question extends Pick<AllowRequest, 'cost' | 'timestampMillis' | 'requestId' | 'settle'> {
   /** 1 to `DESCRIPTORS_MAX`. */
   readonly descriptors: Descriptors;
   /**
-   * To be decided by this rule alone, 1 to `RULE_ID_BYTES_MAX` bytes: the id of one that is `named`, or one that the request states
-   * itself, such as `100/60000ms` or `30/60000ms+15`, which counts by `user`. Absent: by all rules that match.
+   * Decide by this rule alone, 1 to `RULE_ID_BYTES_MAX` bytes: the id of a rule that is `named`, or of a stated rule
+   * such as `100/60000ms` or `30/60000ms+15`, which counts by `user`. Absent: all rules that match.
    */
   readonly rule?: string | undefined;
 }
 
+/** The answer to a `Question`. */
 export type AskAnswer = Answered & {
-  /** Rules in shadow that would have denied the request. Only a request that is let through has them, and only those that answered in time. */
+  /**
+   * Shadow rules that would have denied the request. Set only if the request was allowed, and only for rules that
+   * answered in time.
+   */
   readonly wouldDeny?: readonly WouldDeny[];
 };
 
-/** What a rule in shadow would have denied. See `LimitStanding`. */
+/** A shadow rule that would have denied the request (see `LimitStatus`). */
 export interface WouldDeny extends Pick<LimitStanding, 'ruleId' | 'limit' | 'retryAfterMillis'> {
   readonly key: string;
 }
 
 type Answered =
   | (AllowAnswer & {
-      /** With a decision: the key that the binding rule counts, such as `user=ada`. Absent where it is not known. */
+      /** With a decision: the key that the binding rule counted, such as `user=ada`. Absent if it is not known. */
       readonly key?: string;
     })
-  /** No rule of this version limits it. Nothing was counted. */
+  /** No rule of this version limits the request. Nothing was counted. */
   | { readonly kind: 'unlimited'; readonly rulesVersion: number }
-  /** No rule of this version is for it, and the document denies such requests. Nothing was counted, and no wait helps. */
+  /**
+   * No rule of this version matches the request, and the rule document denies such requests. Nothing was counted, and
+   * no wait helps.
+   */
   | { readonly kind: 'unmatched'; readonly rulesVersion: number }
   | DegradedAnswer;
 
-/** Nobody could decide, and the fail modes of the rules did, at the node that was asked. There is no receipt of it. */
+/** No partition could decide, so the asked node answered by the fail modes of the rules. There is no receipt. */
 export interface DegradedAnswer {
   readonly kind: 'degraded';
   readonly allowed: boolean;
-  /** The rules of the document that nobody could decide, at least one, each once. */
+  /** The rules of the document that could not be decided: at least one, each once. */
   readonly ruleIds: readonly string[];
-  /** The version of the rules that found these. */
+  /** The version of the rules that the request was matched with. */
   readonly rulesVersion: number;
-  /** 0 if it is allowed; else until this node would let it through, if nobody can decide by then either. */
+  /** 0 if allowed. Otherwise milliseconds until this node would allow it, if it still cannot be decided then. */
   readonly retryAfterMillis: number;
 }
 
-/** Told once. `partition` is that of the key that binds. */
+/** Called once. `partition` is that of the key of the binding limit. */
 export type AskDone = (answer: AskAnswer, partition: number) => void;
 
-/** What a caller says of a user, by the names that callers know. */
+/** A question about a user, with the names that callers use. */
 export interface UserQuestion extends Pick<
   Question,
   'rule' | 'cost' | 'timestampMillis' | 'requestId' | 'settle'
@@ -69,7 +78,7 @@ export interface UserQuestion extends Pick<
   readonly userId: string;
 }
 
-/** `userId` is the descriptor `user`, and nothing else. */
+/** The question whose only descriptor is `user`, with the value `userId`. */
 export function questionOf({
   userId,
   rule,
@@ -78,18 +87,21 @@ export function questionOf({
   requestId,
   settle,
 }: UserQuestion): Question {
-  // Most requests come here: no map, and no copy of what is left.
+  // Most requests come here, so this builds no map and copies no other object.
   return { descriptors: new UserDescriptor(userId), rule, cost, timestampMillis, requestId, settle };
 }
 
-/** The first field that is out of its bounds, whatever type it has; undefined if the question is well-formed. */
+/**
+ * Checks a question about a user: the first field that is out of its bounds, whatever its type. Undefined if it is
+ * well-formed.
+ */
 export function invalidInUser(question: UserQuestion): Invalid | undefined {
   if (!isBoundedText(question.userId, USER_ID_BYTES_MAX))
     return wrong('userId', `userId must be text of 1 to ${USER_ID_BYTES_MAX} bytes`);
   return invalidInRest(question);
 }
 
-/** The first thing that is out of its bounds; undefined if the question is well-formed. */
+/** Checks a question: the first field that is out of its bounds. Undefined if it is well-formed. */
 export function invalidInQuestion(question: Question): Invalid | undefined {
   const { descriptors } = question;
   if (descriptors.size === 0 || descriptors.size > DESCRIPTORS_MAX)

@@ -1,24 +1,30 @@
 /**
- * The header fields that tell a client how it stands under the limit that decided, in each of their forms. Pure; the wall clock is an
- * argument. Seconds are rounded up, so that nobody comes back too early.
+ * Builds the rate limit header fields of an answer, in three forms. Pure: the wall clock is an argument. Seconds are
+ * rounded up, so that no client comes back too early.
  */
 import { waitHelps } from './waiting.ts';
 
 /**
- * - `x`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` (epoch seconds), `-Policy` and `-Rule`
- * - `draft6`: `RateLimit-Limit`, `-Remaining`, `-Reset` (seconds from now) and `-Policy`, as draft-ietf-httpapi-ratelimit-headers-06
- *   has them
- * - `draft`: `RateLimit` and `RateLimit-Policy`, as that draft has them since its version 8
+ * The forms of the header fields:
+ *
+ * - `x`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` (seconds since 1970), `-Policy` and `-Rule`
+ * - `draft6`: `RateLimit-Limit`, `-Remaining`, `-Reset` (seconds from now) and `-Policy`, as in
+ *   draft-ietf-httpapi-ratelimit-headers-06
+ * - `draft`: `RateLimit` and `RateLimit-Policy`, as in that draft since its version 8
  */
 export const RATE_LIMIT_HEADERS = ['x', 'draft6', 'draft'] as const;
+/** One of `RATE_LIMIT_HEADERS`. */
 export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
 
-/** What of a decision the fields tell: see `Decision`. No field tells a time under a limit of 0: none is right. */
+/**
+ * The part of a `Decision` that the fields report. Under a limit of 0 the fields contain no time, because no time
+ * would be right.
+ */
 export interface ToldStanding {
   readonly allowed: boolean;
   readonly ruleId: string;
   readonly limit: number;
-  /** Left out where it is not known: the policies do without it then. */
+  /** Absent if it is not known; the policy fields then have no window. */
   readonly windowMillis?: number | undefined;
   readonly remaining: number;
   readonly retryAfterMillis: number;
@@ -27,14 +33,15 @@ export interface ToldStanding {
 
 type Fields = Record<string, string>;
 
-/** Most rule ids: the same in every field. */
+/** Most rule ids look like this, and need no escaping in any field. */
 const PLAIN_ID = /^[\w.-]*$/;
 
 /**
- * The fields of all `forms`. `RateLimit-Policy` has one name in two forms that no field can hold together: with both, it is that
- * of `draft`, as clients of the other do without it.
+ * The fields of all `forms`, by lower-case name. `RateLimit-Policy` belongs to two forms that one field cannot hold
+ * together. If both are wanted, it is that of `draft`, because clients of `draft6` can do without it.
  *
- * @param wallMillis the edge's own clock, only for `X-RateLimit-Reset`, which is an epoch time by convention
+ * @param wallMillis the node's own clock in milliseconds since 1970, only for `X-RateLimit-Reset`, which is a point
+ *   in time by convention
  */
 export function rateLimitHeaders(
   decision: ToldStanding,
@@ -48,6 +55,7 @@ export function rateLimitHeaders(
   return headers;
 }
 
+/** Milliseconds to whole seconds, rounded up. */
 export function secondsCeil(millis: number): number {
   return Math.ceil(millis / 1000);
 }
@@ -58,7 +66,7 @@ function putX(headers: Fields, decision: ToldStanding, wallMillis: number): void
   headers['x-ratelimit-remaining'] = String(remaining);
   if (waitHelps(decision)) headers['x-ratelimit-reset'] = String(secondsCeil(wallMillis + resetMillis));
   headers['x-ratelimit-policy'] = plainPolicy(decision);
-  // A rule id may hold what no header can.
+  // A rule id may contain characters that a header must not.
   headers['x-ratelimit-rule'] = PLAIN_ID.test(ruleId) ? ruleId : encodeURI(ruleId);
 }
 
@@ -77,7 +85,7 @@ function putDraft(headers: Fields, decision: ToldStanding): void {
   headers['ratelimit'] = `${name};r=${remaining}${time}`;
 }
 
-/** Without a name, which came with later drafts. */
+/** The policy without a name. Names came with later drafts. */
 function plainPolicy(decision: ToldStanding): string {
   return `${decision.limit}${windowOf(decision)}`;
 }
@@ -87,15 +95,16 @@ function windowOf({ windowMillis }: ToldStanding): string {
 }
 
 /**
- * Within which no more than what remains can be used. Who was denied, or has taken the last, must wait until there is more, which
- * is what `Retry-After` says, and must not say later than that field: the drafts want it no earlier than the end of this window.
+ * The time within which no more than `remaining` can be used. A client that was denied, or that took the last unit,
+ * must wait until more is available, which is the time in `Retry-After`. The drafts require that `Retry-After` is not
+ * earlier than the end of this window, so it is the same time here.
  */
 function effectiveWindowMillis({ allowed, remaining, retryAfterMillis, resetMillis }: ToldStanding): number {
   const mustWait = !allowed || (remaining === 0 && retryAfterMillis > 0);
   return mustWait ? retryAfterMillis : resetMillis;
 }
 
-/** RFC 9651 strings hold printable ASCII only; a rule id may hold more. */
+/** A string of structured fields (RFC 9651) holds only printable ASCII. A rule id may hold more. */
 function structuredString(text: string): string {
   if (PLAIN_ID.test(text)) return `"${text}"`;
   return `"${text.replace(/[^\u0020-\u007e]/g, '?').replace(/["\\]/g, '\\$&')}"`;

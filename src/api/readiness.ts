@@ -1,16 +1,23 @@
-/** What a node says of itself, and whether it can decide requests. */
+/** The readiness of a node: whether it can decide requests. */
 
+/** The readiness of a node. */
 export type Readiness =
   | { readonly status: 'ready' }
   /** Not every partition of this node has a leader. */
   | { readonly status: 'waiting for leaders' }
-  /** It knows nothing of the cluster yet, or was not added to it. */
+  /** The node knows nothing of the cluster yet, or was not added to it. */
   | { readonly status: 'waiting to be added' }
-  /** It belongs to the cluster no more, or is not taken for the node whose id it bears: it will not be ready again. */
+  /**
+   * The node was removed from the cluster, or the others refuse it because its id belongs to another node. It will
+   * not be ready again.
+   */
   | { readonly status: 'removed' | 'refused'; readonly reason: string }
-  /** Of `of` groups on its disk it has loaded so many. */
+  /** The node has loaded `loaded` of the `of` groups on its disk. */
   | { readonly status: 'starting'; readonly loaded: number; readonly of: number }
-  /** An operator drains it: its doors take no requests. It still leads so many groups, for others to take over. */
+  /**
+   * An operator drains the node: its API listeners take no requests. It still leads `leads` groups, which other nodes
+   * are to take over.
+   */
   | { readonly status: 'draining'; readonly reason: string; readonly leads: number }
-  /** It goes on answering until it ends, and wants no new clients. */
+  /** The node still answers until it ends, but wants no new clients. */
   | { readonly status: 'stopping' };

@@ -1,60 +1,74 @@
 /**
- * A refund: what was granted under a request id is taken back, and counts no more. It may be asked for again and again; it is
- * done once. Plain data, and the check of what is asked.
+ * A refund: the grant under a request id is taken back and no longer counts. A caller may repeat it; the grant is
+ * refunded once. Plain data.
  */
 import type { Invalid, Receipt, Unavailable } from './answer.ts';
 import type { Question } from './question.ts';
 
+/** What a partition is asked. */
 export interface RefundRequest {
   readonly ask: 'refund';
-  /** Whose grant: 1 to `KEY_BYTES_MAX` bytes. */
+  /** The key of the grant: 1 to `KEY_BYTES_MAX` bytes. */
   readonly userId: string;
-  /** As the request had it: 1 to `REQUEST_ID_BYTES_MAX` bytes. */
+  /** The id of the request that was granted: 1 to `REQUEST_ID_BYTES_MAX` bytes. */
   readonly requestId: string;
 }
 
-/** What became of it, by the log. */
+/** The result of a refund, as the log has it. */
 export interface Refund {
-  /** The grant counts no more, whoever took it back first. False: none is remembered under this id, and nothing changed. */
+  /**
+   * True if the grant is refunded, by this request or an earlier one. False: no grant with this id is remembered, and
+   * nothing changed.
+   */
   readonly refunded: boolean;
-  /** The rule of the grant; '' without one. */
+  /** The rule of the grant; '' if there is no grant. */
   readonly ruleId: string;
-  /** What was granted, and is free again as far as it still counted; 0 without one. */
+  /** The cost that was granted. As far as it still counted, it is free again. 0 if there is no grant. */
   readonly cost: number;
-  /** Of the grant, as its caller was told; without one the place where that was found out. */
+  /**
+   * The receipt of the grant, as its caller got it. If there is no grant: the place in the log where that was found.
+   */
   readonly decided: Receipt;
-  /** The number of the attempt that was granted; absent if it reserved nothing in other partitions. See `AllowRequest.attempt`. */
+  /**
+   * The number of the attempt that was granted (see `AllowRequest.attempt`). Absent if it reserved nothing in other
+   * partitions.
+   */
   readonly attempt?: number;
-  /** Of the rules that granted it; without a grant of those in force where that was found out. */
+  /** The version of the rules that granted it. If there is no grant: of the rules in force where that was found. */
   readonly rulesVersion: number;
 }
 
+/** A partition's answer to a `RefundRequest`. */
 export type RefundAnswer = { readonly kind: 'refund'; readonly refund: Refund } | Invalid | Unavailable;
 
-/** What was granted to a question: by what that was, not by a key. */
+/** What a caller asks. It names the question that was granted, not a key. */
 export interface RefundQuestion extends Pick<Question, 'descriptors' | 'rule'> {
-  /** As the request had it: 1 to `REQUEST_ID_BYTES_MAX` bytes. */
+  /** The id of the request that was granted: 1 to `REQUEST_ID_BYTES_MAX` bytes. */
   readonly requestId: string;
 }
 
-/** A limit under which a refunded request stays charged until its window is over. */
+/** A limit that stays charged for a refunded request until its window is over. */
 export interface KeptLimit {
   readonly ruleId: string;
-  /** The key that it counts by. */
+  /** The key that the rule counts by. */
   readonly userId: string;
 }
 
+/** The answer to a `RefundQuestion`. */
 export type RefundQuestionAnswer =
   | {
       readonly kind: 'refund';
       readonly refund: Refund;
-      /** In other partitions than that of the first key. Undefined: by other rules than the grant's nobody can tell. */
+      /**
+       * The limits in other partitions than that of the first key. Undefined: unknown, because the grant was made by
+       * other rules than those in force.
+       */
       readonly kept: readonly KeptLimit[] | undefined;
     }
-  /** No rule of this version limits such a request: there is nothing to give back. */
+  /** No rule of this version limits such a request, so there is nothing to refund. */
   | { readonly kind: 'unlimited'; readonly rulesVersion: number }
   | Invalid
   | Unavailable;
 
-/** Told once. `partition` is that of the first key. */
+/** Called once. `partition` is that of the first key. */
 export type RefundQuestionDone = (answer: RefundQuestionAnswer, partition: number) => void;

@@ -1,12 +1,12 @@
 /**
- * Keys that an object of a JSON text has more than once. `JSON.parse` keeps the last of them, other parsers the first: a gateway
- * that checks a body and the node that reads it would decide about two requests.
+ * Finds keys that a JSON object contains more than once. `JSON.parse` keeps the last of them, other parsers keep the
+ * first. A gateway that checks a body and the node that reads it would then see two different requests.
  */
 
-/** Names and places from the outermost value inwards: `['requests', 1, 'cost']`. */
+/** Names and indexes from the outermost value inwards, such as `['requests', 1, 'cost']`. */
 export type JsonPath = readonly (string | number)[];
 
-/** A longer path is cut: it names the object that holds the key, not the key. */
+/** A longer path is cut: it then names an outer object instead of the key. */
 const STEPS_MAX = 8;
 const NONE: readonly JsonPath[] = [];
 const SHOWN_CHARACTERS_MAX = 64;
@@ -17,23 +17,25 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
 interface Open {
-  /** The keys that an object has so far; undefined for an array. */
+  /** The keys of an object so far; undefined for an array. */
   readonly keys: Set<string> | undefined;
   step: string | number;
 }
 
 /**
- * @param text what `JSON.parse` has read
- * @param value what it made of it
- * @returns the path of each key that was there before, in the order of the text; where one stands `STEPS_MAX` deep or deeper, the
- * outer part of its path
+ * Finds the repeated keys of a JSON text.
+ *
+ * @param text a text that `JSON.parse` has accepted
+ * @param value the value that `JSON.parse` returned for it
+ * @returns the path of each repeated key, in the order of the text. If a key is deeper than `STEPS_MAX`, only the
+ *   outer part of its path.
  */
 export function repeatedKeysIn(text: string, value: unknown): readonly JsonPath[] {
-  // Requests are read here: where all keys are left that were written, none of them was there twice.
+  // Fast path, because every request body is checked: if the value has as many keys as the text, none was repeated.
   return keysWritten(text) === keysIn(value) ? NONE : scanned(text);
 }
 
-/** `requests[1].cost` */
+/** A path as text, such as `requests[1].cost`. */
 export function pathText(path: JsonPath): string {
   return path
     .map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i === 0 ? '' : '.'}${step}`))
@@ -41,7 +43,7 @@ export function pathText(path: JsonPath): string {
     .slice(0, SHOWN_CHARACTERS_MAX);
 }
 
-/** Counts the strings of a text that a colon follows. */
+/** Counts the strings in a JSON text that are followed by a colon. */
 function keysWritten(text: string): number {
   let count = 0;
   let end = -1;
@@ -97,7 +99,7 @@ function scanned(text: string): readonly JsonPath[] {
         break;
       case ':': {
         if (innermost?.keys === undefined) break;
-        // As text it may be escaped in many ways.
+        // Two texts of the same key may be escaped differently.
         const key = JSON.parse(string) as string;
         innermost.step = key;
         if (innermost.keys.has(key)) repeated.push(open.slice(0, STEPS_MAX).map(({ step }) => step));

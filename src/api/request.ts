@@ -1,25 +1,31 @@
 /**
- * What a caller asks, by every door: one request for a grant, the bounds of its fields, and the one function that says
- * whether it is well-formed. Whether it can be decided under the rules in force is not said here.
+ * A request for a grant as partitions receive it, the bounds of its fields, and the function that checks them. The
+ * request names its limits; `question.ts` has the form in which the rules find them.
  */
 import type { Invalid } from './answer.ts';
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import type { CustomerGuard } from './customer-record.ts';
 
-// A node refuses frames with what is beyond its bounds, and breaks the connection: other bounds need a new version (`versions.ts`).
+// A node refuses messages of other nodes that exceed its own bounds, and breaks the connection. So other bounds need
+// a new version (`versions.ts`).
 /** The longest `userId` that callers may name, in UTF-8 bytes. */
 export const USER_ID_BYTES_MAX = 256;
-/** The longest key that a limit counts by, in UTF-8 bytes: the longest user id has one, whatever letters it has. */
+/**
+ * The longest key that a limit counts by, in UTF-8 bytes. The longest user id fits into it, even if all its
+ * characters are escaped.
+ */
 export const KEY_BYTES_MAX = 1_024;
 /** The longest rule id in UTF-8 bytes. */
 export const RULE_ID_BYTES_MAX = 128;
 /** The largest cost of one request; the smallest is 1. */
 export const COST_MAX = 1_000_000;
-/** The latest time a caller may name: the last one a JavaScript date can hold. */
+/**
+ * The latest time that a caller may name, in milliseconds since 1970: the last one that a JavaScript `Date` can hold.
+ */
 export const TIMESTAMP_MILLIS_MAX = 8_640_000_000_000_000;
 /** The longest request id in UTF-8 bytes. */
 export const REQUEST_ID_BYTES_MAX = 128;
-/** The most limits that one request is under. */
+/** The most limits that one request may be under. */
 export const LIMITS_PER_REQUEST_MAX = 16;
 /** The largest `AllowRequest.attempt`. */
 export const ATTEMPT_MAX = Number.MAX_SAFE_INTEGER;
@@ -28,7 +34,7 @@ export const ASKED_DIGEST_MAX = 2 ** 48 - 1;
 
 /** One more limit that must grant a request. */
 export interface FurtherLimit {
-  /** The key that it counts by: 1 to `KEY_BYTES_MAX` bytes, of the partition of the request's `userId`. */
+  /** The key that it counts by: 1 to `KEY_BYTES_MAX` bytes, in the same partition as the request's `userId`. */
   readonly userId: string;
   /** 1 to `RULE_ID_BYTES_MAX` bytes. */
   readonly ruleId: string;
@@ -38,62 +44,75 @@ export interface FurtherLimit {
   readonly settle?: true | undefined;
 }
 
+/** A request for a grant, as a partition receives it. */
 export interface AllowRequest {
-  /** What else may be asked about a user says so here: see `UserRequest`. */
+  /** Absent. The other kinds of `UserRequest` have their kind here. */
   readonly ask?: undefined;
-  /** Whose budget is asked for: 1 to `KEY_BYTES_MAX` bytes. */
+  /** The key whose budget is used: 1 to `KEY_BYTES_MAX` bytes. */
   readonly userId: string;
-  /** The rule to decide by, 1 to `RULE_ID_BYTES_MAX` bytes; absent means the default rule at the time of the decision. */
+  /** The id of the rule, 1 to `RULE_ID_BYTES_MAX` bytes. Absent: the default rule at the time of the decision. */
   readonly ruleId?: string | undefined;
   /** 1 to `COST_MAX`; absent means 1. */
   readonly cost?: number | undefined;
-  /** Event time, 0 to `TIMESTAMP_MILLIS_MAX`; absent means group time. Refused by rules with the `cluster` clock. */
+  /**
+   * The time of the event in milliseconds since 1970, 0 to `TIMESTAMP_MILLIS_MAX`. Absent: group time. Rules with the
+   * `cluster` clock refuse it.
+   */
   readonly timestampMillis?: number | undefined;
-  /** Makes a retry safe: 1 to `REQUEST_ID_BYTES_MAX` bytes, unique per user and rule within the horizon. */
+  /**
+   * Makes a retry safe: 1 to `REQUEST_ID_BYTES_MAX` bytes. Within the request id horizon it must be unique per user
+   * and rule.
+   */
   readonly requestId?: string | undefined;
   /**
-   * The other limits that the request is under, if `ruleId` names the first: all of them grant it, or none. Of one partition,
-   * none twice, up to `LIMITS_PER_REQUEST_MAX - 1`.
+   * The other limits of the request; `ruleId` names the first. Either all of them grant it, or none does. All are in
+   * one partition, each appears once, at most `LIMITS_PER_REQUEST_MAX - 1`.
    */
   readonly further?: readonly FurtherLimit[] | undefined;
   /**
-   * Stands for all that the caller asked, where the limits were found by rules: a retry is known by it, though other rules
-   * may be in force meanwhile. 1 to `ASKED_DIGEST_MAX`; there must be one with `further`.
+   * A digest of the whole question of the caller, if the rules found the limits. It identifies a retry even if other
+   * rules are in force by then. 1 to `ASKED_DIGEST_MAX`; required with `further`.
    */
   readonly askedDigest?: number | undefined;
   /**
-   * The number of this attempt at a request whose limits are in several partitions; no other attempt has it. The ids of its
-   * reservations in the other partitions are made of it. The partition remembers it with the grant and names it in the answer to a
-   * refund, so that the node can refund the reservations as well. 1 to `ATTEMPT_MAX`; needs a `requestId` and an `askedDigest`.
+   * The unique number of this attempt at a request whose limits are in several partitions. The ids of its
+   * reservations in the other partitions are derived from it. The partition remembers it with the grant and returns
+   * it in the answer to a refund, so that the node can refund the reservations too. 1 to `ATTEMPT_MAX`; requires a
+   * `requestId` and an `askedDigest`.
    */
   readonly attempt?: number | undefined;
   /**
-   * Nothing is granted now: was it before, under its id? There must be one, and an `askedDigest`. It goes through the log, so
-   * that whoever is told no knows that no grant was made before.
+   * Grants nothing now. It only asks whether the request was already granted under its id. Requires a `requestId` and
+   * an `askedDigest`. It goes through the log, so the answer "no" proves that no earlier grant exists.
    */
   readonly ifRemembered?: true | undefined;
   /**
-   * The version of the rules that the limits were found by; absent: the caller named them. A partition that decides by
-   * another one refuses, and whoever asks finds them again. It does not enter the log.
+   * The rule version that the limits were found by. Absent: the caller named the limits. A partition with another
+   * rule version refuses the request, and the asking node matches it again. Not part of the log entry.
    */
   readonly matchedBy?: number | undefined;
   /**
-   * Usage that is reported after the fact. The limit of `ruleId` records the cost whatever it has left, also if the key is blocked. What
-   * exceeds the limit is debt: later requests are denied until it has left the window. Each of `further` says so for itself.
+   * Usage that is reported after the fact (post-paid). The limit of `ruleId` records the cost even if it does not fit
+   * and even if the key is blocked. The part above the limit is debt: later requests are denied until it has left the
+   * window. Each limit of `further` has its own flag.
    */
   readonly settle?: true | undefined;
-  /** It was matched with what is known of a customer: if that is another by now, it counts nowhere. */
+  /**
+   * The record of the customer that the request was matched with. If the record has changed by now, the request
+   * counts nowhere.
+   */
   readonly guard?: CustomerGuard | undefined;
 }
 
-/** The fields by the names that callers know: every answer that names a field uses these. `rule` is `ruleId`. */
+/** The fields by the names that callers use. Every answer that names a field uses these. `rule` is `ruleId`. */
 export const REQUEST_FIELDS = ['userId', 'timestampMillis', 'cost', 'rule', 'requestId'] as const;
+/** One of `REQUEST_FIELDS`. */
 export type RequestField = (typeof REQUEST_FIELDS)[number];
 
 /**
- * The first field that is out of its bounds, whatever type it has; undefined if the request is well-formed. Doors and the
- * decoders of requests refuse what this refuses; behind them it is an invariant. Whether a timestamp is too far ahead
- * is for the leader to say: that needs a clock.
+ * The first field that is out of its bounds, whatever its type. Undefined if the request is well-formed. Listeners
+ * and the decoders of messages between nodes refuse such requests; the code behind them relies on it. Whether a
+ * timestamp is too far in the future needs a clock, so the leader checks that.
  */
 export function invalidIn(request: AllowRequest): Invalid | undefined {
   const { userId, ruleId, cost, timestampMillis, requestId } = request;

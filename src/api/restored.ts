@@ -1,21 +1,29 @@
-/** The header and the message of a denial that a restore or a recovery causes. Nodes and the client's middleware send the same. */
+/**
+ * The header and the message of a denial that is caused by a restore or a recovery. Nodes and the client's middleware
+ * send the same.
+ */
 import { secondsCeil } from './rate-limit-headers.ts';
 
-/** At HTTP and through Envoy's gateways: whole seconds until nothing is missing any more, never early. */
+/**
+ * The name of a header in HTTP answers and in answers through Envoy: whole seconds until no grants are missing any
+ * more, rounded up.
+ */
 const RESTORED_HEADER = 'quorate-restored';
 
 const EXCEEDED = 'Rate limit exceeded.';
 const RESTORED = 'The cluster was restored, and denies all requests until what it may have lost has expired.';
 
-/** @param restoredMillis see `LimitStanding`; undefined or 0: no such header */
+/** The header as an object, or an empty object. @param restoredMillis see `LimitStatus`; undefined or 0: no header */
 export function restoredHeaders(restoredMillis: number | undefined): Record<string, string> {
   if (restoredMillis === undefined || restoredMillis === 0) return {};
   return { [RESTORED_HEADER]: String(secondsCeil(restoredMillis)) };
 }
 
 /**
+ * The message of a denial by a limit.
+ *
  * @param retryAfterSeconds undefined: the limit is 0
- * @param restoredMillis see `LimitStanding`
+ * @param restoredMillis see `LimitStatus`
  */
 export function denialMessage(
   retryAfterSeconds: number | undefined,

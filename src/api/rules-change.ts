@@ -1,33 +1,33 @@
 /**
- * The rules of a running cluster as every door tells them, and a change of them. Group 0 carries it to all partitions; each decides by it
- * from its own log entry on.
+ * The rules in force in a running cluster, and the change of them. Group 0 sends a change to all partitions, and each
+ * partition decides by the new rules from its own log entry on.
  */
 import type { Rule } from './rule.ts';
 
-/** What a rule table says, and its version. A change replaces all of it. */
+/** A rule table with its version. A change replaces the whole table. */
 export interface RulesInForce {
-  /** Counts the changes: only a greater one replaces a table. */
+  /** Counts the changes. A table is only replaced by one with a higher version. */
   readonly version: number;
-  /** The first is the default. */
+  /** The first rule is the default. */
   readonly rules: readonly Rule[];
   readonly requestIdHorizonMillis: number;
   readonly clockDriftPpm: number;
   readonly partitionBytesMax: number;
-  /** Which requests they are for, if they came as a document: see src/rules/. */
+  /** Only if the rules came as a document: the requests that each rule matches (see src/rules/). */
   readonly definitions?: readonly unknown[];
-  /** The text of that document as its author wrote it. Absent: no text says what is in force. */
+  /** The text of that document as its author wrote it. Absent: the rules in force did not come from a text. */
   readonly document?: string;
 }
 
-/** What group 0 remembers of rules that it has replaced: a retry may be of a request that was granted by them. */
+/** A replaced rule document that group 0 still remembers, because a retry may belong to a request that it granted. */
 export interface MatchedBefore {
-  /** In JSON, see `matchingForm`; equal texts match all requests alike. */
+  /** JSON text (see `matchingForm`). Equal texts match all requests alike. */
   readonly definitions: string;
-  /** So long after a grant its id was remembered. */
+  /** How long request ids were remembered after a grant, in milliseconds. */
   readonly horizonMillis: number;
 }
 
-/** In JSON; the version is the cluster's to give. */
+/** The JSON fields of a table in a change. The cluster assigns the version. */
 export const RULES_CHANGE_FIELDS = [
   'rules',
   'requestIdHorizonMillis',
@@ -35,23 +35,28 @@ export const RULES_CHANGE_FIELDS = [
   'partitionBytesMax',
 ] as const satisfies readonly (keyof RulesInForce)[];
 
-/** The longest `RulesChange.document`, in UTF-8 bytes. */
+/** The longest `RulesChange.document` in UTF-8 bytes. */
 export const RULES_DOCUMENT_BYTES_MAX = 262_144;
 
+/** A change of the rules: a table, a document, or one rule. */
 export interface RulesChange {
-  /** Not checked yet. What is absent stays as it is; the rules are replaced as a whole. */
+  /** The table, not checked yet. Absent fields stay as they are; `rules` replaces all rules. */
   readonly table: { readonly [Field in (typeof RULES_CHANGE_FIELDS)[number]]?: unknown };
-  /** Instead of the rules of `table`: a document (src/rules/) that says which requests they are for. Not read yet. */
+  /** Instead of the rules of `table`: the text of a rule document (src/rules/), not parsed yet. */
   readonly document?: string;
-  /** Instead of both: one rule put in its place, behind the others if it is new; or taken out. */
+  /** Instead of both: replaces one rule, appends it if it is new, or removes it. */
   readonly rule?: OneRuleChange;
-  /** Only if this is the version in force. */
+  /** Change the rules only if this version is in force. */
   readonly ifVersion: number | undefined;
 }
 
+/** The change of one rule. */
 export interface OneRuleChange {
   /** Any text. */
   readonly id: string;
-  /** As a document has it, or a table where no document is in force; without its id. Not read yet. Absent: it is taken out. */
+  /**
+   * The rule without its id, not checked yet: in the form of a document, or of a table if no document is in force.
+   * Absent: the rule is removed.
+   */
   readonly body?: Readonly<Record<string, unknown>>;
 }

@@ -1,31 +1,33 @@
 /**
- * How doors ask whether a node can take one more request now. One that it cannot take is refused before it is asked for, as
- * `overloaded` with `proposed` false.
+ * How a listener asks whether its node can take one more request. A request that it cannot take is refused at once,
+ * as `overloaded` with `proposed` false.
  */
 
-/** The open requests of a client. Only who counts for it changes it. */
+/** The number of open requests of one client. Only the load shedder changes it. */
 export interface ClientShare {
   open: number;
 }
 
+/** The load shedding functions of a node for its listeners. */
 export interface SheddingBehindDoor {
   /**
-   * Whether a request of `client` is refused now; it counts as refused then.
+   * Whether a request of `client` is refused now. A refusal is counted.
    *
-   * @param client its token, or where it comes from while it has none
-   * @param isLate it waited unread while the node was busy: only what is answered soon is let in then, and more only step by step after
+   * @param client the id of its token, or its address if it has none
+   * @param isLate the request waited unread while the node was busy. During such a time only requests that are
+   *   answered quickly are admitted, and afterwards more only step by step.
    */
   refuses(client: string, isLate?: boolean): boolean;
-  /** The node has no time left: what is sent and not read waits for it, not for a disk or for the client. */
+  /** True if the node has no CPU time left: unread requests wait for the node, not for a disk or for the client. */
   readonly isBusy: boolean;
-  /** `requests` more of them are open, until `left` is told of what this returns. */
+  /** Counts `requests` more open requests, until `left` is called with the result. */
   entered(client: string, requests: number): ClientShare;
   left(share: ClientShare, requests: number): void;
 }
 
-/** The same of what other nodes forward. */
+/** The load shedding functions for requests that other nodes forward. */
 export interface SheddingOfForwarded {
-  /** Whether one more is refused; if not, it is open until `leftForwarded`. */
+  /** Whether one more forwarded request is refused. If not, it counts as open until `leftForwarded`. */
   maybeRefuseForwarded(): boolean;
   leftForwarded(): void;
 }

@@ -1,8 +1,9 @@
+/** The start value of FNV-1a with 32 bits (RFC 9923). */
 export const FNV_OFFSET_BASIS = 0x811c9dc5;
 
 /**
- * FNV-1a of 32 bits (Fowler, Noll and Vo; RFC 9923) over the UTF-16 units of `text`, each taken in as one: so of plain ASCII the
- * value is that of its bytes. A signed number. It finds equal texts, and stops nobody who looks for two that meet.
+ * The 32-bit FNV-1a hash (Fowler, Noll and Vo; RFC 9923) of `text`, as a signed number. It hashes UTF-16 units, so
+ * for ASCII text it equals the hash of the bytes. It is not cryptographic: collisions are easy to construct.
  */
 export function fnv1a(text: string, basis = FNV_OFFSET_BASIS): number {
   let value = basis;
@@ -10,11 +11,14 @@ export function fnv1a(text: string, basis = FNV_OFFSET_BASIS): number {
   return value;
 }
 
-/** How long a `textDigest` is. */
+/** The length of a `textDigest` in hex digits. */
 export const DIGEST_DIGITS = 16;
 const OTHER_BASIS = 0x2545f491;
 
-/** A digest of a long text, in hex. By chance two texts practically never have the same; on purpose such a pair is easy to make. */
+/**
+ * A 64-bit digest of a long text, in hex. Accidental collisions practically never happen; deliberate ones are easy to
+ * construct.
+ */
 export function textDigest(text: string): string {
   return mixed(fnv1a(text, FNV_OFFSET_BASIS)) + mixed(fnv1a(text, OTHER_BASIS));
 }

@@ -1,53 +1,60 @@
 /**
- * Tokens, by which callers show who they are, as every door takes them: what a token is, and its check. Nothing here holds a secret:
- * what is kept of one is its digest.
+ * Tokens, by which callers identify themselves in every protocol: their parts, their bounds and their check. Secrets
+ * are not kept; a token is stored as a digest.
  */
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import { InvalidFieldError, objectAt } from './fields.ts';
 
-/** `decide` asks for decisions, `read` reads what nodes tell, `admin` may do everything. */
+/** The roles of tokens. `decide` asks for decisions, `read` reads reports of nodes, `admin` may do everything. */
 export const ROLES = ['decide', 'read', 'admin'] as const;
+/** One of `ROLES`. */
 export type Role = (typeof ROLES)[number];
 
-/** Of a cluster; one more is refused. */
+/** The most tokens of a cluster. */
 export const TOKENS_MAX = 1_024;
+/** The longest name of a token in UTF-8 bytes. */
 export const TOKEN_NAME_BYTES_MAX = 64;
+/** The form of a token's id. */
 export const TOKEN_ID = /^[a-z0-9]{8}$/;
-/** Its id, and its secret: 256 bits in base64url. */
+/** A token: its id, and its secret of 256 bits in base64url. */
 const TOKEN = /^qt_([a-z0-9]{8})_([\w-]{43})$/;
 const SHA256 = /^[0-9a-f]{64}$/;
 
-/** What people are told of a token. */
+/** The public part of a token. */
 export interface TokenInfo {
   readonly id: string;
   readonly role: Role;
-  /** For people, 1 to `TOKEN_NAME_BYTES_MAX` bytes. */
+  /** A name for people, 1 to `TOKEN_NAME_BYTES_MAX` bytes. */
   readonly name: string;
-  /** Milliseconds since 1970 by the node that made it, for people; absent: nobody wrote it down. */
+  /**
+   * When it was created, for people: milliseconds since 1970 by the clock of the node that created it. Absent:
+   * unknown.
+   */
   readonly createdMillis?: number;
 }
 
-/** What is kept of one. */
+/** A token as it is stored. */
 export interface TokenEntry extends TokenInfo {
-  /** SHA-256 of the secret, in hex. A fast digest is enough: nobody guesses 256 random bits. */
+  /** The SHA-256 of the secret, in hex. A fast digest is enough, because 256 random bits cannot be guessed. */
   readonly sha256: string;
 }
 
+/** The public part of a stored token. */
 export function infoOfToken(entry: TokenEntry): TokenInfo {
   const { sha256: _, ...info } = entry;
   return info;
 }
 
-/** Who asks, with a token that is valid. */
+/** A caller with a valid token. */
 export type Caller = Pick<TokenInfo, 'id' | 'role'>;
 
-/** The parts of a token as it is shown; undefined if it has another form. */
+/** Splits a token into its parts. Undefined if the text does not have the form of a token. */
 export function partsOfToken(token: string): { readonly id: string; readonly secret: string } | undefined {
   const [, id, secret] = TOKEN.exec(token) ?? [];
   return id === undefined || secret === undefined ? undefined : { id, secret };
 }
 
-/** @throws InvalidFieldError naming the field under `path` and its bound */
+/** Checks a stored token. @throws InvalidFieldError naming the field under `path` and its bound */
 export function validateTokenEntry(value: unknown, path: string): TokenEntry {
   const fields = objectAt(value, path, ['id', 'role', 'name', 'sha256', 'createdMillis']);
   const { id, sha256, createdMillis } = fields;
@@ -61,10 +68,12 @@ export function validateTokenEntry(value: unknown, path: string): TokenEntry {
   return { id, ...validateTokenAsked(fields, `${path}.`), sha256, ...created };
 }
 
-/** What a token to be made is to be. */
+/** The role and the name of a token to create. */
 export type TokenAsked = Pick<TokenInfo, 'role' | 'name'>;
 
-/** @throws InvalidFieldError naming the field behind `prefix` and its bound */
+/**
+ * Checks the role and the name of a token. @throws InvalidFieldError naming the field behind `prefix` and its bound
+ */
 export function validateTokenAsked(
   { role, name }: { readonly [Field in keyof TokenAsked]?: unknown },
   prefix = '',
@@ -79,15 +88,22 @@ export function validateTokenAsked(
   return { role: known, name };
 }
 
-/** Who may ask what, as a node knows it. */
+/** How a listener checks callers, as its node knows the tokens. */
 export interface AccessBehindDoor {
-  /** `open`: everybody may ask. `closed`: who shows a token. `unknown`: it is closed, and by which tokens is not known yet. */
+  /**
+   * `open`: everybody may ask. `closed`: callers need a token. `unknown`: the cluster is closed, but this node does
+   * not know its tokens yet.
+   */
   readonly mode: () => 'open' | 'closed' | 'unknown';
-  /** Whose token this is; undefined if it is none. Takes as long for every text of the form of a token. */
+  /**
+   * The caller with this token; undefined if it is not valid. Takes equally long for every text that has the form of
+   * a token.
+   */
   readonly callerOf: (token: string) => Caller | undefined;
-  /** The same of a caller who showed it before; undefined if it was revoked. */
+  /** The same for a caller who sent the token before, by its id. Undefined if the token was revoked. */
   readonly callerById: (id: string) => Caller | undefined;
+  /** All tokens. `isConfigured`: it is in the configuration of the nodes, so it cannot be revoked. */
   readonly tokens: () => readonly (TokenInfo & { readonly isConfigured: boolean })[];
-  /** Somebody showed a text that is no valid token. */
+  /** Counts a request with a text that is not a valid token. @param door the kind of listener */
   readonly failed: (door: 'http' | 'resp' | 'grpc') => void;
 }

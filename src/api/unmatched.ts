@@ -1,15 +1,16 @@
 /**
- * A request that no rule is for, where the document of rules says `unmatched: deny`, so that a misspelt descriptor is not free. Plain
- * data: what it is called, and what doors say of it.
+ * Requests that no rule matches, if the rule document says `unmatched: deny`. Then a misspelt descriptor does not
+ * make a request free. This file has the name and the texts of such denials.
  */
 
-/** Why such a request is denied. Figures count it under this name, so no rule of a document has it. */
+/** The reason of such a denial. Statistics count it under this name, so no rule of a document may have it. */
 export const UNMATCHED = 'unmatched';
 
-/** What is done with such requests, if it is anything but to let them through. `shadow`: that is counted, and nobody is denied. */
+/** What happens to such requests, unless they are allowed. `shadow`: they are counted but not denied. */
 export type Unmatched = 'deny' | 'shadow';
 
-/** Clients retry after 429, and no retry helps here. */
+/** The HTTP status of such a denial. It is not 429, because clients retry after 429 and no retry helps here. */
 export const UNMATCHED_STATUS = 403;
+/** The message of such a denial. */
 export const UNMATCHED_MESSAGE =
-  'No rule is for this request, and the rules deny such requests. Waiting does not help: check its descriptors.';
+  'No rule matches this request, and the rules deny such requests. Waiting does not help: check its descriptors.';

@@ -1,43 +1,58 @@
 /**
- * What the nodes of a cluster counted of the answers that their doors gave: how it is asked for, with the bounds of the
- * question, and what is told. Plain data; nothing is decided by it.
+ * The usage report of a cluster: how many answers its nodes gave, by rule, minute and key. This file has the query
+ * with its bounds, and the report. Plain data; nothing is decided by it.
  */
 import { isBoundedInteger, isBoundedText } from './bounded.ts';
 import { InvalidFieldError } from './fields.ts';
 import { RULE_ID_BYTES_MAX } from './request.ts';
 
-/** What is counted of answers. `unavailable`: nobody could decide. `degraded`: nobody could, and fail modes of rules did. */
+/**
+ * The counted outcomes of answers. `unavailable`: no node could decide. `degraded`: no node could decide, and the
+ * fail modes of the rules did.
+ */
 export const USAGE_OUTCOMES = ['allowed', 'denied', 'unavailable', 'degraded'] as const;
+/** One of `USAGE_OUTCOMES`. */
 export type UsageOutcome = (typeof USAGE_OUTCOMES)[number];
-/** What a rule in shadow would have done to requests that all other rules let through. These are answers of other rules. */
+/**
+ * What a shadow rule would have done to requests that all other rules allowed. The answer itself came from the other
+ * rules.
+ */
 export const USAGE_TRIALS = ['wouldAllow', 'wouldDeny'] as const;
-/** All that is counted of every rule, in the order in which columns are kept and sent: new ones go last, and need a new version (`versions.ts`). */
+/**
+ * All counters of a rule, in the order in which they are stored and sent. New ones go last and need a new version
+ * (`versions.ts`).
+ */
 export const USAGE_COLUMNS = [...USAGE_OUTCOMES, ...USAGE_TRIALS] as const;
+/** One of `USAGE_COLUMNS`. */
 export type UsageColumn = (typeof USAGE_COLUMNS)[number];
 
-/** Minutes of history that are kept: a day. */
+/** The minutes of history that are kept: a day. */
 export const USAGE_MINUTES_MAX = 1_440;
 const USAGE_MINUTES_DEFAULT = 60;
-/** Keys of one list that are told. */
+/** The most keys in one list of a report. */
 export const USAGE_TOP_MAX = 100;
-/** All rules that requests state themselves are counted together, as if they were one of this name. */
+/** The name under which all stated rules are counted together. */
 export const STATED_RULES = 'LIMIT/WINDOWms';
-/** What cannot be counted under the name of a rule: nobody decided, or there are too many rules. */
+/**
+ * The name under which answers are counted that belong to no rule, because no node decided or because there are too
+ * many rules.
+ */
 export const OTHER_RULES = 'OTHER';
 
+/** A checked query. */
 export interface UsageQuery {
-  /** So many minutes, the one under way included: 1 to `USAGE_MINUTES_MAX`. */
+  /** The number of minutes, including the current one: 1 to `USAGE_MINUTES_MAX`. */
   readonly minutes: number;
-  /** Of this rule alone; absent: of all. */
+  /** Only this rule; absent: all rules. */
   readonly ruleId?: string | undefined;
-  /** So many keys of each list, 0 to `USAGE_TOP_MAX`; 0: no key is named. */
+  /** The number of keys in each list, 0 to `USAGE_TOP_MAX`. 0: no keys. */
   readonly top: number;
 }
 
-/** By name of the column. Answers, whatever each costs. */
+/** Numbers of answers by outcome. Each answer counts once, whatever the cost of the request. */
 export type UsageCounts = Readonly<Record<UsageColumn, number>>;
 
-/** A key under a rule. True is a number from `count - error` to `count`. */
+/** A key under a rule. The true count is between `count - error` and `count`. */
 export interface TopKey {
   readonly rule: string;
   readonly key: string;
@@ -45,22 +60,31 @@ export interface TopKey {
   readonly error: number;
 }
 
-/** Figures of all nodes that answered in time, added up. */
+/** The sum of the figures of all nodes that responded in time. */
 export interface UsageReport {
   readonly minutes: number;
-  /** Whose figures are in it. */
+  /** The nodes whose figures are included. */
   readonly nodes: readonly number[];
-  /** Those of the cluster that gave no answer in time: what they counted is missing. */
+  /** The nodes of the cluster that did not respond in time; their figures are missing. */
   readonly silent: readonly number[];
-  /** Rules with an answer or a trial in these minutes, by name. */
+  /** The rules with at least one answer or shadow decision in these minutes, ordered by name. */
   readonly rules: readonly ({ readonly rule: string } & UsageCounts)[];
-  /** The same by the minute, all these rules together: element i begins i minutes after `fromMillis`, since 1970. */
+  /**
+   * All these rules together, by minute. Element i is the minute that begins i minutes after `fromMillis`
+   * (milliseconds since 1970).
+   */
   readonly history: {
     readonly fromMillis: number;
-    /** 99 of 100 answers of that minute took no longer, whatever their rule: the percentile of the slowest node. Null: none was timed. */
+    /**
+     * The 99th percentile of the answer times of each minute, under all rules, in milliseconds: that of the slowest
+     * node. Null: none was timed.
+     */
     readonly p99Millis?: readonly (number | null)[];
   } & Readonly<Record<UsageOutcome, readonly number[]>>;
-  /** Most first; only if keys were asked for. Of the hour under way and the one before, since `fromMillis`. */
+  /**
+   * The keys with the most answers, most first, since `fromMillis`: the current hour and the one before. Only if keys
+   * were asked for.
+   */
   readonly top?: {
     readonly fromMillis: number;
     readonly allowed: readonly TopKey[];
@@ -68,16 +92,17 @@ export interface UsageReport {
   };
 }
 
-/** `tooMany`: so many such questions are open that this one is not asked. `starting`: the node is not up yet. */
+/** Why there is no report. `tooMany`: too many such queries are open. `starting`: the node is not up yet. */
 export const USAGE_FAILURES = {
   starting: 'the node is starting, and knows no other nodes yet',
-  tooMany: 'too many questions for usage figures are open; ask again in a second',
+  tooMany: 'too many usage queries are open; try again in a second',
 } as const;
+/** The answer to a `UsageQuery`. */
 export type UsageResult =
   | { readonly ok: true; readonly report: UsageReport }
   | { readonly ok: false; readonly reason: keyof typeof USAGE_FAILURES };
 
-/** @throws InvalidFieldError naming the field and its bound */
+/** Checks a query. @throws InvalidFieldError naming the field and its bound */
 export function validateUsageQuery(query: {
   readonly minutes?: unknown;
   readonly rule?: unknown;

@@ -1,23 +1,29 @@
-/** All that may be asked about one user, wherever the user's partition is led, and what each is answered. Types only. */
+/** The union of all requests about one key, and of their answers. Types only. */
 import type { AllowAnswer, Unavailable } from './answer.ts';
 import type { CustomerAnswer, CustomerRequest } from './customer.ts';
 import type { LookAnswer, LookRequest } from './look.ts';
 import type { RefundAnswer, RefundRequest } from './refund.ts';
 import type { AllowRequest } from './request.ts';
 
-/** What entries hold many of. */
+/** Requests that share log entries: one entry holds many. */
 export type BatchedRequest = AllowRequest | RefundRequest;
-/** What the log decides. */
+/** Requests that are decided by the log. */
 export type LoggedRequest = BatchedRequest | CustomerRequest;
+/** All requests about one key. */
 export type UserRequest = LoggedRequest | LookRequest;
+/** All answers to requests about one key. */
 export type UserAnswer = AllowAnswer | LookAnswer | RefundAnswer | CustomerAnswer;
 
-/** What a partition answers: what every door does, and to other nodes who leads. */
+/** What a partition answers: a `UserAnswer`, or to another node which node leads. */
 export type Answer =
   | UserAnswer
-  /** Only between nodes: ask `leader`, who leads in `term`, instead (0: nobody knows). Nothing reached the log. */
+  /**
+   * Only between nodes: this node does not lead. Ask `leader`, which leads in `term` (0: not known). Nothing reached
+   * the log.
+   */
   | { readonly kind: 'notLeader'; readonly leader: number; readonly term: number };
 
+/** The answers to a request of type `R`. */
 export type AnswerTo<R extends UserRequest> =
   | Unavailable
   | (R extends LookRequest
@@ -28,5 +34,5 @@ export type AnswerTo<R extends UserRequest> =
           ? CustomerAnswer
           : AllowAnswer);
 
-/** Told once. `partition` is that of the user: a receipt is unique within it. */
+/** Called once. `partition` is that of the key; a receipt is unique within it. */
 export type DoneWith<R extends UserRequest> = (answer: AnswerTo<R>, partition: number) => void;

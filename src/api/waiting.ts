@@ -1,11 +1,11 @@
-/** How long whoever is denied has to wait, and whether that helps at all. Pure. */
+/** How long a denied client has to wait, and whether waiting helps at all. Pure. */
 import type { LimitStanding } from './answer.ts';
 
 interface Waiting extends Pick<LimitStanding, 'limit' | 'retryAfterMillis'> {
   readonly isBlocked?: true;
 }
 
-/** False for what is blocked without an end, and under a limit of 0, which grants nothing however long anybody waits. */
+/** False if waiting never helps: for a block without an end, and under a limit of 0. */
 export function waitHelps({
   limit,
   isBlocked,
@@ -14,12 +14,15 @@ export function waitHelps({
   return isBlocked === true ? retryAfterMillis > 0 : limit > 0;
 }
 
-/** Milliseconds until it is granted; `Infinity` where no wait helps. */
+/** Milliseconds until the request would be granted; `Infinity` if waiting never helps. */
 export function waitMillisOf(standing: Waiting): number {
   return waitHelps(standing) ? standing.retryAfterMillis : Number.POSITIVE_INFINITY;
 }
 
-/** The message of a denial for a block. Nodes and the client's middleware send the same. @param retryAfterSeconds undefined: it has no end */
+/**
+ * The message of a denial because of a block. Nodes and the client's middleware send the same. @param
+ * retryAfterSeconds undefined: the block has no end
+ */
 export function blockedMessage(retryAfterSeconds: number | undefined): string {
   const wait =
     retryAfterSeconds === undefined

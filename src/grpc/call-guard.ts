@@ -1,6 +1,7 @@
 /**
- * Stands before every call: refuses who may not call and what the node cannot take, before the library sees any of it, and bounds
- * how many requests are not there whole, of whom, and how long they may take. It reads no request.
+ * The check before every call: it refuses callers without the right token and calls the node cannot take, before the
+ * gRPC library sees them. It also bounds the number of incomplete requests, per client and in total, and their time.
+ * It does not read requests.
  */
 import {
   constants,
@@ -17,31 +18,35 @@ import type { GrpcAnswers, GrpcDoorInit, GrpcLimits } from './door-init.ts';
 import type { Sessions } from './sessions.ts';
 import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 
-/** Made once: refusing must cost far less than deciding. */
+/** Built only once, because refusing must cost far less than deciding. */
 const OVERLOADED = answerOf({
   code: status.UNAVAILABLE,
   details: `overloaded: ${UNAVAILABLE.overloaded.text}`,
 });
-/** What inflates to much is made of little. */
+/** Compressed requests are refused, because a few bytes can inflate to many. */
 const COMPRESSED = answerOf({
   code: status.UNIMPLEMENTED,
   details: 'a request must be sent as it is, without grpc-encoding',
 });
 
-/** A client that was refused may go on sending for so long. */
+/** After a refusal, a client may continue sending for this many milliseconds. */
 const REFUSED_MILLIS = 1_000;
 
-/** A call whose request is not there whole. */
+/** A call whose request has not arrived completely. */
 interface Unfinished {
   readonly startedMillis: number;
   readonly stream: ServerHttp2Stream;
 }
 
-/** Whose requests are counted together: those of a token, or of where they come from. The guard puts it where the token was. */
+/**
+ * The client that a call is counted under: the id of its token, or its address. The guard puts it into the
+ * `authorization` header, in place of the token.
+ */
 export function clientOf({ metadata }: { readonly metadata: Metadata }): string {
   return String(metadata.get('authorization')[0] ?? '?');
 }
 
+/** What the guard is built from. */
 export interface CallGuardInit extends Pick<GrpcDoorInit, 'node' | 'monotonicMillis'> {
   readonly limits: GrpcLimits;
   readonly connections: Connections;
@@ -49,12 +54,13 @@ export interface CallGuardInit extends Pick<GrpcDoorInit, 'node' | 'monotonicMil
   readonly answers: GrpcAnswers;
 }
 
+/** The check before every call. */
 export class CallGuard {
   readonly #init: CallGuardInit;
   /** The oldest first. */
   readonly #unfinished = new Set<Unfinished>();
   readonly #unfinishedOf: AddressCounts;
-  /** Those that were refused, and whose clients may still send, with the time of that; the oldest first. */
+  /** The refused calls whose clients may still be sending, with the time of the refusal; the oldest first. */
   readonly #refused = new Map<ServerHttp2Stream, number>();
   readonly #late: OutgoingHttpHeaders;
 
@@ -67,12 +73,12 @@ export class CallGuard {
     });
   }
 
-  /** False: it is refused, and nothing more may be done with it. */
+  /** Checks a call. False: it was refused, and the caller must not touch it any more. */
   maybePass(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
     const { node, sessions } = this.#init;
     const { session } = stream;
     if (session === undefined) return false;
-    // Clients keep their connections for days.
+    // Clients keep their connections for days, so a client that should leave must be told.
     if (node.wantsNoClients()) sessions.leave(session);
     const refused = this.#refusedWith(stream, headers);
     const isForService = headers[':path'] === SHOULD_RATE_LIMIT && (refused ?? OVERLOADED) === OVERLOADED;
@@ -82,8 +88,8 @@ export class CallGuard {
     return false;
   }
 
-  /** To be called every now and then: ends the calls whose requests take too long, and resets those that were refused and go on. */
-  look(): void {
+  /** Called regularly: ends calls whose requests take too long, and resets refused calls that continue. */
+  check(): void {
     const { monotonicMillis, limits } = this.#init;
     const now = monotonicMillis();
     for (const { startedMillis, stream } of this.#unfinished) {
@@ -97,8 +103,8 @@ export class CallGuard {
   }
 
   /**
-   * Whatever its client still sends is read by nobody. A reset that comes with the answer may be seen first, so the client is left some
-   * time to end its request by itself.
+   * Answers a call with an error. What its client still sends is dropped. A reset right after the answer could reach
+   * the client before the answer, so the client first gets some time to end its request.
    */
   #refuse(stream: ServerHttp2Stream, answer: OutgoingHttpHeaders): void {
     stream.on('error', () => {});
@@ -132,7 +138,7 @@ export class CallGuard {
     return OVERLOADED;
   }
 
-  /** Counts it until its request is there, or it is over; false: it would be one too many. */
+  /** Counts the call until its request is complete or the call is over. False: there would be too many. */
   #maybeEnter(stream: ServerHttp2Stream, client: string): boolean {
     if (stream.endAfterHeaders) return true;
     const { limits, monotonicMillis } = this.#init;
@@ -148,7 +154,7 @@ export class CallGuard {
   }
 }
 
-/** An answer that is nothing but a status. */
+/** A response that consists only of a status. */
 function answerOf({ code, details }: Refusal): OutgoingHttpHeaders {
   return {
     ':status': 200,
@@ -159,7 +165,10 @@ function answerOf({ code, details }: Refusal): OutgoingHttpHeaders {
   };
 }
 
-/** The library has it: nothing that still comes may be asked. Who has an answer already, or the beginning of one, gets no other. */
+/**
+ * Ends a call that the library already handles, so that the rest of its request is never processed. If the answer has
+ * begun, no other one is sent.
+ */
 function end(stream: ServerHttp2Stream, answer: OutgoingHttpHeaders): void {
   if (!stream.headersSent) stream.respond(answer, { endStream: true });
   else if (!stream.writableFinished) return stream.close(constants.NGHTTP2_CANCEL);

@@ -1,4 +1,7 @@
-/** Who calls: reads the token of a call, and refuses those that may not call its method, before anything of the request is read. */
+/**
+ * Authenticates the callers of gRPC methods, and refuses those that may not call a method, before the request is
+ * read.
+ */
 import { status, type StatusObject } from '@grpc/grpc-js';
 import type { AccessBehindDoor, Role } from '../api/token.ts';
 import { ROLES } from '../api/token.ts';
@@ -8,7 +11,7 @@ import { SHOULD_RATE_LIMIT } from './should-rate-limit.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
 
-/** How a call ends that is not answered. */
+/** The status of a refused call. */
 export type Refusal = Pick<StatusObject, 'code' | 'details'>;
 
 type Roles = 'anybody' | readonly Role[];
@@ -17,16 +20,16 @@ const METHOD_ROLES: ReadonlyMap<string, Roles> = new Map<string, Roles>([
   [SHOULD_RATE_LIMIT, ['decide', 'admin']],
   [HEALTH_CHECK, 'anybody'],
   [HEALTH_WATCH, 'anybody'],
-  // Whoever shows a token may know what there is.
+  // Every valid token may list the services.
   ...REFLECTION_VERSIONS.map((version) => [reflectionPath(version), ROLES] as const),
 ]);
 
-/** Who called, or why that is refused. `isWrongToken`: a token was shown, and it is none. */
+/** The caller of a method, or the reason of a refusal. `isWrongToken`: a token was sent, and it is not valid. */
 export type Caller =
   | { readonly tokenId: string | undefined; readonly refusal?: undefined }
   | { readonly refusal: Refusal; readonly isWrongToken: boolean };
 
-/** @param authorization the header of the call */
+/** Checks the caller of a method. @param authorization the header of the call */
 export function callerOf(access: AccessBehindDoor, path: string, authorization: string | undefined): Caller {
   const roles = METHOD_ROLES.get(path);
   if (roles === undefined) return refused(status.UNIMPLEMENTED, 'no such method is served here');
@@ -39,8 +42,8 @@ export function callerOf(access: AccessBehindDoor, path: string, authorization: 
   if (caller === undefined)
     return refused(
       status.UNAUTHENTICATED,
-      'show a valid token: authorization: Bearer qt_...',
-      // Who shows none may not know that one is needed.
+      'send a valid token: authorization: Bearer qt_...',
+      // A call without a token is not counted as a failure: its client may not know that one is needed.
       token !== undefined,
     );
   if (roles.includes(caller.role)) return { tokenId: caller.id };

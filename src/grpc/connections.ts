@@ -1,11 +1,14 @@
-/** The connections of the door: how many there may be, of whom, and which showed too many wrong tokens. It reads nothing. */
+/**
+ * The connections of the gRPC listener: their number, in total and per address, and the wrong tokens on each. It
+ * reads no data.
+ */
 import type { Socket } from 'node:net';
 import { AddressCounts } from '../shedding/address-counts.ts';
 import type { GrpcLimits } from './door-init.ts';
 
-/** Wrong tokens on one connection; after as many it is closed. */
+/** The most wrong tokens on one connection; then it is closed. */
 export const FAILURES_MAX = 10;
-/** How long what is on its way out may take then. */
+/** The time to send the last answers before a connection is closed, in milliseconds. */
 const LAST_WORD_MILLIS = 1_000;
 
 interface End {
@@ -16,14 +19,15 @@ interface End {
 interface Connection {
   readonly socket: Socket;
   failures: number;
-  /** Since when this side says nothing more. */
+  /** When this side ended the connection, on the monotonic clock. */
   endedMillis?: number;
 }
 
+/** The open connections of a gRPC listener. */
 export class Connections {
   readonly #limits: Pick<GrpcLimits, 'connectionsMax' | 'connectionsPerAddressMax'>;
   readonly #addresses: AddressCounts;
-  /** By the address of the other end. */
+  /** By remote address and port. */
   readonly #open = new Map<string, Connection>();
 
   constructor(limits: Pick<GrpcLimits, 'connectionsMax' | 'connectionsPerAddressMax'>) {
@@ -31,11 +35,12 @@ export class Connections {
     this.#addresses = new AddressCounts(limits.connectionsPerAddressMax);
   }
 
+  /** The number of open connections. */
   get count(): number {
     return this.#open.size;
   }
 
-  /** Counts it until it is closed; false: it was one too many, and is closed. */
+  /** Counts a connection until it is closed. False: there were too many, and this one was closed. */
   maybeEnter(socket: Socket): boolean {
     const address = socket.remoteAddress ?? '?';
     const end = endOf(socket);
@@ -52,7 +57,7 @@ export class Connections {
     return true;
   }
 
-  /** A wrong token was shown on it. */
+  /** A wrong token was sent on this connection. */
   failedOnce(end: End): void {
     const connection = this.#open.get(endOf(end));
     if (connection === undefined) return;
@@ -63,8 +68,8 @@ export class Connections {
     socket.once('close', () => clearTimeout(timer));
   }
 
-  /** To be called every now and then: whoever was told that it is over, and does not hang up, is cut off. */
-  look(nowMillis: number): void {
+  /** Called regularly: closes connections that this side has ended and whose clients do not close them. */
+  check(nowMillis: number): void {
     for (const connection of this.#open.values()) {
       const { socket, endedMillis } = connection;
       if (!socket.writableEnded) continue;
@@ -73,6 +78,7 @@ export class Connections {
     }
   }
 
+  /** Closes all connections. */
   closeAll(): void {
     for (const { socket } of this.#open.values()) socket.destroy();
   }

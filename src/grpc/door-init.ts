@@ -1,34 +1,41 @@
-/** What the gRPC door is made of: the node behind it, and what is kept for clients at most. */
+/** What the gRPC listener is built from, and its limits. */
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
 
+/** The limits of the gRPC listener. */
 export interface GrpcLimits {
-  /** One more is closed. */
+  /** The most connections; one more is closed. */
   readonly connectionsMax: number;
-  /** Of one address: it cannot shut out all others. */
+  /** The most connections from one address, so that one client cannot shut out all others. */
   readonly connectionsPerAddressMax: number;
-  /** Open calls of one connection; its client keeps others back. */
+  /** The most open calls of one connection. Clients hold back further calls. */
   readonly callsPerConnectionMax: number;
-  /** Of one request: a longer one is refused. */
+  /** The longest request in bytes. A longer one is refused. */
   readonly messageBytesMax: number;
-  /** Requests of all clients that are not there whole yet: one more is refused. */
+  /** The most incomplete requests of all clients; one more is refused. */
   readonly unfinishedMax: number;
-  /** Of one token or address: it cannot shut out all others. */
+  /** The most incomplete requests of one token or address, so that one client cannot shut out all others. */
   readonly unfinishedPerClientMax: number;
-  /** From the beginning of a call until its request is there whole; a call of reflection ends by then. */
+  /**
+   * The time from the start of a call until its request is complete, in milliseconds. A reflection call also ends
+   * after this time.
+   */
   readonly requestMillis: number;
-  /** A connection without a call is closed after so long. */
+  /** A connection without a call is closed after this many milliseconds. */
   readonly idleMillis: number;
-  /** What a client has open that was told to go elsewhere is cut off after so long. */
+  /**
+   * After a client was told to leave, its connection is closed after this many milliseconds, even with open calls.
+   */
   readonly leaveMillis: number;
-  /** Clients that watch the health of this node: one more is refused. */
+  /** The most clients that watch the health of this node; one more is refused. */
   readonly watchersMax: number;
-  /** Of one address. */
+  /** The most health watches of one token or address. */
   readonly watchersPerClientMax: number;
 }
 
+/** The defaults. */
 export const GRPC_LIMITS: GrpcLimits = {
   connectionsMax: 10_000,
   connectionsPerAddressMax: 5_000,
@@ -44,26 +51,27 @@ export const GRPC_LIMITS: GrpcLimits = {
   watchersPerClientMax: 256,
 };
 
-/** What was answered to requests for a grant. */
+/** The number of answers to requests for a grant, by outcome. */
 export type GrpcAnswers = Record<'granted' | 'denied' | 'invalid' | 'unavailable', number>;
 
-/** What the door asks of its node. */
+/** The functions of the node that the gRPC listener uses. */
 export type NodeBehindGrpc = Pick<
   NodeBehindDoor,
   'access' | 'shedding' | 'allowListed' | 'answered' | 'refusedUnread' | 'readiness' | 'wantsNoClients'
 >;
 
+/** What the gRPC listener is built from. */
 export interface GrpcDoorInit {
   readonly node: NodeBehindGrpc;
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
-  /** Told of every connection. */
+  /** Called for every connection. */
   readonly accepted: () => void;
   readonly monotonicMillis: () => number;
   readonly logger: Logger;
-  /** Asked for at every use: they change while the node runs. */
+  /** Read at every use, because the settings may change while the node runs. */
   readonly settings: () => RlsSettings;
-  /** Absent: it speaks plainly. */
+  /** Absent: no TLS. */
   readonly tls?: LiveCredentials;
   readonly limits?: GrpcLimits;
 }

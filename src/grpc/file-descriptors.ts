@@ -1,17 +1,21 @@
-/** The files of the protocols in the form that reflection tells them in: `FileDescriptorProto`, with every name in full. */
+/**
+ * Builds the `FileDescriptorProto` of each protocol file, in which the reflection service sends it. All type names
+ * are fully qualified.
+ */
 import protobuf from 'protobufjs';
 import descriptors from 'protobufjs/ext/descriptor/index.js';
 import type { ProtoFile } from './protos.ts';
 
+/** One file, as the reflection service sends it. */
 export interface DescribedFile {
   readonly name: string;
   readonly imports: readonly string[];
-  /** Its messages, enumerations, services and methods, each with its package. */
+  /** The full names of its messages, enumerations, services and methods. */
   readonly symbols: ReadonlySet<string>;
   readonly bytes: Uint8Array;
 }
 
-/** What the descriptors of messages have that must be told otherwise. */
+/** The part of a message's descriptor that has to be changed. */
 interface MessageDescriptor {
   readonly field?: readonly { readonly name: string; typeName?: string }[];
   readonly nestedType?: readonly (MessageDescriptor & { readonly name: string })[];
@@ -21,7 +25,7 @@ interface Describable {
   toDescriptor(syntax: string): MessageDescriptor;
 }
 
-/** @param types of all files, with every reference found */
+/** Describes all files. @param types the types of all files, resolved */
 export function describedFiles(files: readonly ProtoFile[], types: protobuf.Root): DescribedFile[] {
   return files.map((file) => describe(file, types));
 }
@@ -30,7 +34,7 @@ function describe(
   { name, package: ofPackage, imports, types: text }: ProtoFile,
   types: protobuf.Root,
 ): DescribedFile {
-  // Which of the package stand in this file.
+  // The types of the package that are defined in this file.
   const own = packageIn(typesOfAlone({ name, package: ofPackage, imports, types: text }), ofPackage);
   const all = packageIn(types, ofPackage);
   const descriptor = { name, package: ofPackage, dependency: imports, syntax: 'proto3' };
@@ -42,10 +46,10 @@ function describe(
     const type = all.get(typeName);
     if (type === null) continue;
     addSymbols(type, symbols);
-    const told = (type as unknown as Describable).toDescriptor('proto3');
-    if (type instanceof protobuf.Type) messageType.push(withFullNames(type, told));
-    else if (type instanceof protobuf.Enum) enumType.push(told);
-    else service.push(told);
+    const described = (type as unknown as Describable).toDescriptor('proto3');
+    if (type instanceof protobuf.Type) messageType.push(withFullNames(type, described));
+    else if (type instanceof protobuf.Enum) enumType.push(described);
+    else service.push(described);
   }
   const bytes = descriptors.FileDescriptorProto.encode({
     ...descriptor,
@@ -56,7 +60,7 @@ function describe(
   return { name, imports, symbols, bytes };
 }
 
-/** References to other files stay open: only names are asked for. */
+/** Parses one file alone. References to other files stay unresolved, because only the names are used. */
 function typesOfAlone(file: ProtoFile): protobuf.Root {
   const root = new protobuf.Root();
   protobuf.parse(`syntax = "proto3"; package ${file.package}; ${file.types}`, root, { keepCase: true });
@@ -69,16 +73,16 @@ function packageIn(root: protobuf.Root, name: string): protobuf.NamespaceBase {
   return found;
 }
 
-function withFullNames(type: protobuf.Type, told: MessageDescriptor): MessageDescriptor {
-  for (const field of told.field ?? []) {
+function withFullNames(type: protobuf.Type, described: MessageDescriptor): MessageDescriptor {
+  for (const field of described.field ?? []) {
     const resolved = type.fields[field.name]?.resolvedType;
     if (resolved !== undefined && resolved !== null) field.typeName = resolved.fullName;
   }
-  for (const nested of told.nestedType ?? []) {
+  for (const nested of described.nestedType ?? []) {
     const child = type.get(nested.name);
     if (child instanceof protobuf.Type) withFullNames(child, nested);
   }
-  return told;
+  return described;
 }
 
 function addSymbols(type: protobuf.ReflectionObject, symbols: Set<string>): void {

@@ -1,4 +1,4 @@
-/** The gRPC door as its node knows it: opened, counted and closed. What goes through it is the calls' business. */
+/** The gRPC listener as its node uses it: opened, counted and closed. The other files handle the calls. */
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createSecureServer } from 'node:tls';
 import {
@@ -20,28 +20,29 @@ import { encodeReflection, REFLECTION_VERSIONS, reflect, reflectionPath } from '
 import { Sessions, standBefore } from './sessions.ts';
 import { SHOULD_RATE_LIMIT, shouldRateLimit } from './should-rate-limit.ts';
 
-/** How often it is looked at what takes too long, and at what those who watch must be told. */
-const LOOK_MILLIS = 500;
-/** A client that vanished without a word is found out after about so long. */
+/** How often time limits and health watches are checked, in milliseconds. */
+const CHECK_MILLIS = 500;
+/** HTTP/2 keep-alive: a client that disappears without closing its connection is detected after about this time. */
 const KEEP_ALIVE_MILLIS = 60_000;
-/** Of one connection, in megabytes, as the library wants it: what Node has by itself. */
+/** The memory limit of one connection, in megabytes, as the library expects it. The same as Node's default. */
 const SESSION_MEGABYTES = 10;
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
+/** The gRPC listener of a node. */
 export class GrpcDoor implements FrontDoor {
-  /** Since it was made; it goes on counting. */
+  /** The counters since the listener was created. They keep counting. */
   readonly answers: GrpcAnswers = { granted: 0, denied: 0, invalid: 0, unavailable: 0 };
   readonly #init: GrpcDoorInit;
   readonly #listener: NetServer;
-  /** With TLS only. */
+  /** Only with TLS. */
   readonly #handshakes: Handshakes | undefined;
   readonly #server: Server;
-  /** The library is given connections that are counted already. */
+  /** Passes connections that are already counted to the library. */
   readonly #injector: ConnectionInjector;
   readonly #connections: Connections;
   readonly #health: Health;
-  readonly #looks: NodeJS.Timeout;
+  readonly #checks: NodeJS.Timeout;
   #closed: Promise<void> | undefined;
 
   constructor(init: GrpcDoorInit) {
@@ -67,22 +68,22 @@ export class GrpcDoor implements FrontDoor {
       this.#handshakes = guardDoor(server, tls, logger);
       this.#listener = server;
     }
-    this.#looks = setInterval(() => {
-      guard.look();
-      sessions.look();
-      connections.look(monotonicMillis());
-      this.#health.look();
-    }, LOOK_MILLIS);
-    this.#looks.unref();
+    this.#checks = setInterval(() => {
+      guard.check();
+      sessions.check();
+      connections.check(monotonicMillis());
+      this.#health.sendChanges();
+    }, CHECK_MILLIS);
+    this.#checks.unref();
   }
 
-  /** Where it listens; 0 while it does not. */
+  /** The port it listens on; 0 while it does not listen. */
   get port(): number {
     const address = this.#listener.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
-  /** @throws the error of the system, if the address cannot be taken */
+  /** @throws the system's error if the address cannot be used */
   listen(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#listener.once('error', reject);
@@ -96,14 +97,15 @@ export class GrpcDoor implements FrontDoor {
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#health.close();
-      // The error says that it does not listen, as when the address was taken.
+      // The callback gets an error if it was not listening, for example because the address was in use. That is fine
+      // here.
       this.#listener.close(() => {
-        clearInterval(this.#looks);
+        clearInterval(this.#checks);
         resolve();
       });
-      // They have asked for nothing yet.
+      // Connections in a TLS handshake have no request yet.
       this.#handshakes?.close();
-      // Clients are told that no other call is taken, and what is open is answered.
+      // Clients are told that no new calls are accepted; open calls are answered.
       this.#server.tryShutdown(() => {});
     });
     return this.#closed;
@@ -141,7 +143,7 @@ export class GrpcDoor implements FrontDoor {
   }
 }
 
-/** What the library says by itself is that it would inflate. */
+/** Without this, the library would announce that it accepts compressed requests. */
 const NEVER_INFLATES: ServerInterceptor = (_method, call) =>
   new ServerInterceptingCall(call, {
     sendMetadata(metadata, next) {
@@ -158,7 +160,7 @@ function serverOf(limits: GrpcLimits): Server {
     'grpc.max_connection_idle_ms': limits.idleMillis,
     'grpc.keepalive_time_ms': KEEP_ALIVE_MILLIS,
     'grpc-node.max_session_memory': SESSION_MEGABYTES,
-    // It would keep what was said of every connection.
+    // Otherwise the library would keep a trace of every connection.
     'grpc.enable_channelz': 0,
   });
 }

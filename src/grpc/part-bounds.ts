@@ -1,20 +1,21 @@
 /**
- * How many parts the bytes of a `RateLimitRequest` may have. To read one takes much longer than to send its two bytes, so they are
- * counted before anything is read, and no further than to the first that is too many. The decoder takes a field of another wire
- * type than its own for what it is not, and would find other parts than were counted: such bytes are no message.
+ * Bounds the number of parts (descriptors, entries) in the bytes of a `RateLimitRequest`. Decoding a part takes much
+ * longer than sending its two bytes, so the parts are counted before anything is decoded, and counting stops at the
+ * first one too many. The decoder would misread a field with a wrong wire type and find other parts than were
+ * counted, so such bytes are refused.
  */
 import protobuf from 'protobufjs';
 import { LIST_ENTRIES_MAX, LISTS_MAX } from '../api/listed.ts';
 
-/** A number, a text, or messages: how many there may be in one message, and what they are called. */
+/** A number, a text, or nested messages with their name and their bound. */
 type Field = 'number' | 'text' | { readonly name: string; readonly max: number; readonly each: Message };
-/** By the number of the field. */
+/** The fields of a message, by field number. */
 type Message = ReadonlyMap<number, Field>;
 
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
 const WIRE_TYPES = 8;
-/** Of one message, beside those that may be there more than once: a later version may have some that are not known here. */
+/** The most other fields in one message. Later versions of the protocol may have some that are not known here. */
 const OTHERS_MAX = 8;
 
 function message(...fields: readonly Field[]): Message {
@@ -32,12 +33,15 @@ const DESCRIPTOR = message(
 );
 const REQUEST = message('text', { name: 'descriptors', max: LISTS_MAX, each: DESCRIPTOR }, 'number');
 
-/** What is too many, and how many there may be. @throws Error if the bytes are no message */
+/**
+ * The error if there are too many parts: their name and their bound. Undefined if there are not. @throws Error if the
+ * bytes are no message
+ */
 export function tooManyParts(bytes: Uint8Array): string | undefined {
   return tooManyIn(bytes, REQUEST, '');
 }
 
-/** @param path of the message, with a dot behind it */
+/** @param path the path of the message, ending with a dot */
 function tooManyIn(bytes: Uint8Array, fields: Message, path: string): string | undefined {
   const reader = protobuf.Reader.create(bytes);
   const counts = new Map<Field, number>();

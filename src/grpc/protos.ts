@@ -1,10 +1,12 @@
 /**
- * What the door speaks, in the language of protocol buffers: of Envoy's rate limit service what is served here, under the names
- * and numbers that it has there; health; and reflection. A field that is not here is skipped when it comes.
+ * The protocols of the gRPC listener in protobuf language: the part of Envoy's rate limit service that is served
+ * here, with its original names and numbers, the health service, and the reflection service. Unknown fields of a
+ * request are skipped.
  */
 
+/** One protocol file. */
 export interface ProtoFile {
-  /** As others call the file that these types stand in. */
+  /** The name of the file in its published package. */
   readonly name: string;
   readonly package: string;
   readonly imports: readonly string[];
@@ -17,6 +19,7 @@ const HEADER_FILE = 'envoy/config/core/v3/base.proto';
 const DURATION_FILE = 'google/protobuf/duration.proto';
 const WRAPPERS_FILE = 'google/protobuf/wrappers.proto';
 
+/** Envoy's rate limit service (https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/ratelimit/v3/rls.proto). */
 export const RATE_LIMIT_FILES: readonly ProtoFile[] = [
   {
     name: DURATION_FILE,
@@ -96,6 +99,7 @@ export const RATE_LIMIT_FILES: readonly ProtoFile[] = [
   },
 ];
 
+/** The standard health service (https://github.com/grpc/grpc/blob/master/doc/health-checking.md). */
 export const HEALTH_FILE: ProtoFile = {
   name: 'grpc/health/v1/health.proto',
   package: 'grpc.health.v1',
@@ -112,7 +116,10 @@ export const HEALTH_FILE: ProtoFile = {
     }`,
 };
 
-/** @param version `v1`, or `v1alpha`, which most tools still ask first: the two differ by their names alone */
+/**
+ * The reflection service. @param version `v1`, or `v1alpha`, which most tools still try first; they only differ in
+ * their name
+ */
 export function reflectionFile(version: 'v1' | 'v1alpha'): ProtoFile {
   return {
     name: `grpc/reflection/${version}/reflection.proto`,

@@ -1,4 +1,4 @@
-/** `RateLimitRequest` and `RateLimitResponse` as bytes. What of a request becomes a key is read in one way only, or not at all. */
+/** Decodes `RateLimitRequest` and encodes `RateLimitResponse`. Texts that become keys must be valid UTF-8. */
 import type { RateLimitRequest, RequestDescriptor } from '../rls/request.ts';
 import type { DescriptorStatus, RateLimitResponse } from '../rls/response.ts';
 import { messageType } from './message-types.ts';
@@ -7,17 +7,17 @@ import { tooManyParts } from './part-bounds.ts';
 const REQUEST = messageType('envoy.service.ratelimit.v3.RateLimitRequest');
 const RESPONSE = messageType('envoy.service.ratelimit.v3.RateLimitResponse');
 const CODES = { OK: 1, OVER_LIMIT: 2 } as const;
-/** What the decoder puts where bytes are not UTF-8: two texts could become one key. */
+/** The decoder puts this character in place of invalid UTF-8. Two different texts could then become one key. */
 const REPLACEMENT = '\ufffd';
 const NANOS_PER_MILLI = 1_000_000;
 
-/** The bytes are no such message. */
+/** The bytes are not a valid request. */
 export class MalformedRequestError extends Error {
   override readonly name = 'MalformedRequestError';
   readonly code = 'MALFORMED_REQUEST';
 }
 
-/** As the decoder gives it. */
+/** The result of the decoder. */
 interface DecodedRequest {
   readonly domain: string;
   readonly descriptors?: readonly DecodedDescriptor[];
@@ -31,7 +31,7 @@ interface DecodedDescriptor {
   readonly is_negative_hits: boolean;
 }
 
-/** @throws MalformedRequestError */
+/** Decodes a request. @throws MalformedRequestError */
 export function decodeRequest(bytes: Uint8Array): RateLimitRequest {
   const { domain, descriptors = [], hits_addend } = decoded(bytes);
   checkText('domain', domain);
@@ -44,7 +44,7 @@ function decoded(bytes: Uint8Array): DecodedRequest {
     tooMany = tooManyParts(bytes);
     if (tooMany === undefined) return REQUEST.decode(bytes) as unknown as DecodedRequest;
   } catch {
-    throw new MalformedRequestError('the bytes are no RateLimitRequest');
+    throw new MalformedRequestError('the bytes are not a RateLimitRequest');
   }
   throw new MalformedRequestError(tooMany);
 }
@@ -69,6 +69,7 @@ function checkText(field: string, text: string): void {
   if (text.includes(REPLACEMENT)) throw new MalformedRequestError(`${field} must be UTF-8`);
 }
 
+/** Encodes a response. */
 export function encodeResponse({ overallCode, statuses, responseHeadersToAdd }: RateLimitResponse): Buffer {
   return RESPONSE.encode({
     overall_code: CODES[overallCode],

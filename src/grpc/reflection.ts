@@ -1,4 +1,7 @@
-/** Server reflection: tells tools such as grpcurl what is served here. Of a client it reads no more than it has answered. */
+/**
+ * The reflection service: lists the services and types of this listener, for tools such as grpcurl. It stops reading
+ * a client that does not read its answers.
+ */
 import type { handleBidiStreamingCall, ServerDuplexStream } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import { type DescribedFile, describedFiles } from './file-descriptors.ts';
@@ -6,9 +9,12 @@ import { HEALTH_SERVICE } from './health.ts';
 import { messageType, PROTO_FILES, TYPES } from './message-types.ts';
 import { RATE_LIMIT_SERVICE } from './should-rate-limit.ts';
 
+/** A version of the reflection protocol. */
 export type ReflectionVersion = 'v1' | 'v1alpha';
+/** Both versions are served. */
 export const REFLECTION_VERSIONS: readonly ReflectionVersion[] = ['v1', 'v1alpha'];
 
+/** The path of the method. */
 export function reflectionPath(version: ReflectionVersion): string {
   return `/${reflectionService(version)}/ServerReflectionInfo`;
 }
@@ -21,14 +27,16 @@ const SERVICES = [RATE_LIMIT_SERVICE, HEALTH_SERVICE, ...REFLECTION_VERSIONS.map
 
 type Message = Readonly<Record<string, unknown>>;
 
-/** The requests and the answers of both versions look alike. */
+/** The messages of both versions are identical. */
 const REQUEST = messageType('grpc.reflection.v1.ServerReflectionRequest');
 const RESPONSE = messageType('grpc.reflection.v1.ServerReflectionResponse');
 
+/** Encodes a response. */
 export const encodeReflection = (message: Message): Buffer => RESPONSE.encode(message);
 
+/** The method of the service. */
 export function reflect(): handleBidiStreamingCall<Buffer, Message> {
-  // Few nodes are ever asked.
+  // Built at the first request, because few nodes ever get one.
   let files: readonly DescribedFile[] | undefined;
   return (call) => {
     call.on('data', (bytes: Buffer) => {
@@ -48,7 +56,7 @@ function waitForRoom(call: ServerDuplexStream<Buffer, Message>): void {
   call.once('drain', () => call.resume());
 }
 
-/** Undefined: the bytes are no request. */
+/** The answer to a request. Undefined: the bytes are no valid request. */
 function answerTo(bytes: Buffer, files: readonly DescribedFile[]): Message | undefined {
   try {
     const request = REQUEST.decode(bytes);
@@ -73,7 +81,7 @@ function answerOf(request: Message, files: readonly DescribedFile[]): Message {
   }
 }
 
-/** The file, and all that it imports. */
+/** The file that matches, and all files it imports. */
 function filesOr(
   files: readonly DescribedFile[],
   isWanted: (file: DescribedFile) => boolean,

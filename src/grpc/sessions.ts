@@ -1,6 +1,7 @@
 /**
- * The HTTP/2 connections of the door: takes their calls from the library's server, and tells a client to go elsewhere. A client that
- * is told goes on until its calls are answered, and nobody else notices.
+ * The HTTP/2 sessions of the gRPC listener. It intercepts their calls before the library, limits the rate of calls,
+ * and tells clients to leave. A client that is told to leave finishes its open calls first, so its users notice
+ * nothing.
  */
 import {
   constants,
@@ -14,21 +15,24 @@ import type { GrpcDoorInit, GrpcLimits } from './door-init.ts';
 
 type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
-/** As GOAWAY says that all calls are still taken. */
+/** The highest stream id: GOAWAY with it means that all calls so far, and those on their way, are still accepted. */
 const ANY_STREAM = 2 ** 31 - 1;
-/** Calls that were on their way when a client was told to go are taken for so long. */
+/** After a client was told to leave, calls that are already on their way are accepted for this many milliseconds. */
 const LAST_CALLS_MILLIS = 1_000;
 /**
- * Calls of one client in one turn of the event loop, in which few can be asked because of an answer: a socket is read until it is
- * empty, and meanwhile nothing else of the node goes on. Whoever asks for decisions may have many.
+ * The most calls of one client in one turn (one pass of the event loop). Such calls can hardly be reactions to
+ * answers: a socket is read until it is empty, and nothing else in the node runs meanwhile. Clients that ask for
+ * decisions may have many calls.
  */
 const DECISIONS_PER_TURN_MAX = 4_096;
 const OTHERS_PER_TURN_MAX = 256;
 
 /**
- * The calls that `mayPass` lets through come to the library, which has one injector.
+ * Puts a check before the library: only calls for which `mayPass` returns true reach it. The library must have
+ * exactly one injector.
  *
- * The library shows neither the headers of compression nor the streams, and would answer before anybody could say no.
+ * This replaces the listener on a private field of the library, because the library gives no access to the
+ * compression headers and to the streams, and answers before a check could refuse.
  */
 export function standBefore(
   library: Server,
@@ -49,12 +53,13 @@ export function standBefore(
   });
 }
 
+/** The sessions of a gRPC listener. */
 export class Sessions {
   readonly #monotonicMillis: () => number;
   readonly #leaveMillis: number;
-  /** With the time when they were told to go. */
+  /** The sessions that were told to leave, with the time. */
   readonly #leaving = new Map<Http2Session, number>();
-  /** Of this turn of the event loop; one that asks for no decision counts for as many as cost the same. */
+  /** The calls of each session in this turn. A call that is not for a decision counts as several. */
   readonly #calls = new Map<Http2Session, number>();
 
   constructor(
@@ -65,7 +70,7 @@ export class Sessions {
     this.#leaveMillis = leaveMillis;
   }
 
-  /** Counts a call; false: its client asks without waiting for answers, and is cut off. */
+  /** Counts a call. False: the client sends calls without waiting for answers, and its session was destroyed. */
   maybeCall(session: Http2Session, isDecision: boolean): boolean {
     const calls = this.#calls.get(session) ?? 0;
     if (this.#calls.size === 0) setImmediate(() => this.#calls.clear());
@@ -74,7 +79,7 @@ export class Sessions {
     return !session.destroyed;
   }
 
-  /** Tells its client, once. */
+  /** Tells the client of a session to leave, once. */
   leave(session: Http2Session): void {
     if (this.#leaving.has(session) || session.closed || session.destroyed) return;
     session.goaway(constants.NGHTTP2_NO_ERROR, ANY_STREAM);
@@ -82,8 +87,8 @@ export class Sessions {
     session.once('close', () => this.#leaving.delete(session));
   }
 
-  /** To be called every now and then: ends those that were told, once their calls are answered, or take too long. */
-  look(): void {
+  /** Called regularly: closes leaving sessions when their calls are answered, or after the time limit. */
+  check(): void {
     const now = this.#monotonicMillis();
     for (const [session, toldMillis] of this.#leaving) {
       if (now - toldMillis >= this.#leaveMillis) session.destroy();

@@ -1,4 +1,7 @@
-/** `ShouldRateLimit`: reads one request, asks, and writes the answer. Only a decision of the cluster becomes `OK`. */
+/**
+ * The method `ShouldRateLimit`: decodes a request, asks the node, and encodes the answer. Only a decision of the
+ * cluster becomes `OK`.
+ */
 import type { handleUnaryCall, StatusObject } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import type { Invalid } from '../api/answer.ts';
@@ -10,22 +13,26 @@ import type { RlsSettings } from '../rls/rls-settings.ts';
 import type { GrpcAnswers, NodeBehindGrpc } from './door-init.ts';
 import { decodeRequest, MalformedRequestError } from './rate-limit-messages.ts';
 
+/** The full name of the service. */
 export const RATE_LIMIT_SERVICE = 'envoy.service.ratelimit.v3.RateLimitService';
+/** The path of the method. */
 export const SHOULD_RATE_LIMIT = `/${RATE_LIMIT_SERVICE}/ShouldRateLimit`;
 
+/** What the method is built from. */
 export interface ShouldRateLimitInit {
   readonly node: NodeBehindGrpc;
   readonly monotonicMillis: () => number;
   readonly settings: () => RlsSettings;
   readonly answers: GrpcAnswers;
-  /** Whose requests are counted together. */
+  /** The client that a call is counted under. */
   readonly clientOf: (call: Parameters<handleUnaryCall<Buffer, RateLimitResponse>>[0]) => string;
 }
 
+/** The method. */
 export function shouldRateLimit(init: ShouldRateLimitInit): handleUnaryCall<Buffer, RateLimitResponse> {
   const { node, monotonicMillis, settings, answers } = init;
   return (call, done) => {
-    // Its caller has gone, or its deadline is over: nobody would hear of a grant.
+    // The caller has gone or its deadline is over, so nobody would learn of a grant.
     if (call.cancelled) return;
     const startedMillis = monotonicMillis();
     const request = requestIn(call.request);
@@ -37,7 +44,7 @@ export function shouldRateLimit(init: ShouldRateLimitInit): handleUnaryCall<Buff
     const share = node.shedding.entered(init.clientOf(call), 1);
     node.allowListed(request, (answer) => {
       node.shedding.left(share, 1);
-      tell(node, request, answer, startedMillis);
+      countDecision(node, request, answer, startedMillis);
       answers[countedAs(answer)] += 1;
       if (answer.kind === 'listed') done(null, responseTo(answer, settings().responseHeaders));
       else done(statusOf(answer));
@@ -54,7 +61,7 @@ function requestIn(bytes: Buffer): ListedRequest | Invalid {
   }
 }
 
-function tell(
+function countDecision(
   node: NodeBehindGrpc,
   request: ListedRequest,
   answer: ListedAnswer,

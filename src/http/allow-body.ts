@@ -1,4 +1,4 @@
-/** The body of a request for a grant, alone or as one of a batch. */
+/** Parses the body of a request for a grant, alone or as one of a batch. */
 import { USER } from '../api/descriptors.ts';
 import { invalidInQuestion, invalidInUser, type Question, questionOf } from '../api/question.ts';
 import type { Invalid } from '../api/answer.ts';
@@ -15,15 +15,17 @@ type Claimed = { readonly [Name in RequestField]?: never } & {
 };
 
 /**
- * `{"userId": string, "descriptors": {name: text}, "timestampMillis"?: integer, "cost"?: integer, "rule"?: string, "requestId"?:
- * string, "settle"?: boolean}`, with at least one of the first two: `userId` is the descriptor `user`. A `null` counts as absent.
+ * Parses the JSON body `{"userId": string, "descriptors": {name: text}, "timestampMillis"?: integer, "cost"?:
+ * integer, "rule"?: string, "requestId"?: string, "settle"?: boolean}`. At least one of the first two must be there;
+ * `userId` is short for the descriptor `user`. `null` counts as absent.
  *
- * @param headerUser who a header of the request names, if one does: then the body need not, and must not name another
+ * @param headerUser the user that a header of the request names. Then the body need not name one, and must not name
+ *   another.
  * @throws InvalidBodyError naming the field and its bound
  */
 export function parseAllowBody(body: unknown, headerUser: HeaderUser | undefined): Question {
   const needs = headerUser === undefined ? 'at least userId or descriptors' : 'fields';
-  // Only claimed: every type and bound is checked below.
+  // The types are only assumed here; every type and bound is checked below.
   const claimed = fieldsOf(body, FIELDS, needs) as Claimed;
   const { descriptors, timestampMillis, cost, rule, requestId, settle } = claimed;
   if (typeof (settle ?? false) !== 'boolean')

@@ -1,4 +1,7 @@
-/** `POST /v1/allow`: one request for a grant. It reads the body, asks, and has the answer formatted. */
+/**
+ * `POST /v1/allow`: one request for a grant. Also the steps that this route shares with `/v1/forward-auth` and with
+ * direct-allow.ts.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { Question } from '../api/question.ts';
@@ -10,19 +13,20 @@ import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 import { headerUserOf } from './user-header.ts';
 
+/** The path of the route. */
 export const ALLOW = '/v1/allow';
 
-/** One request for a grant, on its way. */
+/** A request for a grant that was read. */
 export interface Asking {
   /** See `clientOf`. */
   readonly client: string;
   readonly wanted: Question;
-  /** When it was read, on the monotonic clock. */
+  /** When the request was read, on the monotonic clock. */
   readonly startedMillis: number;
   readonly send: (answer: HttpAnswer) => void;
 }
 
-/** Asks, counts what came of it, and answers. */
+/** Asks the node, counts the answer, and sends it. */
 export function askAndAnswer(init: HttpDoorInit, { client, wanted, startedMillis, send }: Asking): void {
   const { shedding } = init.node;
   const share = shedding.entered(client, 1);
@@ -35,7 +39,7 @@ export function askAndAnswer(init: HttpDoorInit, { client, wanted, startedMillis
     const formatted = formatAnswer(answer, partition, limitHeaders);
     init.node.answered(wanted, answer, startedMillis);
     init.observe(formatted.status, startedMillis);
-    // It may have come before the node began to stop.
+    // Checked only now, because the request may have come before the node began to stop.
     send(init.node.wantsNoClients() ? asLast(formatted) : formatted);
   });
 }
@@ -45,10 +49,10 @@ function asLast(answer: HttpAnswer): HttpAnswer {
 }
 
 /**
- * What a request asks for.
+ * Parses a request for a grant.
  *
- * @param body undefined where there is none
- * @throws InvalidBodyError, which the error handler of the server turns into a 400
+ * @param body undefined if there is none
+ * @throws InvalidBodyError; the error handler of the server answers it with 400
  */
 export function wantedIn(
   { settings }: Pick<HttpDoorInit, 'settings'>,
@@ -56,11 +60,11 @@ export function wantedIn(
   body: unknown,
 ): Question {
   const headerUser = headerUserOf(request, settings().userHeader);
-  // Who named the user in a header may have nothing else to say.
+  // With a header that names the user, a request may come without a body.
   return parseAllowBody(body === undefined && headerUser !== undefined ? {} : body, headerUser);
 }
 
-/** The same as direct-allow.ts, for requests that are not as most are. */
+/** Adds the route that handles the requests that direct-allow.ts does not. Both give the same answers. */
 export function addAllowRoute(app: FastifyInstance, init: HttpDoorInit): void {
   app.post(ALLOW, (request, reply) => {
     const startedMillis = init.monotonicMillis();

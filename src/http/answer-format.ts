@@ -1,4 +1,4 @@
-/** An answer as an HTTP response: status, headers, body. Pure. */
+/** Formats an answer as an HTTP response: status, headers, body. Pure. */
 import type { Decision, Invalid, LimitStanding } from '../api/answer.ts';
 import type { DegradedAnswer, AskAnswer, WouldDeny } from '../api/question.ts';
 import { secondsCeil } from '../api/rate-limit-headers.ts';
@@ -17,13 +17,16 @@ import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types';
 const PROBLEM_JSON_TYPE = 'application/problem+json; charset=utf-8';
 
-/** Status and body of an answer, which are the same wherever it stands. */
+/** Status and body of an answer, alone or in a batch. */
 export interface FormattedBody {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** @param limitHeaders those of a decision, in the forms that this door was told to write */
+/**
+ * The response to a request for a grant. @param limitHeaders the rate limit header fields of a decision, in the
+ * configured forms
+ */
 export function formatAnswer(
   answer: AskAnswer,
   partition: number,
@@ -33,7 +36,7 @@ export function formatAnswer(
   return { status, headers: Object.assign(headersOf(answer), limitHeaders), body };
 }
 
-/** As it stands in a batch, too: `allowed` is in every body, and true in those of grants alone. */
+/** Status and body, also of an answer in a batch. Every body has `allowed`, and it is true only for grants. */
 export function formatBody(answer: AskAnswer, partition: number): FormattedBody {
   const formatted = formatAnswered(answer, partition);
   if (answer.wouldDeny === undefined) return formatted;
@@ -71,8 +74,8 @@ function headersOf(answer: AskAnswer): Record<string, string> {
   switch (answer.kind) {
     case 'decision': {
       const { allowed, retryAfterMillis, restoredMillis } = answer.decision;
-      const isTold = !allowed && waitHelps(answer.decision);
-      const retryAfter = isTold ? { 'retry-after': String(secondsCeil(retryAfterMillis)) } : {};
+      const hasWait = !allowed && waitHelps(answer.decision);
+      const retryAfter = hasWait ? { 'retry-after': String(secondsCeil(retryAfterMillis)) } : {};
       return { 'content-type': JSON_TYPE, ...retryAfter, ...restoredHeaders(restoredMillis) };
     }
     case 'degraded': {
@@ -114,7 +117,7 @@ function formatGrant({ decision, key }: Decided, partition: number): FormattedBo
   };
 }
 
-/** All limits that the request was under, if there are several. */
+/** The status of every limit, if the request is under several. */
 function limitsOf({ limits }: Decision): { readonly limits?: readonly unknown[] } {
   if (limits === undefined) return {};
   return { limits: limits.map(formatStanding) };
@@ -128,7 +131,7 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
   const { limit, remaining, resetMillis, retryAfterMillis, windowMillis, ruleId: rule } = decision;
   const { decided, rulesVersion, restoredMillis } = decision;
   const restored = restoredMillis === undefined ? {} : { reason: 'restored', restoredMillis };
-  const isTold = waitHelps(decision);
+  const hasWait = waitHelps(decision);
   const retryAfter = secondsCeil(retryAfterMillis);
   return {
     status: ALLOW_STATUS.denied,
@@ -138,7 +141,7 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       windowMillis,
       remaining,
       resetMillis,
-      ...(isTold && { retryAfterMillis }),
+      ...(hasWait && { retryAfterMillis }),
       ...restored,
       rule,
       key,
@@ -147,8 +150,8 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
       decided: { partition, ...decided },
       error: {
         type: 'rate_limit_error',
-        message: denialMessage(isTold ? retryAfter : undefined, restoredMillis),
-        ...(isTold && { retry_after: retryAfter }),
+        message: denialMessage(hasWait ? retryAfter : undefined, restoredMillis),
+        ...(hasWait && { retry_after: retryAfter }),
         limit,
         window: formatWindow(windowMillis),
       },
@@ -156,14 +159,17 @@ function formatDenial({ decision, key }: Decided, partition: number): FormattedB
   };
 }
 
-/** Without a word of limits: none of them is the reason. Of a wait only where the block has an end. */
+/**
+ * A blocked request gets no limits in its answer, because no limit is the reason. It gets a wait only if the block
+ * has an end.
+ */
 function formatBlocked(decision: Decision, partition: number): FormattedBody {
   const { ruleId, decided, retryAfterMillis } = decision;
   const rule = ruleId === '' ? {} : { rule: ruleId };
-  const isTold = waitHelps(decision);
-  const message = blockedMessage(isTold ? secondsCeil(retryAfterMillis) : undefined);
+  const hasWait = waitHelps(decision);
+  const message = blockedMessage(hasWait ? secondsCeil(retryAfterMillis) : undefined);
   const error = { type: 'blocked', message };
-  const wait = isTold ? { retryAfterMillis } : {};
+  const wait = hasWait ? { retryAfterMillis } : {};
   return {
     status: BLOCKED_STATUS,
     body: { allowed: false, blocked: true, ...wait, ...rule, decided: { partition, ...decided }, error },
@@ -175,13 +181,13 @@ function formatUnmatched(rulesVersion: number): FormattedBody {
   return { status: UNMATCHED_STATUS, body: { allowed: false, reason: UNMATCHED, rulesVersion, error } };
 }
 
-/** By the fail modes of rules: it never has a receipt. */
+/** The answer by the fail modes of rules. It has no receipt. */
 function formatDegraded(answer: DegradedAnswer): FormattedBody {
   const { allowed, ruleIds: rules, retryAfterMillis, rulesVersion } = answer;
   if (allowed)
     return { status: ALLOW_STATUS.granted, body: { allowed, degraded: true, rules, rulesVersion } };
   const retryAfter = secondsCeil(retryAfterMillis);
-  const message = `Nobody can decide, and what this node may grant alone is used up. Retry after ${retryAfter} s.`;
+  const message = `No node can decide, and what this node may grant on its own is used up. Retry after ${retryAfter} s.`;
   return {
     status: ALLOW_STATUS.denied,
     body: {
@@ -211,7 +217,7 @@ function formatUnavailable(reason: UnavailableReason, proposed: boolean): Format
   };
 }
 
-/** Something is wrong with the request, wherever that was found. */
+/** The response to a malformed request. */
 export function formatInvalid(
   field: string,
   message: string,

@@ -1,25 +1,28 @@
 /**
- * What was changed through the HTTP door, and by whom: one line of the log for each, told from others by `audit: true`. It holds
- * no secret, and of a user or customer a digest that one who knows the id can compare.
+ * The audit log of the HTTP listener: one log line for each change, marked `audit: true`, with the caller. It
+ * contains no secrets. Users and customers appear as a digest, which can be compared if the id is known.
  */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { callerOf } from './callers.ts';
 
-/** What `audited` is told of a change. */
+/** What one line of the audit log says. */
 export interface AuditedChange {
-  /** As `nodes.change`. */
+  /** The kind of change, such as `nodes.change`. */
   readonly action: string;
-  /** What it was done to, and what became of it; nothing that a user is known by. */
+  /** The object of the change and its result. Must not contain anything that identifies a user. */
   readonly [detail: string]: unknown;
-  /** Of the answer. */
+  /** The HTTP status of the answer. */
   readonly status: number;
 }
 
 const DIGEST_CHARACTERS = 16;
 
-/** `by`: the id of the token that was shown, or `local` for a program on this machine while the cluster is open. */
+/**
+ * Writes a line to the audit log. `by` is the id of the caller's token, or `local` for a program on this machine
+ * while the cluster is open.
+ */
 export function audited(
   logger: Logger,
   request: FastifyRequest,
@@ -29,7 +32,7 @@ export function audited(
   logger.info({ audit: true, by: callerOf(request)?.id ?? 'local', ...change }, said);
 }
 
-/** Of the id of a user or customer. */
+/** The first 16 hex digits of the SHA-256 of a user's or customer's id. */
 export function digestOfKey(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, DIGEST_CHARACTERS);
 }

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/backup/{group}`: the state of one group as a stream of chunks. It reads from the node no faster than the client
- * takes, nor than the rate that was asked for; more than a chunk is never in memory.
+ * `GET /v1/backup/{group}`: the state of one group as a stream of chunks. The stream reads from the node only as fast
+ * as the client takes it, and at most at the requested rate. No more than one chunk is in memory.
  */
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,34 +19,34 @@ import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
-/** As the router of the server has it. */
+/** The route as the router has it. */
 export const ONE_BACKUP = '/v1/backup/:group';
 const FORBIDDEN = forbidden(
-  'while the cluster is open, backups are given on the machine of the node that is asked, to no browser or proxy: they hold the ids of users',
+  'while the cluster is open, backups are only sent to programs on the machine of this node, not to a browser or through a proxy, because they contain user ids',
 );
-/** A group is a number without zeros in front. */
+/** A group is a decimal number without leading zeros. */
 const GROUP = /^(0|[1-9]\d{0,8})$/;
-/** The stream cannot go on. Whoever reads asks again. */
+/** The stream cannot go on. The client has to ask again. */
 class BrokenOff extends Error {
   readonly code = 'BROKEN_OFF';
 }
 const BROKEN_OFF = 'brokenOff';
 const FAILURES: Readonly<Record<NoBackup | typeof BROKEN_OFF, readonly [status: number, message: string]>> = {
   starting: [503, 'this node is starting; try again'],
-  noSuchGroup: [404, 'there is no such group; 0 is that of the cluster, p + 1 that of partition p'],
+  noSuchGroup: [404, 'there is no such group; 0 is the group of the cluster, p + 1 the group of partition p'],
   notLeader: [409, 'this node does not lead the group; ask the node that does'],
-  busy: [503, 'this node gives another backup just now; try again when that is done'],
-  brokenOff: [503, 'this node stops, or has another snapshot by now; ask again'],
+  busy: [503, 'this node is sending another backup; try again when that is done'],
+  brokenOff: [503, 'this node stops, or its snapshot was replaced; ask again'],
 };
 
-/** `?maxBytesPerSecond=N`. @throws InvalidBodyError */
+/** The rate in bytes per second from `?maxBytesPerSecond=N`. @throws InvalidBodyError */
 function rateOf(url: string): number {
   const query = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '');
   const text = query.get('maxBytesPerSecond');
   if (text === null && query.size === 0) return BACKUP_BYTES_PER_SECOND_MAX;
   const rate = text !== null && /^\d{1,15}$/.test(text) && query.size === 1 ? Number(text) : 0;
   if (rate >= 1) return Math.min(rate, BACKUP_BYTES_PER_SECOND_MAX);
-  throw new InvalidBodyError('query', 'query must be maxBytesPerSecond with a whole number >= 1, or nothing');
+  throw new InvalidBodyError('query', 'query must be maxBytesPerSecond with an integer >= 1, or absent');
 }
 
 function failure(reason: keyof typeof FAILURES): HttpAnswer {
@@ -58,11 +58,11 @@ function failure(reason: keyof typeof FAILURES): HttpAnswer {
 interface Pace {
   readonly bytesPerSecond: number;
   readonly monotonicMillis: () => number;
-  /** The node stops: the stream breaks. */
+  /** True once the node stops: the stream then breaks. */
   readonly isStopping: () => boolean;
 }
 
-/** Each chunk behind its length. Ends early, with an error, if the snapshot is replaced: who reads asks again. */
+/** The chunks, each behind its length. Fails early if the snapshot is replaced; the client then asks again. */
 async function* framed({ snapshot, read, close }: OpenBackup, pace: Pace): AsyncGenerator<Uint8Array> {
   const startedMillis = pace.monotonicMillis();
   try {
@@ -82,8 +82,8 @@ async function* framed({ snapshot, read, close }: OpenBackup, pace: Pace): Async
   }
 }
 
-/** A stop is not held up by a slow rate. */
-const LOOK_MILLIS = 250;
+/** How often a waiting stream checks whether the node stops, so that a slow rate does not delay the stop. */
+const CHECK_MILLIS = 250;
 
 async function paced(dueMillis: number, { monotonicMillis, isStopping }: Pace): Promise<void> {
   for (
@@ -91,21 +91,22 @@ async function paced(dueMillis: number, { monotonicMillis, isStopping }: Pace): 
     left >= 1 && !isStopping();
     left = dueMillis - monotonicMillis()
   )
-    await delay(Math.min(left, LOOK_MILLIS));
+    await delay(Math.min(left, CHECK_MILLIS));
 }
 
 type OfGroup = FastifyRequest<{ Params: { group: string } }>;
 
-/** Before its first byte. Afterwards nothing can be told: the connection breaks. */
-function tellBrokenOff(error: Error, _request: unknown, reply: FastifyReply): void {
+/** Reports an error that occurred before the first byte was sent. After the first byte the connection just breaks. */
+function sendBrokenOff(error: Error, _request: unknown, reply: FastifyReply): void {
   if (!(error instanceof BrokenOff)) throw error;
   reply.removeHeader('content-length').removeHeader(SNAPSHOT_HEADER);
   sendAnswer(reply, failure(BROKEN_OFF));
 }
 
+/** Adds the route. */
 export function addBackupRoute(app: FastifyInstance, { node, logger, monotonicMillis }: HttpDoorInit): void {
   const gate = { node, forbidding: FORBIDDEN };
-  app.get(ONE_BACKUP, { exposeHeadRoute: false, errorHandler: tellBrokenOff }, (request: OfGroup, reply) => {
+  app.get(ONE_BACKUP, { exposeHeadRoute: false, errorHandler: sendBrokenOff }, (request: OfGroup, reply) => {
     if (maybeForbidden(request, reply, gate)) return reply;
     const bytesPerSecond = rateOf(request.url);
     const { group } = request.params;
@@ -117,12 +118,12 @@ export function addBackupRoute(app: FastifyInstance, { node, logger, monotonicMi
       if (!started.ok) return sendAnswer(reply, failure(started.reason));
       const { backup } = started;
       const { snapshot } = backup;
-      const told = { action: 'backup', group: snapshot.group, index: snapshot.index, status: 200 };
-      audited(logger, request, told, 'read by an operator');
+      const line = { action: 'backup', group: snapshot.group, index: snapshot.index, status: 200 };
+      audited(logger, request, line, 'read by an operator');
       if (request.raw.socket.destroyed) return backup.close();
       const pace = { bytesPerSecond, monotonicMillis, isStopping: () => node.wantsNoClients() };
       const stream = Readable.from(framed(backup, pace), { objectMode: false, highWaterMark: 1 });
-      // A generator that was never begun runs no `finally`.
+      // A generator that was never started does not run its `finally`.
       stream.once('close', () => backup.close());
       void reply
         .code(200)

@@ -1,14 +1,14 @@
-/** Asks for all requests of a batch, each for itself, and gathers what becomes of them. It reads and formats nothing. */
+/** Asks the node for every request of a batch, each on its own, and collects the answers. */
 import type { AskAnswer, AskDone } from '../api/question.ts';
 
-/** What is gathered of an answer as soon as it is there; the others may take a while. */
+/** What is kept of one answer. It is called as soon as the answer arrives; others may take longer. */
 export type Told<Q, T> = (wanted: Q, answer: AskAnswer, partition: number) => T;
 
 /**
  * Asks in the order of the list.
  *
  * @param requests each well-formed
- * @param done told once, when the last is answered: what became of each, in its place
+ * @param done called once, after the last answer, with the results in the order of the requests
  */
 export function askBatch<Q, T>(
   node: { readonly ask: (question: Q, done: AskDone) => void },

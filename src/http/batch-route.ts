@@ -1,6 +1,7 @@
 /**
- * `POST /v1/allow/batch`: many requests for grants in one body, each decided for itself and answered in its place, as if it
- * had come alone, with 400 if it is malformed. What they cost less is the way: one body to read, one response to write.
+ * `POST /v1/allow/batch`: many requests for grants in one body. Each is decided on its own and answered in its place,
+ * as if it had come alone; a malformed one gets 400 in its place. A batch saves HTTP overhead: one body to read, one
+ * response to write.
  */
 import type { FastifyInstance } from 'fastify';
 import type { Invalid } from '../api/answer.ts';
@@ -14,12 +15,15 @@ import { JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError, type JsonBody, readJsonBody, repeatedKey } from './json-body.ts';
 import { type HeaderUser, headerUserOf } from './user-header.ts';
 
+/** The path of the route. */
 export const ALLOW_BATCH = '/v1/allow/batch';
-/** Requests of one body. */
+/** The most requests in one body. */
 export const BATCH_MAX = 1_000;
-/** Room for that many of usual length; a body of the longest ids holds fewer. */
+/**
+ * The longest body in bytes. It has room for `BATCH_MAX` requests of usual length; with the longest ids fewer fit.
+ */
 export const BATCH_BODY_BYTES_MAX = 524_288;
-/** What an answer says that no partition gave. */
+/** The partition in answers that no partition gave. */
 const NO_PARTITION = 0;
 
 function isInvalid(item: Question | Invalid): item is Invalid {
@@ -27,10 +31,10 @@ function isInvalid(item: Question | Invalid): item is Invalid {
 }
 
 /**
- * `{"requests": [...]}`, 1 to `BATCH_MAX` of what `/v1/allow` takes. A request that is malformed is refused in its place: the others
- * are other people's.
+ * Parses `{"requests": [...]}` with 1 to `BATCH_MAX` bodies of `/v1/allow`. A malformed request is refused in its
+ * place, because the others may belong to other users.
  *
- * @param headerUser the user of all of them, if a header of the request names one
+ * @param headerUser the user of all requests, if a header names one
  * @throws InvalidBodyError if the body is no such list
  */
 function parseBatchBody(
@@ -58,16 +62,17 @@ function parseBatchBody(
   });
 }
 
+/** Adds the route. */
 export function addBatchRoute(app: FastifyInstance, init: HttpDoorInit): void {
   void app.register((scope, _options, registered) => {
-    tellRepeatedKeys(scope);
+    allowRepeatedKeys(scope);
     addRoute(scope, init);
     registered();
   });
 }
 
-/** Only here a repeated key is not the end of the whole body. */
-function tellRepeatedKeys(scope: FastifyInstance): void {
+/** Only on this route, a repeated key in one request does not refuse the whole body. */
+function allowRepeatedKeys(scope: FastifyInstance): void {
   scope.removeContentTypeParser('application/json');
   scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     done(null, readJsonBody(request.headers, bytes));

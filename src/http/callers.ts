@@ -1,6 +1,7 @@
 /**
- * Who asks: reads the token of a request, and refuses those that may not ask for its route. While the cluster is open
- * everybody may ask, and programs on the node's own machine may change things. It shows no token to anybody.
+ * Authenticates callers: reads the token of a request, and refuses requests that may not use their route. While the
+ * cluster is open, everybody may ask, and only programs on the node's own machine may change something. Tokens are
+ * never shown.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,24 +15,27 @@ import { forbidden, isLocal, isRebound } from './local-callers.ts';
 import { rolesOf } from './route-roles.ts';
 
 const BEARER = /^Bearer +(\S+) *$/i;
-/** For gateways that pass `Authorization` of their own clients on, and cannot put a token there. */
+/** A header for gateways that forward the `Authorization` of their own clients and so cannot put a token there. */
 const TOKEN_HEADER = 'x-quorate-token';
-/** Wrong tokens on one connection; after as many it is closed. */
+/** The most wrong tokens on one connection; then it is closed. */
 export const FAILURES_MAX = 10;
 
-/** One answer for a token that is missing, wrong or revoked. */
+/** The one answer for a missing, wrong or revoked token. */
 const UNAUTHENTICATED: HttpAnswer = {
   status: 401,
   headers: { 'content-type': JSON_TYPE, 'www-authenticate': 'Bearer' },
   body: {
     allowed: false,
-    error: { type: 'unauthenticated', message: 'show a valid token: authorization: Bearer qt_...' },
+    error: { type: 'unauthenticated', message: 'send a valid token: authorization: Bearer qt_...' },
   },
 };
-/** This node does not know yet which tokens are valid. Of every route the same, as what it asks for is not read. */
+/**
+ * The answer while this node does not know which tokens are valid. It is the same on every route, because the request
+ * is not read.
+ */
 const UNKNOWN = formatAnswer({ kind: 'unavailable', reason: 'starting', proposed: false }, 0);
 
-/** Misdirected (RFC 9110, 15.5.20): no name that leads here is this node's. */
+/** Misdirected Request (RFC 9110, 15.5.20): the host name in the request is not a name of this node. */
 const MISDIRECTED: HttpAnswer = {
   status: 421,
   headers: { 'content-type': JSON_TYPE },
@@ -40,22 +44,22 @@ const MISDIRECTED: HttpAnswer = {
     error: {
       type: 'misdirected',
       message:
-        'ask by an address or as localhost: this node is open to programs on its machine, not to pages',
+        'use an IP address or localhost: this open node answers programs on its machine, not web pages',
     },
   },
 };
 
-/** What is read of a request here, Fastify's or Node's own. */
+/** The part of a request that is read here; both Fastify's and Node's requests have it. */
 interface Asked {
   readonly headers: IncomingHttpHeaders;
   readonly socket: Socket;
 }
 
-/** By request, for as long as somebody holds it. */
+/** The authenticated caller of each request. */
 const callers = new WeakMap<object, Caller>();
 const failures = new WeakMap<Socket, number>();
 
-/** Why this request is refused, before anything of its body is read; undefined: it may go on. */
+/** The refusal of a request, before its body is read. Undefined if it may go on. */
 export function refusalOfCaller(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -72,7 +76,7 @@ export function refusalOfCaller(
   const token = shownToken(request);
   const caller = token === undefined ? undefined : access.callerOf(token);
   if (caller === undefined) {
-    // Who shows none may not know that one is needed.
+    // A request without a token is not counted as a failure: its client may not know that one is needed.
     if (token !== undefined) failedOnce(request, reply, () => access.failed('http'));
     return UNAUTHENTICATED;
   }
@@ -80,7 +84,7 @@ export function refusalOfCaller(
   return roles.includes(caller.role) ? undefined : tooLow(caller.role, roles);
 }
 
-/** `refusalOfCaller` would say nothing of it. Who shows a wrong token is not counted. */
+/** True if `refusalOfCaller` would not refuse the request. A wrong token is not counted here. */
 export function isAdmitted(
   request: Asked,
   { method, url }: { readonly method: string; readonly url: string },
@@ -96,14 +100,17 @@ export function isAdmitted(
   return true;
 }
 
-/** A gateway's own word goes before what its client says. */
+/** The token of a request. The gateway's own header takes precedence over what its client sent. */
 function shownToken({ headers }: Asked): string | undefined {
   const own = headers[TOKEN_HEADER];
   if (typeof own === 'string') return own.trim();
   return BEARER.exec(headers.authorization ?? '')?.[1];
 }
 
-/** A blocked key is 403, too: the challenge (RFC 6750, 3.1) tells who reads no body that the token is the reason. */
+/**
+ * The response if the role of a token is too low. A blocked key is also 403; this challenge (RFC 6750, 3.1) tells
+ * clients that do not read the body that the token is the reason.
+ */
 function tooLow(role: Role, roles: readonly Role[]): HttpAnswer {
   const { status, headers, body } = forbidden(
     `this needs a token of role ${roles.join(' or ')}, and this one has ${role}`,
@@ -122,17 +129,20 @@ function failedOnce({ socket }: FastifyRequest, reply: FastifyReply, count: () =
   if (times >= FAILURES_MAX) void reply.header('connection', 'close');
 }
 
-/** Whose token was shown; undefined while the cluster is open. */
+/** The caller of a request; undefined while the cluster is open. */
 export function callerOf(request: Asked): Caller | undefined {
   return callers.get(request);
 }
 
-/** Whose requests are counted together: those of its token, or of where it comes from. */
+/** The client that a request is counted under for load shedding: the id of its token, or its address. */
 export function clientOf(request: Asked): string {
   return callerOf(request)?.id ?? request.socket.remoteAddress ?? '?';
 }
 
-/** May this caller change something? With a token of the role for it, or, while the cluster is open, on this machine. */
+/**
+ * True if this caller may change something: it has a token of a suitable role, or it is a program on this machine
+ * while the cluster is open.
+ */
 export function mayChange(request: FastifyRequest, { access }: NodeBehindDoor): boolean {
   // The cluster may have been closed while the body arrived.
   return (
@@ -140,7 +150,7 @@ export function mayChange(request: FastifyRequest, { access }: NodeBehindDoor): 
   );
 }
 
-/** Answers `forbidding` and says false unless the caller may change something. */
+/** Answers `forbidding` and returns true, unless the caller may change something. */
 export function maybeForbidden(
   request: FastifyRequest,
   reply: FastifyReply,

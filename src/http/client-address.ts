@@ -1,6 +1,6 @@
 /**
- * Where the client of a gateway is: the address that the last gateway saw which is not one of ours. What comes from anybody else
- * than a trusted gateway is not believed, and nothing is guessed.
+ * Finds the address of a gateway's client in `X-Forwarded-For`: the last address that is not a trusted proxy. The
+ * header is ignored unless a trusted gateway sent it.
  */
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import type { IncomingMessage } from 'node:http';
@@ -10,12 +10,15 @@ import { InvalidBodyError } from './json-body.ts';
 const FORWARDED_FOR = 'x-forwarded-for';
 const MAPPED = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i;
 const IPV6_GROUPS = 8;
-/** What one customer of a network has: with more of them, one client would have many budgets. */
+/**
+ * The network of one customer: the first 4 groups (64 bits). With longer prefixes one client would have many budgets.
+ */
 const NETWORK_GROUPS = 4;
 
+/** True if an address belongs to a trusted proxy. */
 export type IsTrusted = (address: string) => boolean;
 
-/** @param proxies addresses and networks, as `validateHttpSettings` has checked them */
+/** Builds the check. @param proxies addresses and networks, checked by `validateHttpSettings` */
 export function trusting(proxies: readonly string[]): IsTrusted {
   const list = new BlockList();
   for (const proxy of proxies) {
@@ -27,8 +30,10 @@ export function trusting(proxies: readonly string[]): IsTrusted {
 }
 
 /**
- * @returns undefined if whoever asks is no trusted gateway, or does not say where its client is
- * @throws InvalidBodyError naming the header, if what it says is no address
+ * The address of the client of the gateway that sent this request.
+ *
+ * @returns undefined if the sender is not a trusted gateway, or sent no `X-Forwarded-For`
+ * @throws InvalidBodyError naming the header, if it contains something that is no address
  */
 export function clientAddressOf(
   { rawHeaders, socket }: Pick<IncomingMessage, 'rawHeaders' | 'socket'>,
@@ -42,7 +47,8 @@ export function clientAddressOf(
   if (values.length === 0) return undefined;
   const hops = values.join(',').split(',');
   let address: string | undefined;
-  // From the right: what stands before the first that is not ours was said by the client, and may be anything.
+  // From right to left: everything before the first address that is not trusted was written by the client, and may be
+  // false.
   for (const hop of hops.toReversed()) {
     address = canonicalAddress(withoutPort(hop.trim()));
     if (address === undefined)
@@ -52,7 +58,7 @@ export function clientAddressOf(
   return address;
 }
 
-/** One text for all ways to write an address; undefined if it is none. */
+/** The one canonical text of an address; undefined if the text is none. */
 function canonicalAddress(text: string): string | undefined {
   const family = isIP(text);
   if (family === 4) return text;
@@ -61,7 +67,7 @@ function canonicalAddress(text: string): string | undefined {
   return MAPPED.exec(address)?.[1] ?? address;
 }
 
-/** The key of a client that is known by nothing but its address: of IPv6 the first 64 bits. */
+/** The key of a client that is only known by its address: `ip=` and the address; for IPv6 the first 64 bits of it. */
 export function keyOfAddress(address: string): string {
   if (isIP(address) === 4) return `ip=${address}`;
   const [head = '', tail] = address.split('::');

@@ -1,7 +1,8 @@
 /**
- * What operators change of the nodes of the running cluster: `POST /v1/cluster/nodes`, `PUT` and `DELETE /v1/cluster/nodes/{id}/drain`,
- * `PUT /v1/cluster/nodes/{id}/labels`, `PUT /v1/cluster/version`. While the cluster is open they answer the node's own machine only,
- * and there neither a browser nor a proxy. They parse and format; group 0 decides.
+ * The routes that change the nodes of the running cluster: `POST /v1/cluster/nodes`, `PUT` and `DELETE
+ * /v1/cluster/nodes/{id}/drain`, `PUT /v1/cluster/nodes/{id}/labels`, `PUT /v1/cluster/version`. While the cluster is
+ * open, only programs on the node's own machine may use them, not a browser or proxy. They parse and format; group 0
+ * decides.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
@@ -17,23 +18,23 @@ import type { HttpDoorInit } from './door-init.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
-/** As the router of the server has them. */
+/** The routes as the router has them. */
 export const DRAIN = '/v1/cluster/nodes/:nodeId/drain';
 export const LABELS = '/v1/cluster/nodes/:nodeId/labels';
 
 const FORBIDDEN = forbidden(
-  'the nodes of a cluster are changed from the machine of the node that is asked, by no browser or proxy',
+  'while the cluster is open, only programs on the machine of this node may change its nodes, not a browser or proxy',
 );
 
-/** @throws InvalidBodyError if the path holds no id of a node */
+/** The id of the node in the path. @throws InvalidBodyError if it is none */
 function nodeOf({ params }: FastifyRequest): number {
   const { nodeId = '' } = params as { readonly nodeId?: string };
   const node = Number(nodeId);
   if (/^\d+$/.test(nodeId) && node >= 1 && node <= NODE_ID_MAX) return node;
-  throw new InvalidBodyError('id', `id must be that of a node, an integer from 1 to ${NODE_ID_MAX}`);
+  throw new InvalidBodyError('id', `id must be the id of a node, an integer from 1 to ${NODE_ID_MAX}`);
 }
 
-/** `{"add"?: {"id", "http": {"host", "port"}, "peer": {"host", "port"}}, "remove"?: id}`. */
+/** Parses `{"add"?: {"id", "http": {"host", "port"}, "peer": {"host", "port"}, "zone"?, "host"?}, "remove"?: id}`. */
 function nodesAsked({ body }: FastifyRequest): AskedChange {
   const fields = fieldsOf(body, ['add', 'remove'], 'add, remove or both');
   const change = validateNodeChange(fields);
@@ -49,7 +50,7 @@ function drainAsked(request: FastifyRequest): AskedChange {
   return { ...asked({ type: 'drain', change }, 'nodes.drain', change), made: () => ({ body }) };
 }
 
-/** `{"zone"?: text or null, "host"?: text or null}`. */
+/** Parses `{"zone"?: text or null, "host"?: text or null}`. */
 function labelsAsked(request: FastifyRequest): AskedChange {
   const node = nodeOf(request);
   const labels = fieldsOf(request.body, ['zone', 'host'], 'zone, host or both');
@@ -60,7 +61,7 @@ function labelsAsked(request: FastifyRequest): AskedChange {
   };
 }
 
-/** `{"version": n}`. */
+/** Parses `{"version": n}`. */
 function versionAsked({ body }: FastifyRequest): AskedChange {
   const change = validateUpgrade(fieldsOf(body, ['version'], 'version'));
   return asked({ type: 'upgrade', change }, 'cluster.upgrade', change);
@@ -70,6 +71,7 @@ function asked(change: ClusterChange, action: string, details: object): AskedCha
   return { change, action, details: { ...details }, made: () => ({}) };
 }
 
+/** Adds the routes. */
 export function addClusterRoutes(app: FastifyInstance, init: HttpDoorInit): void {
   const changing =
     (parse: (request: FastifyRequest) => AskedChange) =>

@@ -1,7 +1,8 @@
 /**
- * What operators say of one key: `GET`, `PUT`, `DELETE /v1/customers/{id}`, `PUT`, `DELETE /v1/keys/{key}/block`, `POST
- * /v1/keys/{key}/reset` and `PUT /v1/keys/{key}/used`, of which `/v1/users/{id}` is short for `user={id}`. While the cluster is open, only the node's own machine may change anything. It parses and formats;
- * the partition of the key decides.
+ * The routes with which operators change one key: `GET`, `PUT`, `DELETE /v1/customers/{id}`, `PUT`, `DELETE
+ * /v1/keys/{key}/block`, `POST /v1/keys/{key}/reset` and `PUT /v1/keys/{key}/used`. `/v1/users/{id}` is short for
+ * `/v1/keys/user={id}`. While the cluster is open, only the node's own machine may change anything. The routes parse
+ * and format; the partition of the key decides.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
@@ -23,10 +24,10 @@ import { maybeForbidden } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError, refuseFields } from './json-body.ts';
-import { keyOfUser } from './user-key.ts';
+import { keyOfUser } from './users-route.ts';
 import { forbidden } from './local-callers.ts';
 
-/** As the router of the server has them. */
+/** The routes as the router has them. */
 export const CUSTOMER = '/v1/customers/:customerId';
 export const BLOCK = '/v1/users/:userId/block';
 export const RESET = '/v1/users/:userId/reset';
@@ -34,14 +35,17 @@ export const KEY_BLOCK = '/v1/keys/:key/block';
 export const KEY_RESET = '/v1/keys/:key/reset';
 export const USED = '/v1/users/:userId/used';
 export const KEY_USED = '/v1/keys/:key/used';
-/** Room for all overrides with the longest ids, each character of which takes six in JSON. */
+/** Room for all overrides with the longest ids, each character of which may take six in JSON. */
 const CUSTOMER_BODY_BYTES_MAX = 32_768;
 const FORBIDDEN = forbidden(
-  'customers are changed from the machine of the node that is asked, by no browser or proxy',
+  'while the cluster is open, only programs on the machine of this node may change keys, not a browser or proxy',
 );
 const HEADERS = { 'content-type': JSON_TYPE };
 
-/** One strong entity tag, as an answer gave it: `"0"` where there is no record. @throws InvalidBodyError */
+/**
+ * The version in an `If-Match` header: one strong entity tag of an earlier answer; `"0"` if there was no record.
+ * Undefined for `*` or no header. @throws InvalidBodyError
+ */
 function ifVersionOf(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === '*') return undefined;
   const [, version] = /^"(\d{1,15})"$/.exec(header.trim()) ?? [];
@@ -51,8 +55,9 @@ function ifVersionOf(header: string | undefined): number | undefined {
 }
 
 /**
- * `{"tier"?: string, "overrides"?: [{"rule": string, "limit": integer, "burst"?: integer}], "blocked"?: boolean, "durationMillis"?:
- * integer}`. What is absent of the first two is taken away; without `blocked` that stays as it is, with its end.
+ * Parses `{"tier"?: string, "overrides"?: [{"rule": string, "limit": integer, "burst"?: integer}], "blocked"?:
+ * boolean, "durationMillis"?: integer}`. If `tier` or `overrides` is absent, it is removed. Without `blocked`, the
+ * block stays as it is, with its end.
  *
  * @throws InvalidBodyError
  */
@@ -66,7 +71,7 @@ function parsePut(body: unknown, ifMatch: string | undefined): CustomerAction {
     throw new InvalidBodyError('blocked', 'blocked must be true or false');
   const action: CustomerAction = {
     type: 'put',
-    // Their bounds are looked at where the rules are known.
+    // The bounds are checked below, by `invalidInCustomer`.
     tier: tier as string | undefined,
     overrides: parseOverrides(overrides),
     isBlocked: blocked,
@@ -78,7 +83,7 @@ function parsePut(body: unknown, ifMatch: string | undefined): CustomerAction {
   return action;
 }
 
-/** `{"durationMillis"?: integer}`, or no body. @throws InvalidBodyError */
+/** Parses `{"durationMillis"?: integer}`, or no body. @throws InvalidBodyError */
 function parseBlock(body: unknown): CustomerAction {
   const { durationMillis } = fieldsOf(
     body === undefined ? {} : body,
@@ -88,7 +93,7 @@ function parseBlock(body: unknown): CustomerAction {
   return { type: 'block', isBlocked: true, ...durationOf(durationMillis) };
 }
 
-/** `{"rule": string, "used": integer}`. @throws InvalidBodyError */
+/** Parses `{"rule": string, "used": integer}`. @throws InvalidBodyError */
 function parseUsed(key: string, body: unknown): UsedQuestion {
   const { rule, used } = fieldsOf(body, ['rule', 'used'], 'rule and used');
   const question = { key, rule, used } as UsedQuestion;
@@ -96,14 +101,14 @@ function parseUsed(key: string, body: unknown): UsedQuestion {
   return question;
 }
 
-/** @throws InvalidBodyError */
+/** Throws the error for an invalid field, with the name that the routes use. @throws InvalidBodyError */
 function refuseInvalid(invalid: Invalid | undefined): void {
   if (invalid?.field === 'userId')
     throw new InvalidBodyError('key', invalid.message.replace('userId', 'key'));
   if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
 }
 
-/** Its bounds are looked at with all others. */
+/** Not checked here; `invalidInCustomer` checks all bounds. */
 function durationOf(value: unknown): { readonly durationMillis?: number } {
   return value === undefined ? {} : { durationMillis: value as number };
 }
@@ -126,7 +131,7 @@ function formatRecord(record: CustomerRecord): Record<string, unknown> {
   return { version, ...(tier !== undefined && { tier }), overrides: limits, blocked, ...end };
 }
 
-/** @param named what was asked about */
+/** The response to an action. @param named the key or customer, as the path named it */
 function formatOutcome(
   { isDone, record, decided }: CustomerOutcome,
   partition: number,
@@ -135,7 +140,7 @@ function formatOutcome(
   const headers = { ...HEADERS, etag: `"${record.version}"` };
   const body = { ...named, ...formatRecord(record), decided: { partition, ...decided } };
   if (isDone) return { status: 200, headers, body };
-  const message = 'the customer has another version than the change was made for; read it again';
+  const message = 'the customer has changed since it was read; read it again';
   return {
     status: 412,
     headers,
@@ -144,7 +149,7 @@ function formatOutcome(
 }
 
 function formatMissing(customer: string): HttpAnswer {
-  const message = 'nothing is known of this customer: the rules are for it as for all';
+  const message = 'there is no record of this customer; the rules apply to it as to all';
   return {
     status: 404,
     headers: HEADERS,
@@ -178,6 +183,7 @@ function senderOf(
   };
 }
 
+/** Adds the routes of customers. */
 export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
   const gate = { node, forbidding: FORBIDDEN };
   const send = senderOf(node);
@@ -212,12 +218,12 @@ export function addCustomersRoutes(app: FastifyInstance, { node, logger }: HttpD
   });
 }
 
-/** What operators do to a key, whosever it is. */
+/** Adds the routes that block, reset and set keys. */
 export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: HttpDoorInit): void {
   const gate = { node, forbidding: FORBIDDEN };
   const send = senderOf(node);
-  /** Whatever an operator did to a key: it is written down and answered. */
-  const told =
+  /** Logs and answers an operator's action on a key. */
+  const answered =
     (
       request: OfKey,
       reply: FastifyReply,
@@ -235,10 +241,13 @@ export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: Http
     refuseInvalid(invalidInCustomer(wanted));
     const name = action.type === 'block' && !action.isBlocked ? 'unblock' : action.type;
     const end = 'durationMillis' in action ? { durationMillis: action.durationMillis } : {};
-    node.operate(wanted, told(request, reply, { action: `user.${name}`, ...end }));
+    node.operate(wanted, answered(request, reply, { action: `user.${name}`, ...end }));
     return reply;
   };
-  /** Refuses callers whose role may not change anything, before their body is read. @param wanted reads the body */
+  /**
+   * A handler that refuses callers that may not change anything, before it parses the body. @param wanted parses the
+   * body
+   */
   const changing =
     (wanted: (body: unknown) => CustomerAction) =>
     (request: OfKey, reply: FastifyReply): FastifyReply =>
@@ -258,7 +267,7 @@ export function addKeyChangesRoutes(app: FastifyInstance, { node, logger }: Http
       if (maybeForbidden(request, reply, gate)) return reply;
       const question = parseUsed(keyOf(request), request.body);
       const { rule, used } = question;
-      node.setUsed(question, told(request, reply, { action: 'user.set', rule, used }));
+      node.setUsed(question, answered(request, reply, { action: 'user.set', rule, used }));
       return reply;
     });
 }

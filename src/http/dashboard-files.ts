@@ -1,6 +1,6 @@
 /**
- * The files of the dashboard, as `npm run build` left them: read once, when somebody asks for the first time, and compressed then.
- * Only what was there at that time is known; no path of a request ever reaches the disk.
+ * The files of the dashboard as `npm run build` left them. They are read and compressed once, at the first request.
+ * Only files that existed then are served, and no path of a request reaches the disk.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -8,6 +8,7 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
+/** One file, with its gzipped form. */
 export interface DashboardFile {
   readonly type: string;
   readonly etag: string;
@@ -15,9 +16,10 @@ export interface DashboardFile {
   readonly gzipped: Buffer;
 }
 
-/** By name. */
+/** The files by name. */
 export type DashboardFiles = ReadonlyMap<string, DashboardFile>;
 
+/** The name of the page itself. */
 export const INDEX = 'index.html';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -27,7 +29,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 const ETAG_CHARACTERS = 16;
-/** Beside what is compiled; and of a checkout whose sources are run as they are. */
+/** The folders to search: beside the compiled code, or in a checkout whose sources run uncompiled. */
 const FOLDERS = [
   join(import.meta.dirname, '..', '..', 'dashboard'),
   join(import.meta.dirname, '..', '..', 'dist', 'dashboard'),
@@ -36,7 +38,7 @@ const compressed = promisify(gzip);
 
 let read: Promise<DashboardFiles> | undefined;
 
-/** Empty where it was not built. @throws the error of the system if a file cannot be read */
+/** The files; empty if the dashboard was not built. @throws the system's error if a file cannot be read */
 export async function dashboardFiles(): Promise<DashboardFiles> {
   const reading = (read ??= readFirst(FOLDERS));
   let isRead = false;
@@ -45,7 +47,7 @@ export async function dashboardFiles(): Promise<DashboardFiles> {
     isRead = files.size > 0;
     return files;
   } finally {
-    // It may be built meanwhile, or readable.
+    // Not remembered, because the files may appear or become readable later.
     if (!isRead && read === reading) read = undefined;
   }
 }

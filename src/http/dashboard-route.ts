@@ -1,6 +1,6 @@
 /**
- * `GET /` and `GET /dashboard/{file}`: the dashboard. These are files that hold nothing of the cluster, so anybody may have them;
- * what they show is asked for with the token of whoever looks.
+ * `GET /` and `GET /dashboard/{file}`: the dashboard. These static files contain nothing about the cluster, so
+ * anybody may have them. The page asks for its data with the user's token.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type DashboardFile, dashboardFiles, INDEX } from './dashboard-files.ts';
@@ -8,10 +8,10 @@ import type { HttpDoorInit } from './door-init.ts';
 import { sendAnswer } from './http-answer.ts';
 import { formatNoRoute } from './refusals.ts';
 
-/** As the router of the server has it. */
+/** The route as the router has it. */
 export const DASHBOARD_FILE = '/dashboard/:file';
 
-/** Nothing but what this node serves is loaded, asked or run, and nobody shows the page inside another. */
+/** The page may load and run only what this node serves, and no other page may embed it. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'self'",
   "base-uri 'none'",
@@ -26,7 +26,7 @@ const HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };
-/** Names change with what is in the files, but for the page itself. */
+/** File names contain a hash of the content, except that of the page itself. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const HASHED = /-[\w-]{8,}\.(?:js|css)$/;
 
@@ -49,6 +49,7 @@ function send(
 
 type OfFile = FastifyRequest<{ Params: { file: string } }>;
 
+/** Adds the routes. */
 export function addDashboardRoutes(app: FastifyInstance, { node }: HttpDoorInit): void {
   const answer = async (
     request: FastifyRequest,

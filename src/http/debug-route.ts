@@ -1,7 +1,7 @@
 /**
- * `POST /v1/debug/heap-snapshot`, `POST /v1/debug/cpu-profile`: what the process of this node does, for whoever looks for the cause of
- * a defect. Given on the machine of the node only, whatever token is shown, since a heap holds ids of users and secrets. They are no
- * `GET`, which a page in a browser could ask for without a word about where it comes from.
+ * `POST /v1/debug/heap-snapshot` and `POST /v1/debug/cpu-profile`: diagnostics of the node's process. They are only
+ * given on the node's own machine, whatever the token, because a heap contains user ids and secrets. They are not
+ * `GET`, because a browser page could request a `GET` without an `Origin` header.
  */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -20,11 +20,13 @@ import { InvalidBodyError } from './json-body.ts';
 import { forbidden, isLocal } from './local-callers.ts';
 import { queryFieldsOf } from './query-fields.ts';
 
+/** The path of the heap snapshot. */
 export const HEAP_SNAPSHOT = '/v1/debug/heap-snapshot';
+/** The path of the CPU profile. */
 export const CPU_PROFILE = '/v1/debug/cpu-profile';
 
 const FORBIDDEN = forbidden(
-  'heap snapshots and CPU profiles are given on the machine of the node that is asked, to no browser or proxy',
+  'heap snapshots and CPU profiles are only sent to programs on the machine of this node, not to a browser or proxy',
 );
 const BUSY = failure(
   409,
@@ -38,13 +40,13 @@ function failure(status: number, reason: string, message: string): HttpAnswer {
   return { status, headers: { 'content-type': JSON_TYPE, ...retry }, body: { reason, message } };
 }
 
-/** @throws InvalidBodyError */
+/** Parses the query of a heap snapshot, which must be empty. @throws InvalidBodyError */
 function heapSnapshotAsked({ url }: FastifyRequest): WantedDiagnosis {
   queryFieldsOf(url, []);
   return { kind: 'heapSnapshot' };
 }
 
-/** `?seconds=N`. @throws InvalidBodyError */
+/** Parses `?seconds=N`. @throws InvalidBodyError */
 function cpuProfileAsked({ url }: FastifyRequest): WantedDiagnosis {
   const { seconds: text = String(CPU_PROFILE_SECONDS_DEFAULT) } = queryFieldsOf(url, ['seconds']);
   const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0;
@@ -54,14 +56,15 @@ function cpuProfileAsked({ url }: FastifyRequest): WantedDiagnosis {
   throw new InvalidBodyError('seconds', `seconds must be an integer from ${bounds}`);
 }
 
-/** Before its first byte. Afterwards nothing can be told: the connection breaks. */
-function tellBrokenOff(error: Error, { node, logger }: HttpDoorInit, reply: FastifyReply): void {
+/** Reports an error that occurred before the first byte was sent. After the first byte the connection just breaks. */
+function sendBrokenOff(error: Error, { node, logger }: HttpDoorInit, reply: FastifyReply): void {
   if (error instanceof InvalidBodyError) throw error;
   if (node.readiness().status !== 'stopping') logger.error({ err: error }, 'a diagnosis failed');
   reply.removeHeader('content-disposition');
   sendAnswer(reply, BROKEN_OFF);
 }
 
+/** Adds the routes. */
 export function addDebugRoutes(app: FastifyInstance, init: HttpDoorInit): void {
   const { node, diagnostics, logger } = init;
   const giving =
@@ -81,9 +84,9 @@ export function addDebugRoutes(app: FastifyInstance, init: HttpDoorInit): void {
         return reply;
       }
       const stream = Readable.from(diagnosis.chunks, { objectMode: false, highWaterMark: 1 });
-      // A generator that was never begun runs no `finally`.
+      // A generator that was never started does not run its `finally`.
       stream.once('close', diagnosis.close);
-      // The stream waits for what is taken just now, and nobody is there any more to have it.
+      // The client may leave while the stream still waits for its first chunk.
       reply.raw.once('close', diagnosis.close);
       return reply
         .code(200)
@@ -93,7 +96,7 @@ export function addDebugRoutes(app: FastifyInstance, init: HttpDoorInit): void {
         .send(stream);
     };
   const options = {
-    errorHandler: (error: Error, _request: unknown, reply: FastifyReply) => tellBrokenOff(error, init, reply),
+    errorHandler: (error: Error, _request: unknown, reply: FastifyReply) => sendBrokenOff(error, init, reply),
   };
   app.post(HEAP_SNAPSHOT, options, giving(heapSnapshotAsked, 'heapsnapshot'));
   app.post(CPU_PROFILE, options, giving(cpuProfileAsked, 'cpuprofile'));

@@ -1,6 +1,7 @@
 /**
- * `POST /v1/allow` as most clients send it, from its headers to its answer without Fastify: its router, hooks and replies cost more
- * than to decide. What is not usual about a request is left to Fastify's route, which answers the same: see allow-route.ts.
+ * A fast path for `POST /v1/allow` as most clients send it, without Fastify, whose router, hooks and replies cost
+ * more CPU time than the decision. An unusual request goes to Fastify's route in allow-route.ts, which gives the same
+ * answer.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { askAndAnswer, ALLOW, wantedIn } from './allow-route.ts';
@@ -14,8 +15,10 @@ import { shed } from './shedding.ts';
 const ROUTE = { method: 'POST', url: ALLOW };
 
 /**
- * @param others reads and answers what is not usual; nothing of such a request was read before
- * @param begun told of each request that is answered here
+ * A request listener for the server.
+ *
+ * @param others handles all other requests; nothing of them has been read
+ * @param begun called for each request that is handled here
  */
 export function directAllow(
   init: HttpDoorInit,
@@ -29,7 +32,7 @@ export function directAllow(
     if (init.node.shedding.refuses(clientOf(request))) return shed(response, ALLOW, init);
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    // Never, if the client is gone before.
+    // Not called if the client disconnects first.
     request.on('end', () => {
       const [first] = chunks;
       answer(init, {
@@ -45,7 +48,7 @@ function isUsual({ method, url, headers }: IncomingMessage): boolean {
   if (method !== ROUTE.method || url !== ROUTE.url || headers.host === undefined) return false;
   if (headers['content-type'] !== 'application/json' || headers['content-encoding'] !== undefined)
     return false;
-  // Node's parser sees to it that no more comes.
+  // Node's HTTP parser ensures that the body is not longer than this.
   const length = Number(headers['content-length']);
   return length > 0 && length <= BODY_BYTES_MAX;
 }

@@ -1,4 +1,4 @@
-/** What the HTTP door is made of: the node behind it, and what else its routes need. */
+/** What the HTTP listener is built from: its node, its settings, and its limits. */
 import type { Logger } from 'pino';
 import type { DiagnosticsBehindDoor } from '../api/diagnostics.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
@@ -7,18 +7,22 @@ import type { LiveCredentials } from '../tls/live-credentials.ts';
 import type { RlsSettings } from '../rls/rls-settings.ts';
 import type { HttpSettings } from '../config/http-settings.ts';
 
-/** How long a client may take for what. */
+/** Time limits and connection limits of the HTTP listener. */
 export interface HttpLimits {
-  /** For a whole request, from its first byte, and for its headers alone. */
+  /** The time for a whole request from its first byte, and also for its headers alone. */
   readonly requestMillis: number;
-  /** Between two requests, where the settings do not say. The usual balancers keep a connection for 60 s, and must end it first. */
+  /**
+   * The idle time between two requests, unless the settings have one. Common load balancers keep a connection for 60
+   * s, and they must be the ones to close it.
+   */
   readonly keepAliveMillis: number;
-  /** How many there may be; one more is closed. */
+  /** The most connections; one more is closed. */
   readonly connectionsMax: number;
-  /** Of one address: it cannot shut out all others. */
+  /** The most connections from one address, so that one client cannot shut out all others. */
   readonly connectionsPerAddressMax: number;
 }
 
+/** The defaults. */
 export const HTTP_LIMITS: HttpLimits = {
   requestMillis: 10_000,
   keepAliveMillis: 75_000,
@@ -26,27 +30,28 @@ export const HTTP_LIMITS: HttpLimits = {
   connectionsPerAddressMax: 5_000,
 };
 
+/** What the HTTP listener is built from. */
 export interface HttpDoorInit {
   readonly node: NodeBehindDoor;
   readonly monitor: MonitoringBehindDoor;
   readonly diagnostics: DiagnosticsBehindDoor;
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
-  /** The name that clients know it by. Absent: the host of `address`. */
+  /** The name that clients use for it. Absent: the host of `address`. */
   readonly advertisedHost?: string;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
-  /** Told of every answer to a request for a grant, in a batch or alone. */
+  /** Called for every answer to a request for a grant, also for each in a batch. */
   readonly observe: (status: number, startedMillis: number) => void;
-  /** Told of every connection. */
+  /** Called for every connection. */
   readonly accepted: () => void;
   readonly monotonicMillis: () => number;
   readonly wallMillis: () => number;
   readonly logger: Logger;
-  /** Asked for at every use: they change while the node runs. */
+  /** Read at every use, because the settings may change while the node runs. */
   readonly settings: () => HttpSettings;
-  /** Absent: as `RLS_SETTINGS_DEFAULTS` says. */
+  /** Absent: `RLS_SETTINGS_DEFAULTS`. */
   readonly rls?: () => RlsSettings;
-  /** Absent: it speaks plainly. */
+  /** Absent: no TLS. */
   readonly tls?: LiveCredentials;
   readonly limits?: HttpLimits;
 }

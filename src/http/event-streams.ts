@@ -1,31 +1,36 @@
 /**
- * Those who listen to `/v1/events`: each is sent the same bytes once a second. Their number is bounded, and so is what waits for one
- * that reads slowly: it misses what comes meanwhile, and is cut off at last. It knows nothing of what is told.
+ * The open streams of `/v1/events`. All of them get the same bytes once a second. Their number is bounded, and so is
+ * the memory for a slow one: it misses events, and is finally disconnected. This file does not know what the events
+ * contain.
  */
 import type { ServerResponse } from 'node:http';
 
-/** Of one node; one more is refused. */
+/** The most streams of one node; one more is refused. */
 export const LISTENERS_MAX = 16;
+/** The time between two events, in milliseconds. */
 export const EVENT_MILLIS = 1_000;
-/** One that read nothing for so many turns is gone, be it told that it is over or not. */
+/** A client that has read nothing for this many seconds is disconnected. */
 const STUCK_TURNS_MAX = 30;
 
+/** One stream. */
 export interface Listener {
   readonly response: ServerResponse;
-  /** Its token may have been revoked. */
+  /** False after its token was revoked. */
   readonly mayListen: () => boolean;
 }
 
+/** Where the streams get their events. */
 export interface EventStreamsInit {
-  /** What is told next to all: whole events. Called once a turn. */
+  /** The next events for all streams, as complete text. Called once a second. */
   readonly next: () => string;
-  /** Everybody should go elsewhere. */
+  /** True if all streams should end. */
   readonly isOver: () => boolean;
 }
 
+/** The open streams of one node. */
 export class EventStreams {
   readonly #init: EventStreamsInit;
-  /** With the turns for which each has read nothing. At most `LISTENERS_MAX`. */
+  /** Each stream with the number of seconds for which it has read nothing. At most `LISTENERS_MAX`. */
   readonly #listeners = new Map<Listener, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -37,11 +42,12 @@ export class EventStreams {
     return this.#listeners.size >= LISTENERS_MAX;
   }
 
-  /** Unless `isFull`. @param first what is told to it alone, at once */
+  /** Adds a stream. The caller checks `isFull` first. @param first the first events, only for this stream */
   add(listener: Listener, first: string): void {
     const { response } = listener;
     const { socket } = response;
-    // Its client left before it could be told anything; or another answer goes before it, and nobody would say that it is over.
+    // The client has left already, or another response on the same connection is still unfinished. Then nothing would
+    // report the end of this one.
     if (response.destroyed || socket === null) {
       response.destroy();
       return;
@@ -52,14 +58,14 @@ export class EventStreams {
     this.#timer ??= setInterval(() => this.turn(), EVENT_MILLIS);
   }
 
-  /** Tells all of them what is next. */
+  /** Sends the next events to all streams. */
   turn(): void {
     const isOver = this.#init.isOver();
     const text = isOver ? '' : this.#init.next();
     for (const [listener, stuckTurns] of this.#listeners) {
       const { response, mayListen } = listener;
       if (!response.writableEnded && (isOver || !mayListen())) response.end();
-      // What was told last is on its way still.
+      // The previous events have not been read yet.
       if (response.writableEnded || response.writableNeedDrain) {
         if (stuckTurns >= STUCK_TURNS_MAX) response.destroy();
         else this.#listeners.set(listener, stuckTurns + 1);

@@ -1,6 +1,7 @@
 /**
- * `GET /v1/events`: how the cluster is, once a second, as server-sent events: `cluster`, `figures`, and `faults` when there are new
- * ones. It ends when the node stops or is drained, and when the token it was asked with is revoked.
+ * `GET /v1/events`: the state of the cluster once a second, as server-sent events: `cluster`, `figures`, and `faults`
+ * when there are new ones. The stream ends when the node stops or is drained, or when the token of the request is
+ * revoked.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { liveClusterOf, PARTITIONS_PER_SECOND } from '../api/monitoring.ts';
@@ -11,13 +12,14 @@ import { EventStreams, LISTENERS_MAX } from './event-streams.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { forbidden } from './local-callers.ts';
 
+/** The path of the route. */
 export const EVENTS = '/v1/events';
-/** After which a client comes again, if its own ways say nothing else. */
+/** The time after which a client reconnects, in milliseconds, unless it has its own rule. */
 const RETRY_MILLIS = 2_000;
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
-  // Some proxies would keep events until there are many.
+  // Some proxies would otherwise buffer events.
   'x-accel-buffering': 'no',
   connection: 'close',
 };
@@ -29,13 +31,18 @@ function refused(reason: string, message: string): HttpAnswer {
 
 const TOO_MANY = refused(
   'tooManyListeners',
-  `${LISTENERS_MAX} clients listen to this node already, as many as may; ask another node`,
+  `${LISTENERS_MAX} clients read the events of this node, which is the maximum; ask another node`,
 );
-const LEAVING = refused('leaving', 'this node stops, is drained or belongs to no cluster; ask another node');
+const LEAVING = refused(
+  'leaving',
+  'this node stops, is drained, or does not belong to the cluster; ask another node',
+);
 
-const FORBIDDEN = forbidden('events are told to no page of another site');
+const FORBIDDEN = forbidden('events are not sent to pages of other sites');
 
-/** A page of somebody else's cannot read what it is told, and would take the places of those who can. */
+/**
+ * True if a page of another site asks. It could not read the events, and would take the place of clients that can.
+ */
 function isForOtherSite({ headers }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site'];
   return site !== undefined && site !== 'same-origin' && site !== 'none';
@@ -45,17 +52,17 @@ function eventOf(name: string, data: unknown): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** What is told next: the cluster as often as its size allows, figures always. */
+/** Builds the next events: figures every time, and the cluster as often as its size allows. */
 class NextEvents {
   readonly #init: Pick<HttpDoorInit, 'node' | 'monitor'>;
   #untilCluster = 0;
-  #toldFault = 0;
+  #sentFault = 0;
 
   constructor(init: Pick<HttpDoorInit, 'node' | 'monitor'>) {
     this.#init = init;
   }
 
-  /** Everything there is to tell, for one that begins. */
+  /** All events, for a new stream. */
   first(): string {
     const { monitor } = this.#init;
     const figures = eventOf('figures', monitor.figures());
@@ -73,7 +80,7 @@ class NextEvents {
     return this.#untilCluster > 0 ? '' : this.#cluster();
   }
 
-  /** A node that starts knows nothing of the cluster. */
+  /** A node that is starting knows nothing of the cluster yet. */
   #cluster(): string {
     const { node } = this.#init;
     if (node.readiness().status === 'starting') return '';
@@ -85,17 +92,18 @@ class NextEvents {
   #maybeFaults(): string {
     const faults = this.#init.monitor.faults();
     const latest = faults[0]?.id ?? 0;
-    if (latest === this.#toldFault) return '';
-    this.#toldFault = latest;
+    if (latest === this.#sentFault) return '';
+    this.#sentFault = latest;
     return eventOf('faults', faults);
   }
 }
 
+/** Adds the route. */
 export function addEventsRoute(app: FastifyInstance, init: HttpDoorInit): void {
   const { node } = init;
   const events = new NextEvents(init);
   const streams = new EventStreams({ next: () => events.next(), isOver: () => node.wantsNoClients() });
-  // Nobody else would end them, and the door waits for its connections.
+  // The streams would never end by themselves, and the listener waits for its connections when it closes.
   app.addHook('preClose', (done) => {
     streams.end();
     done();

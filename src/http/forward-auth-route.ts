@@ -1,6 +1,6 @@
 /**
- * `GET /v1/forward-auth`: a gateway asks before it passes a request on (forward auth of Traefik and Caddy, `auth_request` of
- * nginx). 2xx lets it pass; whatever else is answered, and no answer, does not.
+ * `GET /v1/forward-auth`: an API gateway asks before it forwards a request (forward auth of Traefik and Caddy,
+ * `auth_request` of nginx). A 2xx answer lets the request pass. Any other answer, or none, does not.
  */
 import type { FastifyInstance } from 'fastify';
 import { ALLOW_STATUS } from '../api/refusals.ts';
@@ -11,12 +11,14 @@ import type { HttpDoorInit } from './door-init.ts';
 import { forwardedRequestOf } from './forwarded-request.ts';
 import { type HttpAnswer, sendAnswer } from './http-answer.ts';
 
+/** The path of the route. */
 export const FORWARD_AUTH = '/v1/forward-auth';
 
+/** Adds the route. */
 export function addForwardAuthRoute(app: FastifyInstance, init: HttpDoorInit): void {
   let settings = init.settings();
   let isTrusted = trusting(settings.trustedProxies ?? []);
-  // HEAD would take a grant as well, and is not what gateways ask with.
+  // No HEAD route: it would also use up a grant, and gateways do not ask with HEAD.
   app.get(FORWARD_AUTH, { exposeHeadRoute: false }, (request, reply) => {
     const startedMillis = init.monotonicMillis();
     if (settings !== init.settings()) {
@@ -24,7 +26,7 @@ export function addForwardAuthRoute(app: FastifyInstance, init: HttpDoorInit): v
       isTrusted = trusting(settings.trustedProxies ?? []);
     }
     const { wanted, denyStatus } = forwardedRequestOf(request.raw, { settings, isTrusted });
-    // Each is a grant of its own.
+    // Every answer is a separate grant, so it must not be cached.
     void reply.header('cache-control', 'no-store');
     const send = (answer: HttpAnswer): void =>
       sendAnswer(reply, answer.status === ALLOW_STATUS.denied ? { ...answer, status: denyStatus } : answer);

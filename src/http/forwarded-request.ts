@@ -1,6 +1,7 @@
 /**
- * What a gateway asks about a request of its own client: who that is, by which rule and at which cost, or what the request is.
- * The address is the gateway's own word; headers are the client's, unless the gateway sets them. Where something is missing it is refused.
+ * Parses what a gateway asks about a request of its client: the user, and either a rule with a cost, or what the
+ * request is for. The address comes from the gateway. The headers come from the client, unless the gateway sets them.
+ * A request with something missing is refused.
  */
 import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
@@ -12,26 +13,32 @@ import { InvalidBodyError } from './json-body.ts';
 import { queryFieldsOf } from './query-fields.ts';
 import { headerTextOf, headerUserOf } from './user-header.ts';
 
+/** A parsed request of a gateway. */
 export interface ForwardedRequest {
   readonly wanted: Question;
-  /** Of a denial. */
+  /** The HTTP status of a denial. */
   readonly denyStatus: number;
 }
 
+/** The settings that parsing needs. */
 export interface Forwarding {
   readonly settings: Pick<HttpSettings, 'userHeader'>;
   readonly isTrusted: IsTrusted;
 }
 
+/** The names of all query parameters. */
 export const FORWARDED_QUERY = ['deny_status', 'rule', 'cost', 'request_id'] as const;
-/** nginx takes no other than 401 and 403 for a denial, and 401 means something else. */
+/**
+ * The possible statuses of a denial; the first is the default. nginx only accepts 401 and 403, and 401 means
+ * something else.
+ */
 export const DENY_STATUSES = [429, 403] as const;
 const METHOD = 'x-forwarded-method';
 const URI = 'x-forwarded-uri';
 const NUMBER = /^\d{1,15}$/;
 
 /**
- * `?deny_status=403&rule=R&cost=N&request_id=ID`, all of them optional.
+ * Parses the query `?deny_status=403&rule=R&cost=N&request_id=ID`, all optional, and the headers.
  *
  * @throws InvalidBodyError naming the parameter or header, and its bound
  */
@@ -42,7 +49,7 @@ export function forwardedRequestOf(
   const query = queryFieldsOf(request.url ?? '', FORWARDED_QUERY);
   const denyStatus = denyStatusOf(query.deny_status);
   const user = headerUserOf(request, settings.userHeader)?.userId;
-  // What is no number is refused with the bounds.
+  // A cost that is no number stays text here, and the check of bounds below refuses it.
   const cost = query.cost !== undefined && NUMBER.test(query.cost) ? Number(query.cost) : query.cost;
   const common = { rule: query.rule, cost: cost as number | undefined, requestId: query.request_id };
   const address = clientAddressOf(request, isTrusted);
@@ -68,14 +75,14 @@ function nobody({ userHeader }: Forwarding['settings']): InvalidBodyError {
   );
 }
 
-/** Who it is as far as it is known, and what it is for. Whom nobody names is the address that it comes from. */
+/** Builds the question. If no user is known, the user is the address of the client. */
 function questionFor(
   request: Pick<IncomingMessage, 'rawHeaders'>,
   { user, address }: { readonly user: string | undefined; readonly address: string | undefined },
   common: Common,
 ): Question {
   const descriptors = new Map([[USER, user ?? keyOfAddress(address ?? '')]]);
-  // Who names a rule has said what it is for.
+  // A caller that names a rule need not say what the request is for.
   if (common.rule === undefined) {
     descriptors.set('method', needed(request, METHOD));
     descriptors.set('endpoint', pathOf(needed(request, URI)));
@@ -91,14 +98,17 @@ function nameOf(field: string): string {
   return field === 'requestId' ? 'request_id' : field;
 }
 
-/** Without it a rule for it would not be found, and its limit would not hold. */
+/**
+ * The value of a header that must be there. Without it the rules that use it would not match, so their limits would
+ * not apply.
+ */
 function needed(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): string {
   const text = headerTextOf(request, header);
   if (text !== undefined && text !== '') return text;
-  throw new InvalidBodyError(header, `${header} must be there, for the rules in force find limits by it`);
+  throw new InvalidBodyError(header, `${header} must be there, because rules match requests by it`);
 }
 
-/** One text for all ways to write a path that lead to one place. */
+/** The canonical form of a path, so that different spellings of one path count together. */
 function pathOf(uri: string): string {
   const [path = ''] = uri.split(/[?#]/, 1);
   if (!path.startsWith('/')) throw new InvalidBodyError(URI, `${URI} must begin with a slash`);

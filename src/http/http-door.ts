@@ -1,4 +1,4 @@
-/** The HTTP door as its node knows it: opened, counted and closed. What goes through it is the server's business. */
+/** The HTTP listener as its node uses it: opened, counted and closed. `server.ts` handles the requests. */
 import type { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { FrontDoor } from '../api/front-door.ts';
@@ -7,11 +7,12 @@ import { guardDoor } from '../tls/secure-door.ts';
 import { HTTP_LIMITS, type HttpDoorInit } from './door-init.ts';
 import { createHttpServer } from './server.ts';
 
+/** The HTTP listener of a node. */
 export class HttpDoor implements FrontDoor {
-  /** For tests, which ask without a connection. */
+  /** For tests, which send requests without a connection. */
   readonly app: FastifyInstance;
   readonly #init: HttpDoorInit;
-  /** With TLS only. */
+  /** Only with TLS. */
   readonly #handshakes: Handshakes | undefined;
 
   constructor(init: HttpDoorInit) {
@@ -21,26 +22,26 @@ export class HttpDoor implements FrontDoor {
     this.#handshakes = tls && guardDoor(this.app.server as unknown as TlsServer, tls, logger);
   }
 
-  /** The settings are others. All but this one are asked for at every use. */
+  /** Applies the one setting that is not read at every use. */
   settingsChanged(): void {
     const { settings, limits = HTTP_LIMITS } = this.#init;
     this.app.server.keepAliveTimeout = settings().keepAliveMillis ?? limits.keepAliveMillis;
   }
 
-  /** Where it listens; 0 while it does not. */
+  /** The port it listens on; 0 while it does not listen. */
   get port(): number {
     const address = this.app.server.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
-  /** @throws the error of the system, if the address cannot be taken */
+  /** @throws the system's error if the address cannot be used */
   async listen(): Promise<void> {
     await this.app.listen(this.#init.address);
   }
 
   async close(): Promise<void> {
     const closed = this.app.close();
-    // They have asked for nothing yet, and nobody counts them.
+    // Connections in a TLS handshake have no request yet and are not counted, so they can be closed now.
     this.#handshakes?.close();
     await closed;
   }

@@ -1,11 +1,11 @@
 /**
- * Bodies of JSON or plain text, from the bytes as they came. What becomes a key must be read in one way only, so bytes that are
- * not UTF-8 are refused instead of being replaced, and so is every other way to write text down, and a key that stands twice. Knows no field by name.
+ * Decodes request bodies of JSON or plain text. A value that becomes a key must have only one reading. So bytes that
+ * are not UTF-8 are refused instead of replaced, and so are other encodings and JSON keys that appear twice.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { type JsonPath, pathText, repeatedKeysIn } from '../api/repeated-keys.ts';
 
-/** A body that cannot be asked about. `field` is the name in the body, or `body`. */
+/** A body that is malformed. `field` is the name of the field, or `body`. */
 export class InvalidBodyError extends Error {
   readonly code = 'INVALID_BODY';
   readonly field: string;
@@ -17,7 +17,7 @@ export class InvalidBodyError extends Error {
   }
 }
 
-/** The headers announce a body that is not understood here. */
+/** The headers announce an encoding that is not supported. */
 export class UnsupportedBodyError extends Error {
   readonly code = 'UNSUPPORTED_BODY';
 
@@ -28,21 +28,23 @@ export class UnsupportedBodyError extends Error {
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
-/** A parameter of a media type: a name, and a token or a quoted string. */
+/** The charset parameter of a media type; its value is a token or a quoted string. */
 const CHARSET = /;\s*charset\s*=\s*(?:"([^"]*)"|([^;\s]*))/gi;
-/** Of a name that is not known. */
+/** The most characters of an unknown field name that an error shows. */
 const SHOWN_CHARACTERS_MAX = 64;
 
-/** A body with what `JSON.parse` does not tell of it. */
+/** A parsed body, with what `JSON.parse` does not report. */
 export interface JsonBody {
   readonly value: unknown;
-  /** Keys that an object in it has more than once. */
+  /** The paths of repeated keys. */
   readonly repeated: readonly JsonPath[];
 }
 
 /**
- * @throws UnsupportedBodyError if the headers speak of another encoding than plain UTF-8
- * @throws InvalidBodyError if the bytes are not UTF-8, or not JSON, or an object in it has a key more than once
+ * Parses a JSON body.
+ *
+ * @throws UnsupportedBodyError if the headers announce another encoding than plain UTF-8
+ * @throws InvalidBodyError if the bytes are not UTF-8 or not JSON, or if a key is repeated
  */
 export function parseJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): unknown {
   const { value, repeated } = readJsonBody(headers, bytes);
@@ -52,10 +54,10 @@ export function parseJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): 
 }
 
 /**
- * For those who judge themselves what becomes of repeated keys.
+ * Parses a JSON body, for callers that handle repeated keys themselves.
  *
- * @throws UnsupportedBodyError if the headers speak of another encoding than plain UTF-8
- * @throws InvalidBodyError if the bytes are not UTF-8, or not JSON
+ * @throws UnsupportedBodyError if the headers announce another encoding than plain UTF-8
+ * @throws InvalidBodyError if the bytes are not UTF-8 or not JSON
  */
 export function readJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): JsonBody {
   const text = parseTextBody(headers, bytes);
@@ -68,13 +70,16 @@ export function readJsonBody(headers: IncomingHttpHeaders, bytes: Uint8Array): J
   return { value, repeated: repeatedKeysIn(text, value) };
 }
 
+/** The error for a repeated key. */
 export function repeatedKey(path: JsonPath): InvalidBodyError {
   const field = pathText(path);
-  return new InvalidBodyError(field, `${field} must be there once, and is there more than once`);
+  return new InvalidBodyError(field, `${field} must be there only once`);
 }
 
 /**
- * @throws UnsupportedBodyError if the headers speak of another encoding than plain UTF-8
+ * Decodes a text body.
+ *
+ * @throws UnsupportedBodyError if the headers announce another encoding than plain UTF-8
  * @throws InvalidBodyError if the bytes are not UTF-8
  */
 export function parseTextBody(headers: IncomingHttpHeaders, bytes: Uint8Array): string {
@@ -103,9 +108,9 @@ function checkEncoding(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * The fields of a body. Others than these are refused: a misspelt `cost` must not silently become 1.
+ * The fields of a body. Unknown fields are refused, because a misspelt `cost` must not silently become 1.
  *
- * @param needs what the object must have, for people
+ * @param needs for the error message: what the object must have
  * @throws InvalidBodyError
  */
 export function fieldsOf<Name extends string>(
@@ -126,7 +131,10 @@ export function fieldsOf<Name extends string>(
   return body;
 }
 
-/** Refuses a body with any field, for routes that take none: a field that is ignored would mislead its caller. @throws InvalidBodyError */
+/**
+ * Refuses a body with any field, for routes that take none. To ignore a field would mislead its caller. @throws
+ * InvalidBodyError
+ */
 export function refuseFields(body: unknown): void {
   if (body !== undefined && body !== null) fieldsOf(body, [], 'no fields, or absent');
 }

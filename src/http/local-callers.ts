@@ -1,11 +1,13 @@
 /**
- * While the cluster is open, and nobody shows a token: who may change it (programs on the node's own machine, for themselves,
- * and there neither a browser nor a proxy), and who may not even ask (pages of others, through a browser here).
+ * Access checks while the cluster is open and callers have no tokens. Only programs on the node's own machine may
+ * change the cluster, not a browser or proxy. Web pages that reach the node through a browser on its machine may not
+ * even read.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
+/** A 403 response. */
 export function forbidden(message: string): HttpAnswer {
   return {
     status: 403,
@@ -15,29 +17,30 @@ export function forbidden(message: string): HttpAnswer {
 }
 
 /**
- * Browsers send `Origin` with every POST, also to a name of the attacker's that leads to loopback all at once (DNS
- * rebinding). The other headers say that somebody else asks through a proxy here.
+ * Headers that show that the request does not come from a program on this machine for itself. Browsers send `Origin`
+ * with every POST, even to a host name that an attacker lets point to loopback (DNS rebinding). The other headers are
+ * set by proxies.
  */
 const FOREIGN_HEADERS = ['origin', 'forwarded', 'via', 'x-forwarded-for', 'x-real-ip'] as const;
 
-/** The two ends of a connection. */
+/** The addresses of both ends of a connection. */
 export interface Ends {
   readonly remoteAddress?: string | undefined;
   readonly localAddress?: string | undefined;
 }
 
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
-/** What most programs here say: no name of anybody's page. */
+/** The host names that most programs use; checked first because it is fast. */
 const PLAIN_HOST = /^(?:127\.0\.0\.1|localhost)(?::\d*)?$/;
 const LOCALHOST = /\.localhost\.?$/i;
 
 /**
- * Does a page ask whose own name led to this machine (DNS rebinding)? A GET of it has no `Origin`, but the name it was
- * loaded by, and such a name has a dot. Programs here call loopback by its addresses, by a name without a dot, or by the one
- * that this door is configured with.
+ * True if a web page asks whose own host name points to this machine (DNS rebinding). A GET of such a page has no
+ * `Origin`, but it has the host name of the page, and such a name contains a dot. Programs on this machine use a
+ * loopback address, a name without a dot, or the configured name of this listener.
  *
- * @param host the header, perhaps with a port; empty without one
- * @param configured the host of this door's own address
+ * @param host the `Host` header, possibly with a port; empty if there is none
+ * @param configured the host of this listener's own address
  */
 export function isRebound({ localAddress = '' }: Ends, host: string, configured: string): boolean {
   if (PLAIN_HOST.test(host) || !LOOPBACK.test(localAddress)) return false;
@@ -46,7 +49,10 @@ export function isRebound({ localAddress = '' }: Ends, host: string, configured:
   return isForeign && name.toLowerCase() !== configured.toLowerCase();
 }
 
-/** Does a program on this machine ask, for itself? A node that listens on one address only is not found on loopback. */
+/**
+ * True if a program on this machine asks for itself. If the node listens on only one address, such a program connects
+ * from that same address instead of loopback.
+ */
 export function isLocal({ remoteAddress = '', localAddress }: Ends, headers: IncomingHttpHeaders): boolean {
   const isLoopback = LOOPBACK.test(remoteAddress);
   const isOwn = isLoopback || remoteAddress === localAddress;

@@ -1,8 +1,10 @@
-/** The parameters of a query, from the address as it came: each once, none that is not known, in one way to write text down only. */
+/** Parses the query of a URL: each parameter at most once, no unknown parameter, and only valid UTF-8. */
 import { InvalidBodyError } from './json-body.ts';
 
 /**
- * @param names of all that there may be
+ * The parameters in the query of a URL.
+ *
+ * @param names all known parameters
  * @throws InvalidBodyError naming the parameter, or `query`
  */
 export function queryFieldsOf<Name extends string>(
@@ -22,7 +24,7 @@ export function queryFieldsOf<Name extends string>(
   return found;
 }
 
-/** Not by the parser of the server: that leaves bytes that are not UTF-8 as they were written. */
+/** Fastify's own parser is not used, because it leaves invalid UTF-8 undecoded. */
 function decoded(name: string, value: string): string {
   try {
     return decodeURIComponent(value.replaceAll('+', ' '));

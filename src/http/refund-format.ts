@@ -1,10 +1,11 @@
-/** What became of a refund, as an HTTP response. Pure. */
+/** Formats the answer to a refund as an HTTP response. Pure. */
 import type { KeptLimit, Refund, RefundQuestionAnswer } from '../api/refund.ts';
 import { formatAnswer } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
 const headers = { 'content-type': JSON_TYPE };
 
+/** The response to a refund. */
 export function formatRefundAnswer(answer: RefundQuestionAnswer, partition: number): HttpAnswer {
   if (answer.kind === 'refund') return formatRefund(answer.refund, partition, answer.kept);
   return answer.kind === 'unlimited'
@@ -12,7 +13,7 @@ export function formatRefundAnswer(answer: RefundQuestionAnswer, partition: numb
     : formatAnswer(answer, partition);
 }
 
-/** @param kept under which limits it stays charged; undefined: that is not known */
+/** @param kept the limits that stay charged; undefined: not known */
 function formatRefund(
   { refunded, ruleId, cost, decided, rulesVersion }: Refund,
   partition: number,
@@ -21,7 +22,7 @@ function formatRefund(
   const receipt = { partition, ...decided };
   if (!refunded) {
     const message =
-      'no grant is remembered under this requestId: it was denied, never decided, or too long ago';
+      'no grant is remembered under this requestId: the request was denied or never decided, or it is too long ago';
     return {
       status: 404,
       headers,
@@ -33,9 +34,9 @@ function formatRefund(
   return { status: 200, headers, body: stays === undefined ? body : { ...body, kept: stays } };
 }
 
-/** No rule limits such a request. */
+/** The response if no rule limits such a request. */
 function formatNothingToRefund(rulesVersion: number): HttpAnswer {
-  const message = 'no rule limits a request with these descriptors: nothing of it was counted';
+  const message = 'no rule limits a request with these descriptors, so nothing was counted';
   const error = { type: 'not_remembered', field: 'descriptors', message };
   return { status: 404, headers, body: { refunded: false, rulesVersion, error } };
 }

@@ -1,6 +1,5 @@
 /**
- * `POST /v1/refunds`: a request is given back by its descriptors and its id, whatever key the rules made of them. It reads the
- * body, asks, and formats. Nothing is granted here.
+ * `POST /v1/refunds`: refunds a request by its descriptors and its request id, whatever keys the rules made of them.
  */
 import type { FastifyInstance } from 'fastify';
 import { isBoundedText } from '../api/bounded.ts';
@@ -12,11 +11,13 @@ import { sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { formatRefundAnswer } from './refund-format.ts';
 
+/** The path of the route. */
 export const REFUNDS = '/v1/refunds';
 const FIELDS = ['requestId', 'descriptors', 'userId', 'rule'] as const;
 
 /**
- * `{"requestId": string, "descriptors": {name: text}, "userId"?: string, "rule"?: string}`, as `POST /v1/allow` had them.
+ * Parses `{"requestId": string, "descriptors": {name: text}, "userId"?: string, "rule"?: string}`, with the same
+ * values as in `POST /v1/allow`.
  *
  * @throws InvalidBodyError naming the field and its bound
  */
@@ -32,6 +33,7 @@ function parseRefund(body: unknown): RefundQuestion {
   return { descriptors: question.descriptors, rule: question.rule, requestId };
 }
 
+/** Adds the route. */
 export function addRefundsRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
   app.post(REFUNDS, (request, reply) => {
     node.refund(parseRefund(request.body), (answer, partition) => {

@@ -1,6 +1,6 @@
 /**
- * Answers to requests that never come to a route, or fail in one: bad bodies, wrong paths and methods, and what Node's
- * HTTP parser gives up on. None of them is a grant, and each says so.
+ * Responses to requests that reach no route or fail in one: bad bodies, wrong paths and methods, and input that
+ * Node's HTTP parser rejects. None of them is a grant; each body says `allowed: false`.
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,13 +9,14 @@ import { formatInvalid } from './answer-format.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 import { InvalidBodyError, UnsupportedBodyError } from './json-body.ts';
 
-/** Far above what any valid request needs that is not a batch or a table of rules. */
+/** The longest body in bytes, unless a route has its own bound. Far above what a valid single request needs. */
 export const BODY_BYTES_MAX = 8_192;
 
 /**
- * Errors that are the caller's: ours, and those Fastify raises while it reads the request.
+ * The response to an error that the caller caused: one of our own errors, or one that Fastify raises while it reads a
+ * request. Undefined for other errors.
  *
- * @param bodyBytesMax of the route that was asked
+ * @param bodyBytesMax the longest body of the route, in bytes
  */
 export function refusalOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): HttpAnswer | undefined {
   if (error instanceof InvalidBodyError) return formatInvalid(error.field, error.message);
@@ -35,7 +36,7 @@ export function refusalOf(error: unknown, bodyBytesMax = BODY_BYTES_MAX): HttpAn
   }
 }
 
-/** @param allowed the methods that the path has; none: there is no such path */
+/** The response if no route matches. @param allowed the methods of the path; empty if there is no such path */
 export function formatNoRoute(method: string, url: string, allowed: readonly string[]): HttpAnswer {
   const asked = `${method} ${url}`;
   if (allowed.length === 0) return refusal(404, 'not_found', `no route ${asked}`);
@@ -47,11 +48,14 @@ export function formatNoRoute(method: string, url: string, allowed: readonly str
   return { ...answer, headers: { ...headers, allow: allowed.join(', ') } };
 }
 
+/** The response to an error of our own. */
 export const INTERNAL_ERROR: HttpAnswer = refusal(500, 'internal', 'internal error');
+/** The response to a request without a `Host` header. */
 export const NO_HOST: HttpAnswer = formatInvalid('host', 'an HTTP/1.1 request must have a host header');
+/** The response to an `Expect` header with another value than `100-continue`. */
 export const EXPECTATION_FAILED: HttpAnswer = formatInvalid(
   'expect',
-  'the only expectation that is met is 100-continue',
+  'the only supported expectation is 100-continue',
   417,
 );
 
@@ -70,7 +74,10 @@ const REASONS: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** What Node's parser could not read, as a whole HTTP response. The connection is of no use after it. */
+/**
+ * A complete HTTP response, as text, to input that Node's HTTP parser rejects. The connection cannot be used after
+ * it.
+ */
 export function parserRefusal(error: Error, limits: { readonly requestMillis: number }): string {
   const { status, field, message } = parserFault('code' in error ? String(error.code) : '', limits);
   const body = JSON.stringify(formatInvalid(field, message).body);
@@ -104,20 +111,24 @@ function parserFault(
   }
 }
 
-/** After its last answer a client has this long to read it and hang up. */
+/** After its last response, a client has this many milliseconds to read it and to close the connection. */
 const LAST_WORD_MILLIS = 1_000;
 
-/** Has a request that came whole, on the connection of `last`, no answer yet? `last` is that of the latest request. */
+/**
+ * True if a complete request on this connection still has no answer. @param last the response to the latest request
+ * on the connection
+ */
 export function owesAnswer(last: ServerResponse | undefined): boolean {
   if (last === undefined || last.writableFinished) return false;
-  // Node gives the socket to one response at a time, in the order of the requests: this one waits for others.
+  // Node gives the socket to one response at a time, in the order of the requests. So this response waits for earlier
+  // ones.
   if (last.socket === null) return true;
   return !last.writableEnded && last.req.complete;
 }
 
-/** Ends a connection whose bytes make no sense. `owes`: an earlier request on it has no answer yet. */
+/** Closes a connection that received invalid input. @param owes true if an earlier request on it has no answer yet */
 export function refuseConnection(socket: Socket, response: string, owes: boolean): void {
-  // The earlier request would take this for its own answer, and may have been granted.
+  // The earlier request would take this response for its own, and it may have been granted.
   if (!socket.writable || owes) {
     socket.destroy();
     return;

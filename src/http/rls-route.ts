@@ -1,6 +1,6 @@
 /**
- * `POST /json`: Envoy's rate limit protocol in JSON, as envoyproxy/ratelimit has it. 200 is the only answer that lets a request
- * through; where nobody can decide it is 503, as everywhere at this door.
+ * `POST /json`: Envoy's rate limit protocol in JSON, as envoyproxy/ratelimit implements it. 200 is the only status
+ * that lets a request pass. If no node can decide, the status is 503, as on all routes.
  */
 import type { FastifyInstance } from 'fastify';
 import { InvalidFieldError } from '../api/fields.ts';
@@ -16,18 +16,20 @@ import { clientOf } from './callers.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE } from './http-answer.ts';
 
+/** The path of the route. */
 export const RLS_JSON = '/json';
-/** As much as over gRPC. */
+/** The longest body in bytes, the same as over gRPC. */
 const BODY_BYTES_MAX = 32_768;
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
+/** A response whose body is already text. */
 export interface Written {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 }
 
-/** What is refused before it comes to the route has a body in JSON everywhere else: here its words alone, as the protocol has errors. */
+/** Turns a refusal with a JSON body into one with plain text, which is this protocol's form of errors. */
 export function refusedInText({ status, headers, body }: HttpAnswer): Written {
   const { error, detail } = body as {
     readonly error?: { readonly message?: string };
@@ -39,18 +41,19 @@ export function refusedInText({ status, headers, body }: HttpAnswer): Written {
   };
 }
 
-/** Of one that is not read. */
+/** The response to a request that is refused because of load, before it is read. */
 export function shedInText(): Written {
   return writtenOf({ kind: 'unavailable', reason: 'overloaded', proposed: false }, RLS_SETTINGS_DEFAULTS);
 }
 
+/** Adds the route. */
 export function addRlsRoute(app: FastifyInstance, init: HttpDoorInit): void {
   const { node, monotonicMillis, observe, rls = () => RLS_SETTINGS_DEFAULTS } = init;
   app.post(RLS_JSON, { bodyLimit: BODY_BYTES_MAX }, (request, reply) => {
     const startedMillis = monotonicMillis();
     const send = ({ status, headers, text }: Written): void => {
       observe(status, startedMillis);
-      // It may have come before the node began to stop.
+      // Checked only now, because the request may have come before the node began to stop.
       if (node.wantsNoClients()) void reply.header('connection', 'close');
       void reply.code(status).headers(headers).send(text);
     };

@@ -1,6 +1,6 @@
 /**
- * Which roles may ask for which route, in one table. A role of admin may ask for all of them; a route that is not here is for it
- * alone.
+ * The table of which roles may use which route. The role `admin` may use all routes; a route that is missing here is
+ * only for it.
  */
 import { type Role, ROLES } from '../api/token.ts';
 
@@ -10,7 +10,7 @@ const ADMIN: Roles = [];
 const DECIDE: Roles = ['decide'];
 const READ: Roles = ['read'];
 
-/** By method and route, as the router of the server has it. */
+/** The roles by method and route, as the router has them. */
 export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'GET /': 'anybody',
   'GET /dashboard/:file': 'anybody',
@@ -62,7 +62,7 @@ export const ROUTE_ROLES: Readonly<Record<string, Roles>> = {
   'GET /docs/*': 'anybody',
 };
 
-/** @param route undefined where there is none: then whoever has a token is told so */
+/** The roles that may use a route. @param route undefined if there is no such route: then every role gets the 404 */
 export function rolesOf(method: string, route: string | undefined): 'anybody' | readonly Role[] {
   if (route === undefined) return ROLES;
   const roles = ROUTE_ROLES[`${method === 'HEAD' ? 'GET' : method} ${route}`] ?? ADMIN;

@@ -1,7 +1,7 @@
 /**
- * `GET /v1/rules`, `PUT /v1/rules`: the rules in force, and others in their place; and the same of one of them under
- * `/v1/rules/{id}`, with `DELETE`. While the cluster is open, only the
- * node's own machine may change them. It parses and formats; group 0 and the partitions decide.
+ * `GET /v1/rules` and `PUT /v1/rules` read and replace the rules in force. `GET`, `PUT` and `DELETE /v1/rules/{id}`
+ * do the same for one rule. While the cluster is open, only the node's own machine may change rules. The routes parse
+ * and format; group 0 and the partitions decide.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { RULES_CHANGE_FIELDS, type RulesChange } from '../api/rules-change.ts';
@@ -12,25 +12,31 @@ import { fieldsOf, InvalidBodyError, parseTextBody, UnsupportedBodyError } from 
 import { forbidden } from './local-callers.ts';
 
 const FORBIDDEN = forbidden(
-  'rules are changed from the machine of the node that is asked, by no browser or proxy',
+  'while the cluster is open, only programs on the machine of this node may change rules, not a browser or proxy',
 );
-/** Room for as many rules as a table may have, also with the longest ids, each character of which takes six in JSON. */
+/**
+ * The longest body in bytes. It has room for as many rules as a table may have, even with the longest ids, each
+ * character of which may take six in JSON.
+ */
 export const RULES_BODY_BYTES_MAX = 1_048_576;
-/** A document as it is, instead of JSON with a document in it. */
+/** The media types of a rule document that is sent as it is, instead of inside JSON. */
 const DOCUMENT_TYPES = ['application/yaml', 'text/yaml'];
-const OTHER_TYPE = `body must be JSON, with content-type: application/json, or a document of rules, with ${DOCUMENT_TYPES.join(' or ')}`;
+const OTHER_TYPE = `body must be JSON, with content-type: application/json, or a rule document, with ${DOCUMENT_TYPES.join(' or ')}`;
 const NO_RULES = formatRefused({
   ok: false,
   reason: 'notLeader',
   message: 'no rules are in force yet; ask again',
 });
 const UNKNOWN_RULE = formatRefused({ ok: false, reason: 'unknownRule' });
-/** Of one rule. */
+/** The longest body of one rule, in bytes. */
 const RULE_BODY_BYTES_MAX = 65_536;
-/** Ids may hold a slash. */
+/** The route of one rule, as the router has it. Ids may contain a slash. */
 export const ONE_RULE = '/v1/rules/*';
 
-/** One strong entity tag, as `GET` gave it, or `*`: whatever is in force. @throws InvalidBodyError */
+/**
+ * The version in an `If-Match` header: one strong entity tag of an earlier answer. Undefined for `*` or no header.
+ * @throws InvalidBodyError
+ */
 function parseIfMatch(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === '*') return undefined;
   const [, version] = /^"(\d{1,15})"$/.exec(header.trim()) ?? [];
@@ -40,8 +46,8 @@ function parseIfMatch(header: string | undefined): number | undefined {
 }
 
 /**
- * `{"rules", "requestIdHorizonMillis"?, "clockDriftPpm"?, "partitionBytesMax"?}`; or instead of `rules` a `document`: the text of
- * rules.yaml, which also says which requests they are for. A body of `DOCUMENT_TYPES` was made the latter.
+ * Parses `{"rules", "requestIdHorizonMillis"?, "clockDriftPpm"?, "partitionBytesMax"?}`, or instead of `rules` a
+ * `document`: the text of a rules.yaml. A body of `DOCUMENT_TYPES` has already been turned into the second form.
  *
  * @throws InvalidBodyError
  */
@@ -50,23 +56,23 @@ function parseRulesBody(body: unknown, ifMatch: string | undefined): RulesChange
   const { document, ...table } = fieldsOf(
     body,
     fields,
-    'rules or a document, and what else a rule table holds',
+    'rules or a document, and optionally the other fields of a rule table',
   );
   const ifVersion = parseIfMatch(ifMatch);
   if (document === undefined) return { table, ifVersion };
   if (typeof document !== 'string') throw new InvalidBodyError('document', 'document must be text');
   if (table.rules !== undefined)
-    throw new InvalidBodyError('rules', 'rules must be absent where a document holds them');
+    throw new InvalidBodyError('rules', 'rules must be absent if there is a document');
   return { table, document, ifVersion };
 }
 
-/** The rule as it stands in a document, or in a table; the id in the address is its id. @throws InvalidBodyError */
+/** One rule in the form of a document or of a table. Its id is the one in the path. @throws InvalidBodyError */
 function parseRuleBody(body: unknown, id: string): Readonly<Record<string, unknown>> {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new InvalidBodyError('body', 'body must be a JSON object: one rule');
   const { id: stated = id, ...rule } = body as Readonly<Record<string, unknown>>;
   if (stated !== id)
-    throw new InvalidBodyError('id', 'id must be that of the address, or absent: a rule keeps its id');
+    throw new InvalidBodyError('id', 'id must be the same as in the path, or absent: a rule keeps its id');
   return rule;
 }
 
@@ -78,7 +84,7 @@ function etagOf(version: number): string {
   return `"${version}"`;
 }
 
-/** Only here a body may be something else than JSON. */
+/** Allows rule documents as bodies on this route, beside JSON. */
 function takeDocuments(scope: FastifyInstance): void {
   scope.addContentTypeParser(DOCUMENT_TYPES, { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     done(null, { document: parseTextBody(request.headers, bytes) });
@@ -88,22 +94,26 @@ function takeDocuments(scope: FastifyInstance): void {
   });
 }
 
-/** @param told undefined if no rules are in force, its body if not this one. */
-function tell(
+/**
+ * Sends the rules or one rule. @param found undefined if no rules are in force; its body is undefined if there is no
+ * such rule
+ */
+function sendFound(
   reply: FastifyReply,
-  told: { readonly version: number; readonly body: unknown } | undefined,
+  found: { readonly version: number; readonly body: unknown } | undefined,
 ): FastifyReply {
-  if (told === undefined) sendAnswer(reply, NO_RULES);
-  else if (told.body === undefined) sendAnswer(reply, UNKNOWN_RULE);
-  else sendAnswer(reply, { status: 200, headers: headersOf(told.version), body: told.body });
+  if (found === undefined) sendAnswer(reply, NO_RULES);
+  else if (found.body === undefined) sendAnswer(reply, UNKNOWN_RULE);
+  else sendAnswer(reply, { status: 200, headers: headersOf(found.version), body: found.body });
   return reply;
 }
 
 type OneRuleRequest = FastifyRequest<{ Params: { '*': string } }>;
 
+/** Adds the routes. */
 export function addRulesRoutes(app: FastifyInstance, init: HttpDoorInit): void {
   const { node } = init;
-  /** Answers `reply` when it is done. */
+  /** Makes a change and answers `reply`. */
   const change = (request: FastifyRequest, reply: FastifyReply, wanted: () => RulesChange): FastifyReply =>
     changeCluster(init, { request, reply, forbidding: FORBIDDEN }, () => {
       const { '*': rule } = request.params as { readonly '*'?: string };
@@ -117,7 +127,7 @@ export function addRulesRoutes(app: FastifyInstance, init: HttpDoorInit): void {
 
   app.get('/v1/rules', (_request, reply) => {
     const rules = node.rules();
-    return tell(reply, rules && { version: rules.version, body: rules });
+    return sendFound(reply, rules && { version: rules.version, body: rules });
   });
   void app.register((scope, _options, registered) => {
     takeDocuments(scope);
@@ -126,7 +136,7 @@ export function addRulesRoutes(app: FastifyInstance, init: HttpDoorInit): void {
     );
     registered();
   });
-  app.get(ONE_RULE, (request: OneRuleRequest, reply) => tell(reply, node.rule(request.params['*'])));
+  app.get(ONE_RULE, (request: OneRuleRequest, reply) => sendFound(reply, node.rule(request.params['*'])));
   app.put(ONE_RULE, { bodyLimit: RULE_BODY_BYTES_MAX }, (request: OneRuleRequest, reply) =>
     change(request, reply, () => {
       const id = request.params['*'];

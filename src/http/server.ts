@@ -1,6 +1,6 @@
 /**
- * The server behind the HTTP door: how requests are read and refused, whatever route they are for. The routes have files
- * of their own.
+ * The HTTP server: how requests are read and refused, whatever their route. It adds all routes; each has its own
+ * file.
  */
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -55,10 +55,16 @@ import type { LiveCredentials } from '../tls/live-credentials.ts';
 import { doorOptions } from '../tls/secure-door.ts';
 import { addUsersRoute, KEY, REFUNDS, USER, USER_LENGTH_MAX } from './users-route.ts';
 
-/** How often a late request is looked for, as a part of what it may take. Node's own 30 s would be its real limit. */
+/**
+ * Late requests are searched for this many times within their time limit. With Node's default of 30 s, that would be
+ * the real limit.
+ */
 const CHECKS_PER_LIMIT = 10;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const;
-/** Paths with a name in them, and what the router calls them. */
+/**
+ * Paths that contain a name, and the route the router has for each. Used to list the allowed methods in a 405
+ * response.
+ */
 const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/keys\/[^/]+$/, KEY],
   [/^\/v1\/users\/[^/]+$/, USER],
@@ -77,17 +83,20 @@ const NAMED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/backup\/[^/]+$/, ONE_BACKUP],
   [/^\/dashboard\/[^/]+$/, DASHBOARD_FILE],
 ];
-/** Of the other routes that are told. The router takes any path that it is asked about for a pattern: some would be broken ones. */
+/**
+ * The form of all other paths. The router takes a path in a query for a pattern, and some paths would be invalid
+ * patterns.
+ */
 const PLAIN_PATH = /^[\w/.-]+$/;
 
-/** To the last request of each connection. */
+/** The response to the latest request of each connection. */
 type Responses = WeakMap<Socket, ServerResponse>;
 
-/** Which routes there are, and who may ask for which, is told by `ROUTE_ROLES`. The caller listens and closes. */
+/** Creates the server with all routes of `ROUTE_ROLES`. The caller makes it listen and closes it. */
 export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   const responses: Responses = new WeakMap();
   const app = newServer(init, responses);
-  /** A request for a grant that never came to its route. */
+  /** Refuses a request that has not reached its route, and counts it if it asked for a grant. */
   const refuse = (request: FastifyRequest, reply: FastifyReply, answer: HttpAnswer): void => {
     if (GRANT_ROUTES.has(request.routeOptions.url))
       init.observe(answer.status, init.monotonicMillis() - reply.elapsedTime);
@@ -107,7 +116,8 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
     if (refusal !== undefined) return refuse(request, reply, refusal);
     if (!maybeShed(request, reply, init)) done();
   });
-  // Only JSON is understood (and YAML by the route of the rules), and only as we read it: by default Fastify replaces bytes that are not UTF-8.
+  // Only JSON is understood (and YAML by the route of the rules), and only with our own decoder: Fastify's replaces
+  // bytes that are not UTF-8.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     done(null, parseJsonBody(request.headers, bytes));
@@ -148,7 +158,7 @@ export function createHttpServer(init: HttpDoorInit): FastifyInstance {
   return app;
 }
 
-/** Most requests for a grant need nothing of Fastify; it takes all others. */
+/** Puts the fast path of direct-allow.ts before Fastify, which handles all other requests. */
 function answerDirectly(app: FastifyInstance, init: HttpDoorInit, responses: Responses): void {
   const { server } = app;
   const [others] = server.listeners('request') as RequestListener[];
@@ -160,12 +170,12 @@ function answerDirectly(app: FastifyInstance, init: HttpDoorInit, responses: Res
   );
 }
 
-/** No route has a schema, and loading Fastify's own compilers takes some 60 ms of a node's start. */
+/** No route has a schema. Loading Fastify's own compilers would take about 60 ms of a node's start. */
 function compileNoSchema(): never {
   throw new TypeError('routes have no schemas: what a request may hold is checked by src/api');
 }
 
-/** One too many is closed at once; it is told nothing, which would cost as much as serving it. */
+/** Closes a connection above the bound at once, without a response, which would cost as much as a normal one. */
 function boundConnections(app: FastifyInstance, { accepted, limits = HTTP_LIMITS }: HttpDoorInit): void {
   const addresses = new AddressCounts(limits.connectionsPerAddressMax);
   app.server.maxConnections = limits.connectionsMax;
@@ -192,12 +202,13 @@ function newServer(
     },
     routerOptions: { maxParamLength: USER_LENGTH_MAX },
     forceCloseConnections: 'idle',
-    // Whoever is closing goes on answering what it has.
+    // A server that is closing still answers the requests it has.
     return503OnClosing: false,
     requestTimeout: requestMillis,
     keepAliveTimeout: keepAliveMillis,
     http,
-    // A server of our own listens on one address of `localhost`, Fastify's on all by servers that would keep the old certificate.
+    // With `localhost`, a server of our own listens on one address. Fastify would listen on all of them, with extra
+    // servers that would keep the old certificate.
     ...(tls !== undefined && {
       serverFactory: (handler: RequestListener) => secureServer(handler, http, tls),
     }),
@@ -217,18 +228,18 @@ function serverOptions({
     headersTimeout: requestMillis,
     requestTimeout: requestMillis,
     keepAliveTimeout: keepAliveMillis,
-    // Refused by the first hook, with a body.
+    // The first hook refuses such a request, with a body.
     requireHostHeader: false,
     connectionsCheckingInterval: Math.ceil(requestMillis / CHECKS_PER_LIMIT),
   };
 }
 
-/** The same to Fastify as one without TLS. */
+/** The TLS server; Fastify treats it like one without TLS. */
 function secureServer(handler: RequestListener, options: ServerOptions, tls: LiveCredentials): Server {
   return createServer({ ...options, ...doorOptions(tls) }, handler);
 }
 
-/** Node would answer an expectation that it does not know itself, with an empty body. */
+/** Node itself would answer an unknown expectation with an empty body. */
 function refuseExpectations(app: FastifyInstance, { observe, monotonicMillis }: HttpDoorInit): void {
   const { status, headers, body } = EXPECTATION_FAILED;
   app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {

@@ -1,6 +1,7 @@
 /**
- * Refuses requests that the node cannot take now, before their bodies are read: with bytes made once, as most of the work of a
- * door under too much load is refusing. Which are refused is not decided here.
+ * Refuses requests that the node cannot take now (load shedding), before their bodies are read. The responses are
+ * prebuilt bytes, because an overloaded listener spends most of its time on refusals. The node decides which requests
+ * are refused.
  */
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -12,7 +13,7 @@ import { REFUNDS as DESCRIBED_REFUNDS } from './refunds-route.ts';
 import { RLS_JSON, shedInText, type Written } from './rls-route.ts';
 import { KEY, REFUNDS, USER } from './users-route.ts';
 
-/** What users' services ask for. Operators, and whoever looks how things are, are never refused for load. */
+/** The routes that services use. The routes of operators and monitoring are never refused because of load. */
 const SHED_ROUTES: ReadonlySet<string | undefined> = new Set([
   ...GRANT_ROUTES,
   DESCRIBED_REFUNDS,
@@ -34,11 +35,14 @@ const REFUSAL_IN_TEXT = refusalOf(shedInText());
 
 function refusalOf({ status, headers, text }: Written): Refusal {
   const body = Buffer.from(text);
-  const told = { ...headers, 'content-length': String(body.length) };
-  return { status, body, headers: told, lastHeaders: { ...told, connection: 'close' } };
+  const withLength = { ...headers, 'content-length': String(body.length) };
+  return { status, body, headers: withLength, lastHeaders: { ...withLength, connection: 'close' } };
 }
 
-/** Answers and says true if this request is refused for load; nothing more may be done with it then. */
+/**
+ * Returns true if this request is refused because of load. It is then answered, and the caller must not touch it any
+ * more.
+ */
 export function maybeShed(request: FastifyRequest, reply: FastifyReply, init: HttpDoorInit): boolean {
   const { url } = request.routeOptions;
   if (!SHED_ROUTES.has(url) || !init.node.shedding.refuses(clientOf(request))) return false;
@@ -47,7 +51,7 @@ export function maybeShed(request: FastifyRequest, reply: FastifyReply, init: Ht
   return true;
 }
 
-/** Answers that a request for this route is refused for load. */
+/** Sends the refusal of a request for this route, and counts it. */
 export function shed(
   response: ServerResponse,
   url: string | undefined,

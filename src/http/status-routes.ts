@@ -1,9 +1,9 @@
-/** What a node says of itself and its cluster: to probes, to Prometheus, and to people. It asks and passes on. */
+/** The status routes of a node: for probes, Prometheus, clients and people. */
 import type { FastifyInstance } from 'fastify';
 import { leadersOf } from '../api/leaders.ts';
 import type { HttpDoorInit } from './door-init.ts';
 
-/** `GET /v1/cluster`, `GET /v1/leaders`, `GET /healthz`, `GET /readyz`, `GET /metrics`. */
+/** Adds `GET /v1/cluster`, `GET /v1/leaders`, `GET /healthz`, `GET /readyz`, `GET /metrics`. */
 export function addStatusRoutes(app: FastifyInstance, { node, metrics }: HttpDoorInit): void {
   app.get('/v1/cluster', (_request, reply) => {
     const readiness = node.readiness();

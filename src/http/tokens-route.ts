@@ -1,6 +1,6 @@
 /**
- * `POST /v1/tokens`, `GET /v1/tokens`, `DELETE /v1/tokens/{id}`: who may ask what. It parses and formats; group 0 decides. The
- * answer that creates a token is the only one that ever holds it.
+ * `POST /v1/tokens`, `GET /v1/tokens`, `DELETE /v1/tokens/{id}`: create, list and revoke tokens. The routes parse and
+ * format; group 0 decides. Only the answer that creates a token contains its secret.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { TOKEN_ID, validateTokenAsked } from '../api/token.ts';
@@ -12,16 +12,19 @@ import { fieldsOf, InvalidBodyError } from './json-body.ts';
 import { forbidden } from './local-callers.ts';
 
 const TOKENS = '/v1/tokens';
-/** As the router of the server has it. */
+/** The route as the router has it. */
 export const ONE_TOKEN = '/v1/tokens/:tokenId';
 const FORBIDDEN = forbidden(
-  'while the cluster is open, tokens are told and changed on the machine of the node that is asked, to no browser or proxy',
+  'while the cluster is open, only programs on the machine of this node may read and change tokens, not a browser or proxy',
 );
 const UNKNOWN_TOKEN = formatRefused({ ok: false, reason: 'unknownToken' });
-/** A secret must be in no cache. */
+/** `no-store`, because a cache must not keep a secret. */
 const HEADERS = { 'content-type': JSON_TYPE, 'cache-control': 'no-store' };
 
-/** `{"role": "decide" | "read" | "admin", "name": string}`. @throws InvalidFieldError naming the field and its bound */
+/**
+ * Parses `{"role": "decide" | "read" | "admin", "name": string}`. @throws InvalidFieldError naming the field and its
+ * bound
+ */
 function createAsked({ body }: FastifyRequest): AskedChange {
   const create = validateTokenAsked(fieldsOf(body, ['role', 'name'], 'role and name'));
   return {
@@ -36,16 +39,19 @@ function createAsked({ body }: FastifyRequest): AskedChange {
   };
 }
 
-/** Whether `?open=true` says that the last token of role admin may go. @throws InvalidBodyError */
+/** True with `?open=true`: the last admin token may be revoked, which opens the cluster. @throws InvalidBodyError */
 function parseCanOpen(url: string): boolean {
   const begin = url.indexOf('?');
   const query = begin === -1 ? '' : url.slice(begin + 1);
   if (query !== '' && query !== 'open=true')
-    throw new InvalidBodyError('query', 'query must be open=true, or nothing at all');
+    throw new InvalidBodyError('query', 'query must be open=true, or absent');
   return query !== '';
 }
 
-/** 202: those in `pending` may take it until they hear of it. */
+/**
+ * The change that revokes a token. It is answered with 202 if the nodes in `pending` do not know it yet and may still
+ * accept the token.
+ */
 function revokeAsked({ params, url }: OfToken): AskedChange {
   const { tokenId: id } = params;
   return {
@@ -58,6 +64,7 @@ function revokeAsked({ params, url }: OfToken): AskedChange {
 
 type OfToken = FastifyRequest<{ Params: { tokenId: string } }>;
 
+/** Adds the routes. */
 export function addTokensRoutes(app: FastifyInstance, init: HttpDoorInit): void {
   const { node } = init;
   app.get(TOKENS, (request, reply) => {

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/usage`: what the doors of all nodes answered. It reads the query, asks, and formats. While the cluster is
- * open, users are named to programs on the node's own machine only.
+ * `GET /v1/usage`: the counted answers of all nodes. While the cluster is open, keys of users are only shown to
+ * programs on the node's own machine.
  */
 import type { FastifyInstance } from 'fastify';
 import { UNAVAILABLE_RETRY_SECONDS } from '../api/refusals.ts';
@@ -14,12 +14,14 @@ import { queryFieldsOf } from './query-fields.ts';
 const NAMES = ['minutes', 'rule', 'top'] as const;
 const NUMBER = /^\d{1,15}$/;
 const FORBIDDEN = forbidden(
-  'top names users, and is told on the machine of the node that is asked, to no browser or proxy',
+  'while the cluster is open, top is only answered to programs on the machine of this node, not to a browser or proxy, because it names users',
 );
 
-/** `?minutes=N&rule=R&top=N`, each once at most. @throws InvalidFieldError naming the parameter and its bound */
+/**
+ * Parses `?minutes=N&rule=R&top=N`, each at most once. @throws InvalidFieldError naming the parameter and its bound
+ */
 function parseUsageQuery(url: string): UsageQuery {
-  // What is no number is refused with the bounds.
+  // A value that is no number stays text here, and the check of bounds refuses it.
   const found = Object.fromEntries(
     Object.entries(queryFieldsOf(url, NAMES)).map(([name, value]) => [
       name,
@@ -41,6 +43,7 @@ function formatUsage(result: UsageResult): HttpAnswer {
   };
 }
 
+/** Adds the route. */
 export function addUsageRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
   app.get('/v1/usage', (request, reply) => {
     const query = parseUsageQuery(request.url);

@@ -1,25 +1,30 @@
 /**
- * The header in which a gateway names the user of a request, where the configuration has one. Text is read in one way only, as in
- * bodies. Knows nothing of what a user may ask.
+ * Reads the header in which a gateway names the user of a request, if the configuration has such a header. As in
+ * bodies, a value must have only one reading.
  */
 import type { IncomingMessage } from 'node:http';
 import { invalidInUser } from '../api/question.ts';
 import { InvalidBodyError } from './json-body.ts';
 
-/** Who a header says that the user is. */
+/** The user that a header names. */
 export interface HeaderUser {
-  /** Of the header, in lower case. */
+  /** The name of the header, in lower case. */
   readonly header: string;
   readonly userId: string;
 }
 
-/** A byte order mark is kept, as it is refused: it would make two ids of one. */
+/**
+ * A byte order mark is kept, so that the check refuses it. If it were dropped, two different texts would be one user
+ * id.
+ */
 const HEADER_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * @param header in lower case; undefined: none is read
- * @returns undefined where the request has no such header
- * @throws InvalidBodyError naming the header, if it is there twice, is not UTF-8, or no user id
+ * The user in the configured header.
+ *
+ * @param header its name in lower case; undefined: none is configured
+ * @returns undefined if the request has no such header
+ * @throws InvalidBodyError naming the header, if it appears twice, is not UTF-8, or is no user id
  */
 export function headerUserOf(
   request: Pick<IncomingMessage, 'rawHeaders'>,
@@ -34,16 +39,18 @@ export function headerUserOf(
 }
 
 /**
- * @param header in lower case
- * @returns undefined where the request has no such header
- * @throws InvalidBodyError naming the header, if it is there twice or is not UTF-8
+ * The text of a header.
+ *
+ * @param header its name in lower case
+ * @returns undefined if the request has no such header
+ * @throws InvalidBodyError naming the header, if it appears twice or is not UTF-8
  */
 export function headerTextOf(
   { rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>,
   header: string,
 ): string | undefined {
   let value: string | undefined;
-  // As they came: Node would join the values of two such headers to one, which is a third user.
+  // Reads the raw headers, because Node would join two such headers into one value, which would be a third user.
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() !== header) continue;
     if (value !== undefined) throw new InvalidBodyError(header, `${header} must be there once at most`);
@@ -52,7 +59,7 @@ export function headerTextOf(
   return value === undefined ? undefined : textOf(value, header);
 }
 
-/** Node reads every byte of a header as one character. */
+/** Decodes UTF-8. Node reads every byte of a header as one character. */
 function textOf(value: string, header: string): string {
   try {
     return HEADER_UTF8.decode(Buffer.from(value, 'latin1'));

@@ -1,32 +1,39 @@
 /**
- * `GET /v1/keys/{key}`: how a key stands, under all rules that count by such keys or, with `?rule=`, under one. `/v1/users/{id}` is
- * short for the key `user={id}`, and has `POST /v1/users/{id}/refunds`: a grant is taken back. It reads the path, the query and the
- * body, asks, and formats. Nothing is granted here.
+ * `GET /v1/keys/{key}`: the status of a key, under all rules that count by such keys or, with `?rule=`, under one.
+ * `/v1/users/{id}` is short for `/v1/keys/user={id}`. `POST /v1/users/{id}/refunds` refunds a grant.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { LimitStanding } from '../api/answer.ts';
 import type { LookAnswer, LookQuestion } from '../api/look.ts';
 import { isBoundedText } from '../api/bounded.ts';
 import type { RefundQuestion } from '../api/refund.ts';
-import { questionOf } from '../api/question.ts';
+import { GLOBAL_KEY, userKey } from '../api/key-text.ts';
+import { invalidInUser, questionOf } from '../api/question.ts';
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
 import { waitHelps } from '../api/waiting.ts';
 import { formatAnswer } from './answer-format.ts';
 import type { HttpDoorInit } from './door-init.ts';
 import { type HttpAnswer, JSON_TYPE, sendAnswer } from './http-answer.ts';
 import { fieldsOf, InvalidBodyError } from './json-body.ts';
-import { keyOfUser } from './user-key.ts';
 import { formatRefundAnswer } from './refund-format.ts';
 
-/** As the router of the server has it. */
+/** The routes as the router has them. */
 export const KEY = '/v1/keys/:key';
 export const USER = '/v1/users/:userId';
 export const REFUNDS = '/v1/users/:userId/refunds';
-/** Every byte of a user id may be written with three. */
+/** The longest parameter in a path. Percent-encoding may write every byte with three characters. */
 export const USER_LENGTH_MAX = 3 * KEY_BYTES_MAX;
 const RULE = 'rule';
 
-/** @throws InvalidBodyError naming the part and its bound */
+/** The key of a user, such as `user=ada`. @throws InvalidBodyError if it is not a valid user id */
+export function keyOfUser(userId: string): string {
+  const invalid = invalidInUser({ userId });
+  if (invalid !== undefined) throw new InvalidBodyError(invalid.field, invalid.message);
+  // Every valid user id has a key, so the fallback is never used.
+  return userKey(userId) ?? GLOBAL_KEY;
+}
+
+/** Parses a peek. @throws InvalidBodyError naming the part and its bound */
 function parseLook(key: string, url: string): LookQuestion {
   if (!isBoundedText(key, KEY_BYTES_MAX))
     throw new InvalidBodyError('key', `key must be text of 1 to ${KEY_BYTES_MAX} bytes`);
@@ -36,14 +43,14 @@ function parseLook(key: string, url: string): LookQuestion {
   return { key, rule };
 }
 
-/** Not by the parser of the server: that leaves bytes that are not UTF-8 as they were written. */
+/** The rule in `?rule=`. Fastify's own parser is not used, because it leaves invalid UTF-8 undecoded. */
 function ruleIn(url: string): string | undefined {
   const begin = url.indexOf('?');
   if (begin === -1 || begin === url.length - 1) return undefined;
   const fields = url.slice(begin + 1).split('&');
   const [name, ...value] = (fields[0] ?? '').split('=');
   if (fields.length > 1 || name !== RULE)
-    throw new InvalidBodyError('query', `query must be ${RULE}=, once, or nothing at all`);
+    throw new InvalidBodyError('query', `query must be ${RULE}= once, or absent`);
   try {
     return decodeURIComponent(value.join('=').replaceAll('+', ' '));
   } catch {
@@ -70,7 +77,7 @@ function formatStanding(
   };
 }
 
-/** Who can be granted something at once has nothing to wait for, and under a limit of 0 no wait helps. */
+/** The status under one limit. It has a wait only if a request would have to wait and waiting helps. */
 function limitOf(standing: LimitStanding): Record<string, unknown> {
   const { ruleId: rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = standing;
   const { restoredMillis } = standing;
@@ -79,10 +86,10 @@ function limitOf(standing: LimitStanding): Record<string, unknown> {
   return retryAfterMillis === 0 || !waitHelps(standing) ? shown : { ...shown, retryAfterMillis };
 }
 
-/** `{"requestId": string, "rule"?: string}`. @throws InvalidBodyError naming the field and its bound */
+/** Parses `{"requestId": string, "rule"?: string}`. @throws InvalidBodyError naming the field and its bound */
 function parseRefund(userId: string, body: unknown): RefundQuestion {
   const { requestId, rule: named } = fieldsOf(body, ['requestId', RULE], 'requestId');
-  // Null is absent, as in every other body.
+  // Null counts as absent, as in every other body.
   const rule = named ?? undefined;
   if (!isBoundedText(requestId, REQUEST_ID_BYTES_MAX)) {
     throw new InvalidBodyError('requestId', `requestId must be text of 1 to ${REQUEST_ID_BYTES_MAX} bytes`);
@@ -93,6 +100,7 @@ function parseRefund(userId: string, body: unknown): RefundQuestion {
   return { ...questionOf({ userId, rule }), requestId };
 }
 
+/** Adds the routes. */
 export function addUsersRoute(app: FastifyInstance, { node }: HttpDoorInit): void {
   const send = (reply: FastifyReply, answer: HttpAnswer): void => {
     if (node.wantsNoClients()) void reply.header('connection', 'close');

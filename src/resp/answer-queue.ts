@@ -1,37 +1,41 @@
 /**
- * The answers that a client waits for, in the order of its commands. Decisions arrive in any order; each waits in its place until
- * all before it can go out.
+ * The answers of one connection, in the order of its commands. Decisions arrive in any order. Each waits in its place
+ * until all answers before it can be sent.
  */
 import type { AskAnswer } from '../api/question.ts';
 import type { ReplyWriter } from './reply-writer.ts';
 
-/** Writes an answer down as the command that asked has it. `quantity` is what was asked for. */
+/** Writes an answer in the form of the command that asked. `quantity` is the cost the command asked for. */
 export type AnswerFormat = (writer: ReplyWriter, answer: AskAnswer, quantity: number) => void;
 
-/** The place of one answer. */
+/** The place of one answer in the queue. */
 export interface Place {
-  /** One of these is there when the answer is. */
+  /** One of these two is set when the answer has arrived. */
   bytes: Buffer | undefined;
   answer: AskAnswer | undefined;
-  /** How often `bytes` go out. */
+  /** How many times `bytes` are sent. */
   copies: number;
   readonly format: AnswerFormat | undefined;
   readonly quantity: number;
   next: Place | undefined;
 }
 
+/** The answers that one client waits for. */
 export class AnswerQueue {
   #head: Place | undefined;
   #tail: Place | undefined;
   #count = 0;
   #heldBytes = 0;
 
-  /** How many answers have not gone out. */
+  /** The number of answers that have not been sent. */
   get count(): number {
     return this.#count;
   }
 
-  /** Bytes of answers that wait for others, or are reserved for some to come. Decisions, which are small, are not counted. */
+  /**
+   * The bytes of answers that wait for others, plus the bytes reserved for answers to come. Decisions are not
+   * counted, because they are small.
+   */
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -41,13 +45,13 @@ export class AnswerQueue {
     return head !== undefined && (head.bytes !== undefined || head.answer !== undefined);
   }
 
-  /** An answer that is there already. */
+  /** Adds an answer that is ready. */
   add(bytes: Buffer): void {
     this.#heldBytes += bytes.length;
     this.#append({ bytes, answer: undefined, copies: 1, format: undefined, quantity: 0, next: undefined });
   }
 
-  /** The same, where it is likely that the answer before was this one: its bytes are not held once more. */
+  /** Like `add`, for an answer that is likely the same as the one before it. Then its bytes are not stored again. */
   addAgain(bytes: Buffer): void {
     const last = this.#tail;
     if (last?.bytes !== bytes) {
@@ -58,20 +62,23 @@ export class AnswerQueue {
     this.#count += 1;
   }
 
-  /** Keeps a place for an answer other than a decision, and room for so many bytes of it; `fill` it. */
+  /** Reserves a place, and this many bytes, for an answer that is not a decision. `fill` sets it. */
   reserveBytes(bytesReserved: number): Place {
     this.#heldBytes += bytesReserved;
     return this.reserve(undefined, 0);
   }
 
-  /** Only the first answer of a place counts. @param bytesReserved for this place */
+  /**
+   * Sets the answer of a place; a second call has no effect. @param bytesReserved the bytes that were reserved for
+   * this place
+   */
   fill(place: Place, bytes: Buffer, bytesReserved: number): void {
     if (place.bytes !== undefined) return;
     this.#heldBytes += bytes.length - bytesReserved;
     place.bytes = bytes;
   }
 
-  /** Keeps a place for a decision; `settle` it. */
+  /** Reserves a place for a decision. `settle` sets it. */
   reserve(format: AnswerFormat | undefined, quantity: number): Place {
     const place: Place = {
       bytes: undefined,
@@ -85,12 +92,12 @@ export class AnswerQueue {
     return place;
   }
 
-  /** Only the first answer of a place counts. */
+  /** Sets the decision of a place; a second call has no effect. */
   settle(place: Place, answer: AskAnswer): void {
     place.answer ??= answer;
   }
 
-  /** Moves all answers that can go out to `writer`. */
+  /** Moves all answers that can be sent to `writer`. */
   drainTo(writer: ReplyWriter): void {
     for (let place = this.#head; place !== undefined; place = this.#head) {
       if (place.bytes !== undefined) {
@@ -99,14 +106,15 @@ export class AnswerQueue {
       } else if (place.answer !== undefined) place.format?.(writer, place.answer, place.quantity);
       else return;
       this.#head = place.next;
-      // A place in the old generation would keep the next one alive, that the one after it, and so on: see src/wire/by-id.ts.
+      // If this place is in the old generation of the heap, it would keep the next one alive, which would keep the
+      // one after it, and so on (see src/wire/by-id.ts).
       place.next = undefined;
       this.#count -= place.copies;
     }
     this.#tail = undefined;
   }
 
-  /** Nobody waits any more. */
+  /** Drops all answers; the connection is closed. */
   clear(): void {
     this.#head = undefined;
     this.#tail = undefined;

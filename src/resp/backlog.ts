@@ -1,13 +1,14 @@
-/** Since when a client has sent more than was read of it. It reads no bytes, and refuses nobody itself. */
+/** Measures how long a client's bytes have waited unread. It reads no bytes and refuses no request itself. */
 
-/** A client of which something has been unread for so long sends more than the node can do. */
+/** If bytes of a client have waited unread for this long, the client sends more than the node can handle. */
 const LATE_MILLIS = 50;
-/** What the system gives at most: with as much, there is more. */
+/** The most bytes that one read of a socket returns. If a read returns this many, more bytes are probably waiting. */
 const CHUNK_BYTES_MAX = 65_536;
 
+/** The unread bytes of one client. */
 export class Backlog {
   readonly #monotonicMillis: () => number;
-  /** Undefined: all is read. */
+  /** When something became unread, on the monotonic clock. Undefined: everything is read. */
   #sinceMillis: number | undefined;
   #isChunkFull = false;
   #isLate = false;
@@ -16,28 +17,31 @@ export class Backlog {
     this.#monotonicMillis = monotonicMillis;
   }
 
-  /** What is read now waited unread for long. */
+  /** True if the bytes that are read now have waited too long. */
   get isLate(): boolean {
     return this.#isLate;
   }
 
+  /** The socket delivered a chunk. */
   came(bytes: number): void {
     this.#isChunkFull = bytes === CHUNK_BYTES_MAX;
   }
 
-  /** Something is left unread. */
+  /** Something stays unread. */
   stands(): void {
     this.#sinceMillis ??= this.#monotonicMillis();
   }
 
-  /** All that came is read. */
+  /** Everything that came was read. */
   read(): void {
     if (this.#isChunkFull) this.stands();
     else this.#sinceMillis = undefined;
   }
 
-  /** To be called before reading. @param isBusy whether it is for want of time that something is unread */
-  look(isBusy: boolean): void {
+  /**
+   * Updates `isLate`; called before reading. @param isBusy true if bytes are unread because the node has no CPU time
+   */
+  check(isBusy: boolean): void {
     const since = this.#sinceMillis;
     this.#isLate = since !== undefined && isBusy && this.#monotonicMillis() - since > LATE_MILLIS;
   }

@@ -1,6 +1,6 @@
 /**
- * The arguments of one command, as places in a buffer: a string is made of one only when somebody asks for it. It knows no
- * command.
+ * The arguments of one command, as positions in a buffer. A string is only created when it is asked for. This file
+ * does not know any command.
  */
 import { isUtf8 } from 'node:buffer';
 
@@ -10,19 +10,20 @@ const LOWER_Z = 0x7a;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** Every integer of so many digits is exact as a number. */
+/** Every integer with this many digits is exact as a JavaScript number. */
 const DIGITS_MAX = 15;
 
-/** Those of a command that is kept. */
+/** A copy of the arguments of a command. */
 export interface KeptArguments {
   readonly bytes: Buffer;
   readonly places: Int32Array;
 }
 
+/** The arguments of one command. */
 export class CommandArguments {
   count = 0;
   readonly #max: number;
-  /** Start and end of each. */
+  /** The start and the end of each argument in `#bytes`. */
   readonly #places: Int32Array;
   #bytes: Buffer = Buffer.alloc(0);
 
@@ -31,7 +32,7 @@ export class CommandArguments {
     this.#places = new Int32Array(2 * max);
   }
 
-  /** None any more; those to come lie in `bytes`. */
+  /** Removes all arguments. New ones are in `bytes`. */
   clear(bytes: Buffer): void {
     this.count = 0;
     this.#bytes = bytes;
@@ -41,33 +42,34 @@ export class CommandArguments {
     return this.count === this.#max;
   }
 
+  /** Adds the argument from `start` to `end`. */
   add(start: number, end: number): void {
     this.#places[2 * this.count] = start;
     this.#places[2 * this.count + 1] = end;
     this.count += 1;
   }
 
-  /** They lie in `bytes` now, each so many bytes before where it was. */
+  /** The arguments were moved to `bytes`, each `by` bytes before its old position. */
   moved(bytes: Buffer, by: number): void {
     this.#bytes = bytes;
     for (let i = 0; i < 2 * this.count; i += 1) this.#places[i]! -= by;
   }
 
-  /** In bytes of their own, for `load`. There is one at least. */
+  /** Copies the arguments for a later `load`. There must be at least one. */
   copy(): KeptArguments {
     const start = this.#start(0);
     const bytes = Buffer.from(this.#bytes.subarray(start, this.#end(this.count - 1)));
     return { bytes, places: this.#places.slice(0, 2 * this.count).map((place) => place - start) };
   }
 
-  /** They are those that were kept. */
+  /** Restores copied arguments. */
   load({ bytes, places }: KeptArguments): void {
     this.#bytes = bytes;
     this.#places.set(places);
     this.count = places.length / 2;
   }
 
-  /** True if argument `index` is `name`, in capitals or not. @param name in capitals */
+  /** True if argument `index` is `name`, ignoring case. @param name in upper case */
   is(index: number, name: string): boolean {
     const start = this.#start(index);
     if (index >= this.count || this.#end(index) - start !== name.length) return false;
@@ -79,12 +81,14 @@ export class CommandArguments {
     return true;
   }
 
-  /** In bytes. */
+  /** The length of argument `index` in bytes. */
   lengthOf(index: number): number {
     return this.#end(index) - this.#start(index);
   }
 
-  /** The text of argument `index`; undefined if it is not UTF-8, which replicas could read in more than one way. */
+  /**
+   * The text of argument `index`. Undefined if it is not UTF-8, because replicas could decode it in different ways.
+   */
   text(index: number): string | undefined {
     const start = this.#start(index);
     const end = this.#end(index);
@@ -95,20 +99,23 @@ export class CommandArguments {
     return this.#bytes.toString('latin1', start, end);
   }
 
-  /** The bytes of argument `index`, for as long as the arguments are these. */
+  /** The bytes of argument `index`. They are only valid as long as these arguments are. */
   bytes(index: number): Buffer {
     return this.#bytes.subarray(this.#start(index), this.#end(index));
   }
 
-  /** For people, in messages: whatever is no UTF-8 is replaced, and the rest is cut off. */
+  /**
+   * The text of argument `index` for an error message: invalid UTF-8 is replaced, and the text is cut off after
+   * `maxBytes` bytes.
+   */
   shown(index: number, maxBytes: number): string {
     const start = this.#start(index);
     return this.#bytes.toString('utf8', start, Math.min(this.#end(index), start + maxBytes));
   }
 
   /**
-   * Argument `index` as an integer in the form that Redis takes: no plus, no spaces, no leading zeros. NaN if it is none, or
-   * is beyond what a number holds exactly: no bound lets such a value pass.
+   * Argument `index` as an integer in the form that Redis accepts: no plus sign, no spaces, no leading zeros. NaN if
+   * it is none, or is too large to be exact; NaN fails every check of bounds.
    */
   integer(index: number): number {
     const start = this.#start(index);

@@ -1,6 +1,7 @@
 /**
- * Which roles may run which command, in one table, and whether a connection may run one now: by its token, and by what it sent before. A role of admin may run all of them;
- * a command that is not here is for it alone. Without a token, a client of a closed cluster can show one, and leave.
+ * The table of which roles may run which command, and the check of whether a connection may run a command now. The
+ * role `admin` may run all commands; a command that is missing here is only for it. Without a token, a client of a
+ * closed cluster can only send one, or leave.
  */
 import type { AccessBehindDoor, Role } from '../api/token.ts';
 import { ROLES } from '../api/token.ts';
@@ -14,6 +15,7 @@ type Roles = 'anybody' | readonly Role[];
 const DECIDE: Roles = ['decide'];
 const WHO_ASKS: Roles = ['decide', 'read'];
 
+/** The roles by command, or by `COMMAND|SUBCOMMAND`. */
 export const COMMAND_ROLES: Readonly<Record<string, Roles>> = {
   AUTH: 'anybody',
   HELLO: 'anybody',
@@ -33,11 +35,11 @@ export const COMMAND_ROLES: Readonly<Record<string, Roles>> = {
   READONLY: WHO_ASKS,
   READWRITE: WHO_ASKS,
   CLIENT: WHO_ASKS,
-  // It tells of the connections of others.
+  // It shows the connections of other clients.
   'CLIENT|LIST': ['read'],
   CLUSTER: WHO_ASKS,
   ASKING: WHO_ASKS,
-  // What is kept until EXEC is asked for its role when it comes, and when it runs.
+  // The commands in a transaction are checked themselves, when they are queued and when they run.
   MULTI: WHO_ASKS,
   EXEC: WHO_ASKS,
   DISCARD: WHO_ASKS,
@@ -47,9 +49,10 @@ export const COMMAND_ROLES: Readonly<Record<string, Roles>> = {
 };
 
 const NOAUTH = error('NOAUTH Authentication required.');
+/** The refusal while this node does not know the tokens yet. */
 export const LOADING = error('LOADING this node does not know yet which tokens are valid; ask again');
 
-/** Why `session` may not run this command now; undefined: it may. */
+/** Why `session` may not run this command because of its token. Undefined if it may. */
 export function refusalOfCommand(
   command: Command,
   args: CommandArguments,
@@ -70,7 +73,7 @@ export function refusalOfCommand(
   return error(`NOPERM this token has role ${caller.role}, and '${shown}' needs ${needed}`);
 }
 
-/** Why it does not run after `MULTI` or `SUBSCRIBE`; undefined: it may. */
+/** Why a command may not run because of an earlier `MULTI` or `SUBSCRIBE`. Undefined if it may. */
 export function refusalOfState(command: Command, session: Session): ErrorReply | undefined {
   const { name, inTransaction, whileSubscribed } = command;
   if (inTransaction === 'refused' && session.transaction !== undefined) {
@@ -83,13 +86,16 @@ export function refusalOfState(command: Command, session: Session): ErrorReply |
   );
 }
 
-/** By its subcommand where that has a row of its own. */
+/** The name of a command, with its subcommand if that has its own row in the table. */
 function nameOf({ name, subcommands }: Command, args: CommandArguments): string {
   const sub = subcommands?.get(args, 1);
   return sub === undefined ? name : `${name}|${sub.name}`;
 }
 
-/** Looked for at every command: the token may have been revoked since it was shown. */
+/**
+ * The caller of a session. It is looked up for every command, because the token may have been revoked in the
+ * meantime.
+ */
 export function callerOfSession(
   { tokenId }: Session,
   access: AccessBehindDoor,

@@ -1,15 +1,19 @@
-/** Finds a command by its name, and refuses what is none: the texts are those of Redis, as clients look for some of them. */
+/**
+ * Finds a command by its name, and refuses unknown ones. The error texts are those of Redis, because clients parse
+ * some of them.
+ */
 import type { Call, Command } from './command.ts';
 import type { CommandArguments } from './command-arguments.ts';
 import { type ErrorReply, failed, type Reply } from './reply.ts';
 
-/** How much of an unknown command is told back, and of its arguments together. */
+/** The most bytes that an error shows of an unknown command, and of all its arguments together. */
 const SHOWN_BYTES_MAX = 128;
 const NONE: readonly Command[] = [];
 
+/** A table of commands by name. */
 export class CommandTable {
   readonly all: readonly Command[];
-  /** By the length of the name: few names have the same, so that hardly more than one is compared. */
+  /** Indexed by the length of the name. Few names have the same length, so usually one comparison is enough. */
   readonly #byLength: (readonly Command[])[] = [];
 
   constructor(commands: readonly Command[]) {
@@ -20,6 +24,7 @@ export class CommandTable {
     }
   }
 
+  /** The command named by argument `index`. Undefined if there is none. */
   get(args: CommandArguments, index: number): Command | undefined {
     if (index >= args.count) return undefined;
     for (const command of this.#byLength[args.lengthOf(index)] ?? NONE) {
@@ -29,10 +34,12 @@ export class CommandTable {
   }
 }
 
+/** True if a command takes `count` arguments, its name included. */
 export function fitsArity({ arity }: Command, count: number): boolean {
   return arity < 0 ? count >= -arity : count === arity;
 }
 
+/** The refusal of an unknown command. */
 export function unknownCommand(args: CommandArguments): ErrorReply {
   let shown = '';
   for (let i = 1; i < args.count && shown.length < SHOWN_BYTES_MAX; i += 1) {
@@ -41,12 +48,17 @@ export function unknownCommand(args: CommandArguments): ErrorReply {
   return failed(`unknown command '${args.shown(0, SHOWN_BYTES_MAX)}', with args beginning with: ${shown}`);
 }
 
-/** @param name with its container, as `client|setname` */
+/** The refusal of a wrong number of arguments. @param name the full name, such as `client|setname` */
 export function wrongArity(name: string): ErrorReply {
   return failed(`wrong number of arguments for '${name.toLowerCase()}' command`);
 }
 
-/** A command that is nothing without a second name. @param arity of its own, with at least one name */
+/**
+ * A command that consists of subcommands.
+ *
+ * @param command its `arity` must require at least one subcommand, unless `bare` is given
+ * @param bare runs the command without a subcommand
+ */
 export function container(
   command: Pick<Command, 'name' | 'arity' | 'flags' | 'summary'>,
   subcommands: readonly Command[],

@@ -1,4 +1,6 @@
-/** What a command is: its place in the table, and what it may use of the connection and the door that it came by. */
+/**
+ * What a command is: its entry in the table, and the interface through which it uses its connection and its listener.
+ */
 import type { AskAnswer, Question } from '../api/question.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { ALLOW_STATUS } from '../api/refusals.ts';
@@ -8,85 +10,86 @@ import type { Reply } from './reply.ts';
 import type { KeptForAll } from './kept-bytes.ts';
 import type { Session } from './session.ts';
 
-/** What the door counts, since the node started. */
+/** The counters of the listener, since the node started. */
 export interface DoorCounts {
   connections: number;
-  /** Connections beyond the most that there may be. */
+  /** Connections that were refused because there were too many. */
   rejected: number;
   commands: number;
-  /** What became of requests for a grant that the node was asked. */
+  /** The answers to requests for a grant, by outcome. */
   readonly answers: Record<keyof typeof ALLOW_STATUS, number>;
 }
 
-/** What all connections share. */
+/** The state that all connections share. */
 export interface DoorState {
   readonly node: NodeBehindDoor;
-  /** Of the package. */
+  /** The release of the package. */
   readonly version: string;
   readonly monotonicMillis: () => number;
-  /** On the monotonic clock. */
+  /** When the listener was created, on the monotonic clock. */
   readonly startedMillis: number;
   readonly port: () => number;
   readonly connectionsMax: number;
-  /** What is kept for all connections together: of commands that are not finished, and of answers that are not taken. */
+  /** The bytes kept for all connections together: of unfinished commands, and of answers that were not read. */
   readonly kept: KeptForAll;
   readonly counts: DoorCounts;
   readonly sessions: () => Iterable<Session>;
   readonly commands: Commands;
 }
 
-/** Commands by their names: see `CommandTable`. */
+/** Commands by name (see `CommandTable`). */
 export interface Commands {
   readonly all: readonly Command[];
-  /** The one that is called like this argument, if there is one. */
+  /** The command that argument `index` names, if there is one. */
   get(args: CommandArguments, index: number): Command | undefined;
 }
 
-/** One command on its way. */
+/** One call of a command. */
 export interface Call {
-  /** The name is argument 0. They are gone when `run` has returned. */
+  /** Argument 0 is the name. They are only valid until `run` returns. */
   readonly args: CommandArguments;
   readonly session: Session;
   readonly door: DoorState;
   /**
-   * Asks the node. The answer goes out in the place of this command, as `format` writes it.
+   * Asks the node. The answer is sent in the place of this command, in the form that `format` writes.
    *
    * @param question well-formed, see `invalidInQuestion`
    */
   ask(question: Question, format: AnswerFormat, quantity: number): void;
   /**
-   * The same, where the answer has text in it.
+   * Like `ask`, for an answer that contains text.
    *
    * @param question well-formed, see `invalidInQuestion`
    */
   askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void;
   /**
-   * Keeps the place of this command: what is given back takes its answer, once.
+   * Reserves the place of this command. The result must be called once, with the answer.
    *
-   * @param bytesReserved what the answer may take; the client is read no further while too much is on its way to it. 0 for an
-   *   answer that is as small as a decision
+   * @param bytesReserved the most bytes the answer may take. The client is not read further while too many bytes are
+   *   waiting for it. 0 for an answer as small as a decision
    */
   answerLater(bytesReserved: number): (reply: Reply) => void;
 }
 
+/** One command. */
 export interface Command {
-  /** In capitals. */
+  /** In upper case. */
   readonly name: string;
-  /** How many arguments it takes, its names included; -n: at least n. */
+  /** The number of arguments including the name; -n means at least n. */
   readonly arity: number;
-  /** As `COMMAND` tells them. */
+  /** The flags as `COMMAND` returns them. */
   readonly flags: readonly string[];
-  /** Which argument is a key; 0: none is. */
+  /** The index of the argument that is a key; 0: none. */
   readonly key: 0 | 1 | 3;
-  /** A sentence without its full stop. */
+  /** A sentence without its full stop, for `COMMAND DOCS`. */
   readonly summary: string;
-  /** @returns undefined where the node was asked */
+  /** @returns undefined if the answer comes later */
   readonly run: (call: Call) => Reply | undefined;
   readonly subcommands?: Commands;
-  /** Between `MULTI` and `EXEC`. Absent: it is kept until `EXEC`. */
+  /** How it behaves between `MULTI` and `EXEC`. Absent: it is queued until `EXEC`. */
   readonly inTransaction?: 'runs' | 'refused';
-  /** It runs on a connection of RESP2 that has subscribed, where Redis refuses all others. */
+  /** It may run on a subscribed RESP2 connection, where Redis refuses all other commands. */
   readonly whileSubscribed?: true;
-  /** It is refused while the node has more to do than it can. Absent: it never is. */
+  /** It is refused while the node is overloaded. Absent: it is never refused for this reason. */
   readonly isShed?: true;
 }

@@ -1,68 +1,85 @@
 /**
- * The answers of one connection: each of its commands has a place, whoever answers it and when. It counts what was answered, and
- * reads nothing from the client.
+ * The answers of one connection. Each of its commands has a place, in which its answer is sent whenever it arrives.
+ * Also counts the answers. It reads nothing from the client.
  */
 import type { AskAnswer, Question } from '../api/question.ts';
-import { count } from './answer-counts.ts';
 import { type AnswerFormat, AnswerQueue } from './answer-queue.ts';
-import type { DoorState } from './command.ts';
+import type { DoorCounts, DoorState } from './command.ts';
+import { writeAllow } from './commands/answer-forms.ts';
 import type { Reply } from './reply.ts';
 import { ReplyWriter } from './reply-writer.ts';
 import type { Session } from './session.ts';
-import { SHED_BYTES } from './shed.ts';
 
-/** What a decision with a rule id of 128 bytes takes. */
+/** The most bytes of a decision with a rule id of 128 bytes. */
 const DESCRIBED_BYTES_MAX = 256;
-/** Encodes answers that are there at once; used within one call only. */
+/** Encodes answers that are ready; only used within one call. */
 const scratch = new ReplyWriter();
 
+/**
+ * The encoded refusal of a command because of load, the same for every command. It is encoded only once, because refusing
+ * must cost far less than deciding.
+ */
+const SHED_BYTES = bytesOfShed();
+
+function bytesOfShed(): Buffer {
+  writeAllow(scratch, { kind: 'unavailable', reason: 'overloaded', proposed: false });
+  return scratch.take();
+}
+
+/** What it is built from. */
 export interface ConnectionAnswersInit {
   readonly session: Session;
   readonly door: DoorState;
-  /** Something can go out. */
+  /** Called when something can be sent. */
   readonly mark: () => void;
 }
 
+/** The answers of one connection. */
 export class ConnectionAnswers {
   readonly #init: ConnectionAnswersInit;
   readonly #queue = new AnswerQueue();
-  /** Requests that were refused for load since the last flush. */
+  /** The requests that were refused because of load since the last flush. */
   #shed = 0;
-  /** Nobody waits any more. */
+  /** The connection is closed, so answers are dropped. */
   #isOver = false;
 
   constructor(init: ConnectionAnswersInit) {
     this.#init = init;
   }
 
-  /** How many have not gone out. */
+  /** The number of answers that have not been sent. */
   get count(): number {
     return this.#queue.count;
   }
 
-  /** Bytes of those, see `AnswerQueue`. */
+  /** Their bytes (see `AnswerQueue`). */
   get heldBytes(): number {
     return this.#queue.heldBytes;
   }
 
-  /** Moves all that can go out to `writer`. */
+  /** Moves all answers that can be sent to `writer`. */
   drainTo(writer: ReplyWriter): void {
-    this.#tellShed();
+    this.#countShed();
     this.#queue.drainTo(writer);
   }
 
+  /** The connection is closed. */
   end(): void {
     this.#isOver = true;
     this.#queue.clear();
   }
 
+  /** Adds an answer that is ready. */
   reply(reply: Reply): void {
     scratch.reply(reply, this.#init.session.version);
     this.#queue.add(scratch.take());
     this.#init.mark();
   }
 
-  /** Refuses a request for load: told of and sent once for all, as refusing must cost far less than deciding. */
+  /**
+   * Refuses a request because of load. All refusals are counted and sent together, because refusing must cost far
+   * less than deciding.
+   */
   shed(): void {
     if (this.#shed === 0) this.#init.mark();
     this.#shed += 1;
@@ -75,7 +92,7 @@ export class ConnectionAnswers {
     const { session, door } = this.#init;
     const startedMillis = session.lastMillis;
     const share = door.node.shedding.entered(session.client, 1);
-    // Most requests come here: one closure for each.
+    // Most requests come here, so it creates only one closure.
     door.node.ask(question, (answer) => {
       door.node.shedding.left(share, 1);
       this.#answered(question, answer, startedMillis);
@@ -86,18 +103,18 @@ export class ConnectionAnswers {
 
   /** See `Call`. */
   askAtLength(question: Question, replyTo: (answer: AskAnswer) => Reply): void {
-    const tell = this.later(DESCRIBED_BYTES_MAX);
+    const reply = this.later(DESCRIBED_BYTES_MAX);
     const { session, door } = this.#init;
     const startedMillis = session.lastMillis;
     const share = door.node.shedding.entered(session.client, 1);
     door.node.ask(question, (answer) => {
       door.node.shedding.left(share, 1);
       this.#answered(question, answer, startedMillis);
-      tell(replyTo(answer));
+      reply(replyTo(answer));
     });
   }
 
-  /** See `Call`. */
+  /** See `Call.answerLater`. */
   later(bytesReserved: number): (reply: Reply) => void {
     const place = this.#queue.reserveBytes(bytesReserved);
     const { version } = this.#init.session;
@@ -115,11 +132,31 @@ export class ConnectionAnswers {
     node.answered(question, answer, startedMillis);
   }
 
-  #tellShed(): void {
+  #countShed(): void {
     if (this.#shed === 0) return;
     const { node, counts } = this.#init.door;
     counts.answers.unavailable += this.#shed;
     node.refusedUnread(this.#shed);
     this.#shed = 0;
+  }
+}
+
+/** Adds one answer to the counters. */
+function count({ answers }: DoorCounts, answer: AskAnswer): void {
+  switch (answer.kind) {
+    case 'unlimited':
+      answers.granted += 1;
+      return;
+    case 'unmatched':
+      answers.denied += 1;
+      return;
+    case 'degraded':
+      answers[answer.allowed ? 'granted' : 'denied'] += 1;
+      return;
+    case 'decision':
+      answers[answer.decision.allowed ? 'granted' : 'denied'] += 1;
+      return;
+    default:
+      answers[answer.kind] += 1;
   }
 }

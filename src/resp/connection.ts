@@ -1,6 +1,6 @@
 /**
- * One client: its commands are read, asked, and answered in their order. It stops reading while too many answers are open or the
- * client does not take what it is sent, so that what is kept for one client has a bound.
+ * One client connection: commands are read, passed to the node, and answered in their order. It stops reading while
+ * too many answers are open or the client does not read them, so that the memory for one client is bounded.
  */
 import type { Socket } from 'node:net';
 import { Backlog } from './backlog.ts';
@@ -8,7 +8,7 @@ import type { Call, DoorState } from './command.ts';
 import { refusalOfCommand, refusalOfState } from './command-roles.ts';
 import { fitsArity, unknownCommand, wrongArity } from './command-table.ts';
 import { ConnectionAnswers } from './connection-answers.ts';
-import type { ConnectionLimits } from './connection-limits.ts';
+import type { ConnectionLimits } from './door-init.ts';
 import type { Flushable, FlushPass } from './flush-pass.ts';
 import { type ErrorReply, failed, simple } from './reply.ts';
 import { KeptBytes } from './kept-bytes.ts';
@@ -18,14 +18,15 @@ import { RequestParser } from './request-parser.ts';
 import type { Session } from './session.ts';
 import { TRANSACTION_BOUND } from './transaction.ts';
 
-/** What a client may take to see that its connection has ended. */
+/** The time a client gets to see that its connection has ended, in milliseconds. */
 const LAST_WORDS_MILLIS = 1_000;
-/** What waited for its turn for longer is refused when it comes: its client may have given up. */
+/** Commands that waited longer than this for their turn are refused, because their client may have given up. */
 const IN_LINE_MILLIS_MAX = 1_000;
-/** Its refusals are held behind decisions that it still waits for: so many times what may be open are read. */
+/** A late client's refusals wait behind decisions. It may have this many times the usual number of open commands. */
 const LATE_FACTOR = 8;
 const QUEUED = simple('QUEUED');
 
+/** What a connection is built from. */
 export interface ConnectionInit {
   readonly socket: Socket;
   readonly session: Session;
@@ -33,10 +34,11 @@ export interface ConnectionInit {
   readonly flushPass: FlushPass;
   readonly readPass: ReadPass;
   readonly limits: ConnectionLimits;
-  /** Told of an error in a command, which is ours. */
+  /** Called for an error in our own code. */
   readonly failed: (error: unknown) => void;
 }
 
+/** One client connection. */
 export class Connection implements Flushable, Readable {
   readonly session: Session;
   readonly #init: ConnectionInit;
@@ -44,24 +46,24 @@ export class Connection implements Flushable, Readable {
   readonly #answers: ConnectionAnswers;
   readonly #backlog: Backlog;
   readonly #call: Call;
-  /** What was read is not parsed further for now. */
+  /** Parsing is paused, and so is the socket. */
   #isHeldUp = false;
-  /** The same, until it is its turn. */
+  /** Parsing is paused until the read pass continues it. */
   #isInLine = false;
-  /** What is read now waited for its turn for so long that nothing more is asked for it. */
+  /** The commands that are read now waited too long, so they are refused. */
   #isTooLate = false;
-  /** Since when a command is not finished; undefined: none is. */
+  /** Since when a command is unfinished, on the monotonic clock. Undefined: none is. */
   #unfinishedMillis: number | undefined;
-  /** The client will send nothing more. */
+  /** The client has closed its side. */
   #hasClientEnded = false;
-  /** Nothing is taken from the client any more. */
+  /** No more commands are accepted. */
   #isDeaf = false;
   /** Nothing will be sent any more. */
   #isFinished = false;
   #lastWords: NodeJS.Timeout | undefined;
   readonly #kept: KeptBytes;
   readonly #written = (): void => {
-    this.#tellKept();
+    this.#updateKept();
     this.#readOnIfRoom();
   };
 
@@ -90,7 +92,7 @@ export class Connection implements Flushable, Readable {
         if (init.readPass.hasWaiting) this.#waitInLine();
         else this.#read();
       }
-      this.#tellKept();
+      this.#updateKept();
       if (!this.#isOneTooMany) return;
       this.#answers.reply(failed('Protocol error: too many commands are unfinished'));
       this.#isDeaf = true;
@@ -99,7 +101,7 @@ export class Connection implements Flushable, Readable {
       this.#hasClientEnded = true;
       this.#finishIfIdle();
     });
-    // Whatever broke, nobody is there to be told; `close` follows.
+    // The error needs no handling: the client is gone, and `close` follows.
     socket.on('error', () => {});
     socket.on('close', () => {
       this.#isDeaf = true;
@@ -110,27 +112,28 @@ export class Connection implements Flushable, Readable {
     });
   }
 
-  /** Takes no more commands, and ends when those it has are answered. */
+  /** Accepts no more commands, and ends the connection when the pending ones are answered. */
   leave(): void {
     this.#isDeaf = true;
     if (!this.#isExecuting) this.#isHeldUp = false;
     this.#finishIfIdle();
   }
 
+  /** Sends the answers that are ready. */
   flush(writer: ReplyWriter): void {
     this.#answers.drainTo(writer);
     if (writer.length > 0) {
       const bytes = writer.take();
       if (!this.#isFinished) this.#init.socket.write(bytes, this.#written);
     }
-    this.#tellKept();
+    this.#updateKept();
     this.#readOnIfRoom();
-    // Whoever comes again goes to another node.
+    // The node wants no new clients. If this client connects again, it goes to another node.
     if (!this.#isHeldUp && this.#init.door.node.wantsNoClients()) this.leave();
     this.#finishIfIdle();
   }
 
-  /** It is its turn. @param waitedMillis for that */
+  /** The read pass continues this connection. @param waitedMillis how long it waited */
   readOn(waitedMillis: number): void {
     this.#isInLine = false;
     this.#isHeldUp = false;
@@ -139,18 +142,18 @@ export class Connection implements Flushable, Readable {
     this.#isTooLate = waitedMillis > IN_LINE_MILLIS_MAX;
     this.#read();
     this.#isTooLate = false;
-    this.#tellKept();
+    this.#updateKept();
     this.#finishIfIdle();
   }
 
-  /** Whoever sends a command in small pieces does not keep its place for ever. */
-  look(nowMillis: number): void {
+  /** Called regularly: disconnects a client that takes too long to send one command. */
+  check(nowMillis: number): void {
     const { limits } = this.#init;
     const { transaction } = this.session;
-    // What it keeps counts with the unfinished commands of all, and as those not for ever.
+    // An open transaction counts as an unfinished command, so it has the same time limit.
     if (transaction?.isOpen === true && nowMillis - transaction.openedMillis > limits.commandMillisMax)
       transaction.refuse();
-    this.#tellKept();
+    this.#updateKept();
     if (this.#isDeaf || this.#isHeldUp || this.#unfinishedMillis === undefined) return;
     if (nowMillis - this.#unfinishedMillis <= limits.commandMillisMax) return;
     this.#answers.reply(failed(`Protocol error: a command must arrive within ${limits.commandMillisMax} ms`));
@@ -170,7 +173,7 @@ export class Connection implements Flushable, Readable {
   }
 
   #read(): void {
-    this.#backlog.look(this.#init.door.node.shedding.isBusy);
+    this.#backlog.check(this.#init.door.node.shedding.isBusy);
     let commands = 0;
     while (!this.#hasReadAll && !this.#init.socket.destroyed) {
       if (!this.#init.readPass.mayRead()) {
@@ -204,7 +207,7 @@ export class Connection implements Flushable, Readable {
     }
   }
 
-  /** @param isNext whether what came before it is finished */
+  /** @param isNext true if the command before it is finished */
   #noteUnfinished(isNext: boolean): void {
     if (!this.#parser.isBetweenCommands && (isNext || this.#unfinishedMillis === undefined))
       this.#unfinishedMillis = this.session.lastMillis;
@@ -216,7 +219,8 @@ export class Connection implements Flushable, Readable {
     const { access } = this.#init.door.node;
     const command = this.#init.door.commands.get(args, 0);
     if (command === undefined) {
-      // A page in a browser can have lines sent here, as the body of an HTTP request: none of them is a command.
+      // A web page can make a browser send lines to this port, as the body of an HTTP request. None of them must run
+      // as a command.
       if (args.is(0, 'POST') || args.is(0, 'HOST:')) this.#init.socket.destroy();
       else this.#refuse(unknownCommand(args));
       return;
@@ -245,13 +249,13 @@ export class Connection implements Flushable, Readable {
       const reply = command.run(this.#call);
       if (reply !== undefined) this.#answers.reply(reply);
     } catch (error) {
-      // A place without an answer would hold up all behind it.
+      // A place without an answer would block all answers behind it.
       this.#init.failed(error);
       this.#init.socket.destroy();
     }
   }
 
-  /** The command does not run, and if it was to be part of a transaction, neither does that. */
+  /** Refuses a command. If it belongs to a transaction, the whole transaction is refused. */
   #refuse(error: ErrorReply): void {
     if (this.session.transaction?.isOpen === true) this.session.transaction.refuse();
     this.#answers.reply(error);
@@ -262,13 +266,16 @@ export class Connection implements Flushable, Readable {
     this.#answers.reply(isKept ? QUEUED : failed(`a transaction may have at most ${TRANSACTION_BOUND}`));
   }
 
-  /** The node can take no more now. */
+  /** True if the node cannot take this command now. */
   get #isShed(): boolean {
     const { shedding } = this.#init.door.node;
     return shedding.refuses(this.session.client, this.#backlog.isLate) || this.#isTooLate;
   }
 
-  /** Commands of a transaction are running: they came before the client, or the node, ended the connection. */
+  /**
+   * True while the commands of a transaction run. They came before the client or the node ended the connection, so
+   * they still run then.
+   */
   get #isExecuting(): boolean {
     return this.session.transaction?.isOpen === false;
   }
@@ -277,12 +284,12 @@ export class Connection implements Flushable, Readable {
     return this.#isDeaf && !this.#isExecuting;
   }
 
-  /** Bytes of commands that have not run. */
+  /** The bytes of commands that have not run. */
   get #unfinishedBytes(): number {
     return this.#parser.heldBytes + (this.session.transaction?.heldBytes ?? 0);
   }
 
-  /** @param part of the bounds */
+  /** True if a limit is reached. @param part compare with this fraction of the limits */
   #isFull(part: number): boolean {
     const { socket, door, limits } = this.#init;
     const unreadBytes = this.#answers.heldBytes + socket.writableLength;
@@ -291,22 +298,22 @@ export class Connection implements Flushable, Readable {
     return unreadBytes > 0 && door.kept.unreadBytes >= limits.allUnreadBytesMax * part;
   }
 
-  /** Its command is not finished, and there is no room for more of those. */
+  /** True if this client has an unfinished command and all clients together have too many bytes of those. */
   get #isOneTooMany(): boolean {
     const { door, limits } = this.#init;
     if (this.#isHeldUp || this.#isDeaf || this.#unfinishedBytes === 0) return false;
     return door.kept.unfinishedBytes > limits.allUnfinishedBytesMax;
   }
 
-  /** Tells the door what is kept for this client now. */
-  #tellKept(): void {
+  /** Updates how many bytes are kept for this client. */
+  #updateKept(): void {
     const { socket } = this.#init;
     if (!socket.destroyed)
       this.#kept.are(this.#unfinishedBytes, this.#answers.heldBytes + socket.writableLength);
   }
 
   #readOnIfRoom(): void {
-    // Nobody is asked for a client that is gone.
+    // A destroyed socket is not read any more.
     if (!this.#isHeldUp || this.#isInLine || this.#isFull(0.5) || this.#init.socket.destroyed) return;
     this.#isHeldUp = false;
     this.#init.socket.resume();
@@ -320,7 +327,8 @@ export class Connection implements Flushable, Readable {
     if (!isLast || this.#isFinished || this.#answers.count > 0) return;
     this.#isFinished = true;
     this.#isDeaf = true;
-    // What still comes is read and dropped: bytes that nobody reads would reset the connection, and its last answers with it.
+    // Bytes that still arrive are read and dropped. Unread bytes would reset the connection, and the last answers
+    // could be lost.
     socket.resume();
     socket.end();
     this.#lastWords = setTimeout(() => socket.destroy(), LAST_WORDS_MILLIS);

@@ -1,16 +1,37 @@
-/** What the RESP door is made of: the node behind it, and what is kept for clients at most. */
+/** What the RESP listener is built from, and its limits. */
 import type { Logger } from 'pino';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { LiveCredentials } from '../tls/live-credentials.ts';
-import type { ConnectionLimits } from './connection-limits.ts';
 
+/** Above one of the first three limits, the client is not read. It is read again below half of all three. */
+export interface ConnectionLimits {
+  /** The most commands whose answers have not been sent. */
+  readonly openMax: number;
+  /** The most bytes of answers that the client has not read. */
+  readonly unreadBytesMax: number;
+  /**
+   * The same for all clients together. A client that has read all its answers is still served, so that others cannot
+   * shut it out.
+   */
+  readonly allUnreadBytesMax: number;
+  /** The most bytes of unfinished commands of all clients. A client that exceeds it is disconnected. */
+  readonly allUnfinishedBytesMax: number;
+  /**
+   * The time from the first byte of a command to its last, in milliseconds. A client that takes longer is
+   * disconnected.
+   */
+  readonly commandMillisMax: number;
+}
+
+/** The limits of the RESP listener. */
 export interface RespLimits extends ConnectionLimits {
-  /** One more is told so, and closed. */
+  /** The most connections; one more gets an error and is closed. */
   readonly connectionsMax: number;
-  /** Of one address: it cannot shut out all others. */
+  /** The most connections from one address, so that one client cannot shut out all others. */
   readonly connectionsPerAddressMax: number;
 }
 
+/** The defaults. */
 export const RESP_LIMITS: RespLimits = {
   connectionsMax: 10_000,
   connectionsPerAddressMax: 5_000,
@@ -21,19 +42,20 @@ export const RESP_LIMITS: RespLimits = {
   commandMillisMax: 10_000,
 };
 
+/** What the RESP listener is built from. */
 export interface RespDoorInit {
   readonly node: NodeBehindDoor;
   /** Port 0 lets the system choose. */
   readonly address: { readonly host: string; readonly port: number };
-  /** Of the package; clients are told it. */
+  /** The release of the package, shown to clients. */
   readonly version: string;
-  /** Told of every connection. */
+  /** Called for every connection. */
   readonly accepted: () => void;
   readonly monotonicMillis: () => number;
-  /** Runs `flush` when what has come in this turn of the event loop is decided. */
+  /** Runs `flush` when everything that came in this turn (one pass of the event loop) has been decided. */
   readonly atTurnEnd: (flush: () => void) => void;
   readonly logger: Logger;
-  /** Absent: it speaks plainly. */
+  /** Absent: no TLS. */
   readonly tls?: LiveCredentials;
   readonly limits?: RespLimits;
 }

@@ -1,14 +1,16 @@
 /**
- * Sends what is ready, once per turn of the event loop for all connections: answers that came in one turn leave each connection
- * in one write.
+ * Sends the ready answers of all connections once in each turn (one pass of the event loop), so that each connection
+ * needs only one write for all answers of a turn.
  */
 import { ReplyWriter } from './reply-writer.ts';
 
+/** A connection, as the flush pass sees it. */
 export interface Flushable {
-  /** Sends what is ready. `writer` is empty, and must be left so. */
+  /** Sends the ready answers. `writer` is empty, and must be empty again afterwards. */
   flush(writer: ReplyWriter): void;
 }
 
+/** The connections with something to send. */
 export class FlushPass {
   readonly #writer = new ReplyWriter();
   #waiting = new Set<Flushable>();
@@ -19,7 +21,7 @@ export class FlushPass {
     this.#atTurnEnd = atTurnEnd;
   }
 
-  /** Flushes it at the end of this turn, or of the next one if this one is flushed already. */
+  /** Flushes the connection at the end of this turn, or of the next turn if this one was already flushed. */
   mark(connection: Flushable): void {
     this.#waiting.add(connection);
     if (this.#isPlanned) return;

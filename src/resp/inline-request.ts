@@ -1,7 +1,7 @@
-/** Splits a line that somebody typed into arguments: at spaces, with quotes and escapes as Redis understands them. */
+/** Splits an inline command (a line of text) into arguments: at spaces, with the quotes and escapes of Redis. */
 import type { CommandArguments } from './command-arguments.ts';
 
-/** The longest line, without its end. */
+/** The longest line in bytes, without its line end. */
 export const INLINE_BYTES_MAX = 4_096;
 
 const SPACE = 0x20;
@@ -9,7 +9,7 @@ const DOUBLE_QUOTE = 0x22;
 const SINGLE_QUOTE = 0x27;
 const BACKSLASH = 0x5c;
 const LOWER_X = 0x78;
-/** What follows a backslash between double quotes; any other character stands for itself. */
+/** The characters that follow a backslash between double quotes. Any other character stands for itself. */
 const ESCAPES: ReadonlyMap<number, number> = new Map(
   Object.entries({ n: '\n', r: '\r', t: '\t', b: '\b', a: '\u0007' }).map(([name, meaning]) => [
     name.charCodeAt(0),
@@ -17,17 +17,18 @@ const ESCAPES: ReadonlyMap<number, number> = new Map(
   ]),
 );
 
-/** What became of a line, or what is wrong with it. */
+/** `split`, or what is wrong with the line. */
 export type InlineResult = 'split' | 'too big inline request' | 'unbalanced quotes in request';
 
+/** Splits inline commands. */
 export class InlineRequest {
-  /** What the arguments are without their quotes; never longer than the line. */
+  /** The arguments without their quotes. Never longer than the line. */
   readonly #unquoted = Buffer.alloc(INLINE_BYTES_MAX);
   #line: Buffer = this.#unquoted;
   #at = 0;
   #end = 0;
 
-  /** `target` gets the arguments; they are good until the next line is split. */
+  /** Splits a line into `target`. The arguments are valid until the next call. */
   split(line: Buffer, target: CommandArguments): InlineResult {
     this.#line = line;
     this.#at = 0;
@@ -43,7 +44,7 @@ export class InlineRequest {
     }
   }
 
-  /** False if a quote is not closed, or something follows right behind the closing one. */
+  /** Reads one argument. False if a quote is not closed, or is followed by anything but a space. */
   #argument(): boolean {
     for (;;) {
       const byte = this.#line[this.#at];
@@ -79,7 +80,7 @@ export class InlineRequest {
     }
   }
 
-  /** Only the quote itself can be escaped. */
+  /** Between single quotes, only the quote itself can be escaped. */
   #singleQuoted(): boolean {
     for (;;) {
       const byte = this.#line[this.#at];
@@ -99,7 +100,7 @@ export class InlineRequest {
   }
 }
 
-/** Space, and the control characters from tab to carriage return. */
+/** A space, or a control character from tab to carriage return. */
 function isSpace(byte: number | undefined): boolean {
   return byte === SPACE || (byte !== undefined && byte >= 0x09 && byte <= 0x0d);
 }

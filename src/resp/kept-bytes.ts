@@ -1,10 +1,12 @@
-/** What a door keeps for one client, as a part of what it keeps for all. */
+/** Tracks how many bytes are kept for one client, and adds them to the sum of all clients. */
 
+/** The bytes kept for all clients of a listener. */
 export interface KeptForAll {
   unfinishedBytes: number;
   unreadBytes: number;
 }
 
+/** The bytes kept for one client. */
 export class KeptBytes {
   readonly #all: KeptForAll;
   #unfinished = 0;
@@ -14,7 +16,7 @@ export class KeptBytes {
     this.#all = all;
   }
 
-  /** @param unfinished bytes of a command that is not finished @param unread bytes of answers that the client has not taken */
+  /** Sets the bytes of this client: of an unfinished command, and of answers that the client has not read. */
   are(unfinished: number, unread: number): void {
     this.#all.unfinishedBytes += unfinished - this.#unfinished;
     this.#all.unreadBytes += unread - this.#unread;

@@ -1,71 +1,77 @@
 /**
- * How long one turn of the event loop may read commands: what nodes say to each other waits for no more than that, whatever
- * clients send. Connections that come too late for this turn go on in order, behind it. It knows of no command.
+ * Limits how long one turn (one pass of the event loop) may read commands, so that messages between nodes never wait
+ * longer, whatever clients send. Connections that get no time in this turn continue in order in the next ones. This
+ * file does not know any command.
  */
 
 /** A connection whose bytes wait to be read. */
 export interface Readable {
-  /** @param waitedMillis since it was told to wait */
+  /** Continues reading. @param waitedMillis how long it waited */
   readOn(waitedMillis: number): void;
 }
 
-/** For all connections together; a turn that decides as much takes about as long again. */
+/** The time per turn for all connections together. Deciding the commands takes about as long again. */
 const READ_MILLIS_MAX = 10;
-/** A turn reads so many at least, which is a connection's worth: the time may have gone to another process. */
+/**
+ * A turn reads at least this many commands, as many as one connection may have open, even if another process took the
+ * time.
+ */
 const COMMANDS_MIN = 1_024;
-/** A look at the clock costs as much as some commands. */
-const COMMANDS_PER_LOOK = 16;
+/** The clock is only read once in this many commands, because reading it costs as much as some commands. */
+const COMMANDS_PER_CHECK = 16;
 
 interface Waiting {
   readonly connection: Readable;
   readonly sinceMillis: number;
 }
 
+/** What it is built from. */
 export interface ReadPassInit {
   readonly monotonicMillis: () => number;
-  /** Runs `fn` when what has come in this turn of the event loop is decided. */
+  /** Runs `fn` when everything that came in this turn has been decided. */
   readonly atTurnEnd: (fn: () => void) => void;
 }
 
+/** The connections that wait to be read. */
 export class ReadPass {
   readonly #init: ReadPassInit;
   #waiting: Waiting[] = [];
-  /** When this turn began to read; undefined: it has not. */
+  /** When this turn began to read, on the monotonic clock. Undefined: it has not. */
   #sinceMillis: number | undefined;
-  #untilLook = 0;
-  /** Looks at the clock in this turn. */
-  #looks = 0;
+  #untilCheck = 0;
+  /** How often the clock was read in this turn. */
+  #clockReads = 0;
   #isOver = false;
 
   constructor(init: ReadPassInit) {
     this.#init = init;
   }
 
-  /** Others were told to wait: who comes now is behind them. */
+  /** True if connections are waiting. A new one has to queue behind them. */
   get hasWaiting(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Whether one more command may be read in this turn. */
+  /** True if one more command may be read in this turn. */
   mayRead(): boolean {
     if (this.#isOver) return false;
-    if (this.#untilLook > 0) {
-      this.#untilLook -= 1;
+    if (this.#untilCheck > 0) {
+      this.#untilCheck -= 1;
       return true;
     }
-    this.#untilLook = COMMANDS_PER_LOOK;
+    this.#untilCheck = COMMANDS_PER_CHECK;
     const now = this.#init.monotonicMillis();
     if (this.#sinceMillis === undefined) {
       this.#sinceMillis = now;
       this.#init.atTurnEnd(() => this.#turnEnds());
     }
-    this.#looks += 1;
-    const isEnough = this.#looks * (COMMANDS_PER_LOOK + 1) > COMMANDS_MIN;
+    this.#clockReads += 1;
+    const isEnough = this.#clockReads * (COMMANDS_PER_CHECK + 1) > COMMANDS_MIN;
     this.#isOver = isEnough && now - this.#sinceMillis > READ_MILLIS_MAX;
     return !this.#isOver;
   }
 
-  /** It is told to read on in another turn. Once at a time. */
+  /** Queues a connection for a later turn. It must not be queued already. */
   wait(connection: Readable): void {
     this.#waiting.push({ connection, sinceMillis: this.#init.monotonicMillis() });
     if (this.#sinceMillis !== undefined) return;
@@ -75,15 +81,15 @@ export class ReadPass {
 
   #turnEnds(): void {
     this.#sinceMillis = undefined;
-    this.#untilLook = 0;
-    this.#looks = 0;
+    this.#untilCheck = 0;
+    this.#clockReads = 0;
     this.#isOver = false;
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
     this.#waiting = [];
     const now = this.#init.monotonicMillis();
     let next = 0;
-    // What these leave unread is the last in line again.
+    // A connection that does not finish goes to the end of the queue.
     for (; next < waiting.length && this.mayRead(); next += 1) {
       const { connection, sinceMillis } = waiting[next]!;
       connection.readOn(now - sinceMillis);

@@ -1,16 +1,16 @@
 /**
- * Writes answers one behind the other into a buffer that grows: many of them go out in one write. What is in the forms of the
- * two versions of the protocol is here, and nowhere else.
+ * Encodes answers into a growing buffer, so that many of them are sent in one write. All differences between the two
+ * protocol versions are here.
  */
 import type { Reply } from './reply.ts';
 
-/** 2 until a client says `HELLO 3`. */
+/** 2 until the client sends `HELLO 3`. */
 export type RespVersion = 2 | 3;
 
 const BYTES_MIN = 16_384;
-/** A buffer that had to grow beyond this is not kept. */
+/** A buffer that grew beyond this many bytes is not reused. */
 const BYTES_KEPT = 1 << 20;
-/** A sign and the digits of any safe integer. */
+/** The most bytes of a safe integer: a sign and its digits. */
 const INTEGER_BYTES_MAX = 17;
 
 const CR = 0x0d;
@@ -27,6 +27,7 @@ const MAP = '%'.charCodeAt(0);
 const SET = '~'.charCodeAt(0);
 const PUSH = '>'.charCodeAt(0);
 
+/** Encodes answers. */
 export class ReplyWriter {
   #bytes = Buffer.allocUnsafeSlow(BYTES_MIN);
   #length = 0;
@@ -35,7 +36,7 @@ export class ReplyWriter {
     return this.#length;
   }
 
-  /** What was written since the last call, in a buffer of its own. */
+  /** The bytes since the last call, in a new buffer. */
   take(): Buffer {
     const taken = Buffer.from(this.#bytes.subarray(0, this.#length));
     this.#length = 0;
@@ -43,7 +44,7 @@ export class ReplyWriter {
     return taken;
   }
 
-  /** An array of integers, each safe. They are as many as are given; no array is made of them. */
+  /** Writes an array of five safe integers. They are separate parameters, so that no array is allocated. */
   fiveIntegers(a: number, b: number, c: number, d: number, e: number): void {
     this.#reserve(4 + 5 * (INTEGER_BYTES_MAX + 3));
     this.#header(ARRAY, 5);
@@ -54,12 +55,14 @@ export class ReplyWriter {
     this.#header(INTEGER, e);
   }
 
-  /** @param text with its code; ends of lines in it would end the answer, and become spaces */
+  /**
+   * Writes an error. @param text with its code; line ends are replaced by spaces, because they would end the answer
+   */
   error(text: string): void {
     this.#line(ERROR, text);
   }
 
-  /** Bytes that are an answer already, so many times. */
+  /** Writes encoded answers as they are, `times` times. */
   raw(bytes: Buffer, times = 1): void {
     const total = bytes.length * times;
     this.#reserve(total);
@@ -68,6 +71,7 @@ export class ReplyWriter {
     this.#length += total;
   }
 
+  /** Writes an answer. */
   reply(reply: Reply, version: RespVersion): void {
     if (typeof reply === 'number') {
       this.#sized(INTEGER, reply);
@@ -148,7 +152,7 @@ export class ReplyWriter {
     this.#header(type, value);
   }
 
-  /** There is room for it. */
+  /** Writes a type byte, a number and a line end. The space must be reserved already. */
   #header(type: number, value: number): void {
     const bytes = this.#bytes;
     let at = this.#length;
@@ -186,7 +190,7 @@ export class ReplyWriter {
   }
 }
 
-/** `Array.isArray` forgets that a list may be read-only. */
+/** `Array.isArray` alone would lose the `readonly`. */
 function isList(reply: Reply): reply is readonly Reply[] {
   return Array.isArray(reply);
 }

@@ -1,9 +1,9 @@
-/** Answers to commands other than requests for a grant, as data: their bytes are the reply writer's business. */
+/** Answers to commands as plain data. `ReplyWriter` encodes them; only decisions are written directly. */
 
 /**
- * A number is an integer, a string a bulk string, null the null of either protocol. Bytes are a bulk string as they are; they are
- * written before the command that answers with them is gone. A map becomes an array of its keys and
- * values, and a set an array, where a client speaks RESP2.
+ * A number is an integer, a string is a bulk string, and null is the null of the protocol version. A `Buffer` is a
+ * bulk string; it is encoded before the command's arguments become invalid. In RESP2, a map becomes an array of keys
+ * and values, and a set becomes an array.
  */
 export type Reply =
   | number
@@ -24,9 +24,10 @@ interface SimpleReply {
   readonly text: string;
 }
 
+/** An error. */
 export interface ErrorReply {
   readonly kind: 'error';
-  /** Begins with a word in capitals, by which clients tell errors apart. */
+  /** Begins with a word in upper case, by which clients distinguish errors. */
   readonly text: string;
 }
 
@@ -46,20 +47,22 @@ interface PushReply {
   readonly items: readonly Reply[];
 }
 
-/** A command that is answered more than once. */
+/** Several answers to one command. */
 interface SeveralReplies {
   readonly kind: 'several';
   readonly replies: readonly Reply[];
 }
 
-/** An array whose items are the answers that follow. */
+/** The header of an array; its items are the answers that follow. */
 interface HeaderReply {
   readonly kind: 'header';
   readonly count: number;
 }
 
+/** `+OK`. */
 export const OK: Reply = { kind: 'simple', text: 'OK' };
 
+/** A simple string. */
 export function simple(text: string): SimpleReply {
   return { kind: 'simple', text };
 }
@@ -69,17 +72,20 @@ export function error(text: string): ErrorReply {
   return { kind: 'error', text };
 }
 
-/** @param text without the leading `ERR` */
+/** An `ERR`. @param text without the leading word */
 export function failed(text: string): ErrorReply {
   return error(`ERR ${text}`);
 }
 
+/** A map with these entries. */
 export function mapOf(entries: Readonly<Record<string, Reply>>): MapReply {
   return { kind: 'map', entries: Object.entries(entries) };
 }
 
+/** A set of these items. */
 export function setOf(items: readonly Reply[]): SetReply {
   return { kind: 'set', items };
 }
 
+/** The error of Redis for options that cannot be parsed. */
 export const SYNTAX_ERROR: ErrorReply = failed('syntax error');

@@ -1,21 +1,25 @@
 /**
- * Reads commands out of a stream of bytes that may be cut anywhere: arrays of bulk strings, and inline commands. It keeps where
- * the arguments lie, and makes no strings; what a command means is not its business.
+ * Parses commands out of a byte stream that may be cut anywhere: arrays of bulk strings, and inline commands. It
+ * stores the positions of the arguments and creates no strings.
  *
- * Sources: the Redis serialization protocol specification, and what Redis answers to bytes that are none of it.
+ * Sources: the Redis serialization protocol specification
+ * (https://redis.io/docs/latest/develop/reference/protocol-spec/), and the errors of Redis for invalid input.
  */
 import { CommandArguments } from './command-arguments.ts';
 import { INLINE_BYTES_MAX, InlineRequest } from './inline-request.ts';
 
-/** The most arguments of a command, its name included. */
+/** The most arguments of a command, including its name. */
 export const ARGUMENTS_MAX = 64;
-/** The longest argument. */
+/** The longest argument in bytes. */
 export const ARGUMENT_BYTES_MAX = 4_096;
-/** A count or a length with its sign and its end; Redis takes no leading zeros, so a longer one is beyond any bound. */
+/**
+ * The longest count or length, with its sign and line end. Redis takes no leading zeros, so a longer one exceeds
+ * every bound.
+ */
 const HEADER_BYTES_MAX = 32;
-/** Room for an unfinished command of the usual length. */
+/** The smallest buffer for an unfinished command. */
 const CARRY_BYTES_MIN = 1_024;
-/** A larger one is not kept for the next unfinished command. */
+/** A larger buffer is not kept for the next unfinished command. */
 const CARRY_BYTES_KEPT = 65_536;
 
 const CR = 0x0d;
@@ -27,44 +31,45 @@ const ZERO = 0x30;
 const NINE = 0x39;
 
 const EMPTY = Buffer.alloc(0);
-/** What `#header` gives instead of a number. */
+/** Special results of `#header`. */
 const UNFINISHED = Number.NEGATIVE_INFINITY;
 const MALFORMED = Number.NaN;
 
 /**
- * `command`: its arguments are in `arguments` until the parser is used again. `unfinished`: more bytes are needed. `broken`: the
- * rest of the stream has no meaning, and `fault` says why.
+ * `command`: the command's arguments are in `arguments` until the next call. `unfinished`: more bytes are needed.
+ * `broken`: the stream is invalid from here on, and `fault` says why.
  */
 export type Parsed = 'command' | 'unfinished' | 'broken';
 
+/** Parses the commands of one connection. */
 export class RequestParser {
   readonly arguments = new CommandArguments(ARGUMENTS_MAX);
-  /** What Redis says of such bytes; empty while nothing is wrong. */
+  /** The error text of Redis; empty while the stream is valid. */
   fault = '';
   readonly #inline = new InlineRequest();
-  /** Bytes from `#at` to `#end` are to be parsed; those of the command that is being read begin at `#start`. */
+  /** The bytes from `#at` to `#end` are still to be parsed. The current command begins at `#start`. */
   #bytes: Buffer = EMPTY;
   #start = 0;
   #at = 0;
   #end = 0;
-  /** Whether `#bytes` belong to the parser: what a socket gave is not written to. */
+  /** True if `#bytes` is the parser's own buffer. A buffer from a socket is never written to. */
   #isCarry = false;
-  /** Arguments that the command still lacks; 0 between two commands. */
+  /** The number of arguments the command still lacks; 0 between two commands. */
   #missing = 0;
-  /** Of the argument that is being read; -1 while its length is not known. */
+  /** The length of the current argument; -1 while it is not known. */
   #length = -1;
 
-  /** Bytes kept for a command that is not finished. */
+  /** The bytes kept for an unfinished command. */
   get heldBytes(): number {
     return this.#isCarry ? this.#bytes.length : 0;
   }
 
-  /** Nothing was read of a command that is not finished. */
+  /** True if no part of an unfinished command was read. */
   get isBetweenCommands(): boolean {
     return this.#start === this.#end;
   }
 
-  /** Adds what came next. The bytes must not change until `next` found them unfinished. */
+  /** Adds the next bytes. They must not change until `next` has returned `unfinished`. */
   push(chunk: Buffer): void {
     if (this.#start === this.#end) {
       this.#bytes = chunk;
@@ -79,6 +84,7 @@ export class RequestParser {
     this.#end += chunk.length;
   }
 
+  /** Parses the next command. */
   next(): Parsed {
     if (this.fault !== '') return 'broken';
     for (;;) {
@@ -93,14 +99,14 @@ export class RequestParser {
       const count = this.#header('too big mbulk count string');
       if (count === UNFINISHED) return this.#unfinished();
       if (this.fault !== '') return 'broken';
-      // Written so that a count that is none is refused.
+      // The comparison is written so that NaN is refused.
       if (!(count <= ARGUMENTS_MAX)) return this.#broken('invalid multibulk length');
       this.arguments.clear(this.#bytes);
       this.#missing = Math.max(0, count);
     }
   }
 
-  /** The arguments of an array, as far as they are there. */
+  /** Reads the arguments of an array, as far as they have arrived. */
   #bulks(): Parsed {
     while (this.#missing > 0) {
       if (this.#length < 0) {
@@ -115,7 +121,7 @@ export class RequestParser {
       }
       const end = this.#at + this.#length;
       if (end + 2 > this.#end) return this.#unfinished();
-      // Redis skips these two unseen. A length that does not fit would make data of a client a command.
+      // Redis skips these two bytes without a check. Then a wrong length would turn a client's data into a command.
       if (this.#bytes[end] !== CR || this.#bytes[end + 1] !== LF) {
         return this.#broken('expected CRLF after a bulk string');
       }
@@ -127,7 +133,7 @@ export class RequestParser {
     return 'command';
   }
 
-  /** Undefined where the line is empty. */
+  /** Parses an inline command. Undefined if the line is empty. */
   #inlineCommand(): Parsed | undefined {
     const limit = Math.min(this.#end, this.#start + INLINE_BYTES_MAX + 1);
     const newline = this.#bytes.subarray(0, limit).indexOf(LF, this.#start);
@@ -144,8 +150,8 @@ export class RequestParser {
   }
 
   /**
-   * The number between a type byte and CRLF, as Redis takes integers: no plus, no leading zeros, nothing else. Moves on behind
-   * it. What is no such number is `MALFORMED`.
+   * Parses the number between a type byte and CRLF in the form that Redis accepts: no plus sign, no leading zeros.
+   * Moves behind it. Returns `MALFORMED` for anything else.
    */
   #header(tooLong: string): number {
     const bytes = this.#bytes;
@@ -175,7 +181,7 @@ export class RequestParser {
     return isNegative ? -value : value;
   }
 
-  /** What was read of the command is kept where the socket does not write. */
+  /** Copies the bytes of an unfinished command, because the socket reuses its buffer. */
   #unfinished(): Parsed {
     if (this.#start < this.#end) this.#carry(0);
     else this.#forget();
@@ -196,15 +202,15 @@ export class RequestParser {
     return 'broken';
   }
 
-  /** Makes the bytes of the unfinished command the parser's own, with room for `more`. */
+  /** Moves the bytes of the unfinished command to the parser's own buffer, with room for `more`. */
   #carry(more: number): void {
     const kept = this.#end - this.#start;
-    // Room that was made for a long read is given back when little of it is left.
+    // A large buffer is released when only a small part of it is still used.
     const isWasteful = more === 0 && this.#bytes.length > CARRY_BYTES_KEPT && 4 * kept < this.#bytes.length;
     if (this.#isCarry && this.#end + more <= this.#bytes.length && !isWasteful) return;
     const isLargeEnough =
       this.#isCarry && kept + more <= this.#bytes.length && this.#bytes.length <= CARRY_BYTES_KEPT;
-    // Twice what is needed: bytes that come one by one must not be copied one by one.
+    // Twice the needed size, so that bytes that arrive one by one are not copied each time.
     const target = isLargeEnough
       ? this.#bytes
       : Buffer.allocUnsafeSlow(Math.max(CARRY_BYTES_MIN, 2 * (kept + more)));

@@ -1,4 +1,4 @@
-/** The RESP door as its node knows it: opened, counted and closed. What goes through it is the connections' business. */
+/** The RESP listener as its node uses it: opened, counted and closed. `connection.ts` handles the commands. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createSecureServer } from 'node:tls';
 import type { FrontDoor } from '../api/front-door.ts';
@@ -14,25 +14,26 @@ import { FlushPass } from './flush-pass.ts';
 import { ReadPass } from './read-pass.ts';
 import { Session } from './session.ts';
 
-/** A client that vanished without a word is found out after about so long. */
+/** TCP keep-alive: a client that disappears without closing its connection is detected after about this time. */
 const KEEP_ALIVE_MILLIS = 300_000;
-/** How often a late command is looked for, as a part of what it may take. */
-const LOOKS_PER_LIMIT = 10;
+/** Unfinished commands are checked this many times within their time limit. */
+const CHECKS_PER_LIMIT = 10;
 const TOO_MANY = '-ERR max number of clients reached\r\n';
 
+/** The RESP listener of a node. */
 export class RespDoor implements FrontDoor {
   readonly #init: RespDoorInit;
   readonly #limits: RespLimits;
   readonly #server: Server;
-  /** With TLS only. */
+  /** Only with TLS. */
   readonly #handshakes: Handshakes | undefined;
   readonly #flushPass: FlushPass;
   readonly #readPass: ReadPass;
   readonly #addresses: AddressCounts;
-  /** Looks for clients that do not finish a command. */
-  readonly #looks: NodeJS.Timeout;
+  /** Checks for clients that do not finish a command. */
+  readonly #checks: NodeJS.Timeout;
   readonly #connections = new Map<Socket, Connection>();
-  /** Those that were one too many. */
+  /** The sockets above the limit, which are being closed. */
   readonly #refused = new Set<Socket>();
   readonly #counts: DoorCounts = {
     connections: 0,
@@ -51,8 +52,11 @@ export class RespDoor implements FrontDoor {
     const { atTurnEnd } = init;
     this.#readPass = new ReadPass({ monotonicMillis, atTurnEnd });
     this.#addresses = new AddressCounts(this.#limits.connectionsPerAddressMax);
-    this.#looks = setInterval(() => this.#look(), Math.ceil(this.#limits.commandMillisMax / LOOKS_PER_LIMIT));
-    this.#looks.unref();
+    this.#checks = setInterval(
+      () => this.#check(),
+      Math.ceil(this.#limits.commandMillisMax / CHECKS_PER_LIMIT),
+    );
+    this.#checks.unref();
     const { tls, logger } = init;
     const options = { allowHalfOpen: true, noDelay: true };
     const accepted = (socket: Socket): void => this.#accepted(socket);
@@ -76,18 +80,18 @@ export class RespDoor implements FrontDoor {
     };
   }
 
-  /** Since it was made; it goes on counting. */
+  /** The counters since the listener was created. This object keeps counting. */
   get counts(): DoorCounts {
     return this.#counts;
   }
 
-  /** Where it listens; 0 while it does not. */
+  /** The port it listens on; 0 while it does not listen. */
   get port(): number {
     const address = this.#server.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
-  /** @throws the error of the system, if the address cannot be taken */
+  /** @throws the system's error if the address cannot be used */
   listen(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
@@ -100,10 +104,11 @@ export class RespDoor implements FrontDoor {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      clearInterval(this.#looks);
-      // The error says that it does not listen, as when the address was taken.
+      clearInterval(this.#checks);
+      // The callback gets an error if it was not listening, for example because the address was in use. That is fine
+      // here.
       this.#server.close(() => resolve());
-      // They have asked for nothing yet.
+      // Connections in a TLS handshake have no request yet.
       this.#handshakes?.close();
       for (const connection of this.#connections.values()) connection.leave();
     });
@@ -149,9 +154,9 @@ export class RespDoor implements FrontDoor {
     socket.once('close', () => this.#connections.delete(socket));
   }
 
-  #look(): void {
+  #check(): void {
     const now = this.#init.monotonicMillis();
-    for (const connection of this.#connections.values()) connection.look(now);
+    for (const connection of this.#connections.values()) connection.check(now);
   }
 
   #refuse(socket: Socket): void {

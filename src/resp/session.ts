@@ -1,18 +1,20 @@
-/** What a client said of itself on its connection, and what others are told about it. */
+/** The properties of one connection: its protocol version, token, names, channels and transaction. */
 import type { RespVersion } from './reply-writer.ts';
 import type { Transaction } from './transaction.ts';
 
+/** What a session is built from. */
 export interface SessionInit {
   readonly id: number;
   /** `host:port` of the client, and of this end. */
   readonly remote: string;
   readonly local: string;
-  /** Of `remote`, without the port. */
+  /** The host of `remote`. */
   readonly address: string;
-  /** On the monotonic clock. */
+  /** The current time, on the monotonic clock. */
   readonly nowMillis: number;
 }
 
+/** The properties of one connection. */
 export class Session {
   readonly id: number;
   readonly remote: string;
@@ -20,19 +22,19 @@ export class Session {
   readonly #address: string;
   readonly #createdMillis: number;
   version: RespVersion = 2;
-  /** Of the token that it showed last, which may have been revoked since. */
+  /** The id of the token that it sent last. The token may have been revoked since. */
   tokenId: string | undefined;
-  /** Wrong tokens that it showed. */
+  /** The number of wrong tokens. */
   authFailures = 0;
-  /** Empty until the client names itself. */
+  /** Empty until the client sets it. */
   name = '';
   libraryName = '';
   libraryVersion = '';
   /** From `MULTI` until the last answer of `EXEC`. */
   transaction: Transaction | undefined;
-  /** That it has subscribed to, a character for each byte. */
+  /** The subscribed channels; one character for each byte. */
   readonly channels = new Set<string>();
-  /** No command after the present one counts, and the connection ends when all are answered. */
+  /** Later commands are ignored, and the connection ends when all answers are sent. */
   isLeaving = false;
   lastCommand = '';
   lastMillis: number;
@@ -46,17 +48,19 @@ export class Session {
     this.lastMillis = nowMillis;
   }
 
-  /** Whose requests are counted together: those of its token, or of where it comes from. */
+  /** The client that its requests are counted under for load shedding: the id of its token, or its address. */
   get client(): string {
     return this.tokenId ?? this.#address;
   }
 
-  /** It has subscribed, and in its protocol answers and messages look alike: Redis then takes few commands. */
+  /**
+   * True if it has subscribed on RESP2. There, answers and messages look alike, so Redis allows only a few commands.
+   */
   get isSubscriber(): boolean {
     return this.version === 2 && this.channels.size > 0;
   }
 
-  /** As a new connection would be. */
+  /** Resets it to the state of a new connection. */
   reset(): void {
     this.version = 2;
     this.name = '';
@@ -65,7 +69,7 @@ export class Session {
     this.channels.clear();
   }
 
-  /** A line of `CLIENT LIST`. */
+  /** Its line in `CLIENT LIST`. */
   describe(nowMillis: number): string {
     const seconds = (sinceMillis: number): number => Math.floor((nowMillis - sinceMillis) / 1000);
     const fields = {

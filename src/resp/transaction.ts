@@ -1,24 +1,26 @@
 /**
- * The commands between `MULTI` and `EXEC`: kept until `EXEC`, then run one after the other, each decided by itself. It runs
- * nothing, and what it keeps has a bound.
+ * The commands between `MULTI` and `EXEC`. They are kept until `EXEC`, and then run one after the other; each is
+ * decided on its own. Its memory is bounded.
  */
 import type { CommandArguments, KeptArguments } from './command-arguments.ts';
 
-/** As many as there may be without an answer on a connection. */
+/** The most commands, as many as a connection may have open. */
 const COMMANDS_MAX = 1_024;
 const BYTES_MAX = 262_144;
-/** What is kept of a command beside its bytes. */
+/** The memory for one command, besides its bytes. */
 const OVERHEAD_BYTES = 256;
 
+/** The bounds, for error messages. */
 export const TRANSACTION_BOUND = `${COMMANDS_MAX} commands and ${BYTES_MAX} bytes`;
 
+/** One transaction. */
 export class Transaction {
-  /** On the monotonic clock. */
+  /** When it was opened, on the monotonic clock. */
   readonly openedMillis: number;
   #queued: KeptArguments[] = [];
-  /** The next one to run; undefined before `EXEC`. */
+  /** The index of the next command to run; undefined before `EXEC`. */
   #next: number | undefined;
-  /** How many bytes the arguments of those take. */
+  /** The bytes of the kept arguments. */
   #bytes = 0;
   #isRefused = false;
 
@@ -26,27 +28,29 @@ export class Transaction {
     this.openedMillis = openedMillis;
   }
 
-  /** Commands are kept, and do not run. */
+  /** True before `EXEC`: commands are kept and do not run. */
   get isOpen(): boolean {
     return this.#next === undefined;
   }
 
-  /** One of its commands was refused: none will run. */
+  /** True if one of its commands was refused; then none runs. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
 
+  /** The memory that it uses, in bytes. */
   get heldBytes(): number {
     return this.#bytes + OVERHEAD_BYTES * this.#queued.length;
   }
 
+  /** Refuses the transaction and forgets its commands. */
   refuse(): void {
     this.#isRefused = true;
     this.#queued = [];
     this.#bytes = 0;
   }
 
-  /** False: there is no room for this command, and none of the others will run either. */
+  /** Keeps a command. False if there is no room; then the transaction is refused. */
   maybeKeep(args: CommandArguments): boolean {
     if (this.#isRefused) return true;
     const kept = args.copy();
@@ -59,13 +63,13 @@ export class Transaction {
     return true;
   }
 
-  /** They run from now on. @returns how many there are */
+  /** `EXEC`: starts running the commands. @returns their number */
   start(): number {
     this.#next = 0;
     return this.#queued.length;
   }
 
-  /** Makes `args` those of the next command to run; false: all have run. */
+  /** Sets `args` to the next command to run. False if all have run. */
   take(args: CommandArguments): boolean {
     const kept = this.#queued[this.#next ?? 0];
     if (kept === undefined) return false;

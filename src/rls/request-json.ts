@@ -1,6 +1,6 @@
 /**
- * `RateLimitRequest` in the JSON of proto3: names in either spelling, whole numbers as numbers or as texts, `null` as if the field
- * were absent. A field that the protocol does not have is refused. Pure.
+ * Parses a `RateLimitRequest` in proto3 JSON: field names in either spelling, integers as numbers or strings, and
+ * `null` like an absent field. Unknown fields are refused. Pure.
  */
 import { InvalidFieldError, objectAt } from '../api/fields.ts';
 import { LISTS_MAX, LIST_ENTRIES_MAX, type ListEntry } from '../api/listed.ts';
@@ -8,7 +8,7 @@ import type { LimitOverride, RateLimitRequest, RequestDescriptor } from './reque
 
 const DIGITS = /^\d{1,20}$/;
 
-/** @throws InvalidFieldError naming the field, and what it must be */
+/** Parses a request. @throws InvalidFieldError naming the field and its bound */
 export function requestOfJson(value: unknown): RateLimitRequest {
   const fields = fieldsAt(value, 'request', ['domain', 'descriptors', 'hitsAddend']);
   return {
@@ -47,7 +47,7 @@ function overrideAt(value: unknown, path: string): LimitOverride {
   return { requestsPerUnit: countAt(requestsPerUnit, `${path}.requests_per_unit`) ?? 0, unit };
 }
 
-/** By their names in camel case; those that are `null` are absent. */
+/** The fields by their names in camel case. A field that is `null` counts as absent. */
 function fieldsAt<Name extends string>(
   value: unknown,
   path: string,
@@ -63,7 +63,8 @@ function fieldsAt<Name extends string>(
   for (const [spelling, field] of Object.entries(objectAt(value, path, [...spelled.keys()]))) {
     const name = spelled.get(spelling);
     if (name === undefined || field === null) continue;
-    if (found[name] !== undefined) throw new InvalidFieldError(`${path}.${spelling}`, 'must be there once');
+    if (found[name] !== undefined)
+      throw new InvalidFieldError(`${path}.${spelling}`, 'must be there only once');
     found[name] = field;
   }
   return found;

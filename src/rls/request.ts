@@ -1,4 +1,4 @@
-/** What a gateway asks by `RateLimitRequest` of Envoy's rate limit service, as a request for lists of descriptors. Pure. */
+/** A `RateLimitRequest` of Envoy's rate limit service, and its conversion to a `ListedRequest`. Pure. */
 import type { Invalid } from '../api/answer.ts';
 import { isBoundedInteger } from '../api/bounded.ts';
 import {
@@ -12,36 +12,38 @@ import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import type { StatedRule } from '../api/stated-rule.ts';
 import { requestUnit } from './units.ts';
 
+/** A limit that a request states itself. */
 export interface LimitOverride {
   readonly requestsPerUnit: number;
-  /** A number or a name of the protocol. */
+  /** The unit as a number or a name of the protocol. */
   readonly unit: number | string;
 }
 
+/** One descriptor of a request. */
 export interface RequestDescriptor {
   readonly entries: readonly ListEntry[];
   readonly limit?: LimitOverride;
-  /** Absent: as the request says. 0: it is only looked whether anything is left. */
+  /** The cost of this descriptor. Absent: the cost of the request. 0: only check whether anything is left. */
   readonly hitsAddend?: number;
   readonly isNegativeHits: boolean;
 }
 
-/** Of the right types, and nothing else is known of it. */
+/** A request whose fields have the right types; their bounds are not checked yet. */
 export interface RateLimitRequest {
   readonly domain: string;
   readonly descriptors: readonly RequestDescriptor[];
-  /** 0: 1. */
+  /** The cost of the request; 0 means 1. */
   readonly hitsAddend: number;
 }
 
-/** Fields are called as the protocol does. */
+/** Checks a request and converts it. Errors name fields as the protocol does. */
 export function askedBy({ domain, descriptors, hitsAddend }: RateLimitRequest): ListedRequest | Invalid {
   const lists: DescriptorList[] = [];
   const otherwise = hitsAddend === 0 ? 1 : hitsAddend;
   for (const [i, descriptor] of descriptors.entries()) {
     const path = `descriptors[${i}]`;
     if (descriptor.isNegativeHits)
-      return invalid(`${path}.is_negative_hits`, 'is not served: hits are not given back here');
+      return invalid(`${path}.is_negative_hits`, 'is not supported: hits cannot be given back');
     const limit = descriptor.limit && statedLimit(descriptor.limit, `${path}.limit`);
     if (limit !== undefined && 'kind' in limit) return limit;
     const { entries, hitsAddend: cost = otherwise } = descriptor;

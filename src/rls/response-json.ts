@@ -1,7 +1,8 @@
-/** `RateLimitResponse` in the JSON of proto3: names in camel case, and what is zero or empty is left out. Pure. */
+/** Formats a `RateLimitResponse` as proto3 JSON: names in camel case, and zero or empty fields left out. Pure. */
 import type { DescriptorStatus, RateLimitResponse } from './response.ts';
 import { UNKNOWN_UNIT } from './units.ts';
 
+/** The response as a JSON value. */
 export function jsonOf({ overallCode, statuses, responseHeadersToAdd }: RateLimitResponse): unknown {
   return {
     overallCode,
@@ -31,7 +32,7 @@ function limitJson({
   };
 }
 
-/** Without a fraction, or with three digits of it. */
+/** A duration in seconds, with three decimal places if it is not a whole number. */
 function durationJson(millis: number): string {
   return `${millis % 1_000 === 0 ? millis / 1_000 : (millis / 1_000).toFixed(3)}s`;
 }

@@ -1,36 +1,43 @@
-/** What lists of descriptors were told, as `RateLimitResponse` of Envoy's rate limit service. Pure. */
+/** Converts the outcomes of a `ListedRequest` to a `RateLimitResponse` of Envoy's rate limit service. Pure. */
 import type { LimitStanding } from '../api/answer.ts';
 import type { ListedAnswer, ListOutcome } from '../api/listed.ts';
 import { restoredHeaders } from '../api/restored.ts';
 import { waitHelps } from '../api/waiting.ts';
 import { type Unit, unitOf } from './units.ts';
 
-/** What `limit_remaining` is where nothing limits. */
+/** The `limit_remaining` of an unlimited descriptor. */
 const UNLIMITED_REMAINING = 0xffff_ffff;
 
+/** The codes of the protocol that are used here. */
 export type Code = 'OK' | 'OVER_LIMIT';
 
+/** The answer for one descriptor. */
 export interface DescriptorStatus {
   readonly code: Code;
   readonly currentLimit?: { readonly requestsPerUnit: number; readonly unit: Unit; readonly name: string };
   readonly limitRemaining: number;
-  /** Until the same would be granted, where it is over its limit; else until all of the limit is there again. Absent: no wait helps. */
+  /**
+   * If the descriptor is over its limit: milliseconds until the same request would be granted. Otherwise: until the
+   * whole limit is free. Absent: no wait helps.
+   */
   readonly untilResetMillis?: number;
 }
 
+/** A header that the gateway adds to its response. */
 export interface HeaderValue {
   readonly key: string;
   readonly value: string;
 }
 
+/** A response. */
 export interface RateLimitResponse {
   readonly overallCode: Code;
-  /** One for each descriptor, in their order. */
+  /** One for each descriptor, in the order of the request. */
   readonly statuses: readonly DescriptorStatus[];
   readonly responseHeadersToAdd: readonly HeaderValue[];
 }
 
-/** @param withHeaders tell the client of the gateway how it stands under the limit that it is nearest to */
+/** The response to a request. @param withHeaders add the rate limit headers of the limit with the least remaining */
 export function responseTo(
   { allowed, lists }: Extract<ListedAnswer, { kind: 'listed' }>,
   withHeaders: boolean,
@@ -60,7 +67,8 @@ function statusOf(outcome: ListOutcome): DescriptorStatus {
       return {
         code,
         currentLimit: { requestsPerUnit: limit, unit: unitOf(windowMillis), name },
-        // Gateways tell it to clients: beside a denial for a cost that does not fit, it would promise something.
+        // Gateways show this to their clients. If a request is denied because of its cost, the rest of the limit
+        // would be misleading.
         limitRemaining: isOver ? 0 : remaining,
         ...(waitHelps(standing) && { untilResetMillis: untilReset(standing, isOver) }),
       };
@@ -72,7 +80,9 @@ function untilReset({ retryAfterMillis, resetMillis }: LimitStanding, isOver: bo
   return isOver ? retryAfterMillis : resetMillis;
 }
 
-/** Also where gateways are told no standings: it says that no limit is the reason. */
+/**
+ * The header is also sent if rate limit headers are off, because it says that no limit is the reason of the denial.
+ */
 function restoredOf(lists: readonly ListOutcome[]): readonly HeaderValue[] {
   const restored = lists.map((list) =>
     list.kind === 'limited' && list.isOver ? (list.standing?.restoredMillis ?? 0) : 0,

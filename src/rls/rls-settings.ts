@@ -1,14 +1,16 @@
-/** What an operator may choose of Envoy's rate limit protocol, whatever carries it. Data, its defaults and its check. */
+/** The operator's settings for Envoy's rate limit protocol, over gRPC and as JSON: data, defaults and check. */
 import { InvalidFieldError, objectAt } from '../api/fields.ts';
 
+/** The settings. */
 export interface RlsSettings {
-  /** Answers carry `RateLimit-Limit`, `-Remaining` and `-Reset`, for the gateway to add to its response. */
+  /** Responses contain `RateLimit-Limit`, `-Remaining` and `-Reset`, which the gateway adds to its own response. */
   readonly responseHeaders: boolean;
 }
 
+/** The defaults. */
 export const RLS_SETTINGS_DEFAULTS: RlsSettings = { responseHeaders: false };
 
-/** `{"responseHeaders"?: boolean}`. @throws InvalidFieldError naming the field, below `path` */
+/** Checks `{"responseHeaders"?: boolean}`. @throws InvalidFieldError naming the field, below `path` */
 export function validateRlsSettings(value: unknown, path: string): RlsSettings {
   const { responseHeaders = RLS_SETTINGS_DEFAULTS.responseHeaders } = objectAt(value, path, [
     'responseHeaders',

@@ -1,15 +1,17 @@
-/** The units that limits are stated in, by their numbers in the protocol. Pure. */
+/** The time units of Envoy's rate limit protocol. Pure. */
 
+/** One unit. */
 export interface Unit {
   readonly number: number;
   readonly name: string;
   readonly millis: number;
 }
 
+/** The unit of a window that is none of the others. */
 export const UNKNOWN_UNIT: Unit = { number: 0, name: 'UNKNOWN', millis: 0 };
 
 const DAY_MILLIS = 86_400_000;
-/** Requests may state all but the last, which only answers have. A month has 30 days and a year 365. */
+/** Requests may use all but the last one, which only responses have. A month has 30 days and a year 365. */
 const UNITS: readonly Unit[] = [
   UNKNOWN_UNIT,
   { number: 1, name: 'SECOND', millis: 1_000 },
@@ -22,13 +24,13 @@ const UNITS: readonly Unit[] = [
 ];
 const REQUEST_UNIT_MAX = 6;
 
-/** That requests may state by its name or its number; undefined: it is none. */
+/** The unit of a request, by its name or number. Undefined: there is no such unit for requests. */
 export function requestUnit(nameOrNumber: string | number): Unit | undefined {
   const unit = UNITS.find(({ name, number }) => name === nameOrNumber || number === nameOrNumber);
   return unit !== undefined && unit.number <= REQUEST_UNIT_MAX ? unit : undefined;
 }
 
-/** Of a limit that answers tell; `UNKNOWN_UNIT` where its window is none of them. */
+/** The unit of a limit in a response; `UNKNOWN_UNIT` if its window is no unit. */
 export function unitOf(windowMillis: number): Unit {
   return UNITS.find(({ millis }) => millis === windowMillis) ?? UNKNOWN_UNIT;
 }

@@ -1,15 +1,19 @@
-/** How many connections each address has, or calls each caller, so that one of them cannot take all places of a door. It closes none itself. */
+/**
+ * Counts the connections of each address, or the calls of each client, so that one of them cannot take all places of
+ * a listener. It closes none itself.
+ */
 
+/** Counts by address, with a bound. */
 export class AddressCounts {
   readonly #most: number;
   readonly #byAddress = new Map<string, number>();
 
-  /** @param most connections of one address */
+  /** @param most the bound for one address */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Counts one more, until `left`; false: it has too many, and this one was not counted. */
+  /** Counts one more until `left`. False: the address is at its bound, and this one was not counted. */
   maybeEnter(address: string): boolean {
     const count = this.#byAddress.get(address) ?? 0;
     if (count >= this.#most) return false;
@@ -17,6 +21,7 @@ export class AddressCounts {
     return true;
   }
 
+  /** One less. */
   left(address: string): void {
     const count = this.#byAddress.get(address) ?? 0;
     if (count <= 1) this.#byAddress.delete(address);

@@ -1,17 +1,22 @@
 /**
- * How many open requests each client has, in a table of bounded size. A client that is new while all places are taken by busy
- * ones shares a place with others like it. It refuses nobody.
+ * Counts the open requests of each client, in a table of bounded size. While every place of the table belongs to a
+ * client with open requests, new clients share one extra place. It refuses no request.
  */
 import type { ClientShare } from '../api/shedding.ts';
 
+/** The most clients with a place of their own. */
 export const CLIENTS_MAX = 4_096;
 
+/** The open requests by client. */
 export class ClientShares {
   readonly #clientsMax: number;
   readonly #byName = new Map<string, ClientShare>();
-  /** Of all that found no place of their own. */
+  /** The shared place of all clients that have none of their own. */
   readonly #others: ClientShare = { open: 0 };
-  /** So many more without a place are not worth another search for idle ones: it looks at the whole table. */
+  /**
+   * This many more clients without a place are accepted before the next search for idle ones, because a search visits
+   * the whole table.
+   */
   #untilSearch = 0;
 
   constructor(clientsMax = CLIENTS_MAX) {
@@ -23,12 +28,15 @@ export class ClientShares {
     return this.#byName.size;
   }
 
-  /** Who is not known has none open. */
+  /** The open requests of a client; 0 if it is not known. */
   openOf(client: string): number {
     return this.#byName.get(client)?.open ?? (this.#isFull ? this.#others.open : 0);
   }
 
-  /** The share of a client, to be given back by the same object: it may have lost its place by then. */
+  /**
+   * The counter of a client. The caller keeps this object and counts down in it, because the client may have lost its
+   * place by then.
+   */
   of(client: string): ClientShare {
     const known = this.#byName.get(client);
     if (known !== undefined) return known;
@@ -42,14 +50,14 @@ export class ClientShares {
     return this.#byName.size >= this.#clientsMax;
   }
 
-  /** Returns whether there is a place now. */
+  /** Removes idle clients. Returns true if there is a place now. */
   #maybeForgetIdle(): boolean {
     if (this.#untilSearch > 0) {
       this.#untilSearch -= 1;
       return false;
     }
     for (const [name, { open }] of this.#byName) if (open === 0) this.#byName.delete(name);
-    // The work of a search is spread over as many requests as it looked at places.
+    // The next search comes after as many requests as this one visited places, so its cost is spread over them.
     this.#untilSearch = this.#byName.size;
     return !this.#isFull;
   }

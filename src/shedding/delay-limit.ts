@@ -1,31 +1,38 @@
 /**
- * How many requests may be open at a time, found by how long they have to wait (after CoDel: the smallest delay of an interval
- * tells a standing queue from a burst). While even the quickest waits for longer than the target, fewer are let in; when that is
- * over, more again. Arithmetic: time comes as an argument, and it refuses nobody itself.
+ * Finds how many requests may be open at a time from how long they wait. As in CoDel (RFC 8289), the smallest delay
+ * of an interval distinguishes a standing queue from a burst: if even the quickest request waits longer than the
+ * target, fewer are admitted; when that is over, more again. Pure: time is an argument. It refuses no request itself.
  */
 
+/** The bounds and the target. */
 export interface DelayLimitInit {
-  /** It never lets in fewer: so few make no queue, and whatever is slow then is slow by itself. */
+  /**
+   * The limit never falls below this. So few requests cannot form a queue; if they are slow, there is another cause.
+   */
   readonly least: number;
-  /** What is let in while nothing waits. */
+  /** The limit while nothing waits. */
   readonly most: number;
-  /** A smallest delay above this is a queue that stands. */
+  /** If the smallest delay of an interval is above this, there is a standing queue. */
   readonly targetMillis: number;
 }
 
-/** Over which the smallest delay is taken. */
+/** The interval over which the smallest delay is taken, in milliseconds. */
 export const INTERVAL_MILLIS = 100;
-/** A burst may take so long before anybody is refused for it, and so many looks: a process that hardly runs has few. */
+/**
+ * A burst may last this long, and this many observations, before requests are refused. A process that gets little CPU
+ * time makes few observations.
+ */
 export const PATIENCE_MILLIS = 500;
 const PATIENCE_OBSERVATIONS = 25;
-/** With fewer looks in an interval it goes on: one pause of the process is no queue. */
+/** An interval with fewer observations is extended, because one pause of the process is not a queue. */
 const OBSERVATIONS_MIN = 3;
-/** How much is taken away at once, by how far the target is missed. */
+/** The bounds of the factor by which the limit is cut at once; it depends on how far the target is missed. */
 const CUT_MIN = 0.3;
 const CUT_MAX = 0.9;
-/** While the limit refuses, it grows by this part. */
+/** While the limit refuses requests, it grows by this fraction in each interval. */
 const GROWTH = 1 / 8;
 
+/** A limit on open requests. */
 export class DelayLimit {
   readonly #init: DelayLimitInit;
   #limit: number;
@@ -33,10 +40,10 @@ export class DelayLimit {
   #observations = 0;
   #smallestMillis = Infinity;
   #lastSmallestMillis = 0;
-  /** Since when every interval has missed the target, and how often it was looked since. */
+  /** Since when every interval has missed the target, and the number of observations since then. */
   #standsSinceMillis = Infinity;
   #standsObservations = 0;
-  /** Of this interval: the most that were open, and whether anybody was refused. */
+  /** In this interval: the most open requests, and whether a request was refused. */
   #peak = 0;
   #hasRefused = false;
 
@@ -45,32 +52,33 @@ export class DelayLimit {
     this.#limit = init.most;
   }
 
+  /** The most requests that may be open now. */
   get limit(): number {
     return this.#limit;
   }
 
-  /** Fewer are let in than could be. */
+  /** True if the limit is below its maximum. */
   get isLowered(): boolean {
     return this.#limit < this.#init.most;
   }
 
-  /** Of the last whole interval, in milliseconds. */
+  /** The smallest delay of the last complete interval, in milliseconds. */
   get smallestDelayMillis(): number {
     return this.#lastSmallestMillis;
   }
 
-  /** How many more may come in while `open` are; not above 0: none. */
+  /** How many more requests may come in while `open` are open; 0 or less: none. */
   roomBeside(open: number): number {
     if (open > this.#peak) this.#peak = open;
     return this.#limit - open;
   }
 
-  /** Somebody was refused for want of that room. */
+  /** A request was refused because there was no room. */
   refused(): void {
     this.#hasRefused = true;
   }
 
-  /** Somebody has waited for so long. @param nowMillis must not run back */
+  /** A request has waited `delayMillis`. @param nowMillis must not run back */
   observe(delayMillis: number, nowMillis: number): void {
     if (this.#sinceMillis === -Infinity) this.#sinceMillis = nowMillis;
     if (delayMillis < this.#smallestMillis) this.#smallestMillis = delayMillis;
@@ -92,7 +100,7 @@ export class DelayLimit {
       this.#standsObservations += this.#observations;
       if (!this.isLowered && this.#mayBeBurst(nowMillis)) return;
       const cut = Math.min(CUT_MAX, Math.max(CUT_MIN, targetMillis / delayMillis));
-      // From what there was, not from what there might have been.
+      // From the number that was really open, because the limit itself may be much higher.
       this.#limit = Math.max(least, Math.floor(Math.min(this.#limit, this.#peak) * cut));
       return;
     }

@@ -1,25 +1,30 @@
 /**
- * Whether a process is so short of memory that it should remember nobody new. It is told what part of its heap is in use; what is
- * garbage counts until it is collected, so one look proves little. It reads nothing itself.
+ * Decides when a process is so short of memory that it should not remember new keys. Garbage counts as used until it
+ * is collected, so a single measurement proves little. It measures nothing itself.
  */
 
-/** Above this in all of the last looks: most of it is no garbage. */
+/** If all recent measurements are above this fraction, most of the memory is not garbage. */
 const SHORT_SHARE = 0.85;
 const LOOKS = 3;
-/** Above this there is no time for another look. */
+/** Above this fraction there is no time for another measurement. */
 const FULL_SHARE = 0.95;
-/** It ends below this. */
+/** The shortage ends below this fraction. */
 const ENOUGH_SHARE = 0.75;
 
+/** Whether memory is short. */
 export class HeapBound {
   #looksAbove = 0;
   #isShort = false;
 
+  /** True while memory is short. */
   get isShort(): boolean {
     return this.#isShort;
   }
 
-  /** @param usedShare of what there may be, from 0. Returns whether the answer has changed */
+  /**
+   * Adds a measurement. Returns true if `isShort` has changed. @param usedShare the used fraction of the heap limit,
+   * from 0
+   */
   look(usedShare: number): boolean {
     const before = this.#isShort;
     this.#looksAbove = usedShare > SHORT_SHARE ? this.#looksAbove + 1 : 0;

@@ -1,42 +1,49 @@
 /**
- * How many requests may be open since something waited unread because the node had no time left: as many as it answers soon. It
- * takes time as an argument, and refuses nobody itself.
+ * Limits open requests after something waited unread because the node had no CPU time left: only as many are admitted
+ * as the node answers soon. Pure: time is an argument. It refuses no request itself.
  */
 
-/** A few entries of a node's partitions: with fewer, each entry would hold less, and cost as much. */
+/**
+ * The smallest limit. With fewer requests, each log entry of the node's partitions would hold fewer, and cost as
+ * much.
+ */
 const LEAST = 512;
-/** As many may be open as are answered in this time. */
+/** The limit is the number of requests that are answered in this time. */
 const TARGET_MILLIS = 40;
-/** Over which rates are taken. */
+/** The interval over which rates are measured, in milliseconds. */
 const INTERVAL_MILLIS = 100;
-/** While nothing waits any more, so many times as many in each interval: all at once would be the next queue. */
+/**
+ * While nothing waits any more, the limit grows by this factor in each interval. If it were lifted at once, the next
+ * queue would form.
+ */
 const GROWTH = 1.125;
-/** A loop that waits for less than this part of an interval has no time left. */
+/** If the event loop was idle for less than this fraction of an interval, the node had no CPU time left. */
 const IDLE_SHARE_MAX = 0.1;
 
+/** A limit on open requests. */
 export class LateLimit {
   readonly #most: number;
   #limit = Infinity;
   #isBusy = false;
   #answeredPerMilli = 0;
-  /** Of this interval. */
+  /** The figures of this interval. */
   #sinceMillis: number;
   #answered = 0;
   #idleMillis = 0;
   #hasWaited = false;
 
-  /** @param most beyond which it is no limit any more */
+  /** @param most above this, there is no limit any more */
   constructor(most: number, nowMillis: number) {
     this.#most = most;
     this.#sinceMillis = nowMillis;
   }
 
-  /** `Infinity`: there is none. */
+  /** The most requests that may be open now; `Infinity`: no limit. */
   get limit(): number {
     return this.#limit;
   }
 
-  /** The node had no time left in the last whole interval. */
+  /** True if the node had no CPU time left in the last complete interval. */
   get isBusy(): boolean {
     return this.#isBusy;
   }
@@ -48,11 +55,12 @@ export class LateLimit {
     this.#limit = Math.min(this.#limit, this.#answeredSoon);
   }
 
+  /** Requests were answered. */
   answered(requests: number): void {
     this.#answered += requests;
   }
 
-  /** @param idleMillis how long the event loop waited since the last call */
+  /** Called regularly. @param idleMillis how long the event loop was idle since the last call */
   look(idleMillis: number, nowMillis: number): void {
     this.#idleMillis += idleMillis;
     const millis = nowMillis - this.#sinceMillis;

@@ -1,62 +1,66 @@
 /**
- * Who is refused while a node has more to do than it can: so many requests may be open as its `DelayLimit` lets in, and each
- * client may have a multiple of the room that is left (a dynamic threshold: Choudhury and Hahne, 1998). So who has most is
- * refused first, some room is always left for those who have few, and nothing is looked up but the client's own count. It
- * reads no clock and asks nobody.
+ * Decides which requests an overloaded node refuses. Its `DelayLimit` says how many may be open. Each client may have
+ * a multiple of the room that is left (dynamic threshold: Choudhury and Hahne, "Dynamic queue length thresholds for
+ * shared-memory packet switches", 1998). So the clients with the most open requests are refused first, and some room
+ * is always left for clients with few. The check only needs the client's own count. It reads no clock and asks
+ * nobody.
  */
 import type { ClientShare, SheddingBehindDoor, SheddingOfForwarded } from '../api/shedding.ts';
 import { ClientShares } from './client-shares.ts';
 import { DelayLimit } from './delay-limit.ts';
 import { LateLimit } from './late-limit.ts';
 
-/** A client alone may have four fifths of all; beside n others that want as much, 4 of 4 n + 5 parts. */
+/** A client alone may use four fifths of all places; beside n others that want as much, 4 of 4n + 5 parts. */
 const ROOM_FACTOR = 4;
-/** Requests that a node may always have open. */
+/** The number of requests that a node may always have open. */
 const LEAST = 64;
 /**
- * A round of the event loop that has so much to do, of processor time, has a queue before it. An answer takes some four rounds of
- * nodes that are equally busy: with this, what is let in is answered well within 100 ms. Time in which others have the processor
- * does not count: letting in fewer would not make them go away, and long rounds with little to do in each do not lack room.
+ * If a round of the event loop takes this much CPU time, in milliseconds, there is a queue before it. An answer takes
+ * about four rounds of equally busy nodes, so admitted requests are answered well within 100 ms. Time in which other
+ * processes have the CPU does not count: fewer requests would not change it.
  */
 export const ROUND_MILLIS_MAX = 12;
 
+/** What the load shedder is built from. */
 export interface LoadShedderInit {
   readonly monotonicMillis: () => number;
-  /** What may be open while nothing waits. */
+  /** The most open requests while nothing waits. */
   readonly openMax: number;
-  /** Default: 64. */
+  /** The fewest; default 64. */
   readonly least?: number;
-  /** Default: 12. */
+  /** The target CPU time of a round in milliseconds; default 12. */
   readonly targetMillis?: number;
-  /** Told when requests begin to be refused, and a second after the last one was. */
+  /** Called when the node begins to refuse requests, and a second after the last refusal. */
   readonly changed?: (isShedding: boolean, report: SheddingReport) => void;
 }
 
+/** The figures of the load shedder. */
 export interface SheddingReport {
-  /** Requests that may be open now. */
+  /** The most requests that may be open now. */
   readonly limit: number;
   readonly open: number;
-  /** What the shortest round of the last interval took, in milliseconds of processor time. */
+  /** The CPU time of the shortest round in the last interval, in milliseconds. */
   readonly roundMillis: number;
   /** Since the node started. */
   readonly refused: number;
 }
 
 /**
- * What other nodes forward was let in there, and work has been done for it: it is refused only if it is so many times what this
- * node itself would let in.
+ * Forwarded requests were already admitted by another node, and work was done for them. So they are refused only
+ * above this multiple of the node's own limit.
  */
 const FORWARDED_FACTOR = 4;
-/** Without a refusal for this long, it is over. */
+/** Shedding is over after this many milliseconds without a refusal. */
 const CALM_MILLIS = 1_000;
 
+/** The load shedder of a node. */
 export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
   readonly #init: LoadShedderInit;
   readonly #limit: DelayLimit;
   readonly #late: LateLimit;
   readonly #clients = new ClientShares();
   #open = 0;
-  /** Open requests of other nodes; not among those. */
+  /** Open requests from other nodes; not included in `#open`. */
   #forwarded = 0;
   #refused = 0;
   #refusedBefore = 0;
@@ -73,6 +77,7 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
     this.#late = new LateLimit(init.openMax, init.monotonicMillis());
   }
 
+  /** The current figures. */
   get report(): SheddingReport {
     const { smallestDelayMillis: roundMillis } = this.#limit;
     return { limit: this.#openMax, open: this.#open, roundMillis, refused: this.#refused };
@@ -87,7 +92,7 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
     return true;
   }
 
-  /** How many may be open now. */
+  /** The most requests that may be open now. */
   get #openMax(): number {
     return Math.min(this.#late.limit, this.#limit.limit);
   }
@@ -109,7 +114,7 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
     this.#late.answered(requests);
   }
 
-  /** One more that another node forwarded. Returns whether it is refused; if not, it is open until `leftForwarded`. */
+  /** Counts one more forwarded request until `leftForwarded`. Returns true if it is refused instead. */
   maybeRefuseForwarded(): boolean {
     if (this.#forwarded >= FORWARDED_FACTOR * this.#limit.limit) {
       this.#refused += 1;
@@ -123,14 +128,19 @@ export class LoadShedder implements SheddingBehindDoor, SheddingOfForwarded {
     this.#forwarded -= 1;
   }
 
-  /** Rounds of the event loop are over. @param busyMillis processor time of one of them @param idleMillis in which they had nothing to do */
+  /**
+   * Rounds of the event loop are over.
+   *
+   * @param busyMillis the CPU time of one of them
+   * @param idleMillis how long they were idle
+   */
   rounds(busyMillis: number, idleMillis: number): void {
     const now = this.#init.monotonicMillis();
     this.#limit.observe(busyMillis, now);
     this.#late.look(idleMillis, now);
   }
 
-  /** To be called every tick: tells that refusing began, or ended. */
+  /** Called every tick: reports when refusing begins or ends. */
   tick(): void {
     const now = this.#init.monotonicMillis();
     if (this.#refused > this.#refusedBefore) this.#refusedAtMillis = now;

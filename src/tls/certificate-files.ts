@@ -1,7 +1,7 @@
 /**
- * The certificates of a cluster below its directory: `certs/` with `ca.crt`, and `node-<id>.crt` and `.key` for each node. The key of the
- * CA is apart, in `ca/ca.key`, as no node needs it. Private keys are for their owner alone. A CA is never replaced: every certificate of
- * the cluster depends on it.
+ * The certificate files of a cluster, below its directory: `certs/` contains `ca.crt`, and `node-<id>.crt` and `.key`
+ * of each node. The key of the CA is in a separate folder, `ca/ca.key`, because no node needs it. Only their owner
+ * may read private keys. A CA is never replaced, because every certificate of the cluster depends on it.
  */
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ const FOLDER = 'certs';
 const AUTHORITY_FOLDER = 'ca';
 const OWNER_ONLY = 0o600;
 
-/** What `cluster.json` says of certificates that were made here, doors included. */
+/** The TLS settings in `cluster.json` for certificates that were made here, also for the API listeners. */
 export const OWN_TLS_SETTINGS: TlsSettings = {
   ca: `${FOLDER}/ca.crt`,
   cert: `${FOLDER}/node-{id}.crt`,
@@ -25,28 +25,30 @@ export const OWN_TLS_SETTINGS: TlsSettings = {
   doors: true,
 };
 
+/** The paths of a certificate and its key. */
 export interface IssuedFiles {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Where a new CA is put. Its key may be moved. */
+/** The paths of a new CA. Its key may be moved elsewhere later. */
 export function authorityFiles(directory: string): IssuedFiles {
   return { cert: join(directory, FOLDER, 'ca.crt'), key: join(directory, AUTHORITY_FOLDER, 'ca.key') };
 }
 
+/** The paths of a node's certificate. */
 export function nodeFiles(directory: string, id: number): IssuedFiles {
   return { cert: join(directory, FOLDER, `node-${id}.crt`), key: join(directory, FOLDER, `node-${id}.key`) };
 }
 
-/** @throws ConfigError if there is one already, wherever its key is */
+/** Stores a new CA. @throws ConfigError if there is one already, even if its key was moved */
 export async function storeAuthority(directory: string, { cert, key }: Issued): Promise<IssuedFiles> {
   const files = authorityFiles(directory);
   const [there] = [files.key, files.cert, formerKey(directory)].filter((path) => existsSync(path));
   if (there !== undefined)
     throw new ConfigError(
       there,
-      'is there already: the certificates of all nodes depend on this CA, so it stays',
+      'is there already: the certificates of all nodes depend on this CA, so it is not replaced',
     );
   await makeFolder(directory, AUTHORITY_FOLDER);
   await makeFolder(directory, FOLDER);
@@ -56,7 +58,9 @@ export async function storeAuthority(directory: string, { cert, key }: Issued): 
 }
 
 /**
- * @param keyPath where the key was moved to; absent: it is where it was made
+ * Reads the CA.
+ *
+ * @param keyPath the path its key was moved to; absent: where it was created
  * @throws ConfigError if there is no CA, or its key is elsewhere
  */
 export async function readAuthority(directory: string, keyPath?: string): Promise<Issued> {
@@ -71,17 +75,17 @@ export async function readAuthority(directory: string, keyPath?: string): Promis
   throw new ConfigError(
     path,
     existsSync(former)
-      ? `is not there, and the key of the CA is beside those of nodes: move ${former} to ${files.key}`
-      : 'is not there: bring the key of the CA back to it, or say with --ca-key where it is kept',
+      ? `is not there, but the key of the CA is in the folder of the nodes' keys: move ${former} to ${files.key}`
+      : 'is not there: put the key of the CA there, or give its path with --ca-key',
   );
 }
 
-/** Where the key was until it got a folder of its own. */
+/** The path of the CA's key in earlier versions, before it had its own folder. */
 function formerKey(directory: string): string {
   return join(directory, FOLDER, 'ca.key');
 }
 
-/** Takes the place of those that are there: that is how a certificate is renewed. */
+/** Stores a node's certificate and replaces an existing one, which is how a certificate is renewed. */
 export async function storeNodeCertificate(
   directory: string,
   id: number,
@@ -94,7 +98,10 @@ export async function storeNodeCertificate(
   return files;
 }
 
-/** Those of a cluster that is deleted: a CA that was made here, and what it may have signed. Another CA's are left alone. */
+/**
+ * Deletes the certificates of a cluster that is deleted: a CA that was made here, and the certificates it may have
+ * signed. Files of another CA are left alone.
+ */
 export async function deleteCertificates(directory: string): Promise<void> {
   const ca = await readFile(authorityFiles(directory).cert).catch(() => undefined);
   if (ca === undefined || !new X509Certificate(ca).subject.includes(`CN=${AUTHORITY_NAME} `)) return;
@@ -118,7 +125,7 @@ async function readIfAny(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whoever reads it meanwhile reads the old one or the new one. */
+/** Replaces a file atomically: a reader sees the old or the new content. */
 async function replaceFile(path: string, text: string, mode: number): Promise<void> {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.new`;
   await naming(temporary, () => writeFile(temporary, text, { mode, flag: 'wx', flush: true }));

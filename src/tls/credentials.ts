@@ -1,6 +1,6 @@
 /**
- * The files of a certificate, read and checked: what is wrong with them is said in a sentence that names the file, before
- * anybody is shown them. No message holds anything of a key.
+ * Reads and checks the files of a certificate before the certificate is used. An error names the file and the
+ * problem. No message contains any part of a key.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
@@ -9,44 +9,49 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import { ConfigError } from '../config/config.ts';
 import { type NodeName, nodeNameIn } from './node-name.ts';
 
-/** Absolute or relative to where the process runs; without `ca` nobody is asked for a certificate. */
+/**
+ * Paths of the files, absolute or relative to the working directory. Without `ca`, the other side needs no
+ * certificate.
+ */
 export interface CredentialFiles {
   readonly ca?: string;
   readonly cert: string;
   readonly key: string;
 }
 
+/** Checked certificate files. */
 export interface Credentials {
-  /** PEM. */
+  /** All three as PEM. */
   readonly ca?: string;
   readonly cert: string;
   readonly key: string;
   readonly context: SecureContext;
-  /** When the certificate expires. */
+  /** When the certificate expires, in milliseconds since 1970. */
   readonly expiresMillis: number;
-  /** Others than its owner may read the file of the key. */
+  /** True if other users than the owner may read the key file. */
   readonly isKeyShared: boolean;
 }
 
+/** What to check. */
 export interface CredentialChecks {
-  /** What the files are called in a message: `tls` or `tls.doors`. */
+  /** The setting that error messages name: `tls` or `tls.doors`. */
   readonly setting: string;
-  /** The node that the certificate must name. Absent: none, as for clients of a door. */
+  /** The node that the certificate must name. Absent: none, as for the clients of a listener. */
   readonly node?: NodeName;
   readonly nowMillis: number;
 }
 
-/** Far above any chain; a mistaken path must not fill the memory. */
+/** The largest file in bytes, far above any certificate chain. A wrong path must not fill the memory. */
 const FILE_BYTES_MAX = 1 << 20;
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Where a path of `cluster.json` leads. */
+/** The file that a path in `cluster.json` means, for this node. */
 export function resolvePath(path: string, directory: string, nodeId: number): string {
   const own = path.replaceAll('{id}', String(nodeId));
   return isAbsolute(own) ? own : join(directory, own);
 }
 
-/** @throws ConfigError naming the setting and the file */
+/** Reads and checks all files. @throws ConfigError naming the setting and the file */
 export async function readCredentials(
   files: CredentialFiles,
   checks: CredentialChecks,
@@ -102,7 +107,7 @@ function certificatesIn(text: string, field: string): X509Certificate[] {
   }
 }
 
-/** The error of the parser is not passed on: it could tell of what it parsed. */
+/** The parser's own error is dropped, because it could contain parts of the key. */
 function privateKey(text: string, field: string): KeyObject {
   try {
     return createPrivateKey(text);
@@ -128,9 +133,9 @@ function checkNode({ subjectAltName }: X509Certificate, field: string, node: Nod
       'names no node: it needs one URI quorate:<clusterId>/<nodeId> among its names',
     );
   if (named.clusterId !== node.clusterId)
-    throw new ConfigError(field, `is of cluster ${named.clusterId}, and this is ${node.clusterId}`);
+    throw new ConfigError(field, `is for cluster ${named.clusterId}, but this is cluster ${node.clusterId}`);
   if (named.nodeId !== node.nodeId)
-    throw new ConfigError(field, `is of node ${named.nodeId}, and this is node ${node.nodeId}`);
+    throw new ConfigError(field, `is for node ${named.nodeId}, but this is node ${node.nodeId}`);
 }
 
 function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): boolean {

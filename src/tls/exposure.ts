@@ -1,22 +1,22 @@
 /**
- * The start rule: who listens where other machines can come must know whom it speaks with. Addresses and settings only; it
- * opens nothing.
+ * The start rule: a node that listens on an address other machines can reach must authenticate whom it talks to. It
+ * only checks addresses and settings, and opens nothing.
  */
 import { addressText, type NodeAddress } from '../api/node-address.ts';
 import { ConfigError } from '../config/config.ts';
 import type { TlsSettings } from '../config/tls-settings.ts';
 
-/** How a node knows whom it speaks with. */
+/** The means by which a node authenticates others. */
 export interface Safeguards {
   readonly tls: TlsSettings | undefined;
-  /** Its doors let in who shows a token, and nobody else. */
+  /** True if its API listeners require a token. */
   readonly hasTokens: boolean;
 }
 
-/** Something that an address may lack. */
+/** One requirement for an address. */
 interface Requirement {
   readonly at: readonly ('http' | 'resp' | 'grpc' | 'peer')[];
-  /** Follows "needs". */
+  /** Follows "needs" in a message. */
   readonly what: string;
   readonly isMet: (has: Safeguards) => boolean;
 }
@@ -37,11 +37,12 @@ const REQUIREMENTS: readonly Requirement[] = [
 
 const LOOPBACK = /^(?:(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/i;
 
+/** True if a host is a loopback address or `localhost`. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host);
 }
 
-/** Each address that lacks something, in a sentence without an end; empty: it may listen. */
+/** For each address that lacks a requirement, a message without a full stop. Empty if nothing is missing. */
 function lackingAt(node: NodeAddress, has: Safeguards, onLoopback = false): readonly string[] {
   return REQUIREMENTS.filter(({ isMet }) => !isMet(has)).flatMap(({ at, what }) =>
     at.flatMap((name) => {
@@ -53,9 +54,9 @@ function lackingAt(node: NodeAddress, has: Safeguards, onLoopback = false): read
 }
 
 /**
- * What is to be said in the log when the node starts; undefined: nothing, for nobody can come who must not.
+ * The warning to log when the node starts. Undefined if there is nothing to warn about.
  *
- * @param isInsecure it is to start whatever it lacks
+ * @param isInsecure start the node even if requirements are not met
  * @throws ConfigError naming the first address, what it lacks, and `--insecure`
  */
 export function exposureOf(node: NodeAddress, has: Safeguards, isInsecure: boolean): string | undefined {

@@ -1,29 +1,33 @@
 /**
- * The handshakes of a TLS server that are not done yet: anybody can begin one, so they are bounded in number and in time. With
- * one too many the oldest goes: a flood of idle connections can delay an honest client, which is done in milliseconds, and
- * never keep it out. It reads nothing, and knows nothing of what is said afterwards.
+ * Bounds the unfinished handshakes of a TLS server, in number and in time, because anybody can start one. If there
+ * are too many, the oldest is broken. An honest client finishes in milliseconds, so a flood of idle connections can
+ * delay it but never keep it out. It does not read any data.
  */
 import type { Socket } from 'node:net';
 import type { Server, TLSSocket } from 'node:tls';
 
+/** The bounds. */
 export interface HandshakeLimits {
-  /** At a time. */
+  /** The most unfinished handshakes at a time. */
   readonly openMax: number;
   readonly millisMax: number;
 }
 
+/** The defaults. */
 export const HANDSHAKE_LIMITS: HandshakeLimits = { openMax: 128, millisMax: 5_000 };
 
+/** What it is built from. */
 export interface HandshakesInit {
   readonly limits?: HandshakeLimits;
-  /** Told why one came to nothing. May be told as often as strangers like. */
+  /** Called with the reason of each failed handshake. Strangers can cause any number of calls. */
   readonly failed: (reason: string, remoteAddress: string | undefined) => void;
 }
 
+/** The unfinished handshakes of a server. */
 export class Handshakes {
   readonly #init: HandshakesInit;
   readonly #limits: HandshakeLimits;
-  /** By the address of the other end, which both sockets of a connection tell; the oldest first. */
+  /** By remote address and port, which are the same for the raw socket and the TLS socket. The oldest first. */
   readonly #open = new Map<string, { readonly raw: Socket; readonly timer: NodeJS.Timeout }>();
 
   constructor(server: Server, init: HandshakesInit) {
@@ -38,11 +42,12 @@ export class Handshakes {
     });
   }
 
+  /** The number of unfinished handshakes. */
   get count(): number {
     return this.#open.size;
   }
 
-  /** Breaks all of them. */
+  /** Breaks all unfinished handshakes. */
   close(): void {
     for (const [end, { raw }] of this.#open) {
       this.#end(end);
@@ -55,8 +60,8 @@ export class Handshakes {
     const { openMax, millisMax } = this.#limits;
     const [oldest] = this.#open.keys();
     if (oldest !== undefined && this.#open.size >= openMax)
-      this.#break(oldest, `more than ${openMax} at a time: the oldest goes`);
-    const timer = setTimeout(() => this.#break(end, `not done within ${millisMax} ms`), millisMax);
+      this.#break(oldest, `more than ${openMax} at a time: the oldest is broken`);
+    const timer = setTimeout(() => this.#break(end, `not finished within ${millisMax} ms`), millisMax);
     this.#open.set(end, { raw, timer });
     raw.once('close', () => {
       if (this.#open.get(end)?.raw === raw) this.#end(end);
@@ -71,7 +76,7 @@ export class Handshakes {
     raw.destroy();
   }
 
-  /** False: it was over before. */
+  /** Returns false if it was over already. */
   #end(end: string): boolean {
     clearTimeout(this.#open.get(end)?.timer);
     return this.#open.delete(end);
@@ -82,12 +87,14 @@ function endOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** In few words, and with nothing that the other side chose. Of a certificate that is not trusted Node tells only the code. */
+/**
+ * A short reason that contains nothing the other side chose. For an untrusted certificate, Node only gives a code.
+ */
 function reasonOf(
   error: Error & { readonly code?: string; readonly reason?: string },
   socket: TLSSocket,
 ): string {
-  // A string, whatever its type says.
+  // At runtime this is a string, although its type says otherwise.
   const distrust: unknown = socket.authorizationError;
   if (typeof distrust === 'string') return `its certificate is refused: ${distrust}`;
   return error.reason ?? error.code ?? error.message;

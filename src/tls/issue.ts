@@ -1,8 +1,8 @@
 /**
- * Makes the CA of a cluster and the certificates of its nodes, as PEM. It writes no file. The package it uses takes a while
- * to load, so only who makes certificates imports this.
+ * Creates the CA of a cluster and the certificates of its nodes, as PEM. It writes no files. The package it uses
+ * loads slowly, so only the commands that create certificates import this file.
  */
-// The package below refuses to load without it.
+// The next package does not load without this one.
 import 'reflect-metadata';
 import { createPrivateKey, randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -21,29 +21,31 @@ import {
 } from '@peculiar/x509';
 import { AUTHORITY_NAME, type NodeName, nodeUri } from './node-name.ts';
 
-/** A certificate and its private key (PKCS #8), both PEM. */
+/** A certificate and its private key (PKCS #8), both as PEM. */
 export interface Issued {
   readonly cert: string;
   readonly key: string;
 }
 
+/** What a node's certificate is made from. */
 export interface NodeCertificateInit extends NodeName {
   readonly ca: Issued;
-  /** Names and addresses under which clients reach the doors of the node. */
+  /** Names and addresses by which clients reach the API listeners of the node. */
   readonly hosts: readonly string[];
-  /** Less if the CA expires before. */
+  /** How long it is valid, in days; shorter if the CA expires earlier. */
   readonly days: number;
   readonly nowMillis: number;
 }
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY_MILLIS = 86_400_000;
+/** How long a CA is valid, in days. */
 export const CA_DAYS = 3_653;
-/** The clock of whoever checks it may be behind. */
+/** Certificates are valid from this many milliseconds ago, because the clock of the other side may be behind. */
 const EARLIER_MILLIS = 3_600_000;
 const { subtle } = webcrypto;
 
-/** The CA of a new cluster, valid for ten years. It signs nodes, and no other CAs. */
+/** Creates the CA of a new cluster, valid for ten years. It can sign node certificates, but no other CAs. */
 export async function issueAuthority(clusterId: string, nowMillis: number): Promise<Issued> {
   const keys = await newKeys();
   const certificate = await X509CertificateGenerator.createSelfSigned(
@@ -63,9 +65,9 @@ export async function issueAuthority(clusterId: string, nowMillis: number): Prom
 }
 
 /**
- * A certificate for one node: as a peer, in both roles, and at its doors.
+ * Creates a certificate for one node, for connections with peers in both directions and for its API listeners.
  *
- * @throws Error if the key of the CA is of another kind than P-256, or is not its key
+ * @throws Error if the key of the CA is not of type P-256, or does not belong to the CA
  */
 export async function issueNodeCertificate(init: NodeCertificateInit): Promise<Issued> {
   const { ca, hosts, days, nowMillis } = init;
@@ -101,7 +103,7 @@ function common(
   days: number,
 ): { serialNumber: string; notBefore: Date; notAfter: Date; signingAlgorithm: typeof ALGORITHM } {
   return {
-    // The first bit is clear: a serial number is positive.
+    // Begins with 01, because a serial number must be positive.
     serialNumber: `01${randomBytes(15).toString('hex')}`,
     notBefore: new Date(nowMillis - EARLIER_MILLIS),
     notAfter: new Date(nowMillis + days * DAY_MILLIS),
@@ -109,7 +111,7 @@ function common(
   };
 }
 
-/** At most 64 characters, as X.520 has it. */
+/** A common name has at most 64 characters (X.520). */
 function commonName(text: string): Name {
   return new Name([{ CN: [{ utf8String: text.slice(0, 64) }] }]);
 }

@@ -1,6 +1,7 @@
 /**
- * Certificates that may change while a node runs: their files are looked at now and then, and on request. New ones that are
- * right take the place of those in force; what is wrong is said once, and those in force stay. It touches no connection.
+ * Certificates that may change while a node runs. The files are checked regularly and on request. If new files are
+ * valid, they replace the current ones. Otherwise the error is logged once, and the current ones stay. Existing
+ * connections are not touched.
  */
 import { stat } from 'node:fs/promises';
 import type { Logger } from 'pino';
@@ -11,24 +12,26 @@ import {
   readCredentials,
 } from './credentials.ts';
 
+/** What it is built from. */
 export interface LiveCredentialsInit extends Omit<CredentialChecks, 'nowMillis'> {
   readonly files: CredentialFiles;
   readonly logger: Logger;
-  /** Of the time that certificates are valid in. */
+  /** The clock for the validity of certificates, in milliseconds since 1970. */
   readonly wallMillis: () => number;
 }
 
 const DAY_MILLIS = 86_400_000;
-/** From then on it is said once a day that it expires. */
+/** In this time before its expiry, a certificate is logged as expiring once a day. */
 const WARNED_MILLIS = 30 * DAY_MILLIS;
 
+/** One set of certificate files that may change. */
 export class LiveCredentials {
   readonly #init: LiveCredentialsInit;
   readonly #listeners: ((credentials: Credentials) => void)[] = [];
   #current: Credentials;
-  /** Of the files that were read last, right or wrong. */
+  /** The stamp of the files that were read last, valid or not. */
   #read: string;
-  /** Of the files at the last look. */
+  /** The stamp of the files at the last check. */
   #seen: string;
   #warnedMillis = Number.NEGATIVE_INFINITY;
   #isBusy = false;
@@ -41,29 +44,30 @@ export class LiveCredentials {
     this.#warn();
   }
 
-  /** @throws ConfigError if they are wrong */
+  /** Reads the files for the first time. @throws ConfigError if they are not valid */
   static async open(init: LiveCredentialsInit): Promise<LiveCredentials> {
     const stamp = await stampOf(init.files);
     return new LiveCredentials(init, await read(init), stamp);
   }
 
-  /** As in `cluster.json`. */
+  /** The name of the setting in `cluster.json`. */
   get setting(): string {
     return this.#init.setting;
   }
 
+  /** The certificates in force. */
   get current(): Credentials {
     return this.#current;
   }
 
-  /** Tells of every one that takes the place of another. */
+  /** Calls `listener` with every certificate that replaces another. */
   onReplaced(listener: (credentials: Credentials) => void): void {
     this.#listeners.push(listener);
   }
 
   /**
-   * Reads the files if they changed since they were read, and have not since the last look: whoever replaces several is
-   * between two of them for a moment. `isUrgent`: reads them now.
+   * Reads the files if they have changed since they were read, and are the same as at the previous check, because an
+   * operator who replaces several files needs a moment. With `isUrgent` it reads them now.
    */
   async look({ isUrgent = false } = {}): Promise<void> {
     if (this.#isBusy) return;
@@ -87,7 +91,7 @@ export class LiveCredentials {
       this.#current = await read(this.#init);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      logger.error({ setting, reason }, 'a new certificate is of no use: the one before stays in force');
+      logger.error({ setting, reason }, 'the new certificate is not valid: the previous one stays in force');
       return;
     }
     const until = new Date(this.#current.expiresMillis).toISOString();
@@ -107,13 +111,13 @@ export class LiveCredentials {
       const expires = new Date(expiresMillis).toISOString();
       logger.warn(
         { setting, file: files.cert, expires },
-        'a certificate expires: peers and clients refuse it then',
+        'a certificate expires soon: peers and clients will refuse it',
       );
     }
     if (isKeyShared)
       logger.warn(
         { setting, file: files.key },
-        'others than its owner may read this private key: chmod 600 it',
+        'other users than its owner may read this private key: chmod 600 it',
       );
   }
 }
@@ -122,7 +126,7 @@ function read({ files, wallMillis, ...checks }: LiveCredentialsInit): Promise<Cr
   return readCredentials(files, { ...checks, nowMillis: wallMillis() });
 }
 
-/** Changes whenever a file is written or replaced. */
+/** A text that changes whenever a file is written or replaced. */
 async function stampOf({ ca, cert, key }: CredentialFiles): Promise<string> {
   const stamps = [ca, cert, key].map(async (path) => {
     if (path === undefined) return '';

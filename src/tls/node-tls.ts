@@ -1,28 +1,31 @@
-/** All certificates of one node, opened before it starts and watched until it ends. */
+/** All certificates of one node. They are opened before the node starts, and watched until it stops. */
 import type { Logger } from 'pino';
 import { resolvePath } from './credentials.ts';
 import { LiveCredentials } from './live-credentials.ts';
 import type { NodeName } from './node-name.ts';
 import type { CertificatePaths, TlsSettings } from '../config/tls-settings.ts';
 
+/** The certificate for connections with peers. */
 export interface PeerTls {
-  /** Of this node; its peers have the same cluster id. */
+  /** The name of this node. Its peers have the same cluster id. */
   readonly name: NodeName;
   readonly credentials: LiveCredentials;
 }
 
+/** All certificates of one node. */
 export interface NodeTls {
   readonly peers: PeerTls;
-  /** Absent: the doors speak plainly. */
+  /** The certificate of the API listeners. Absent: they do not use TLS. */
   readonly doors?: LiveCredentials;
   /** Reads all files now. */
   readonly reload: () => void;
   readonly close: () => void;
 }
 
+/** What they are opened from. */
 export interface NodeTlsInit {
   readonly settings: TlsSettings;
-  /** With `cluster.json`. */
+  /** The directory of `cluster.json`. */
   readonly directory: string;
   readonly name: NodeName;
   readonly logger: Logger;
@@ -30,10 +33,10 @@ export interface NodeTlsInit {
   readonly lookMillis?: number;
 }
 
-/** New files are in force after twice that, at most. */
+/** The time between two checks, in milliseconds. New files are in force after at most two checks. */
 const LOOK_MILLIS = 2_000;
 
-/** @throws ConfigError naming the file that is missing or wrong */
+/** Opens all certificates. @throws ConfigError naming the file that is missing or wrong */
 export async function openNodeTls(init: NodeTlsInit): Promise<NodeTls> {
   const { settings, directory, name, logger, wallMillis = () => Date.now() } = init;
   const filesOf = ({ cert, key }: CertificatePaths) => ({
@@ -55,7 +58,7 @@ export async function openNodeTls(init: NodeTlsInit): Promise<NodeTls> {
   const look = (isUrgent: boolean): void => {
     for (const credentials of new Set([peers, atDoors])) {
       credentials?.look({ isUrgent }).catch((error: unknown) => {
-        logger.error({ err: error }, 'cannot look at the certificates');
+        logger.error({ err: error }, 'cannot check the certificate files');
       });
     }
   };

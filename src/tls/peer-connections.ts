@@ -1,6 +1,6 @@
 /**
- * Connections between nodes that know each other by certificates of one CA: both sides show theirs, TLS 1.3 only, and each is
- * for one node of one cluster. Nothing is read from a connection before that is certain.
+ * TLS connections between nodes. Both sides show a certificate of the same CA, for one node of one cluster, and use
+ * TLS 1.3. No data is read from a connection before the certificate is checked.
  */
 import { connect, createServer, type PeerCertificate, type Server, type TLSSocket } from 'node:tls';
 import type { HostPort } from '../api/node-address.ts';
@@ -9,9 +9,10 @@ import { type NodeName, nodeNameIn } from './node-name.ts';
 import type { PeerTls } from './node-tls.ts';
 
 /**
- * Tells of each node that connects, by its certificate; whoever shows none of this cluster's is hung up on.
+ * Creates the server for peers. A connection without a valid certificate of this cluster is closed.
  *
- * @param refused told why one that the CA signed is not accepted
+ * @param accepted called for each connected node, with the id in its certificate
+ * @param refused called if a certificate is signed by the CA but not accepted
  */
 export function createPeerServer(
   { name, credentials }: PeerTls,
@@ -26,7 +27,7 @@ export function createPeerServer(
     const shown = nodeNameIn(certificate?.subjectAltName);
     if (shown === undefined) refused(socket, 'its certificate names no node');
     else if (shown.clusterId !== name.clusterId)
-      refused(socket, `its certificate is of cluster ${shown.clusterId}`);
+      refused(socket, `its certificate is for cluster ${shown.clusterId}`);
     else {
       accepted(socket, shown.nodeId);
       return;
@@ -39,7 +40,7 @@ export function createPeerServer(
   return server;
 }
 
-/** Connects; `secureConnect` says that it is `peer` of this cluster who answers there. */
+/** Connects to a peer. After `secureConnect` it is certain that the other side is `peer` of this cluster. */
 export function connectToPeer({ name, credentials }: PeerTls, address: HostPort, peer: NodeId): TLSSocket {
   const { host, port } = address;
   const socket = connect({
@@ -48,7 +49,7 @@ export function connectToPeer({ name, credentials }: PeerTls, address: HostPort,
     secureContext: credentials.current.context,
     minVersion: 'TLSv1.3',
     rejectUnauthorized: true,
-    // Whoever is there is known by its node, at whatever address: a name to ask for would say nothing.
+    // A peer is identified by the node in its certificate, not by its address, so no host name is checked.
     checkServerIdentity: (_host, certificate) => mismatch(certificate, { ...name, nodeId: peer }),
   });
   socket.setNoDelay(true);
@@ -56,7 +57,10 @@ export function connectToPeer({ name, credentials }: PeerTls, address: HostPort,
   return socket;
 }
 
-/** Does it say that one side does not trust the other? Otherwise the network failed, or nobody is there. */
+/**
+ * True if an error says that one side does not trust the other. Otherwise the network failed, or nothing listens
+ * there.
+ */
 export function isDistrust({ code = '' }: { readonly code?: string }): boolean {
   return !/^E(?!RR_|PROTO)/.test(code);
 }
@@ -64,7 +68,7 @@ export function isDistrust({ code = '' }: { readonly code?: string }): boolean {
 function mismatch({ subjectaltname }: PeerCertificate, { clusterId, nodeId }: NodeName): Error | undefined {
   const shown = nodeNameIn(subjectaltname);
   if (shown === undefined) return new Error('its certificate names no node');
-  if (shown.clusterId !== clusterId) return new Error(`its certificate is of cluster ${shown.clusterId}`);
-  if (shown.nodeId !== nodeId) return new Error(`its certificate is of node ${shown.nodeId}, not ${nodeId}`);
+  if (shown.clusterId !== clusterId) return new Error(`its certificate is for cluster ${shown.clusterId}`);
+  if (shown.nodeId !== nodeId) return new Error(`its certificate is for node ${shown.nodeId}, not ${nodeId}`);
   return undefined;
 }

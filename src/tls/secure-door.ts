@@ -1,18 +1,20 @@
-/** The server of a door that speaks TLS: with the certificate that is in force, for each connection that begins. Clients show none. */
+/**
+ * The TLS options of an API listener. Each new connection gets the certificate in force; clients need no certificate.
+ */
 import type { Server, TlsOptions } from 'node:tls';
 import type { Logger } from 'pino';
 import { type HandshakeLimits, Handshakes } from './handshakes.ts';
 import type { LiveCredentials } from './live-credentials.ts';
 
-/** Many clients may come back at once. */
+/** Higher limits than for peers, because many clients may reconnect at once. */
 const LIMITS: HandshakeLimits = { openMax: 1_024, millisMax: 10_000 };
 
-/** What a server is made with. */
+/** The options to create a server with. */
 export function doorOptions({ current: { cert, key } }: LiveCredentials): TlsOptions {
   return { cert, key, minVersion: 'TLSv1.2' };
 }
 
-/** From now on `server` follows the certificate, and its handshakes are bounded. */
+/** Makes `server` follow changes of the certificate, and bounds its handshakes. */
 export function guardDoor(server: Server, tls: LiveCredentials, logger: Logger): Handshakes {
   tls.onReplaced(() => server.setSecureContext(doorOptions(tls)));
   return new Handshakes(server, {

@@ -1,9 +1,9 @@
-/** What passes for a report of a cluster: all that is known of it, of the right types, and whatever else there is. */
+/** The check of a cluster report: all known fields must have the right types, and unknown fields are allowed. */
 import { describe, expect, it } from 'vitest';
 import { isClusterReport } from '../../src/api/cluster-report.ts';
 import { REPORT } from '../http/fixtures.ts';
 
-/** All copies of `value` in which one field, at any depth, is replaced. */
+/** All copies of `value` with one field replaced, at any depth. */
 function* damaged(value: unknown, by: unknown): Generator<[path: string, value: unknown]> {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, field] of Object.entries(value)) {

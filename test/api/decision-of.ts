@@ -1,4 +1,4 @@
-/** A decision, and how a key stands, for tests that care about some of the fields. */
+/** Builds decisions and limit statuses for tests that only care about some of the fields. */
 import type { Decision, LimitStanding } from '../../src/api/answer.ts';
 
 export function decisionOf(changes: Partial<Decision> = {}): Decision {

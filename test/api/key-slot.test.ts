@@ -1,9 +1,9 @@
-/** Slots are those of Redis Cluster, whatever a key is made of, and every slot has one partition. */
+/** Slots equal those of Redis Cluster for every key, and every slot belongs to one partition. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot, SLOT_COUNT, slotRangeOf } from '../../src/api/key-slot.ts';
 
-/** CRC-16/XMODEM bit by bit, of the bytes as Node encodes them. */
+/** CRC-16/XMODEM bit by bit, over the bytes that Node encodes. */
 function naiveSlot(text: string): number {
   let crc = 0;
   for (const byte of Buffer.from(text)) {
@@ -15,13 +15,13 @@ function naiveSlot(text: string): number {
   return crc % SLOT_COUNT;
 }
 
-/** All but surrogates, which have no UTF-8 form, and the brace that would begin a tag. */
+/** All characters except surrogates, which have no UTF-8 form, and the brace, which would begin a tag. */
 const codePoint = fc
   .oneof(fc.nat(0x7f), fc.nat(0x7ff), fc.nat(0xffff), fc.nat(0x10_ffff))
   .filter((point) => (point < 0xd800 || point > 0xdfff) && point !== 0x7b);
 
 describe('the slot of a key', () => {
-  // As `CLUSTER KEYSLOT` of Redis answers; the first is the check value of the CRC in its catalogue, 0x31c3.
+  // The answers of Redis to `CLUSTER KEYSLOT`. The first is the published check value of the CRC, 0x31c3.
   it.each([
     ['123456789', 0x31c3],
     ['foo', 12_182],
@@ -56,7 +56,7 @@ describe('the slot of a key', () => {
 
 describe('partitions', () => {
   it.each([1, 2, 3, 16, 100, 1_000, 1_024, 4_096, SLOT_COUNT])(
-    'of which there are %i have ranges of slots that differ by one at most',
+    '%i partitions have ranges of slots whose sizes differ by at most one',
     (count) => {
       const sizes = new Set<number>();
       let next = 0;

@@ -1,3 +1,4 @@
+/** Parsing and formatting of addresses. */
 import { describe, expect, it } from 'vitest';
 import { addressText, readAddress } from '../../src/api/node-address.ts';
 
@@ -13,7 +14,7 @@ describe('the text of an address', () => {
     expect(readAddress(text)).toEqual({ host, port: 8_101 });
   });
 
-  it('of IPv6 may lack its brackets where it is read', () => {
+  it('of an IPv6 address is also accepted without brackets', () => {
     expect(readAddress('::1:8101')).toEqual({ host: '::1', port: 8_101 });
   });
 

@@ -1,8 +1,8 @@
-/** Who may ask what, as a test says: it begins with an open cluster. */
+/** A fake of the access check, controlled by a test. At first the cluster is open. */
 import type { AccessBehindDoor, Caller, TokenInfo } from '../../src/api/token.ts';
 
 export class PlayedAccess implements AccessBehindDoor {
-  /** By the token that is shown. */
+  /** The callers by their token. */
   readonly callers = new Map<string, Caller>();
   now: 'open' | 'closed' | 'unknown' = 'open';
   failures = 0;
@@ -16,7 +16,7 @@ export class PlayedAccess implements AccessBehindDoor {
   readonly failed = (): void => {
     this.failures += 1;
   };
-  /** From now on everybody must show a token, and these are valid: one of each role, `<role>-token`. */
+  /** From now on every caller needs a token. One token of each role is valid, `<role>-token`. */
   close(): void {
     this.now = 'closed';
     for (const role of ['decide', 'read', 'admin'] as const)

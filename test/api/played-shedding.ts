@@ -1,10 +1,10 @@
-/** Load shedding as a test says: at first nobody is refused. It counts what is open. */
+/** A fake of load shedding, controlled by a test. At first nothing is refused. It counts open requests. */
 import type { ClientShare, SheddingBehindDoor } from '../../src/api/shedding.ts';
 
 export class PlayedShedding implements SheddingBehindDoor {
-  /** Who is refused; `true`: everybody. */
+  /** The clients that are refused; `true`: all clients. */
   refused: ReadonlySet<string> | true = new Set();
-  /** Who asked whether it is refused. */
+  /** The clients of every call of `refuses`. */
   readonly asked: string[] = [];
   readonly shares = new Map<string, ClientShare>();
 
@@ -15,7 +15,7 @@ export class PlayedShedding implements SheddingBehindDoor {
   }
 
   isBusy = false;
-  /** Clients of which something waited unread. */
+  /** The clients with bytes that waited unread. */
   readonly late: string[] = [];
 
   entered(client: string, requests: number): ClientShare {

@@ -1,4 +1,4 @@
-/** Which keys stand twice in a JSON text, against texts that are written with and without such keys. */
+/** Repeated keys in a JSON text, checked against texts that were generated with and without them. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type JsonPath, pathText, repeatedKeysIn } from '../../src/api/repeated-keys.ts';

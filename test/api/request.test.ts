@@ -1,4 +1,4 @@
-/** Which requests are well-formed: every field at both of its bounds, named as callers know it. */
+/** The check of requests: every field at both of its bounds, and its name in the error. */
 import { describe, expect, it } from 'vitest';
 import { invalidInUser, type UserQuestion } from '../../src/api/question.ts';
 import { REQUEST_FIELDS } from '../../src/api/request.ts';

@@ -1,4 +1,4 @@
-/** A stated rule has one id, which says all of it; nothing else is read as one. */
+/** Each stated rule has exactly one id, which contains the whole rule. No other text is accepted as one. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';

@@ -69,7 +69,7 @@ describe('quorate certs', () => {
     const missing = await quorate(...issue);
     expect(missing).toMatchObject({ code: USAGE });
     expect(missing.said).toBe(
-      'quorate: data/ca/ca.key is not there: bring the key of the CA back to it, or say with --ca-key where it is kept',
+      'quorate: data/ca/ca.key is not there: put the key of the CA there, or give its path with --ca-key',
     );
     const elsewhere = await quorate(...issue, '--ca-key', 'none.key');
     expect(elsewhere.said).toContain('none.key is not there');
@@ -122,7 +122,7 @@ describe('a node', () => {
         await readFile(join(data, 'certs', `node-2.${kind}`)),
       );
     const wrong = await ended('quorate', ['node', '1'], directory);
-    expect(wrong.said).toMatch(/is of node 2, and this is node 1/);
+    expect(wrong.said).toMatch(/is for node 2, but this is node 1/);
     expect(wrong.code).toBe(USAGE);
   });
 });

@@ -80,7 +80,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await goTo(page, 'Customers');
     await page.getByLabel('Customer id').fill('acme');
     await page.keyboard.press('Enter');
-    await page.getByText('nothing is known of this customer').first().waitFor();
+    await page.getByText('there is no record of this customer').first().waitFor();
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
   });
 

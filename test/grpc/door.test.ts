@@ -1,4 +1,4 @@
-/** Who may call, what the door refuses unread, and how it is closed. */
+/** The gRPC listener: who may call which method, which requests are refused before they are read, and how it closes. */
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ describe('who may call', () => {
     expect(played.shedding.asked).toEqual(['127.0.0.1']);
   });
 
-  it('is who shows a token of the role, once it is closed', async () => {
+  it('is a caller with a token of the role, once the cluster is closed', async () => {
     await open();
     played.access.close();
     for (const role of ['decide', 'admin'])
@@ -46,7 +46,7 @@ describe('who may call', () => {
     expect(played.asked).toHaveLength(2);
   });
 
-  it('is nobody while this node does not know the tokens', async () => {
+  it('is no caller while this node does not know the tokens', async () => {
     await open();
     played.access.now = 'unknown';
     expect(await client.ask(ASKED, { token: 'decide-token' })).toMatchObject({ code: status.UNAVAILABLE });
@@ -75,7 +75,7 @@ describe('what a node cannot take', () => {
   it('is refused unread', async () => {
     await open();
     played.shedding.refused = true;
-    // It would be refused as no message, if it were read.
+    // If it were read, it would be refused as malformed.
     const answered = await client.bytes(SHOULD_RATE_LIMIT, Buffer.from([0xff]));
     expect(answered).toMatchObject({ code: status.UNAVAILABLE });
     expect(answered.details).toContain('overloaded');
@@ -107,7 +107,7 @@ describe('what a node cannot take', () => {
   it('is a request that does not come to its end', async () => {
     await open({ requestMillis: 100 });
     const ended = new Promise((resolve) => {
-      // It sends no message, and goes on forever.
+      // It sends no complete message, and never ends.
       client.raw.makeClientStreamRequest(SHOULD_RATE_LIMIT, asIs, asIs, (error) => resolve(error?.code));
     });
     expect(await ended).toBe(status.DEADLINE_EXCEEDED);
@@ -126,7 +126,7 @@ describe('what a node cannot take', () => {
 });
 
 describe('who speaks something else', () => {
-  it('is sent away, and nobody else notices', async () => {
+  it('is disconnected, and no other client notices', async () => {
     await open();
     const socket = connect(played.door.port, '127.0.0.1');
     socket.on('error', () => {});
@@ -164,7 +164,7 @@ describe('a door that is closed', () => {
     });
   });
 
-  it('tells clients to go elsewhere while none are wanted, and still answers', async () => {
+  it('tells clients to leave while none are wanted, and still answers', async () => {
     await open();
     played.wantsNoClients = true;
     expect(await client.ask(ASKED)).toMatchObject({ overallCode: 'OK' });

@@ -1,4 +1,7 @@
-/** A client of Envoy's rate limit service and of health, made of the protocol files that Envoy publishes. */
+/**
+ * A client of Envoy's rate limit service and of the health service, built from the protocol files that Envoy
+ * publishes.
+ */
 import {
   type CallOptions,
   type ChannelCredentials,
@@ -47,7 +50,7 @@ export interface Status {
   readonly durationUntilReset: { readonly seconds: number; readonly nanos: number } | null;
 }
 
-/** What came back: a response, or the code and the words of an error. */
+/** A response, or the code and the message of an error. */
 export interface Answered {
   readonly overallCode?: string;
   readonly statuses?: readonly Status[];
@@ -68,10 +71,10 @@ export interface AskOptions {
   readonly deadlineMillis?: number;
 }
 
-/** Not how long it should take: after this it never will. */
+/** Not the expected time: after this, the call will never finish. */
 const PATIENCE_MILLIS = 120_000;
 
-/** Bytes that a test made, or looks at, itself. */
+/** Sends and receives bytes without encoding. */
 export const asIs = (bytes: Buffer): Buffer => bytes;
 
 export class EnvoyClient {
@@ -79,7 +82,7 @@ export class EnvoyClient {
 
   constructor(port: number, channel: ChannelCredentials = credentials.createInsecure()) {
     this.#client = new envoy.service.ratelimit.v3.RateLimitService(`127.0.0.1:${port}`, channel, {
-      // Each client has connections of its own.
+      // Each client has its own connections.
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_retries': 0,
       'grpc.initial_reconnect_backoff_ms': 50,
@@ -87,7 +90,7 @@ export class EnvoyClient {
     });
   }
 
-  /** One attempt, never repeated. */
+  /** One attempt, without retries. */
   ask(request: Asked, { token, deadlineMillis = PATIENCE_MILLIS }: AskOptions = {}): Promise<Answered> {
     const metadata = metadataOf(token);
     const call = (this.#client as unknown as { readonly ShouldRateLimit: Call }).ShouldRateLimit;
@@ -103,7 +106,7 @@ export class EnvoyClient {
     });
   }
 
-  /** Any method, by its path and bytes. */
+  /** Calls any method, by its path and bytes. */
   bytes(
     path: string,
     request: Buffer,
@@ -120,7 +123,7 @@ export class EnvoyClient {
     });
   }
 
-  /** For calls of other kinds. */
+  /** For other kinds of calls. */
   get raw(): Client {
     return this.#client;
   }

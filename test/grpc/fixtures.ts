@@ -1,4 +1,4 @@
-/** The gRPC door with a node that the test plays. */
+/** Starts a gRPC listener with a fake node. */
 import { pino } from 'pino';
 import type { ListedAnswer, ListedDone, ListedRequest } from '../../src/api/listed.ts';
 import type { Readiness } from '../../src/api/readiness.ts';

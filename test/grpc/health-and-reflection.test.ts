@@ -1,4 +1,4 @@
-/** What tools ask: whether this node serves, and what. */
+/** The health service and the reflection service. */
 import { type ClientReadableStream, status } from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
 import descriptors from 'protobufjs/ext/descriptor/index.js';
@@ -28,7 +28,7 @@ afterEach(async () => {
   await played.close();
 });
 
-/** As a tool makes it of what it was told. */
+/** As a tool builds it from the answer. */
 function rootOf(files: readonly unknown[]): protobuf.Root {
   const { fromDescriptor } = protobuf.Root as unknown as {
     readonly fromDescriptor: (set: { readonly file: readonly unknown[] }) => protobuf.Root;
@@ -69,7 +69,7 @@ describe('health', () => {
     expect(await check('')).toBe(NOT_SERVING);
   });
 
-  it('is told again to who watches when it changes, until the door is closed', async () => {
+  it('is sent to watches when it changes, until the listener is closed', async () => {
     const { told } = watch('');
     const other = watch('other');
     await eventually('the first word', () => told[0]);
@@ -86,7 +86,7 @@ describe('health', () => {
     expect(told[2]).toEqual({ code: status.UNAVAILABLE });
   });
 
-  it('forgets who watches no more', async () => {
+  it('forgets watches that ended', async () => {
     const watching = [watch(''), watch('')];
     for (const { told } of watching) await eventually('the first word', () => told[0]);
     for (const { stream } of watching) stream.cancel();
@@ -129,7 +129,7 @@ describe.each(REFLECTION_VERSIONS)('reflection %s', (version) => {
     ]);
   });
 
-  it('tells the files of a service so that a client can be made of them', async () => {
+  it('returns the files of a service, from which a client can be built', async () => {
     const [answer] = (await reflect([{ file_containing_symbol: RATE_LIMIT_SERVICE }])) as {
       readonly file_descriptor_response: { readonly file_descriptor_proto: readonly Uint8Array[] };
     }[];
@@ -145,7 +145,7 @@ describe.each(REFLECTION_VERSIONS)('reflection %s', (version) => {
     expect(service.methods['ShouldRateLimit']?.resolvedRequestType?.fields['descriptors']?.id).toBe(2);
   });
 
-  it('says of anything else that it is not here', async () => {
+  it('answers that anything else is not served', async () => {
     const answers = await reflect([
       { file_by_filename: 'envoy/service/ratelimit/v3/rls.proto' },
       { file_by_filename: 'none.proto' },

@@ -1,4 +1,7 @@
-/** Clients that leave open what others need, say little that becomes much, and do not go when they are told. */
+/**
+ * Hostile gRPC clients: they leave requests incomplete, send little that expands to much, or do not leave when they
+ * are told to.
+ */
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { constants } from 'node:http2';
@@ -15,7 +18,7 @@ import { framed, PREFACE, type RawCall, RawCalls } from './raw-calls.ts';
 
 const NOTHING = Buffer.alloc(0);
 const REQUEST = messageType('envoy.service.ratelimit.v3.RateLimitRequest').encode(ASKED);
-/** Whoever was refused has so long to end its request. */
+/** The time a refused client has to end its request. */
 const RESET_AFTER_MILLIS = 1_000;
 const OK = { 'grpc-status': String(status.OK) };
 
@@ -45,7 +48,7 @@ function as(role: string): { readonly authorization: string } {
   return { authorization: `Bearer ${role}-token` };
 }
 
-/** What a call ends with that came in time: on a busy machine its message may come long after its headers. */
+/** The end of a call that arrived in time. On a busy machine its message may arrive long after its headers. */
 async function inTime(begin: () => RawCall): Promise<status> {
   return eventually('a call in time', async () => {
     const code = await codeOf(begin());
@@ -66,7 +69,7 @@ describe('a compressed request', () => {
     await open();
     for (const path of [undefined, HEALTH_CHECK, reflectionPath('v1')]) {
       const call = calls().begin({ ...COMPRESSED, ...(path !== undefined && { ':path': path }) });
-      // Each of them would be inflated by itself.
+      // Each of them would be inflated separately.
       call.stream.write(Buffer.concat(Array.from({ length: 3_000 }, () => framed(NOTHING, true))));
       expect(await call.answer).toMatchObject({
         'grpc-status': String(status.UNIMPLEMENTED),
@@ -87,7 +90,7 @@ describe('a compressed request', () => {
 });
 
 describe('a call that is never finished', () => {
-  it('takes no more than its share of the places', async () => {
+  it('takes no more than its fraction of the places', async () => {
     await open({ unfinishedMax: 3, unfinishedPerClientMax: 2 });
     played.access.close();
     const greedy = calls();
@@ -122,10 +125,10 @@ describe('a call that is never finished', () => {
       const begunMillis = performance.now();
       const refused = raw.begin();
       await once(refused.stream, 'response');
-      // What was sent with the answer has come before this.
+      // Everything that was sent with the answer has arrived before this.
       expect(await codeOf(raw.ask(REQUEST, as('decide')))).toBe(status.OK);
       const { closed } = refused.stream;
-      // A machine that stood still for so long has the reset that is due then.
+      // If the machine stalled this long, the reset is due by now.
       if (performance.now() - begunMillis >= RESET_AFTER_MILLIS) return undefined;
       expect(closed).toBe(false);
       return refused;
@@ -134,7 +137,7 @@ describe('a call that is never finished', () => {
     expect(call.stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
-  it('is over after a while, whatever was answered', async () => {
+  it('ends after a while, whatever was answered', async () => {
     await open({ requestMillis: 100 });
     const raw = calls();
     const silent = raw.begin();
@@ -193,7 +196,7 @@ describe('a client that was told to go elsewhere', () => {
     expect(await noConnection()).toBe(true);
   });
 
-  it('is cut off at last, and who came after it is not', async () => {
+  it('is finally disconnected, and a client that came after it is not', async () => {
     await open({ leaveMillis: 600 });
     const leaving = calls();
     const watching = leaving.ask(NOTHING, { ':path': HEALTH_WATCH });
@@ -208,14 +211,14 @@ describe('a client that was told to go elsewhere', () => {
   });
 });
 
-/** It hears everything, and says nothing more than that it speaks HTTP/2. */
+/** Reads everything, and sends nothing after the HTTP/2 preface. */
 async function halfOpen(): Promise<void> {
   const socket = connectTcp({ port: played.door.port, host: '127.0.0.1', allowHalfOpen: true });
   closers.push(() => socket.destroy());
   socket.on('error', () => {});
   socket.resume();
   socket.write(PREFACE);
-  // It may be cut off before anybody counts connections.
+  // It may be closed before the connections are counted.
   await eventually('a connection', () => (played.accepted === 1 ? true : undefined));
 }
 
@@ -226,7 +229,7 @@ describe('a client that does not hang up', () => {
     expect(await noConnection()).toBe(true);
   });
 
-  it('does not hold up a door that is closed', async () => {
+  it('does not delay the close of the listener', async () => {
     await open();
     await halfOpen();
     await expect(played.door.close()).resolves.toBeUndefined();

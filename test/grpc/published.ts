@@ -10,7 +10,7 @@ export const ROOT = join(
 
 const PACKAGE = join(ROOT, 'node_modules', '@grpc', 'grpc-js-xds', 'deps');
 
-/** To look for files in; what they import of Google's comes with the library that reads them. */
+/** The folder to look for files in. Google's own imports come with the library that loads the files. */
 export const PROTO_ROOTS = [
   ...['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map((name) => join(PACKAGE, name)),
   join(ROOT, 'node_modules', 'protobufjs'),

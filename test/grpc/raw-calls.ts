@@ -1,4 +1,4 @@
-/** A client that speaks HTTP/2 by hand: it may leave anything open, and say anything. */
+/** A client that speaks HTTP/2 frame by frame, so it can send anything and leave any request incomplete. */
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -11,7 +11,7 @@ import { SHOULD_RATE_LIMIT } from '../../src/grpc/should-rate-limit.ts';
 
 export class RawCall {
   readonly stream: ClientHttp2Stream;
-  /** Its headers and trailers, once it is over. */
+  /** Its headers and trailers, once it has ended. */
   readonly answer: Promise<IncomingHttpHeaders>;
   isOver = false;
 
@@ -34,7 +34,7 @@ export class RawCall {
 export class RawCalls {
   readonly session: ClientHttp2Session;
 
-  /** @param from an address of loopback */
+  /** @param from a loopback address */
   constructor(port: number, from = '127.0.0.1') {
     this.session = connect(`http://127.0.0.1:${port}`, {
       createConnection: () => connectTcp({ port, host: '127.0.0.1', localAddress: from }),
@@ -42,7 +42,7 @@ export class RawCalls {
     this.session.on('error', () => {});
   }
 
-  /** Begins a call, and does not end it. */
+  /** Starts a call and does not end it. */
   begin(headers: OutgoingHttpHeaders = {}): RawCall {
     return new RawCall(
       this.session.request({
@@ -55,7 +55,7 @@ export class RawCalls {
     );
   }
 
-  /** A whole call. */
+  /** A complete call. */
   ask(message: Uint8Array, headers: OutgoingHttpHeaders = {}): RawCall {
     const call = this.begin(headers);
     call.stream.end(framed(message));
@@ -83,7 +83,7 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload]);
 }
 
-/** What a client says first. */
+/** The first bytes of a client. */
 export const PREFACE = Buffer.concat([
   Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
   frame(4, 0, 0, Buffer.alloc(0)),

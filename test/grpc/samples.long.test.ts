@@ -1,4 +1,4 @@
-/** The sample gateway: every field is one that Envoy has, and it is strict; its limits can be put in force. */
+/** The sample configuration of Envoy: every field exists in Envoy, and the sample rules can be put in force. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ function unknownIn(value: unknown, type: protobuf.Type | undefined, path: string
   });
 }
 
-/** All that is called so, at any depth. */
+/** All fields with this name, at any depth. */
 function allNamed(value: unknown, name: string): unknown[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => [

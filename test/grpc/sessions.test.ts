@@ -1,4 +1,4 @@
-/** How many calls one client may make before it could have heard an answer. */
+/** How many calls one client may send before it could have received an answer. */
 import type { Http2Session } from 'node:http2';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ class PlayedSession {
   }
 }
 
-/** How many of `calls` are taken in one turn of the event loop. */
+/** How many of `calls` are accepted in one turn of the event loop. */
 function taken(sessions: Sessions, session: PlayedSession, calls: number, isDecision: boolean): number {
   let count = 0;
   for (let i = 0; i < calls; i += 1)

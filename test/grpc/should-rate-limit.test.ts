@@ -1,4 +1,6 @@
-/** What a gateway asks by Envoy's own protocol files, and what it is answered. Only a decision becomes OK. */
+/**
+ * `ShouldRateLimit`, called with Envoy's own protocol files: requests and their answers. Only a decision becomes OK.
+ */
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
@@ -23,7 +25,7 @@ afterEach(async () => {
 });
 
 describe('a request that is granted', () => {
-  it('is OK, and tells how each descriptor stands', async () => {
+  it('is OK, with the status of each descriptor', async () => {
     await open();
     expect(await client.ask(ASKED)).toMatchObject({
       overallCode: 'OK',
@@ -117,7 +119,7 @@ describe('a request that is denied', () => {
       ],
     });
     expect(played.door.answers.denied).toBe(1);
-    // Nobody was asked for a grant.
+    // No partition was asked for a grant.
     expect(played.told).toEqual([]);
   });
 });
@@ -157,7 +159,7 @@ describe('a request that nobody can decide', () => {
   it('is an error at the deadline of its caller, and what comes then is no answer', async () => {
     await open();
     played.answer = undefined;
-    // On a busy machine the deadline may pass before the request comes.
+    // On a busy machine the deadline may pass before the request arrives.
     await eventually('a request that came', async () => {
       const answered = await client.ask(ASKED, { deadlineMillis: 300 });
       expect(answered).toMatchObject({ code: status.DEADLINE_EXCEEDED });
@@ -232,7 +234,7 @@ describe('a request beyond its bounds', () => {
     ],
   ])('is refused at the first of too many %s, before anything is read', async (_, parts, details) => {
     await open();
-    // What comes after them is no message.
+    // The bytes after them are not a message.
     const bytes = Buffer.concat([parts, Buffer.from([0xff])]);
     expect(await client.bytes(SHOULD_RATE_LIMIT, bytes)).toMatchObject({
       code: status.INVALID_ARGUMENT,
@@ -251,7 +253,7 @@ describe('a request beyond its bounds', () => {
     const answered = await client.bytes(SHOULD_RATE_LIMIT, Buffer.concat([Buffer.from(bytes), descriptors]));
     expect(answered).toMatchObject({
       code: status.INVALID_ARGUMENT,
-      details: 'the bytes are no RateLimitRequest',
+      details: 'the bytes are not a RateLimitRequest',
     });
   });
 

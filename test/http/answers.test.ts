@@ -1,3 +1,4 @@
+/** The answers of `POST /v1/allow`: status, headers and body for every kind of answer. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
@@ -71,7 +72,7 @@ describe('a grant', () => {
     });
   });
 
-  it('that took the last of it says when the next comes free', async () => {
+  it('that took the last unit says when the next one is free', async () => {
     const { headers } = await door.decide(decisionOf({ remaining: 0, retryAfterMillis: 1_001 }));
     expect(headers['ratelimit']).toBe('"default";r=0;t=2');
   });
@@ -114,7 +115,7 @@ describe('a denial', () => {
     });
   });
 
-  it('names a window that is no whole number of seconds in milliseconds', async () => {
+  it('shows a window in milliseconds if it is not a whole number of seconds', async () => {
     const { headers, body } = await door.decide(denialOf({ windowMillis: 1_500 }));
     expect(body.error).toMatchObject({ window: '1500ms' });
     expect(headers['ratelimit-policy']).toBe('"default";q=100;w=2');
@@ -193,7 +194,7 @@ describe('what a fail mode decides', () => {
       retryAfterMillis: 12_001,
       error: {
         type: 'rate_limit_error',
-        message: 'Nobody can decide, and what this node may grant alone is used up. Retry after 13 s.',
+        message: 'No node can decide, and what this node may grant on its own is used up. Retry after 13 s.',
         retry_after: 13,
       },
     });
@@ -259,7 +260,7 @@ describe('a rule in shadow', () => {
 });
 
 describe('a receipt', () => {
-  it('tells the place in the entry, where there is one', async () => {
+  it('contains the position in the entry, if there is one', async () => {
     const decided = { term: 3, index: 90, position: 7, timeMillis: 1_700_000_000_000 };
     const granted = await door.decide(decisionOf({ decided }));
     expect(granted.body['decided']).toEqual({ partition: PARTITION, ...decided });
@@ -311,7 +312,7 @@ describe('headers', () => {
     );
   });
 
-  it('tell no wait under a limit of 0, in no form and no field of the body: none would help', async () => {
+  it('contain no wait under a limit of 0, in any form or field of the body, because none would help', async () => {
     const never = denialOf({ limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 });
     const other = { ...denialOf(), ruleId: 'other' };
     const { status, headers, body } = await door.decide({ ...never, limits: [never, other] });

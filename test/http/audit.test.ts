@@ -1,4 +1,4 @@
-/** The log says who changed what, and holds no secret and no user. */
+/** The audit log says who changed what, and contains no secrets and no user ids. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Door } from './fixtures.ts';
 
@@ -41,7 +41,7 @@ describe('the audit log', () => {
     ['PUT /v1/users/ada/used', { rule: 'a', used: 3 }, { action: 'user.set', rule: 'a', used: 3 }],
     ['POST /v1/tokens', { role: 'read', name: 'n' }, { action: 'tokens.create', role: 'read', name: 'n' }],
     ['DELETE /v1/tokens/abcdefgh', undefined, { action: 'tokens.revoke', token: 'abcdefgh' }],
-  ])('has a line for %s, with who asked', async (route, body, line) => {
+  ])('has a line for %s, with the caller', async (route, body, line) => {
     const local = await change(route, body);
     expect(local).toMatchObject([{ audit: true, by: 'local', status: expect.any(Number), ...line }]);
     door.access.close();

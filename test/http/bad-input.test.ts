@@ -1,3 +1,4 @@
+/** Malformed requests over HTTP: each is refused, and the error names the field and its bound. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { Door } from './fixtures.ts';
@@ -13,7 +14,7 @@ const LONG = 'x'.repeat(4_097);
 const MANY = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`d${i}`, 'a']));
 const TIME = 'an integer from 0 to 8640000000000000';
 
-/** A refusal: the field and its bound are named, nobody was asked, and it is not a grant. */
+/** Expects a refusal: it names the field and its bound, the node was not asked, and it is not a grant. */
 async function expectRefused(
   body: unknown,
   status: number,
@@ -31,7 +32,7 @@ async function expectRefused(
   expect(door.asked).toHaveLength(asked);
 }
 
-it('every refusal of a request for a grant is observed, and of no other route', async () => {
+it('every refusal of a request for a grant is counted, and no refusal on other routes', async () => {
   door.observed.length = 0;
   await door.post({ userId: '' });
   await door.post('{');
@@ -108,7 +109,7 @@ describe('a descriptor out of bounds is 400 and named with its bound', () => {
   });
 });
 
-describe('a field nobody knows is 400 and named', () => {
+describe('an unknown field is 400 and named', () => {
   it.each([
     ['misspelt', { userId: 'ada', Cost: 5 }, 'Cost'],
     ['internal', { userId: 'ada', ruleId: 'default' }, 'ruleId'],
@@ -210,7 +211,7 @@ describe('bytes that are not UTF-8', () => {
   });
 });
 
-describe('a body in another encoding is 415 and told which one is understood', () => {
+describe('a body in another encoding is 415, and the error names the supported one', () => {
   it.each([
     'application/json; charset=latin1',
     'application/json;charset="ISO-8859-1"',
@@ -263,7 +264,7 @@ describe('what is within the bounds', () => {
     }
   });
 
-  it('may say more of a request than who asks', async () => {
+  it('may describe more of a request than its user', async () => {
     await door.post({ userId: 'ada', descriptors: { ip: '10.0.0.1', plan: '' } });
     const said = { ip: '10.0.0.1', plan: '', user: 'ada' };
     expect(door.asked.at(-1)).toEqual({ descriptors: new Map(Object.entries(said)) });
@@ -279,7 +280,7 @@ describe('what is within the bounds', () => {
   );
 });
 
-describe('a key that stands twice is refused, and named', () => {
+describe('a repeated key is refused and named', () => {
   const rule = '{"id":"a","limit":1,"windowMillis":1000,"limit":9}';
   it.each([
     ['POST', '/v1/allow', '{"userId":"ada","userId":"eve"}', 'userId'],
@@ -301,7 +302,7 @@ describe('a key that stands twice is refused, and named', () => {
     expect(response.statusCode).toBe(400);
     const { error } = response.json<{ error: { field: string; message: string } }>();
     expect(error.field).toBe(field);
-    expect(error.message).toBe(`${field} must be there once, and is there more than once`);
+    expect(error.message).toBe(`${field} must be there only once`);
     expect(door.asked).toHaveLength(asked.asked);
     expect(door.operated).toHaveLength(asked.operated);
   });
@@ -310,6 +311,6 @@ describe('a key that stands twice is refused, and named', () => {
     const payload = '{"domain":"a","domain":"b","descriptors":[]}';
     const headers = { 'content-type': 'application/json' };
     const { statusCode, body } = await door.app.inject({ method: 'POST', url: '/json', headers, payload });
-    expect([statusCode, body]).toEqual([400, 'domain must be there once, and is there more than once']);
+    expect([statusCode, body]).toEqual([400, 'domain must be there only once']);
   });
 });

@@ -1,3 +1,4 @@
+/** `POST /v1/allow/batch`: each request is decided on its own and answered in its place. */
 import { describe, expect, it } from 'vitest';
 import { type AskAnswer, questionOf } from '../../src/api/question.ts';
 import { BATCH_BODY_BYTES_MAX, BATCH_MAX } from '../../src/http/batch-route.ts';
@@ -21,7 +22,7 @@ function usersOf(count: number): { readonly userId: string }[] {
   return Array.from({ length: count }, (_, i) => ({ userId: `user-${i}` }));
 }
 
-/** Answers what is asked when it is told to. */
+/** Answers each question only when the test tells it to. */
 function heldDoor(): Door {
   const door = new Door();
   door.answer = undefined;
@@ -51,7 +52,7 @@ describe('POST /v1/allow/batch', () => {
     expect(alone.map((each) => (each as { status: number }).status)).toEqual([200, 429, 400, 422, 503, 200]);
   });
 
-  it('asks with all that a request can say, in the order of the list', async () => {
+  it('asks with all fields of each request, in the order of the list', async () => {
     const door = new Door();
     const wanted = { userId: 'ada', cost: 3, rule: '10/1000ms', timestampMillis: 5, requestId: 'r' };
     await ask(door, { requests: [wanted, { descriptors: { user: 'bob' } }] });
@@ -141,7 +142,7 @@ describe('POST /v1/allow/batch', () => {
     expect(twice).toMatchObject({ status: 400, body: { error: { field: 'requests' } } });
   });
 
-  it('asks nobody where all are malformed', async () => {
+  it('does not ask the node if all requests are malformed', async () => {
     const door = new Door();
     const { status, body } = await ask(door, { requests: [{}, 7] });
     expect(status).toBe(200);

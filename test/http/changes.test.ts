@@ -1,4 +1,6 @@
-/** Every change of the cluster over HTTP: who may ask for it, and what becomes of it, with one meaning of each refusal for all. */
+/**
+ * Every change of the cluster over HTTP: who may make it, and its results. Each refusal means the same on all routes.
+ */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CHANGE_FAILURES, type ChangeFailure, type ClusterChange } from '../../src/api/cluster-change.ts';
 import { Door } from './fixtures.ts';

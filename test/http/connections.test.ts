@@ -1,3 +1,4 @@
+/** HTTP connections: input that is not HTTP, clients without a request, and slow clients. */
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
@@ -7,7 +8,7 @@ import { RawClient } from './raw-client.ts';
 import { BusyWatch } from '../slowness.ts';
 
 const REQUEST_MILLIS = 400;
-/** What the check in intervals and this machine may add. */
+/** The delay that the check interval and this machine may add. */
 const SLACK_MILLIS = 600;
 const TRIES = 4;
 
@@ -26,7 +27,7 @@ async function connect(): Promise<RawClient> {
   return client;
 }
 
-/** What a connection was told before the server closed it. */
+/** Everything a connection received before the server closed it. */
 async function lastWords(client: RawClient): Promise<{ status: string | undefined; body: unknown }> {
   await until('the connection is closed', () => client.isClosed);
   const [status] = client.statuses();
@@ -41,7 +42,7 @@ function drip(client: RawClient): void {
 }
 
 describe('what is no HTTP is refused as no grant', () => {
-  it('bytes of something else', async () => {
+  it('bytes of another protocol', async () => {
     const client = await connect();
     client.socket.write('\u0000\u0001 not http\r\n\r\n');
     const { status, body } = await lastWords(client);
@@ -82,7 +83,7 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(client.received).toBe('');
   });
 
-  it('behind a request that waits, and one that is decided but whose turn it is not', async () => {
+  it('behind a request that waits, and a decided one whose answer has to wait for it', async () => {
     const client = await connect();
     door.answer = undefined;
     client.ask('ada');
@@ -104,7 +105,7 @@ describe('what is no HTTP is refused as no grant', () => {
     expect(client.received).toBe('');
   });
 
-  it('behind an answer: that one stands', async () => {
+  it('behind an answer: that answer stays valid', async () => {
     const client = await connect();
     client.ask('ada');
     await until('it is answered', () => client.statuses().length === 1);
@@ -162,7 +163,7 @@ describe('a client that takes its time', () => {
       expect(body).toMatchObject({ allowed: false, error: { field: 'request' } });
       expect(door.asked).toEqual([]);
       if (took < longest) break;
-      // A machine that stood still once is not taken for a door that waits.
+      // If the machine stalled once, that must not look like a listener that waits.
       expect(tries).toBeLessThan(TRIES);
       client = await slowDoor();
     }
@@ -173,7 +174,7 @@ describe('a client that takes its time', () => {
     for (let tries = 1; ; tries += 1) {
       client.ask('ada');
       await until('it has an answer', () => client.statuses().length === 1);
-      // A door that stood still before it read what was there takes it for late.
+      // A listener that stalled before it read the bytes takes them for late.
       if (client.statuses()[0] !== '408') break;
       expect(tries).toBeLessThan(TRIES);
       client = await slowDoor();

@@ -1,4 +1,4 @@
-/** What operators say of one key by HTTP: what is asked, how the answers read, and who may not. */
+/** Operators' actions on one key over HTTP: the requests to the node, the answers, and who may not use them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { denialOf, Door, type HttpBody, PARTITION } from './fixtures.ts';
 
@@ -29,7 +29,7 @@ async function ask(
 }
 
 describe('/v1/customers/{id}', () => {
-  it('is told with its version, which is its tag', async () => {
+  it('is returned with its version, which is its ETag', async () => {
     const { status, headers, body } = await ask('GET', '/v1/customers/a%2Fb');
     expect(door.customers).toEqual([{ customerId: 'a/b', action: { type: 'read' } }]);
     expect([status, headers['etag']]).toEqual([200, '"7"']);
@@ -53,7 +53,7 @@ describe('/v1/customers/{id}', () => {
     });
   });
 
-  it('takes what is said of it, for the version that is named', async () => {
+  it('is changed only if it has the given version', async () => {
     const overrides = [{ rule: 'r', limit: 5, burst: 9 }];
     await ask('PUT', '/v1/customers/ada', { tier: 'pro', overrides, blocked: true }, { 'if-match': '"6"' });
     await ask('PUT', '/v1/customers/ada', {}, { 'if-match': '*' });
@@ -71,7 +71,7 @@ describe('/v1/customers/{id}', () => {
     ]);
   });
 
-  it('is blocked for a duration beside all else that is said of it', async () => {
+  it('is blocked for a duration, together with its other fields', async () => {
     await ask('PUT', '/v1/customers/ada', { tier: 'pro', blocked: true, durationMillis: 1_000 });
     expect(door.customers).toMatchObject([
       { action: { type: 'put', tier: 'pro', isBlocked: true, durationMillis: 1_000 } },
@@ -145,7 +145,7 @@ describe('a key', () => {
     expect(door.operated).toEqual([]);
   });
 
-  it('is blocked until an end, which is told with its record', async () => {
+  it('is blocked until an end, which its record shows', async () => {
     const decided = { term: 2, index: 7, position: 0, timeMillis: 90 };
     const record = { version: 7, overrides: [], isBlocked: true, blockedUntilMillis: 60_090 };
     door.customer = { kind: 'customer', outcome: { isDone: true, record, decided } };
@@ -186,7 +186,7 @@ describe('a key', () => {
     ]);
   });
 
-  it('is said to have used so much of a rule', async () => {
+  it('gets its usage under a rule set', async () => {
     const body = { rule: 'per-user/day', used: 40 };
     expect(await ask('PUT', '/v1/users/ada/used', body)).toMatchObject({
       status: 200,
@@ -268,7 +268,7 @@ describe('a denial for a block', () => {
     expect(body).not.toHaveProperty('retryAfterMillis');
   });
 
-  it('tells the wait until its end, and no limit', async () => {
+  it('returns the wait until its end, and no limit', async () => {
     const nothing = { limit: 0, resetMillis: 0, windowMillis: 0 };
     const { status, headers, body } = await door.decide(
       denialOf({ ...nothing, retryAfterMillis: 1_001, isBlocked: true }),

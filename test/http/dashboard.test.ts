@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { dashboardFiles } from '../../src/http/dashboard-files.ts';
 import { Door } from './fixtures.ts';
 
-/** What a browser loads before anything is shown, compressed. */
+/** The bytes a browser loads before anything is shown, compressed. */
 const BYTES_MAX = 150 << 10;
 
 let door = new Door();
@@ -47,7 +47,7 @@ describe('the dashboard', () => {
     expect(page.headers['cache-control']).toBe('no-cache');
   });
 
-  it('is told by its tag, and compressed for who takes that', async () => {
+  it('has an ETag, and is compressed for clients that accept it', async () => {
     const page = await get('/');
     const same = await get('/', { 'if-none-match': String(page.headers['etag']) });
     expect([same.statusCode, same.body]).toEqual([304, '']);

@@ -1,4 +1,4 @@
-/** Who is given a heap snapshot or a CPU profile, and who is not. What is in them is played. */
+/** Who may get a heap snapshot or a CPU profile. The contents are fake. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WantedDiagnosis } from '../../src/api/diagnostics.ts';
 import { Door } from './fixtures.ts';
@@ -70,7 +70,7 @@ describe.each([HEAP, CPU])('%s', (url) => {
     door.access.close();
     const answer = await ask(url, { ...elsewhere, headers: ADMIN });
     expect(answer.statusCode).toBe(403);
-    expect(answer.payload).toContain('on the machine of the node');
+    expect(answer.payload).toContain('on the machine of this node');
     expect(wanted).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** Requests for a grant that do not go through Fastify, byte by byte: they are answered as those that do, whatever they hold. */
+/** The fast path for `POST /v1/allow` answers byte for byte as Fastify's route, whatever the request contains. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AskAnswer } from '../../src/api/question.ts';
 import { HTTP_SETTINGS_DEFAULTS } from '../../src/config/http-settings.ts';
@@ -7,7 +7,7 @@ import { decisionOf } from '../api/decision-of.ts';
 import { denialOf, Door } from './fixtures.ts';
 import { RawClient } from './raw-client.ts';
 
-/** The same media type: Fastify's route takes it. */
+/** The same media type in another spelling, which goes to Fastify's route. */
 const UNUSUAL = 'application/json;charset=utf-8';
 const BODY = '{"userId":"ada","cost":2}';
 
@@ -36,7 +36,7 @@ interface Sent {
   readonly host?: string;
 }
 
-/** What is answered, without the date. */
+/** The answer without its date. */
 async function answerTo(sent: Sent, port: number): Promise<string> {
   const { body = BODY, contentType = 'application/json', headers = [], host = 'localhost' } = sent;
   const bytes = Buffer.from(body);
@@ -55,7 +55,7 @@ function isWhole(received: string): boolean {
   return end > 0 && Buffer.byteLength(received.slice(end + 4)) >= length;
 }
 
-/** By header, so that their order says nothing; Fastify ends the connection of a body that it cannot read. */
+/** By header, so that their order does not matter. Fastify ends the connection after a body that it cannot read. */
 function partsOf(answer: string): { readonly head: readonly string[]; readonly body: string } {
   const [head = '', body = ''] = answer.split('\r\n\r\n');
   const lines = head.toLowerCase().split('\r\n').toSorted();
@@ -117,7 +117,7 @@ describe('a usual request for a grant', () => {
     expect(door.refusedUnread).toBe(2);
   });
 
-  it('is counted for whom its token names', async () => {
+  it('is counted under its token', async () => {
     door.access.close();
     const port = await door.listen();
     const headers = ['authorization: Bearer decide-token'];
@@ -142,7 +142,7 @@ describe('a usual request for a grant', () => {
     expect(byFastify).toBe(0);
   });
 
-  it('has the last word of a node that stops, if it came before', async () => {
+  it('is answered as the last request on its connection if the node has begun to stop', async () => {
     door.answer = undefined;
     const port = await door.listen();
     const answer = answerTo({}, port);

@@ -1,4 +1,4 @@
-/** `PUT` and `DELETE /v1/cluster/nodes/{id}/drain`: what is handed on, and every refusal with its reason. */
+/** `PUT` and `DELETE /v1/cluster/nodes/{id}/drain`: the change that is made, and every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { Door } from './fixtures.ts';
 

@@ -1,13 +1,15 @@
-/** Who listens to events, and does not read, comes twice or leaves half: what is kept for such a client, and for how long. */
+/**
+ * Event streams of clients that do not read, connect twice, or leave early: how much is kept for them, and how long.
+ */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EventStreams, LISTENERS_MAX } from '../../src/http/event-streams.ts';
 import { until } from '../transport/wait.ts';
 
-/** More than what the system keeps for a connection. */
+/** More bytes than the system buffers for a connection. */
 const EVENTS = 'x'.repeat(16_777_216);
-/** More than a client that reads nothing is given. */
+/** More than is kept for a client that reads nothing. */
 const TURNS = 40;
 
 let server: Server;
@@ -36,7 +38,7 @@ afterEach(async () => {
   });
 });
 
-/** Asks so often, on one connection, and reads nothing. */
+/** Asks this many times on one connection, and reads nothing. */
 async function ask(times: number): Promise<Socket> {
   const before = listening.length;
   const address = server.address();
@@ -50,7 +52,7 @@ async function ask(times: number): Promise<Socket> {
 }
 
 describe('a client that reads nothing', () => {
-  it('is told nothing more until it reads, and is cut off at last', async () => {
+  it('gets no events until it reads again, and is finally disconnected', async () => {
     await ask(1);
     streams.turn();
     const [response] = listening;

@@ -1,4 +1,4 @@
-/** `GET /v1/events` over real connections: what is told, to how many, and when it ends. */
+/** `GET /v1/events` over real connections: the events, the number of streams, and when a stream ends. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { EventReader, type ServerEvent } from '../../src/dashboard/event-reader.ts';
 import { LISTENERS_MAX } from '../../src/http/event-streams.ts';
@@ -54,7 +54,7 @@ function named({ events }: Listening, name: string): unknown[] {
 }
 
 describe('the stream of events', () => {
-  it('tells the cluster, the figures and the faults at once, and the first two again', async () => {
+  it('sends the cluster, the figures and the faults at once, and the first two again', async () => {
     door.faults = [{ id: 1, atMillis: 5, kind: 'nodeSilent', node: 2 }];
     const listening = await listen(await door.listen());
     expect(listening.status).toBe(200);
@@ -67,7 +67,7 @@ describe('the stream of events', () => {
     expect(named(listening, 'faults')[0]).toEqual(door.faults);
   });
 
-  it('tells of a fault when there is a new one', async () => {
+  it('sends the faults when there is a new one', async () => {
     const listening = await listen(await door.listen());
     await until('it began', () => named(listening, 'figures').length > 0);
     door.faults = [{ id: 7, atMillis: 5, kind: 'leaderLost', node: 2, count: 1, partitions: [4] }];
@@ -75,14 +75,14 @@ describe('the stream of events', () => {
     expect(named(listening, 'faults').at(-1)).toEqual(door.faults);
   });
 
-  it('says nothing of the cluster while the node starts', async () => {
+  it('sends no cluster while the node starts', async () => {
     door.readiness = { status: 'starting', loaded: 1, of: 4 };
     const listening = await listen(await door.listen());
     await until('it is told twice', () => named(listening, 'figures').length > 1);
     expect(named(listening, 'cluster')).toEqual([]);
   });
 
-  it('is refused beyond so many listeners, and one that leaves makes room', async () => {
+  it('is refused above the maximum number of streams, and one that ends makes room', async () => {
     const port = await door.listen();
     await Promise.all(Array.from({ length: LISTENERS_MAX }, async () => listen(port)));
     const refused = await fetch(`http://127.0.0.1:${port}/v1/events`);
@@ -112,7 +112,7 @@ describe('the stream of events', () => {
     expect([refused.status, await refused.json()]).toMatchObject([503, { reason: 'leaving' }]);
   });
 
-  it('does not hold up a door that closes', async () => {
+  it('does not delay the close of the listener', async () => {
     const listening = await listen(await door.listen());
     await until('it began', () => named(listening, 'figures').length > 0);
     await door.door.close();

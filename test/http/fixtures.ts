@@ -1,4 +1,4 @@
-/** The HTTP door with a router that the test plays, and clocks that stand still. */
+/** Builds an HTTP listener with a fake node and clocks that stand still. */
 import { Readable } from 'node:stream';
 import type { AskAnswer, AskDone, Question } from '../../src/api/question.ts';
 import type { FastifyInstance } from 'fastify';
@@ -95,7 +95,7 @@ export const FIGURES: LiveFigures = {
   stateBytesMax: 1_048_576,
 };
 
-/** What becomes of changes. */
+/** The result of every change. */
 const MADE: Readonly<Record<ClusterChange['type'], ChangeMade>> = {
   nodes: { ok: true, version: 2 },
   drain: { ok: true, version: 2 },
@@ -167,7 +167,7 @@ export class Door {
     done(this.listedAnswer);
   };
   readonly changes: ClusterChange[] = [];
-  /** What becomes of the next ones; undefined: they are made. */
+  /** The results of the next changes; undefined: they are made. */
   changed: ChangeResult | undefined;
   readonly change: NodeBehindDoor['change'] = (change, done) => {
     this.changes.push(change);
@@ -240,12 +240,12 @@ export class Door {
     this.app = this.door.app;
   }
 
-  /** Those of one kind. */
+  /** The changes of one kind. */
   changesOf(type: ClusterChange['type']): ClusterChange['change'][] {
     return this.changes.filter((change) => change.type === type).map(({ change }) => change);
   }
 
-  /** What knows nothing of users. */
+  /** The part of the node that does not depend on users. */
   #untold(): Pick<NodeBehindDoor, 'readiness' | 'wantsNoClients' | 'cluster' | 'backup'> {
     return {
       readiness: () => this.readiness,

@@ -1,4 +1,7 @@
-/** What a gateway asks, and what it is told: who the client is, by which rules, and that whatever is missing lets nothing pass. */
+/**
+ * `GET /v1/forward-auth`: the client and the rules of a request, and the answers. A request with something missing is
+ * refused.
+ */
 import { afterEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
@@ -22,7 +25,7 @@ function opened(settings: HttpSettings = SETTINGS): Door {
 
 afterEach(async () => door.app.close());
 
-/** What every gateway says of the request. */
+/** The headers that every gateway sends. */
 const OF_REQUEST = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/api/a?b=c' };
 const FORWARDED = { 'x-forwarded-for': '203.0.113.9', ...OF_REQUEST };
 
@@ -147,7 +150,7 @@ describe('what is asked', () => {
 });
 
 describe('what the request is', () => {
-  it('is told by descriptors', async () => {
+  it('is described by descriptors', async () => {
     opened();
     expect((await ask({ ...FORWARDED, 'x-user-id': 'ada' }, '?cost=2')).statusCode).toBe(200);
     expect(door.asked.map(({ descriptors, cost }) => [Object.fromEntries(descriptors), cost])).toEqual([
@@ -197,7 +200,7 @@ describe('what the request is', () => {
     expect(door.asked).toEqual([{ descriptors, rule: 'burst' }]);
   });
 
-  it('is the same question as of a service that says so itself', async () => {
+  it('is the same question as a service would ask itself', async () => {
     opened();
     await ask({ ...FORWARDED, 'x-user-id': 'ada' });
     await door.post({

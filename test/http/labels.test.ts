@@ -1,4 +1,4 @@
-/** `PUT /v1/cluster/nodes/{id}/labels`: what is handed on, and every refusal with its reason. */
+/** `PUT /v1/cluster/nodes/{id}/labels`: the change that is made, and every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { Door } from './fixtures.ts';
 

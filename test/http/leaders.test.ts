@@ -1,4 +1,4 @@
-/** `GET /v1/leaders`: who leads which partition, for clients that ask leaders directly, and the check of such a report. */
+/** `GET /v1/leaders`: the leader of each partition, and the check of the report. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { isLeadersReport, leadersOf } from '../../src/api/leaders.ts';
@@ -34,7 +34,7 @@ describe('GET /v1/leaders', () => {
 });
 
 describe('the check of a report of leaders', () => {
-  it('takes what a node tells, and fields of later versions', () => {
+  it('accepts the answer of a node, and fields of later versions', () => {
     expect(isLeadersReport(leadersOf(REPORT))).toBe(true);
     expect(isLeadersReport({ ...leadersOf(REPORT), later: 1 })).toBe(true);
   });

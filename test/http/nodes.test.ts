@@ -1,4 +1,4 @@
-/** `POST /v1/cluster/nodes`: from loopback only, every refusal with its reason. */
+/** `POST /v1/cluster/nodes`: only from loopback; every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { isLocal } from '../../src/http/local-callers.ts';
 import { Door } from './fixtures.ts';

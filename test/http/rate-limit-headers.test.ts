@@ -10,9 +10,9 @@ import { HTTP_SETTINGS_DEFAULTS } from '../../src/config/http-settings.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { denialOf, Door, type HttpResult } from './fixtures.ts';
 
-/** 42 of 100 a minute are left, and all in 59,001 ms. */
+/** 42 of 100 per minute are left, and all in 59,001 ms. */
 const GRANT = decisionOf();
-/** None are left, and one in 12,345 ms. */
+/** None is left, and one is free in 12,345 ms. */
 const DENIAL = denialOf();
 
 const X = {
@@ -45,7 +45,7 @@ async function decided(forms: readonly RateLimitHeaders[], decision: Decision): 
   return door.decide(decision);
 }
 
-/** Those that a form could have brought. */
+/** The fields that any form could have added. */
 function limitHeaders({ headers }: HttpResult): Record<string, unknown> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.includes('ratelimit')));
 }
@@ -57,7 +57,7 @@ describe('rate limit headers', () => {
     [['draft6'], DRAFT6_GRANT, DRAFT6_DENIAL],
     [['draft'], DRAFT_GRANT, DRAFT_DENIAL],
     [['x', 'draft6'], { ...X_GRANT, ...DRAFT6_GRANT }, { ...X_DENIAL, ...DRAFT6_DENIAL }],
-    // A policy cannot be in two forms at once: it is in the present one.
+    // One policy field cannot have two forms: it has the current one.
     [['draft', 'draft6'], { ...DRAFT6_GRANT, ...DRAFT_GRANT }, { ...DRAFT6_DENIAL, ...DRAFT_DENIAL }],
     [
       ['x', 'draft6', 'draft'],
@@ -90,13 +90,16 @@ describe('rate limit headers', () => {
   it.each([
     ['none are left', { remaining: 0, retryAfterMillis: 1_001 }, '2'],
     ['some are left', { remaining: 1, retryAfterMillis: 1_001 }, '60'],
-  ])('of a grant tell until when there is no more than what is left: %s', async (_what, changes, seconds) => {
-    const { headers } = await decided(['draft6', 'draft'], decisionOf(changes));
-    expect(headers).toMatchObject({
-      'ratelimit-reset': seconds,
-      ratelimit: `"default";r=${changes.remaining};t=${seconds}`,
-    });
-  });
+  ])(
+    'of a grant contain the time until which no more than the rest can be used: %s',
+    async (_what, changes, seconds) => {
+      const { headers } = await decided(['draft6', 'draft'], decisionOf(changes));
+      expect(headers).toMatchObject({
+        'ratelimit-reset': seconds,
+        ratelimit: `"default";r=${changes.remaining};t=${seconds}`,
+      });
+    },
+  );
 
   it.each([
     [0, 3_000, '3'],

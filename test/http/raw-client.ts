@@ -1,4 +1,4 @@
-/** A connection to the HTTP door, byte by byte; it collects what it is sent. */
+/** A raw connection to the HTTP listener: sends bytes, and collects what it receives. */
 import { connect, type Socket } from 'node:net';
 
 export class RawClient {

@@ -1,4 +1,4 @@
-/** An open node on loopback, and pages whose own name was made to lead there (DNS rebinding). */
+/** DNS rebinding: an open node on loopback refuses web pages whose own host name points to it. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { isRebound } from '../../src/http/local-callers.ts';
 import { Door } from './fixtures.ts';
@@ -15,7 +15,7 @@ describe('a name that leads to loopback', () => {
     '127.0.0.1.evil.example',
     'localhost.evil.example',
     'a.b:',
-  ])('is of others: %s', (host) => {
+  ])('belongs to another site: %s', (host) => {
     expect(isRebound(LOOPBACK, host, '127.0.0.1')).toBe(true);
     expect(isRebound({ localAddress: '::1' }, host, 'quorate.internal')).toBe(true);
     expect(isRebound({ localAddress: '::ffff:127.0.0.1' }, host, '')).toBe(true);
@@ -36,7 +36,7 @@ describe('a name that leads to loopback', () => {
     expect(isRebound(LOOPBACK, host, 'quorate.internal')).toBe(false);
   });
 
-  it('is nobody to a door that listens elsewhere, which has tokens', () => {
+  it('does not matter to a listener on another address, which requires tokens', () => {
     expect(isRebound({ localAddress: '10.0.0.7' }, 'api.example', '10.0.0.7')).toBe(false);
     expect(isRebound({}, 'api.example', '10.0.0.7')).toBe(false);
   });
@@ -54,14 +54,14 @@ describe('an open node on loopback', () => {
   }
 
   it.each(['/v1/cluster', '/metrics', '/v1/users/ada', '/v1/nothing'])(
-    'does not tell a page %s',
+    'does not answer a page %s',
     async (path) => {
       door = new Door();
       expect(await statusOf('evil.example', path)).toBe('421');
     },
   );
 
-  it('tells programs on its machine', async () => {
+  it('answers programs on its machine', async () => {
     door = new Door();
     expect(await statusOf('127.0.0.1:8101', '/v1/cluster')).toBe('200');
   });

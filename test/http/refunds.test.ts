@@ -1,4 +1,4 @@
-/** `POST /v1/users/{id}/refunds` and `POST /v1/refunds`: what is asked, and how the answers read. */
+/** `POST /v1/users/{id}/refunds` and `POST /v1/refunds`: the requests to the node, and the answers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { Door, PARTITION } from './fixtures.ts';
@@ -18,7 +18,7 @@ async function refund(payload: unknown, url = '/v1/users/ada/refunds'): Promise<
 }
 
 describe('POST /v1/users/{id}/refunds', () => {
-  it('takes a grant back, and tells whose receipt that was', async () => {
+  it('refunds a grant, and returns the receipt of the grant', async () => {
     expect(await refund({ requestId: 'r1' }, '/v1/users/a%2Fb/refunds')).toEqual([
       200,
       {
@@ -111,7 +111,7 @@ describe('POST /v1/refunds', () => {
     [{ userId: 'ada', requestId: 'r1' }],
     [{ descriptors: { user: 'ada' }, requestId: 'r1' }],
     [{ descriptors: { user: 'ada' }, userId: 'ada', requestId: 'r1' }],
-  ])('asks of a user as its own path does: %j', async (body) => {
+  ])('asks for a user as the path of the user does: %j', async (body) => {
     await refund(body, '/v1/refunds');
     await refund({ requestId: 'r1' });
     const question = { ...questionOf({ userId: 'ada' }), requestId: 'r1' };
@@ -125,7 +125,7 @@ describe('POST /v1/refunds', () => {
     ]);
   });
 
-  it('says nothing of what stays charged where nobody knows', async () => {
+  it('leaves out the limits that stay charged if they are not known', async () => {
     door.refunded = { kind: 'refund', refund: done, kept: undefined };
     const [status, body] = await refund(asked, '/v1/refunds');
     expect([status, body]).toMatchObject([200, { refunded: true }]);

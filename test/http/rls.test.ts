@@ -1,4 +1,4 @@
-/** `POST /json`: what a gateway asks in JSON. Only 200 lets a request through. */
+/** `POST /json`: the JSON form of Envoy's protocol. Only status 200 lets a request pass. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { Door } from './fixtures.ts';
@@ -44,7 +44,7 @@ describe('a request of a gateway in JSON', () => {
     expect(door.observed).toMatchObject([{ status: 200 }]);
   });
 
-  it('is 429 where it is denied, and the decision is told to whoever counts', async () => {
+  it('is 429 if it is denied, and the decision is counted', async () => {
     const decided = { kind: 'unlimited', rulesVersion: 7 } as const;
     const lists = [{ kind: 'limited', isOver: true, name: '' } as const];
     door.listedAnswer = { kind: 'listed', allowed: false, lists, decided };

@@ -1,4 +1,4 @@
-/** `GET` and `PUT /v1/rules`: what is in force, and a change that is whole or none. */
+/** `GET` and `PUT /v1/rules`: the rules in force, and changes, which happen completely or not at all. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
 import { RULES_BODY_BYTES_MAX } from '../../src/http/rules-route.ts';
@@ -29,7 +29,7 @@ async function put(
 }
 
 describe('the rules over HTTP', () => {
-  it('are told with their version, and that nobody knows any yet', async () => {
+  it('are returned with their version, or 503 while none are known', async () => {
     expect((await door.app.inject('/v1/rules')).statusCode).toBe(503);
     const table = validateRuleTable({ version: 7, rules });
     door.rules = table;
@@ -43,7 +43,7 @@ describe('the rules over HTTP', () => {
     expect(door.changesOf('rules')).toEqual([{ table: { rules, clockDriftPpm: 50 }, ifVersion: 7 }]);
   });
 
-  it.each([{}, { 'if-match': '*' }])('are changed whatever is in force, with %j', async (headers) => {
+  it.each([{}, { 'if-match': '*' }])('are changed whatever version is in force, with %j', async (headers) => {
     expect((await put({ rules }, headers)).status).toBe(200);
     expect(door.changesOf('rules')).toEqual([{ table: { rules }, ifVersion: undefined }]);
   });
@@ -73,7 +73,7 @@ describe('the rules over HTTP', () => {
     expect(door.changesOf('rules')).toEqual([]);
   });
 
-  it('are changed by nobody from elsewhere, and by no browser', async () => {
+  it('cannot be changed from other machines or by a browser', async () => {
     expect((await put({ rules }, {}, '10.0.0.7')).status).toBe(403);
     expect((await put({ rules }, { origin: 'http://evil.example' })).status).toBe(403);
     expect(door.changesOf('rules')).toEqual([]);
@@ -107,7 +107,7 @@ describe('one rule over HTTP', () => {
   const url = '/v1/rules/tier%2Fpro';
   const rule = { id: 'tier/pro', limit: 3, windowMillis: 1_000 };
 
-  it('is told by its id with the version of all, as long as there is one', async () => {
+  it('is returned by its id with the version of all rules, as long as it exists', async () => {
     expect((await door.app.inject(url)).statusCode).toBe(503);
     const table = validateRuleTable({ version: 7, rules: [rule] });
     door.rules = table;
@@ -175,7 +175,7 @@ describe('a document of rules over HTTP', () => {
     },
   );
 
-  it('is told as its author wrote it, beside what it says', async () => {
+  it('is returned as its author wrote it, together with its rules', async () => {
     door.rules = { ...validateRuleTable({ version: 7, rules }), definitions: [], document };
     const told = await door.app.inject('/v1/rules');
     expect(told.json()).toMatchObject({ version: 7, document });
@@ -200,9 +200,7 @@ describe('a document of rules over HTTP', () => {
     async (type) => {
       const { status, body } = await send(type, document);
       expect(status).toBe(415);
-      expect(JSON.stringify(body)).toContain(
-        'application/json, or a document of rules, with application/yaml',
-      );
+      expect(JSON.stringify(body)).toContain('application/json, or a rule document, with application/yaml');
       expect(door.changesOf('rules')).toEqual([]);
     },
   );

@@ -1,3 +1,4 @@
+/** The HTTP server: its routes, internal errors, and the order of the answers on a connection. */
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { until } from '../transport/wait.ts';
@@ -89,7 +90,7 @@ describe('routes', () => {
 });
 
 describe('a fault of the server', () => {
-  it('is 500, not a grant, and tells nothing of its insides', async () => {
+  it('is 500, not a grant, and reveals no internals', async () => {
     const broken = new Door();
     Object.defineProperty(broken, 'answer', {
       get() {

@@ -1,4 +1,4 @@
-/** A node opens its HTTP door with the settings of its configuration. */
+/** A node opens its HTTP listener with the settings of its configuration. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';

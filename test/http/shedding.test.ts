@@ -1,4 +1,4 @@
-/** A node that has more to do than it can refuses requests before it reads their bodies. */
+/** An overloaded node refuses requests before it reads their bodies. */
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';

@@ -1,4 +1,4 @@
-/** Reads a structured field that is a list of strings with integer parameters, strictly (RFC 9651, 4.2). */
+/** Parses a structured field that is a list of strings with integer parameters, strictly (RFC 9651, 4.2). */
 
 export interface Item {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** Tokens over HTTP: which role may ask for which route, what is told to those that may not, and how tokens are made and revoked. */
+/** Tokens over HTTP: which role may use which route, the refusals of others, and how tokens are created and revoked. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Role, ROLES } from '../../src/api/token.ts';
 import { FAILURES_MAX } from '../../src/http/callers.ts';
@@ -80,11 +80,11 @@ describe('a closed cluster', () => {
 
   it.each(Object.keys(ROUTE_ROLES))('lets nobody in but the roles for it: %s', async (route) => {
     const [method = '', url] = route.split(' ');
-    // Otherwise its answer would have no end.
+    // Otherwise its answer would never end.
     if (url === EVENTS) door.readiness = { status: 'stopping' };
     const roles = rolesOf(method, url);
     const isFor = (role: Role): boolean => roles === 'anybody' || roles.includes(role);
-    // Some are for programs on the node's own machine, whatever token they show: see debug.test.ts.
+    // Some are only for programs on the node's own machine, whatever the token: see debug.test.ts.
     const remoteAddress = url?.startsWith('/v1/debug/') === true ? '127.0.0.1' : '10.0.0.7';
     const byRole = await Promise.all(
       ROLES.map(async (role) => ask(route, { token: `${role}-token`, remoteAddress })),
@@ -126,7 +126,7 @@ describe('a closed cluster', () => {
     expect([blocked.status, blocked.headers['www-authenticate']]).toEqual([403, undefined]);
   });
 
-  it('answers as where nobody can decide, while the node does not know which tokens are valid', async () => {
+  it('answers 503 while the node does not know which tokens are valid', async () => {
     door.access.now = 'unknown';
     const { status, headers, body } = await ask('POST /v1/allow', {
       token: 'admin-token',
@@ -181,7 +181,7 @@ describe('a closed cluster', () => {
     ]);
   });
 
-  it('is known before its tokens are: then nobody is let in, and told to ask again', async () => {
+  it('may be known before its tokens: then every caller is asked to try again', async () => {
     door.access.now = 'unknown';
     const { status, body } = await ask('POST /v1/allow', { token: 'admin-token', body: { userId: 'ada' } });
     expect([status, body['allowed']]).toEqual([503, false]);

@@ -1,10 +1,10 @@
-/** A request that no rule is for, where the rules deny such requests: why, and no time to come back, on every route. */
+/** Requests that no rule matches, where the rules deny such requests: the reason, and no retry time, on every route. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { HTTP_LIMITS } from '../../src/http/door-init.ts';
 import { Door } from './fixtures.ts';
 
 const MESSAGE =
-  'No rule is for this request, and the rules deny such requests. Waiting does not help: check its descriptors.';
+  'No rule matches this request, and the rules deny such requests. Waiting does not help: check its descriptors.';
 const BODY = {
   allowed: false,
   reason: 'unmatched',

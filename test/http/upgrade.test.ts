@@ -1,4 +1,4 @@
-/** `PUT /v1/cluster/version`: what is handed on, and every refusal with its reason. */
+/** `PUT /v1/cluster/version`: the change that is made, and every refusal with its reason. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { Door } from './fixtures.ts';
 

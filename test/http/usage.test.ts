@@ -1,4 +1,4 @@
-/** `GET /v1/usage`: its query is read in one way only, users are named to few; and both doors tell what they answered. */
+/** `GET /v1/usage`: its query, who may see names of users, and that HTTP and RESP count their answers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf, type UserQuestion } from '../../src/api/question.ts';
 import type { UsageReport } from '../../src/api/usage.ts';
@@ -83,7 +83,7 @@ describe('GET /v1/usage', () => {
   );
 });
 
-describe('what a door answered is told to its node', () => {
+describe('every answer of a listener is reported to its node', () => {
   const requests: readonly UserQuestion[] = [{ userId: 'ada' }, { userId: 'bob', rule: 'slow' }];
 
   it('by HTTP, in a batch or alone', async () => {

@@ -1,4 +1,4 @@
-/** A gateway names the user in a header (000-19): who is asked for then, and what is refused instead of guessed. */
+/** The header in which a gateway names the user (requirement 000-19): whose budget is used, and what is refused. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { USER } from '../../src/api/descriptors.ts';
 import { questionOf } from '../../src/api/question.ts';
@@ -29,7 +29,7 @@ interface Sent {
   readonly answers: unknown;
 }
 
-/** Sends `body` with these lines in its head, byte by byte; undefined: a request without a body. */
+/** Sends `body` with these header lines, byte by byte; undefined: a request without a body. */
 async function send(lines: readonly string[], body?: unknown, path = '/v1/allow'): Promise<Sent> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const ofBody =

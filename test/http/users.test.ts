@@ -1,4 +1,4 @@
-/** `GET /v1/keys/{key}` and `GET /v1/users/{id}`, which is short for one: the path and the query are read in one way only, and the answer says how the key stands. */
+/** `GET /v1/keys/{key}` and its short form `GET /v1/users/{id}`: the path, the query, and the status in the answer. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { standingOf } from '../api/decision-of.ts';
 import { Door, PARTITION } from './fixtures.ts';
@@ -17,7 +17,7 @@ async function get(url: string): Promise<{ readonly status: number; readonly bod
 }
 
 describe('GET /v1/users/{id}', () => {
-  it('tells every limit, and a wait only to those who have to', async () => {
+  it('returns every limit, and a wait only if a request would have to wait', async () => {
     const decided = { term: 2, index: 7, timeMillis: 90 };
     const full = standingOf({ ruleId: 'slow', remaining: 0, retryAfterMillis: 500 });
     door.standing = {
@@ -111,7 +111,7 @@ describe('GET /v1/users/{id}', () => {
 });
 
 describe('GET /v1/keys/{key}', () => {
-  it('tells how any key stands, as its user would be told', async () => {
+  it('returns the status of any key, as for a user', async () => {
     const ofUser = await get('/v1/users/ada?rule=default');
     const ofKey = await get('/v1/keys/user=ada?rule=default');
     const { userId, ...told } = ofUser.body as { readonly userId: string };

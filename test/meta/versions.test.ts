@@ -270,7 +270,7 @@ describe('who speaks less than the version of the cluster', () => {
       code: 'otherVersion',
       text:
         'node 2 speaks version 1, and node 1 of this cluster 2: start node 2 with a newer quorate, ' +
-        'for after `quorate upgrade finish` there is no way back to a version of before',
+        'because after `quorate upgrade finish` there is no way back to an older version',
     });
   });
 

@@ -1,4 +1,4 @@
-/** `ALLOW` asks what it says, and its answer is what the node decided: only a decision can allow. */
+/** `ALLOW`: what it asks the node, and its answers. Only a decision of the node can allow. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { decisionOf } from '../api/decision-of.ts';
@@ -79,11 +79,14 @@ describe('ALLOW', () => {
   it.each([
     [true, 0, [1, -1, -1, 0, 0]],
     [false, 70, [0, -1, -1, 70, 0]],
-  ])('is told what fail modes did where nobody could decide: %j', async (allowed, retryAfterMillis, told) => {
-    await open();
-    played.answer = { kind: 'degraded', allowed, ruleIds: ['user'], rulesVersion: 7, retryAfterMillis };
-    expect(await client.ask('ALLOW', 'ada')).toEqual(told);
-  });
+  ])(
+    'returns the result of fail modes if no node could decide: %j',
+    async (allowed, retryAfterMillis, told) => {
+      await open();
+      played.answer = { kind: 'degraded', allowed, ruleIds: ['user'], rulesVersion: 7, retryAfterMillis };
+      expect(await client.ask('ALLOW', 'ada')).toEqual(told);
+    },
+  );
 
   it.each([
     [['ALLOW'], "ERR wrong number of arguments for 'allow' command"],
@@ -113,7 +116,7 @@ describe('ALLOW', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('tells why nobody could decide, and whether the request may count', async () => {
+  it('returns why no node could decide, and whether the request may count', async () => {
     await open();
     played.answer = { kind: 'unavailable', reason: 'no_leader', proposed: false };
     const text =
@@ -126,7 +129,7 @@ describe('ALLOW', () => {
     });
   });
 
-  it('tells what a leader refused', async () => {
+  it('returns the refusal of a leader', async () => {
     await open();
     played.answer = { kind: 'invalid', field: 'cost', message: 'cost must be at most 3' };
     expect(await client.ask('ALLOW', 'ada')).toEqual({ error: 'ERR cost must be at most 3' });

@@ -1,8 +1,8 @@
-/** What a client sends only to have it back comes back byte by byte, whether it is UTF-8 or not. */
+/** Commands that return bytes of the client (such as `ECHO`) return them unchanged, even if they are not UTF-8. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
 
-/** As StackExchange.Redis sends one in its handshake: it is no UTF-8, and has an end of a line in it. */
+/** StackExchange.Redis sends such bytes in its handshake: they are not UTF-8, and contain a line end. */
 const GUID = Buffer.from('ff00c3280d0a80e2a0bff09f00018dfe', 'hex');
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
 
@@ -20,7 +20,7 @@ function bulk(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n')]);
 }
 
-/** All that came until the connection ended, as bytes: whoever reads it as text loses what is none. */
+/** All bytes until the connection ended. Decoding them as text would lose invalid UTF-8. */
 async function received(): Promise<string> {
   client.send('QUIT');
   await client.ended();

@@ -1,4 +1,4 @@
-/** When a client has sent more than the node can do. */
+/** `Backlog`: when a client has sent more than the node can handle. */
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../src/resp/backlog.ts';
 
@@ -10,7 +10,7 @@ class Bench {
 
   after(millis: number, isBusy = true): boolean {
     this.now += millis;
-    this.backlog.look(isBusy);
+    this.backlog.check(isBusy);
     return this.backlog.isLate;
   }
 }

@@ -1,4 +1,4 @@
-/** Clients that everybody uses, against a cluster of three nodes in this process. */
+/** Common Redis clients against a cluster of three nodes in this process. */
 import { spawn } from 'node:child_process';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster } from 'redis';
@@ -12,23 +12,23 @@ const RULES = [
   { id: 'wide', limit: 1_000_000, windowMillis: 600_000, clock: 'request' },
 ] as const;
 
-/** Of a key that was never asked for, by the default rule. */
+/** The answer for a key that was never used, under the default rule. */
 const FIRST_GRANT = [1, 5, 4, 0, expect.any(Number)];
 
-/** How a key stands under that rule that never asked by it. */
+/** The status of such a key under that rule. */
 const WIDE = ['wide', 1_000_000, 1_000_000];
 
 let cluster: InProcessCluster;
 let ports: number[];
 
 beforeAll(async () => {
-  // A thousand commands at once take their time where there are other things to do.
+  // On a busy machine, a thousand commands at once take long.
   const timing = { requestDeadlineMillis: 10_000 };
   cluster = await InProcessCluster.create({ rules: RULES, partitions: 8, resp: true, timing });
   await cluster.startAll();
   ports = cluster.config.nodes.map(({ resp }) => resp?.port ?? 0);
   for (const port of ports) {
-    // Clients find those nodes alone that have slots, and a busy machine may give a node its partitions late.
+    // Clients only find nodes that have slots, and a busy machine may give a node its partitions late.
     await eventually('every node knows where all slots are, and that each has some', async () => {
       const client = new Redis(port, '127.0.0.1');
       const info = await client.cluster('INFO');
@@ -43,7 +43,7 @@ afterAll(() => cluster.stop());
 
 type Ask = (i: number, id: string) => Promise<unknown>;
 
-/** How many of `count` requests for a key were granted, each under an id of its own. */
+/** How many of `count` requests for a key were granted; each has its own id. */
 async function granted(count: number, ask: Ask): Promise<number> {
   const asked = Array.from({ length: count }, async (_, i) => decided(async () => ask(i, `own-${i}`)));
   const answers = await Promise.all(asked);
@@ -51,7 +51,7 @@ async function granted(count: number, ask: Ask): Promise<number> {
   return answers.filter((answer) => Array.isArray(answer) && Number(answer[0]) === 1).length;
 }
 
-/** Undefined: some node had no slots when the client looked, as others led all of its partitions. */
+/** Undefined: a node had no slots when the client looked, because others led all its partitions. */
 function areAll(found: readonly (number | undefined)[]): true | undefined {
   const isAll = ports.every((port) => found.includes(port)) && new Set(found).size === ports.length;
   return isAll ? true : undefined;
@@ -178,7 +178,7 @@ describe('node-redis', () => {
       const client = createCluster({ rootNodes: [{ socket: { host: '127.0.0.1', port: ports[2] ?? 0 } }] });
       await client.connect();
       try {
-        // A partition that is handed on has no leader for a moment: for its slots this client knows nobody.
+        // A partition whose leader moves has no leader for a moment; the client knows no node for its slots then.
         if (Object.keys(client.slots).length < 16_384) return undefined;
         for (const user of ['a', 'b', 'c', 'd', 'e', 'f']) {
           const command = ['ALLOW', user, 'ID', 'own'];

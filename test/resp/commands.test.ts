@@ -1,4 +1,4 @@
-/** The commands that clients send before and beside requests for a grant, with the answers that they look for. */
+/** The commands that clients send besides requests for a grant, with the answers that clients check. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Decoded } from './decode-replies.ts';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
@@ -18,7 +18,7 @@ function textOf(reply: Decoded): string {
   return reply;
 }
 
-/** As `CLUSTER` names nodes. */
+/** The name of a node in `CLUSTER`. */
 function nodeName(id: number): string {
   return String(id).padStart(40, '0');
 }
@@ -36,7 +36,7 @@ describe('a command', () => {
     });
   });
 
-  it('that is not known shows of its arguments what fits', async () => {
+  it('that is not known shows the first of its arguments', async () => {
     const reply = await client.ask('x'.repeat(4_000), ...Array.from({ length: 60 }, () => 'y'.repeat(4_000)));
     expect(reply).toMatchObject({ error: expect.stringMatching(/^ERR unknown command 'x{128}', with/) });
     expect(JSON.stringify(reply).length).toBeLessThan(400);
@@ -64,7 +64,7 @@ describe('a command', () => {
 describe('HELLO', () => {
   const about = { server: 'quorate', version: '1.2.3', id: 1, mode: 'cluster', role: 'master', modules: [] };
 
-  it('says who answers, in the version that is asked for', async () => {
+  it('describes the server, in the requested version', async () => {
     expect(await client.ask('HELLO')).toEqual(
       Object.entries({ ...about, proto: 2 })
         .sort(([a], [b]) => ORDER.indexOf(a) - ORDER.indexOf(b))
@@ -139,7 +139,7 @@ describe('a connection', () => {
     expect(await client.ask('DBSIZE')).toBe(0);
   });
 
-  it('tells tools that what is granted is on disk', async () => {
+  it('tells tools that grants are on disk', async () => {
     expect(await client.ask('CONFIG', 'GET', 'maxmemory')).toEqual([]);
     expect(await client.ask('CONFIG', 'GET', 'save')).toEqual(['save', '']);
     await client.ask('HELLO', '3');
@@ -149,7 +149,7 @@ describe('a connection', () => {
 });
 
 describe('CLIENT', () => {
-  it('keeps what a client says of itself', async () => {
+  it('keeps the names that a client sets', async () => {
     expect(await client.ask('CLIENT', 'ID')).toBe(1);
     expect(await client.ask('client', 'setname', 'me')).toBe('OK');
     expect(await client.ask('CLIENT', 'SETINFO', 'lib-name', 'redis-x(y)')).toBe('OK');
@@ -251,14 +251,14 @@ describe('CLUSTER', () => {
   const one = ['127.0.0.1', 10_101, nodeName(1), []];
   const two = ['127.0.0.1', 10_102, nodeName(2), []];
 
-  it('tells who leads which slots, as far as that is known', async () => {
+  it('returns the leaders of slots, as far as they are known', async () => {
     expect(await client.ask('CLUSTER', 'SLOTS')).toEqual([
       [0, 8_191, one],
       [8_192, 12_287, two],
     ]);
   });
 
-  it('leaves out leaders without such a door', async () => {
+  it('leaves out leaders without a RESP listener', async () => {
     const [first, ...others] = played.report.partitions;
     if (first === undefined) throw new Error('there is a partition');
     played.report = { ...played.report, partitions: [{ ...first, leader: 3 }, ...others] };
@@ -268,7 +268,7 @@ describe('CLUSTER', () => {
     ]);
   });
 
-  it('tells addresses of IPv6 without brackets, as Redis does', async () => {
+  it('returns IPv6 addresses without brackets, as Redis does', async () => {
     const [first, ...others] = played.report.nodes;
     if (first === undefined) throw new Error('there is a node');
     played.report = { ...played.report, nodes: [{ ...first, resp: '[::1]:10101' }, ...others] };

@@ -1,4 +1,7 @@
-/** Answers come in the order of the commands, every command has one, and no client makes the door keep more than its bounds. */
+/**
+ * One connection: answers come in the order of the commands, every command has one, and a client cannot exceed its
+ * limits.
+ */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
@@ -6,7 +9,7 @@ import { decisionOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
 import { encodeCommand, PlayedDoor } from './fixtures.ts';
 
-/** What was read and had to wait for its turn for longer is refused. */
+/** Commands that waited longer than this for their turn are refused. */
 const IN_LINE_MILLIS_MAX = 1_000;
 
 let played: PlayedDoor;
@@ -66,7 +69,7 @@ describe('answers', () => {
     expect((await client.next(2)).map((reply) => remainingOf(reply))).toEqual([1, 2]);
   });
 
-  it('that are told twice count once', async () => {
+  it('that are given twice count once', async () => {
     played = await PlayedDoor.listening();
     played.answer = undefined;
     const client = played.client();
@@ -91,7 +94,7 @@ describe('answers', () => {
       client.socket.write(Buffer.concat(commands));
       const given = await client.next(10_000);
       client.socket.destroy();
-      // The machine may stand still between two turns.
+      // The machine may stall between two turns.
       const isSlow = performance.now() - startedMillis > IN_LINE_MILLIS_MAX;
       return isSlow && JSON.stringify(given).includes('UNAVAILABLE overloaded') ? undefined : given;
     });
@@ -112,7 +115,7 @@ describe('answers', () => {
     expect(client.replies.map((reply) => remainingOf(reply))).toEqual([9, 'PONG']);
   });
 
-  it('of a client that left go nowhere', async () => {
+  it('of a client that left are dropped', async () => {
     played = await PlayedDoor.listening();
     played.answer = undefined;
     const client = played.client();
@@ -155,7 +158,7 @@ describe('bytes that are no command', () => {
     },
   );
 
-  it('that go on for ever are read by nobody', async () => {
+  it('that never end are not read', async () => {
     played = await PlayedDoor.listening();
     const client = played.client();
     const noise = Buffer.alloc(65_536, 0x78);
@@ -167,7 +170,7 @@ describe('bytes that are no command', () => {
 });
 
 describe('the bounds of a connection', () => {
-  it('let so many answers be open, and then more when half of them are given', async () => {
+  it('allow a maximum of open answers, and more when half of them are sent', async () => {
     played = await PlayedDoor.listening({ openMax: 8 });
     played.answer = undefined;
     const client = played.client();
@@ -213,20 +216,20 @@ describe('the bounds of a connection', () => {
   });
 
   it('keep no more unfinished commands than the door may keep together, and serve those who keep none', async () => {
-    // None is sent away for being unfinished for ten seconds.
+    // None is disconnected for an unfinished command of ten seconds.
     const patient = { commandMillisMax: 600_000 };
     played = await PlayedDoor.listening({ allUnfinishedBytesMax: 16_384, ...patient });
     const half = encodeCommand('ECHO', 'x'.repeat(4_000)).subarray(0, 3_000);
     const holders = [played.client(), played.client(), played.client()];
     for (const holder of holders) {
       holder.socket.write(half);
-      // Each is read before the next writes.
+      // Each is read before the next one writes.
       for (let i = 0; i < 3; i += 1) expect(await played.client().ask('PING')).toBe('PONG');
     }
     await holders[2]?.ended();
     expect(holders[2]?.replies).toEqual([{ error: 'ERR Protocol error: too many commands are unfinished' }]);
     expect(holders[0]?.replies).toEqual([]);
-    // Whoever held something goes, and there is room again.
+    // A client with unfinished bytes leaves, so there is room again.
     for (const holder of holders) holder.socket.destroy();
     await eventually('there is room again', async () => {
       const next = played.client();

@@ -1,4 +1,4 @@
-/** Reads answers as a client would; written from the specification, and sharing nothing with the door. */
+/** Decodes answers as a client would. Written from the specification; it shares no code with the listener. */
 
 /** An error is `{ error }`, a RESP3 map or set one of JavaScript. */
 export type Decoded =

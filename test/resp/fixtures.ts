@@ -1,4 +1,4 @@
-/** The RESP door with a node that the test plays, and a client that speaks byte by byte. */
+/** Starts a RESP listener with a fake node, and a client that sends byte by byte. */
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
@@ -16,7 +16,7 @@ import { eventually } from '../cluster/harness.ts';
 import { type Decoded, decodeReplies } from './decode-replies.ts';
 
 const UNSAID = { speaks: null, release: null };
-/** Node 1 leads partitions 0 and 1, node 2 leads 2, and nobody leads 3. Node 3 has no such door. */
+/** Node 1 leads partitions 0 and 1, node 2 leads 2, and no node leads 3. Node 3 has no RESP listener. */
 export const REPORT: ClusterReport = {
   self: { id: 1, standing: 'member', refusedBy: [] },
   nodes: [
@@ -62,7 +62,7 @@ export class PlayedDoor {
     },
   };
   readonly openLooks: DoneWith<LookRequest>[] = [];
-  /** Undefined keeps looks open. */
+  /** Undefined keeps peeks open. */
   standing: LookAnswer | undefined = {
     kind: 'standing',
     standing: { limits: [standingOf()], decided: { term: 2, index: 7, timeMillis: 90 }, rulesVersion: 7 },
@@ -151,7 +151,7 @@ export function encodeCommand(...args: readonly (string | Buffer)[]): Buffer {
   return Buffer.concat([Buffer.from(`*${args.length}\r\n`), ...parts]);
 }
 
-/** Asks again while nobody can decide. Under an id it is charged once. */
+/** Retries while no node can decide. With an id it is charged once. */
 export async function decided(ask: () => Promise<unknown>): Promise<unknown> {
   const { answer } = await eventually('it is decided', async () => {
     try {
@@ -164,7 +164,7 @@ export async function decided(ask: () => Promise<unknown>): Promise<unknown> {
   return answer;
 }
 
-/** It collects what it is sent. */
+/** Collects everything it receives. */
 export class RespClient {
   readonly socket: Socket;
   hasEnded = false;
@@ -200,7 +200,7 @@ export class RespClient {
     this.socket.write(encodeCommand(...args));
   }
 
-  /** The next `count` answers that were not returned yet. */
+  /** The next `count` answers. */
   async next(count: number): Promise<Decoded[]> {
     const replies = await eventually(`${count} more answers`, () =>
       this.replies.length >= this.#taken + count ? this.replies : undefined,

@@ -1,4 +1,7 @@
-/** What clients send before their first request: answered as Redis does, or refused so that they go on without it. */
+/**
+ * The commands that clients send before their first request. They are answered as in Redis, or refused so that clients
+ * continue.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PlayedDoor, type RespClient } from './fixtures.ts';
 
@@ -32,7 +35,7 @@ describe('CLIENT', () => {
   );
 
   it.each([[['ON']], [['ON', 'BCAST']], [['ON', 'OPTOUT']], [['ON', 'OPTIN', 'BCAST']], [['ON', 'NOLOOP']]])(
-    'promises to tell of no change: %j',
+    'refuses tracking that would have to report changes: %j',
     async (args) => {
       expect(await client.ask('CLIENT', 'TRACKING', ...args)).toMatchObject({
         error: expect.stringMatching(/^ERR CLIENT TRACKING takes OFF, ON OPTIN and NOLOOP/),
@@ -40,7 +43,7 @@ describe('CLIENT', () => {
     },
   );
 
-  it('takes what a client says of itself', async () => {
+  it('accepts the names that a client sets', async () => {
     for (const args of [
       ['SETNAME', 'me'],
       ['SETINFO', 'LIB-NAME', 'redis-py'],

@@ -1,4 +1,4 @@
-/** `MATCH` by the client that most use, against three nodes in this process whose rules came as a document. */
+/** `MATCH` from the most common client, against three nodes in this process with a rule document. */
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { putDocument } from '../cluster/harness.ts';
@@ -16,11 +16,11 @@ let cluster: InProcessCluster;
 let clients: Redis[];
 
 beforeAll(async () => {
-  // What is asked again after no answer in time may be charged twice where its keys lie in several partitions.
+  // A retry after no answer in time may be charged twice if its keys are in several partitions.
   const timing = { requestDeadlineMillis: 10_000 };
   cluster = await InProcessCluster.create({ rules: [BEFORE], partitions: 8, resp: true, timing });
   await cluster.startAll();
-  // A node that hears of the document later than the one that was told of it finds no limits.
+  // A node that receives the document later than the node it was sent to finds no limits until then.
   await putDocument(
     cluster.config.nodes.map(({ http }) => http.port),
     DOCUMENT,
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 let requests = 0;
 
-/** Under an id of its own, unless it has one, so that what a busy machine could not decide in time can be asked again. */
+/** With its own id unless it has one, so that it can be retried if a busy machine could not decide it in time. */
 async function match(node: number, ...args: readonly string[]): Promise<unknown> {
   requests += 1;
   const id = args.includes('ID') ? [] : ['ID', `own-${requests}`];
@@ -72,7 +72,7 @@ describe('ioredis', () => {
     expect(await match(2, '1', 'user', 'zoe')).toEqual([1, 3, 1, 0, expect.any(Number), 'user/hour']);
   });
 
-  it('is told where nothing limits it', async () => {
+  it('is answered with a limit of -1 if nothing limits it', async () => {
     expect(await match(0, '1', 'tenant', 'acme')).toEqual([1, -1, -1, 0, 0, null]);
   });
 });

@@ -1,4 +1,4 @@
-/** `MATCH` asks what it says of a request, and its answer is what the node decided under all limits that it found. */
+/** `MATCH`: what it asks the node, and its answers. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { decisionOf } from '../api/decision-of.ts';
 import { eventually } from '../cluster/harness.ts';
@@ -113,7 +113,7 @@ describe('MATCH', () => {
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual([0, 100, 0, 12_345, 59_001, 'user/2']);
   });
 
-  it('says where nobody could decide, and fail modes did', async () => {
+  it('shows that no node could decide and fail modes did', async () => {
     played.answer = {
       kind: 'degraded',
       allowed: true,
@@ -150,7 +150,7 @@ describe('MATCH', () => {
     [['MATCH', '1', 'user', 'ada', 'COST'], 'ERR syntax error'],
     [['MATCH', '1', 'user', 'ada', 'COST', '1', 'COST', '1'], 'ERR syntax error'],
     [['MATCH', '1', 'user', 'ada', 'RULE', 'a'], 'ERR syntax error'],
-    [['MATCH', '2', 'user', 'ada', 'user', 'eve'], 'ERR a descriptor must be named once'],
+    [['MATCH', '2', 'user', 'ada', 'user', 'eve'], 'ERR each descriptor must be named only once'],
     [['MATCH', '1', '', 'ada'], 'ERR the name of a descriptor must be text of 1 to 64 bytes'],
     [['MATCH', '1', 'user', 'ada', 'COST', '0'], 'ERR cost must be an integer from 1 to 1000000'],
     [['MATCH', '1', 'user', 'ada', 'ID', ''], 'ERR requestId must be text of 1 to 128 bytes'],
@@ -179,7 +179,7 @@ describe('MATCH', () => {
     expect(await client.ask('MATCH', '1', 'user', 'ada')).toEqual({ error: 'ERR there are no rules' });
   });
 
-  it('keeps its place among other answers, and is counted and told once', async () => {
+  it('keeps its place among other answers, and is counted and answered once', async () => {
     played.answer = undefined;
     client.send('MATCH', '1', 'user', 'ada');
     client.send('ALLOW', 'ada');

@@ -14,10 +14,10 @@ class Bench {
     monotonicMillis: () => this.now,
     atTurnEnd: (fn) => this.#atTurnEnd.push(fn),
   });
-  /** Who had commands read, in order, without repeats in a row. */
+  /** The connections whose commands were read, in order, without repeats in a row. */
   readonly readers: string[] = [];
 
-  /** What the event loop does: sockets are read, then the turn runs. Returns how long that took. */
+  /** Simulates the event loop: sockets are read, then the turn ends. Returns how long that took. */
   round(read: () => void = () => {}): number {
     const begun = this.now;
     read();
@@ -42,7 +42,7 @@ class Client implements Readable {
     this.#commandMillis = commandMillis;
   }
 
-  /** As the socket gives it. */
+  /** Bytes as the socket delivers them. */
   data(): void {
     if (this.#bench.pass.hasWaiting) this.#bench.pass.wait(this);
     else this.#read();
@@ -77,7 +77,7 @@ describe('a hundred thousand commands that come at once', () => {
     ];
     while (clients.some(({ left }) => left > 0) && rounds.length < 10_000) rounds.push(bench.round());
     expect(clients.filter(({ left }) => left > 0)).toEqual([]);
-    // 10 ms from sockets, 10 ms of those that waited, and some commands before the clock is looked at again.
+    // 10 ms for sockets, 10 ms for those that waited, and some commands before the clock is read again.
     expect(Math.max(...rounds)).toBeLessThan(22);
     expect(rounds.length).toBeGreaterThan(20);
   });
@@ -102,7 +102,7 @@ describe('a hundred thousand commands that come at once', () => {
 });
 
 describe('a process that hardly runs', () => {
-  it('reads so many in each turn all the same', () => {
+  it('still reads the minimum number of commands in each turn', () => {
     const bench = new Bench();
     const client = new Client(bench, 'a', 2_000, 1);
     bench.round(() => client.data());

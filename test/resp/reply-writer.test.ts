@@ -1,4 +1,4 @@
-/** What is written can be read, in both versions of the protocol. */
+/** Encoded answers can be decoded, in both versions of the protocol. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { failed, mapOf, type Reply, setOf, simple } from '../../src/resp/reply.ts';
@@ -33,13 +33,13 @@ describe('an answer', () => {
     expect(written(reply, 3)).toBe(resp3);
   });
 
-  it('of five integers is an array of them, whatever they are', () => {
+  it('of five integers is an array of them', () => {
     const writer = new ReplyWriter();
     fc.assert(
       fc.property(fc.tuple(...Array.from({ length: 5 }, () => fc.maxSafeInteger())), (five) => {
         const [a = 0, b = 0, c = 0, d = 0, e = 0] = five;
         writer.fiveIntegers(a, b, c, d, e);
-        // `toEqual` tells 0 from -0, which nobody can write down.
+        // `toEqual` distinguishes 0 from -0, which has no encoding.
         expect(decodeReplies(writer.take())).toEqual([five.map((each) => each + 0)]);
       }),
     );

@@ -1,4 +1,4 @@
-/** Commands come out of bytes as they went in, wherever those are cut; what is no command is refused as Redis refuses it. */
+/** The parser returns the same commands wherever the bytes are cut, and refuses invalid input as Redis does. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ARGUMENT_BYTES_MAX, ARGUMENTS_MAX, RequestParser } from '../../src/resp/request-parser.ts';
@@ -19,7 +19,7 @@ function parse(stream: Buffer, cuts: readonly number[]): Seen {
   );
   let start = 0;
   for (const end of ends) {
-    // As from a socket, whose buffer has other uses later.
+    // As from a socket, which reuses its buffer.
     const chunk = Buffer.from(stream.subarray(start, end));
     start = end;
     parser.push(chunk);

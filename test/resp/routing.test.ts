@@ -1,4 +1,7 @@
-/** Clients of Redis Cluster send a command to the node that leads the slot of its key: each that asks for a grant has one. */
+/**
+ * Clients of Redis Cluster send each command to the leader of its key's slot, so every command that asks for a grant
+ * has a key.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { userKey } from '../../src/api/key-text.ts';
 import { SLOT_COUNT } from '../../src/api/key-slot.ts';

@@ -1,4 +1,4 @@
-/** A node that has more to do than it can refuses commands before it looks at them, and never takes one back. */
+/** An overloaded node refuses commands before it runs them. A command that it has accepted is never refused later. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../cluster/harness.ts';
 import { encodeCommand, PlayedDoor, type RespClient } from './fixtures.ts';
@@ -84,18 +84,18 @@ describe('a client that sends more than a busy node can do', () => {
     await eventually('as much is asked as may be', () =>
       played.asked.length === OPEN_MAX ? true : undefined,
     );
-    // What waits now has waited for too long.
+    // Everything that waits now has waited too long.
     await new Promise((resolve) => setTimeout(resolve, 60));
     return client;
   }
 
-  it('has what waited read on, and told of as late', async () => {
+  it('continues with commands that waited, and marks them as late', async () => {
     const client = await overwhelmed(true);
     played.shedding.refused = true;
     answerSome(6);
     await eventually('all is read', () => (played.shedding.late.length === 3 * OPEN_MAX ? true : undefined));
     expect(played.asked).toHaveLength(OPEN_MAX);
-    // Refusals come in their place.
+    // Refusals are sent in their place.
     expect(await client.next(6)).not.toContainEqual(SHED);
     answerSome(4);
     const rest = await client.next(4 + 3 * OPEN_MAX);
@@ -130,11 +130,11 @@ describe('a client that does not finish a command', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('is none that finishes each in time, with half of the next behind it', async () => {
+  it('does not include a client that finishes each command in time, with half of the next one behind it', async () => {
     const commandMillisMax = 400;
     played = await PlayedDoor.listening({ commandMillisMax });
     const bytes = encodeCommand('PING');
-    /** False: this machine kept the client from being in time. */
+    /** False: this machine was too slow for the client to be in time. */
     async function finishesInTime(client: RespClient): Promise<boolean> {
       let startedMillis = performance.now();
       client.socket.write(bytes.subarray(0, 4));

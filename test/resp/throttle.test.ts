@@ -1,4 +1,6 @@
-/** `CL.THROTTLE` asks by the numbers it states, and answers with the five integers of redis-cell, in whole seconds. */
+/**
+ * `CL.THROTTLE` uses the numbers of the command, and answers with the five integers of redis-cell, in whole seconds.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
@@ -37,11 +39,11 @@ describe('CL.THROTTLE', () => {
     [[1, 7, 1], '7/1000ms+1', 1],
     [[0, 1_000_000, 1], '1000000/1000ms+0', 1],
     [[999_999, 1_000_000, 60], '1000000/60000ms+999999', 1],
-    // More than a million: as many of them as a million take, 333.3 ms rounded up.
+    // More than a million: the rate is a million in 333.3 ms, rounded up.
     [[0, 3_000_000, 1], '1000000/334ms+0', 1],
-    // More than 31 days: as many as those have room for.
+    // More than 31 days: as many as fit into 31 days.
     [[1, 10, 10_000_000], '2/2000000000ms+1', 1],
-    // Beyond what a number holds exactly on the way.
+    // An intermediate value is too large for an exact number.
     [[999_999, 9_007_199_254_740_991, 9_007_199_254_740_991], '1000000/1000000000ms+999999', 1],
   ])('asks %j by the rule %s', async (args, rule, cost) => {
     await throttle(...args);
@@ -82,7 +84,7 @@ describe('CL.THROTTLE', () => {
     });
     played.answer = { kind: 'decision', decision };
     expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 3]);
-    // What the cluster's clocks add is left out.
+    // The part that clock drift adds is left out.
     for (const resetMillis of [2_000, 2_001]) {
       played.answer = { kind: 'decision', decision: { ...decision, resetMillis } };
       expect(await throttle(15, 30, 60)).toEqual([0, 16, 15, -1, 2]);
@@ -102,7 +104,7 @@ describe('CL.THROTTLE', () => {
     expect(await throttle(15, 30, 60, 16)).toEqual([1, 16, 3, 1, 0]);
   });
 
-  it('only looks for nothing, and for more than can ever be granted', async () => {
+  it('only peeks for a quantity of 0, and for more than can ever be granted', async () => {
     played.looks.length = 0;
     const before = { ...played.door.counts.answers };
     const standing = standingOf({ ruleId, limit: 30, remaining: 3, retryAfterMillis: 0, resetMillis: 2_003 });
@@ -113,11 +115,11 @@ describe('CL.THROTTLE', () => {
     expect(await throttle(15, 30, 60, 9_007_199_254_740_991)).toEqual([1, 16, 3, -1, 3]);
     const look = { key: 'user=ada', rule: ruleId };
     expect([played.looks, played.asked]).toEqual([[look, look, look], []]);
-    // Nobody asked for a grant.
+    // The node was not asked for a grant.
     expect(played.door.counts.answers).toEqual(before);
   });
 
-  it('is limited as redis-cell when it looks and other numbers let more be owed than these do', async () => {
+  it('is limited as in redis-cell when it peeks and commands with other numbers used more than these allow', async () => {
     const decided = { term: 1, index: 1, timeMillis: 1 };
     const answers: unknown[] = [];
     for (const resetMillis of [32_020, 32_021, 40_000]) {
@@ -132,7 +134,7 @@ describe('CL.THROTTLE', () => {
     ]);
   });
 
-  it('tells the documented steps of redis-cell, as the limiter takes them', async () => {
+  it('returns the documented steps of redis-cell', async () => {
     const machine = new Harness();
     machine.rules(tableOf(1, [{}], { clockDriftPpm: 500 }));
     const steps: unknown[] = [];
@@ -146,7 +148,7 @@ describe('CL.THROTTLE', () => {
     ]);
   });
 
-  it('answers looks in the order of the commands', async () => {
+  it('answers peeks in the order of the commands', async () => {
     played.standing = undefined;
     client.send('CL.THROTTLE', 'ada', '1', '1', '1', '0');
     client.send('PING');
@@ -196,7 +198,7 @@ describe('CL.THROTTLE', () => {
     expect(played.asked).toEqual([]);
   });
 
-  it('tells why nobody could decide', async () => {
+  it('returns why no node could decide', async () => {
     played.answer = { kind: 'unavailable', reason: 'overloaded', proposed: false };
     const error = expect.stringMatching(/^UNAVAILABLE overloaded .*; nothing was granted$/);
     expect(await throttle(1, 1, 1)).toEqual({ error });

@@ -1,4 +1,4 @@
-/** Tokens over the Redis protocol: who may run which command, and that a revoked token is worth nothing on any connection. */
+/** Tokens in the Redis protocol: who may run which command. A revoked token is refused on every connection. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { COMMAND_ROLES } from '../../src/resp/command-roles.ts';
 import { COMMAND_TABLE } from '../../src/resp/commands/all.ts';
@@ -54,7 +54,7 @@ describe('a client of a closed cluster', () => {
     expect(played.asked).toHaveLength(1);
   });
 
-  it('is told which role it needs', async () => {
+  it('is refused with the role that it needs', async () => {
     await client.ask('AUTH', 'read-token');
     expect(await client.ask('ALLOW', 'ada')).toEqual({
       error: "NOPERM this token has role read, and 'allow' needs decide or admin",
@@ -93,7 +93,7 @@ describe('a client of a closed cluster', () => {
     expect(played.access.failures).toBe(AUTH_FAILURES_MAX);
   });
 
-  it('is told to ask again while nobody knows which tokens are valid', async () => {
+  it('is asked to try again while the node does not know the tokens', async () => {
     played.access.now = 'unknown';
     expect(await client.ask('ALLOW', 'ada')).toMatchObject({ error: expect.stringMatching(/^LOADING /) });
     expect(played.asked).toEqual([]);

@@ -1,4 +1,4 @@
-/** `MULTI` and `EXEC` around commands that are each decided by themselves: the answers of Redis, and bounds. */
+/** `MULTI` and `EXEC`: the answers of Redis and the bounds. Each command is decided on its own. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import { decisionOf } from '../api/decision-of.ts';
@@ -28,7 +28,7 @@ async function asked(count: number): Promise<void> {
 }
 
 describe('a transaction', () => {
-  it('asks nobody before EXEC, and answers then with an array of the answers', async () => {
+  it('does not ask the node before EXEC, and then returns an array of the answers', async () => {
     expect(await client.ask('MULTI')).toBe('OK');
     expect(await client.ask('ALLOW', 'ada', 'COST', '2')).toBe('QUEUED');
     expect(await client.ask('PING', 'größer')).toBe('QUEUED');
@@ -180,7 +180,7 @@ describe('the bounds of a transaction', () => {
     await asked(3);
     expect(await played.client().ask('PING')).toBe('PONG');
     expect(played.asked.length).toBeLessThan(5);
-    // The node closes its doors in the middle of it.
+    // The node closes its listeners in the middle of it.
     const closed = played.door.close();
     for (let i = 0; i < 20; i += 1) {
       await asked(i + 1);

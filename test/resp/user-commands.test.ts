@@ -1,4 +1,4 @@
-/** `LOOK` and `REFUND` ask what they say; no answer of theirs can be taken for a grant. */
+/** `LOOK` and `REFUND`: what they ask the node. None of their answers can be mistaken for a grant. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { standingOf } from '../api/decision-of.ts';
@@ -47,13 +47,13 @@ describe('LOOK', () => {
     ]);
   });
 
-  it('says of a key that no rule is for that it is denied', async () => {
+  it('shows that a key which no rule matches is denied', async () => {
     const standing = { limits: [], decided: DECIDED, rulesVersion: 7, isUnmatched: true } as const;
     played.standing = { kind: 'standing', standing };
     expect(await client.ask('LOOK', 'ada')).toEqual([['unmatched', 0, 0, -1, 0, 0]]);
   });
 
-  it('of one rule answers one row', async () => {
+  it('with one rule returns one row', async () => {
     client.send('LOOK', 'ada', 'RULE', 'default');
     await client.next(1);
     expect(client.received.toString()).toBe(
@@ -99,7 +99,7 @@ describe('LOOK', () => {
     for (let i = 0; i < 5; i += 1) client.send('LOOK', 'ada');
     for (let i = 0; i < 5; i += 1) {
       const done = await eventually('the next is asked', () => played.openLooks[i]);
-      // Whatever has come by now was read.
+      // Everything that has arrived by now was read.
       await played.client().ask('PING');
       expect(played.openLooks).toHaveLength(i + 1);
       done(answer, 0);
@@ -108,7 +108,7 @@ describe('LOOK', () => {
     }
   });
 
-  it('of a few rules may be asked many times at once', async () => {
+  it('with few rules may be sent many times at once', async () => {
     played.standing = undefined;
     for (let i = 0; i < 1_000; i += 1) client.send('LOOK', 'ada');
     const asked = await eventually('all are asked', () =>
@@ -117,7 +117,7 @@ describe('LOOK', () => {
     expect(asked).toBe(1_000);
   });
 
-  it('tells what a leader refused, and why nobody could answer', async () => {
+  it('returns the refusal of a leader, and why no node could answer', async () => {
     played.standing = { kind: 'invalid', field: 'rule', message: "there is no rule 'x'" };
     expect(await client.ask('LOOK', 'ada', 'RULE', 'x')).toEqual({ error: "ERR there is no rule 'x'" });
     played.standing = { kind: 'unavailable', reason: 'no_leader', proposed: false };
@@ -181,7 +181,7 @@ describe('REFUND', () => {
     expect(played.refunds).toEqual([]);
   });
 
-  it('tells why nobody could decide, and whether it may be done', async () => {
+  it('returns why no node could decide, and whether the refund may be done', async () => {
     played.refunded = { kind: 'unavailable', reason: 'overloaded', proposed: false };
     expect(await client.ask('REFUND', 'ada', 'ID', 'r1')).toEqual({
       error: 'UNAVAILABLE overloaded too many requests are waiting for a decision; nothing was refunded',
@@ -220,9 +220,9 @@ describe('LOOK and REFUND', () => {
     expect(await client.ask('COMMAND', 'GETKEYS', 'REFUND', 'ada', 'ID', 'r1')).toEqual(['ada']);
     expect(await client.ask('COMMAND', 'DOCS', 'look', 'refund')).toEqual([
       'look',
-      expect.arrayContaining([expect.stringMatching(/^Tells how a user stands/)]),
+      expect.arrayContaining([expect.stringMatching(/^Reads the status of a user/)]),
       'refund',
-      expect.arrayContaining([expect.stringMatching(/^Takes back what was granted/)]),
+      expect.arrayContaining([expect.stringMatching(/^Takes back the grant/)]),
     ]);
   });
 });

@@ -1,4 +1,4 @@
-/** Requests and answers of Envoy's rate limit protocol in JSON. */
+/** Requests and responses of Envoy's rate limit protocol in JSON. */
 import { describe, expect, it } from 'vitest';
 import { InvalidFieldError } from '../../src/api/fields.ts';
 import type { ListOutcome } from '../../src/api/listed.ts';
@@ -10,7 +10,7 @@ import { RLS_SETTINGS_DEFAULTS, validateRlsSettings } from '../../src/rls/rls-se
 
 const ENTRIES = [{ key: 'k', value: 'v' }];
 
-/** The field that is named where it is refused. */
+/** The field that the error names. */
 function fieldRefused(value: unknown): string | undefined {
   try {
     requestOfJson(value);
@@ -105,7 +105,7 @@ const STANDING = {
 };
 
 describe('an answer in JSON', () => {
-  it('tells no time under a limit of 0: no wait helps', () => {
+  it('contains no time under a limit of 0, because no wait helps', () => {
     const never = { ...STANDING, limit: 0, remaining: 0, resetMillis: 0, retryAfterMillis: 60_000 };
     const lists: ListOutcome[] = [{ kind: 'limited', isOver: true, name: 'never', standing: never }];
     const response = responseTo({ kind: 'listed', allowed: false, lists }, true);
@@ -129,7 +129,7 @@ describe('an answer in JSON', () => {
     ]);
   });
 
-  it('leaves out what is zero, and tells units by their names', () => {
+  it('leaves out zeros, and names units', () => {
     const full = { ...STANDING, windowMillis: 2_592_000_000, remaining: 0, retryAfterMillis: 1_250 };
     const lists: ListOutcome[] = [
       { kind: 'limited', isOver: false, name: 'a', standing: STANDING },

@@ -1,4 +1,4 @@
-/** A limit that falls while a queue stands, and comes back when it is gone. */
+/** A limit that falls while there is a standing queue, and recovers when it is gone. */
 import { describe, expect, it } from 'vitest';
 import { DelayLimit, INTERVAL_MILLIS, PATIENCE_MILLIS } from '../../src/shedding/delay-limit.ts';
 
@@ -11,7 +11,7 @@ class Bench {
   now = 5_000;
   readonly limit = new DelayLimit({ least: LEAST, most: MOST, targetMillis: TARGET_MILLIS });
 
-  /** Every 10 ms somebody has waited for `delayMillis`, and `open` are open. */
+  /** Every 10 ms a request has waited for `delayMillis`, and `open` are open. */
   pass(millis: number, delayMillis: (step: number) => number, open = 500): void {
     for (let step = 0; step * STEP_MILLIS < millis; step += 1) {
       this.now += STEP_MILLIS;
@@ -75,14 +75,14 @@ describe('a limit by delay', () => {
     expect(bench.limit.limit).toBe(MOST);
   });
 
-  it('finds the level at which a server of so much a second keeps its target', () => {
+  it('finds the level at which a server of a given rate keeps its target', () => {
     const bench = new Bench();
     const perMilli = 4;
     let open = 0;
     let leastServed = Infinity;
     let mostWaited = 0;
     for (let i = 0; i < 1_000; i += 1) {
-      // Ten times as many come as can be served.
+      // Ten times as many requests arrive as can be served.
       for (let come = 0; come < 10 * perMilli * STEP_MILLIS; come += 1) {
         if (bench.limit.roomBeside(open) > 0) open += 1;
         else bench.limit.refused();

@@ -1,4 +1,4 @@
-/** Short of memory is who stays above a bound, or is close to the end; until there is enough again. */
+/** A process is short of memory if it stays above a bound or is close to the maximum, until enough is free again. */
 import { describe, expect, it } from 'vitest';
 import { AddressCounts } from '../../src/shedding/address-counts.ts';
 import { HeapBound } from '../../src/shedding/heap-bound.ts';
@@ -12,7 +12,7 @@ function looksOf(...shares: number[]): boolean[] {
 }
 
 describe('a process', () => {
-  it('is short of memory when three looks in a row find most of it in use', () => {
+  it('is short of memory when three measurements in a row find most of it in use', () => {
     expect(looksOf(0.86, 0.9, 0.5, 0.86, 0.86, 0.86)).toEqual([false, false, false, false, false, true]);
   });
 

@@ -1,4 +1,6 @@
-/** Who is refused while a node has too much to do: first whoever has most, and some room is left for everybody else. */
+/**
+ * Which clients an overloaded node refuses: first those with the most open requests. Some room is left for all others.
+ */
 import { describe, expect, it } from 'vitest';
 import { CLIENTS_MAX, ClientShares } from '../../src/shedding/client-shares.ts';
 import { LoadShedder, type SheddingReport } from '../../src/shedding/load-shedder.ts';
@@ -18,7 +20,7 @@ class Bench {
     });
   }
 
-  /** Asks so often; returns how many were let in. */
+  /** Asks this many times; returns how many requests were admitted. */
   ask(client: string, times: number): number {
     let entered = 0;
     for (let i = 0; i < times; i += 1) {
@@ -59,7 +61,7 @@ describe('clients of a node that has enough to do', () => {
     const bench = new Bench(1_000);
     expect(bench.ask('greedy', 100_000)).toBe(800);
     for (const client of ['a', 'b', 'c', 'd', 'e']) expect(bench.ask(client, 20)).toBe(20);
-    // They took it from what was left for them; the greedy one gets no more before it gives some back.
+    // They used the room that was left for them; the greedy client gets no more until some of its requests are answered.
     expect(bench.ask('greedy', 1_000)).toBe(0);
   });
 
@@ -100,7 +102,7 @@ describe('a node whose rounds take too long', () => {
 });
 
 describe('the table of clients', () => {
-  it('forgets who has nothing open, and never grows beyond its bound', () => {
+  it('forgets clients without open requests, and never grows beyond its bound', () => {
     const shares = new ClientShares(3);
     const [a, b] = [shares.of('a'), shares.of('b')];
     a.open = 1;
@@ -111,7 +113,7 @@ describe('the table of clients', () => {
     expect(shares.of('b')).toBe(b);
   });
 
-  it('has one place for all who find none, and looks for idle ones only now and then', () => {
+  it('has one shared place for clients without their own, and searches for idle ones only now and then', () => {
     const shares = new ClientShares(2);
     shares.of('a').open = 1;
     shares.of('b').open = 1;
@@ -123,11 +125,11 @@ describe('the table of clients', () => {
   });
 });
 
-/** Of so many requests that waited unread: how many are let in. */
+/** How many of these late requests are admitted. */
 function letIn(bench: Bench, requests: number): number {
   let entered = 0;
   for (let i = 0; i < requests; i += 1) {
-    // Not one client: they share what there is.
+    // From several clients, because one client may not use all the room.
     if (bench.shedder.refuses(`client ${i}`, true)) continue;
     bench.shedder.entered(`client ${i}`, 1);
     entered += 1;
@@ -138,7 +140,7 @@ function letIn(bench: Bench, requests: number): number {
 describe('a node with clients that send more than it can do', () => {
   const EACH_MILLIS = 10;
 
-  /** For a second it has no time left, and answers so many requests in each millisecond. */
+  /** For a second the node has no CPU time left, and answers this many requests in each millisecond. */
   function busyBench(answersPerMilli: number): Bench {
     const bench = new Bench(65_536);
     for (let passed = 0; passed < 1_000; passed += EACH_MILLIS) {
@@ -187,7 +189,7 @@ describe('a node with clients that send more than it can do', () => {
       const { limit } = bench.shedder.report;
       if (limits.at(-1) !== limit) limits.push(limit);
     }
-    // In the interval in which something waited nothing is known to be over.
+    // In the interval in which something waited, the queue cannot be known to be gone.
     expect(limits.slice(0, 5)).toEqual([800, 512, 576, 648, 729]);
     expect(limits.at(-1)).toBe(65_536);
     expect(bench.shedder.refuses('another')).toBe(false);

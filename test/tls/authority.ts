@@ -1,4 +1,4 @@
-/** A CA for tests, and node certificates of it in a temporary directory, right ones and wrong ones. */
+/** A CA for tests, with valid and invalid node certificates in a temporary directory. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const DAY_MILLIS = 86_400_000;
 
 export interface IssuedFor extends NodeName {
   readonly hosts?: readonly string[];
-  /** Before now that it was issued. */
+  /** How long ago it was issued. */
   readonly agoMillis?: number;
   readonly days?: number;
 }
@@ -40,7 +40,7 @@ export class Authority {
     return join(this.directory, 'certs', 'ca.crt');
   }
 
-  /** The files of a node's certificate, made anew. */
+  /** The files of a new certificate for a node. */
   async issue({ hosts = [HOST], agoMillis = 0, days = 1, ...name }: IssuedFor): Promise<CredentialFiles> {
     const nowMillis = Date.now() - agoMillis;
     const issued = await issueNodeCertificate({ ...name, ca: this.ca, hosts, days, nowMillis });
@@ -48,11 +48,11 @@ export class Authority {
     return { ca: this.caFile, ...nodeFiles(this.directory, name.nodeId) };
   }
 
-  /** For a node that shows what was issued for `issued`; `name` says who it takes itself for. */
+  /** For a node that shows the certificate of `issued`; `name` is the node it takes itself for. */
   async peer(name: NodeName, issued: IssuedFor = name): Promise<PeerTls> {
     const files = await this.issue(issued);
     const logger = pino({ level: 'silent' });
-    // A node would not start with such a certificate; one that expires later is the same to its peers.
+    // A node would not start with such a certificate; one that expires later is treated the same by its peers.
     const wallMillis = (): number => Date.now() - (issued.agoMillis ?? 0);
     return { name, credentials: await LiveCredentials.open({ setting: 'tls', files, logger, wallMillis }) };
   }

@@ -1,4 +1,7 @@
-/** What a node's own files must be before it starts, in sentences that name the file; and whom a certificate is for. */
+/**
+ * The checks of a node's certificate files before it starts, with errors that name the file; and which node a
+ * certificate is for.
+ */
 import { X509Certificate } from 'node:crypto';
 import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -116,14 +119,14 @@ describe('the files of a node', () => {
     );
   });
 
-  it('must be of the CA, the cluster and the node', async () => {
+  it('must belong to the CA, the cluster and the node', async () => {
     const files = await ours.issue(node);
     expect(await refusalOf({ ...files, ca: foreign.caFile })).toMatch(/is not signed by the CA in/);
     expect(await refusalOf(await ours.issue({ ...node, nodeId: 8 }))).toMatch(
-      /is of node 8, and this is node 7/,
+      /is for node 8, but this is node 7/,
     );
     expect(await refusalOf(await ours.issue({ ...node, clusterId: 'b' }))).toMatch(
-      /is of cluster b, and this is a cl/,
+      /is for cluster b, but this is cluster a cl/,
     );
   });
 

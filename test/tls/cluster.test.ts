@@ -1,4 +1,7 @@
-/** Three processes that speak TLS with each other and with their clients: clients notice nothing, strangers can do nothing. */
+/**
+ * Three processes that use TLS between each other and with clients: clients notice nothing, and strangers cannot do
+ * anything.
+ */
 import type { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { connect as connectPlainly, type Socket } from 'node:net';
@@ -23,7 +26,7 @@ import { HOST } from './authority.ts';
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
 const ANSWER_MILLIS_MAX = 60_000;
 const TEST_MILLIS_MAX = 240_000;
-/** Of a client between two handshakes: whether they fail is looked at, not how many there can be. */
+/** The pause of a client between two handshakes. The test checks whether they fail, not how many are possible. */
 const PAUSE_MILLIS = 20;
 let cluster: TestCluster;
 const sockets: Socket[] = [];
@@ -44,7 +47,7 @@ function addressOf(id: number, door: 'http' | 'peer' | 'resp' | 'grpc'): { host:
   return address;
 }
 
-/** Status of a request on a connection of its own. */
+/** The status of a request on its own connection. */
 async function askOnce(id: number): Promise<number> {
   const url = new URL('/v1/allow', doorUrl({ http: addressOf(id, 'http') }, cluster.config.tls));
   const answer = await nodeFetch(url, {
@@ -56,7 +59,7 @@ async function askOnce(id: number): Promise<number> {
   return answer.status;
 }
 
-/** A node that stood still for seconds hangs up on handshakes that were begun before: undefined, to be asked again. */
+/** A node that stalled for seconds breaks handshakes that were started before: undefined, try again. */
 async function unlessHungUp<T>(asked: Promise<T>): Promise<T | undefined> {
   return asked.catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
@@ -70,7 +73,7 @@ async function expectGranted(id: number): Promise<void> {
   );
 }
 
-/** What the HTTP door shows now. */
+/** The certificate that the HTTP listener shows now. */
 async function certificateAt(id: number): Promise<X509Certificate | undefined> {
   return new Promise((resolve, reject) => {
     const socket: TLSSocket = connect({ ...addressOf(id, 'http'), rejectUnauthorized: false }, () => {
@@ -102,16 +105,16 @@ function opened(socket: Socket): Socket {
 }
 
 describe('a cluster with certificates everywhere', () => {
-  it('grants at every door', async () => {
+  it('grants at every listener', async () => {
     for (const id of cluster.ids) await expectGranted(id);
     const redis = await redisAt(2);
     let users = 0;
     const answer = await eventually('somebody decides', async () => {
-      // What nobody decided may have been counted: another user is asked for then.
+      // A request that was not decided may have been counted, so the test goes on with another user.
       users += 1;
       const asked = redis.call('ALLOW', `bob${users}`) as Promise<readonly unknown[]>;
       return asked.catch((error: unknown) => {
-        // Or the connection was hung up on before it was made.
+        // Or the connection was broken before it was established.
         if (!/UNAVAILABLE|MaxRetries/.test(String(error))) throw error;
         return undefined;
       });
@@ -135,7 +138,7 @@ describe('a cluster with certificates everywhere', () => {
     });
     const answers = await Promise.all(others.map(async (gateway) => gateway.ask(asked)));
     for (const gateway of [trusting, ...others]) gateway.close();
-    // The node was asked, and no rule is for such descriptors.
+    // The node was asked, and no rule matches such descriptors.
     expect(answer).toEqual({ code: undefined });
     expect(answers.map(({ code }) => code)).toEqual([status.UNAVAILABLE, status.UNAVAILABLE]);
   });
@@ -183,7 +186,7 @@ describe('a cluster with certificates everywhere', () => {
           const status = await askOnce(id).catch((error: unknown) => error);
           await redis.call('PING').catch((error: unknown) => unexpected.push(error));
           answersCount += 1;
-          // Under such load a deadline may pass: that is an answer.
+          // Under such load a deadline may pass; that is a valid answer.
           if (status !== 200 && status !== 503) unexpected.push(status);
           await delay(PAUSE_MILLIS);
         }
@@ -201,7 +204,7 @@ describe('a cluster with certificates everywhere', () => {
       await Promise.all(load);
       redis.disconnect();
       expect(unexpected).toEqual([]);
-      // Peers that come back are known by the new ones.
+      // Peers that reconnect are checked with the new certificates.
       await cluster.kill(3);
       await cluster.startMissing();
       await expectGranted(3);
@@ -239,7 +242,7 @@ describe('a cluster with certificates everywhere', () => {
       await eventually('all are hung up on', () =>
         closedCount === 20 * 2 * forged.length ? true : undefined,
       );
-      // Where the machine is busy others may not have heard of a node for a while.
+      // On a busy machine, other nodes may not have heard from a node for a while.
       const after = await cluster.ready();
       expect(after.nodes.map(({ id, up }) => ({ id, up }))).toEqual(
         before.nodes.map(({ id, up }) => ({ id, up })),

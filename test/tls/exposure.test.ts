@@ -1,4 +1,4 @@
-/** Where a node may listen, and what it says of it. */
+/** Where a node may listen, and what it logs about that. */
 import { describe, expect, it } from 'vitest';
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import { exposureOf, isLoopback } from '../../src/tls/exposure.ts';

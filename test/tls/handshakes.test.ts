@@ -1,4 +1,4 @@
-/** Handshakes that strangers begin and do not end. */
+/** Handshakes that strangers start and do not finish. */
 import { connect as connectPlainly, type Socket } from 'node:net';
 import { connect, createServer, type Server } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -65,7 +65,7 @@ it('are bounded in number: with one too many the oldest goes', async () => {
   const third = await idle(handshakes, 2);
   await until('the first is hung up on', () => first.isClosed);
   expect([second.isClosed, third.isClosed]).toEqual([false, false]);
-  expect(failures).toEqual(['more than 2 at a time: the oldest goes']);
+  expect(failures).toEqual(['more than 2 at a time: the oldest is broken']);
 });
 
 it('are bounded in time', async () => {
@@ -75,7 +75,7 @@ it('are bounded in time', async () => {
   let isClosed = false;
   late.once('close', () => (isClosed = true));
   await until('it is hung up on', () => isClosed);
-  expect(failures).toEqual(['not done within 50 ms']);
+  expect(failures).toEqual(['not finished within 50 ms']);
   expect(handshakes.count).toBe(0);
 });
 

@@ -44,7 +44,7 @@ function warned(): number {
 }
 
 describe('a new certificate', () => {
-  it('is in force after two looks at the same files', async () => {
+  it('is in force after two checks found the same files', async () => {
     await authority.issue(node);
     await live.look();
     expect(replacedCount).toBe(0);
@@ -79,7 +79,7 @@ describe('a new certificate', () => {
     expect(live.current.cert).toBe(await certificateInFile());
   });
 
-  it('that is of no use leaves the one before in force, is said once, and holds nothing of the key', async () => {
+  it('that is not valid leaves the previous one in force, is logged once, and the log has nothing of the key', async () => {
     const { cert } = live.current;
     const key = await readFile(files.key, 'latin1');
     await writeFile(files.cert, 'broken');
@@ -94,19 +94,19 @@ describe('a new certificate', () => {
     expect(replacedCount).toBe(1);
   });
 
-  it('of another node is of no use', async () => {
+  it('of another node is not valid', async () => {
     const { cert } = live.current;
     const other = await authority.issue({ ...node, nodeId: 2 });
     await copyFile(other.key, files.key);
     await copyFile(other.cert, files.cert);
     await live.look({ isUrgent: true });
     expect(live.current.cert).toBe(cert);
-    expect(lines.at(-1)?.reason).toMatch(/is of node 2, and this is node 1/);
+    expect(lines.at(-1)?.reason).toMatch(/is for node 2, but this is node 1/);
   });
 });
 
 describe('a certificate that expires within thirty days', () => {
-  it('is warned of once a day', async () => {
+  it('is logged as a warning once a day', async () => {
     expect(warned()).toBe(0);
     nowMillis += 61 * DAY_MILLIS;
     await live.look();

@@ -1,4 +1,4 @@
-/** Which files a node opens, by what cluster.json says. */
+/** Which certificate files a node opens for the settings in cluster.json. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -27,7 +27,7 @@ async function opened(settings: TlsSettings): Promise<NodeTls> {
 }
 
 describe('a node', () => {
-  it('finds its own files from the folder of cluster.json, and shows the same at its doors', async () => {
+  it('finds its files relative to the folder of cluster.json, and shows the same certificate at its API listeners', async () => {
     const { peers, doors } = await opened(OWN_TLS_SETTINGS);
     const own = await readFile(join(authority.directory, 'certs', 'node-12.crt'), 'latin1');
     expect(peers.credentials.current.cert).toBe(own);

@@ -1,4 +1,4 @@
-/** Connections between nodes with certificates: who is let in, whom a node speaks with, and what strangers can do. */
+/** TLS connections between nodes: who may connect, whom a node connects to, and what strangers cannot do. */
 import { connect as connectPlainly, type Socket } from 'node:net';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -35,7 +35,7 @@ async function pair(): Promise<{ a: Peer; b: Peer }> {
   return { a, b };
 }
 
-/** Shows a certificate, trusts everybody, and says at once what a welcome peer would. */
+/** Shows a certificate, trusts everybody, and sends at once what an accepted peer would send. */
 class Stranger {
   readonly socket: Socket;
   isClosed = false;
@@ -79,7 +79,7 @@ describe('a node that listens with a certificate', () => {
   let node: Peer;
   let tls: PeerTls;
   let port: number;
-  /** Of node 2, which it knows and which is not there. */
+  /** The certificate of node 2, which this node knows and which is not running. */
   let second: PeerAddress;
   const parsed = vi.spyOn(FrameDecoder.prototype, 'push');
   const forged = [helloFrame(2, 1), frameOf('change', 'x'), frameOf('requests', 'x')];

@@ -1,11 +1,11 @@
 /** `docs/openapi.json` as a page for people. */
 import { escaped, htmlPage } from './html.ts';
 
-/** As far as the page shows it. */
+/** The part of an OpenAPI document that the page shows. */
 export interface OpenApiDocument {
   readonly info: { readonly title: string; readonly description: string };
   readonly tags: readonly { readonly name: string }[];
-  /** By path and method. */
+  /** Operations by path and HTTP method. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
 }
@@ -17,7 +17,7 @@ interface Operation {
   readonly requestBody?: Described;
   readonly responses: Readonly<Record<string, Described>>;
 }
-/** A parameter, a body or an answer. */
+/** A parameter, a body or a response. */
 interface Described {
   readonly name?: string;
   readonly in?: string;
@@ -28,6 +28,7 @@ interface Described {
 
 const SHARED = /^#\/components\/(parameters|responses)\/(\w+)$/;
 
+/** The page as HTML, without scripts and without anything from other sites. */
 export function apiPage({ info, tags, paths, components }: OpenApiDocument): string {
   const whole = JSON.parse(JSON.stringify(paths), (_, value: unknown) => {
     const [, kind = '', name = ''] = SHARED.exec(refOf(value)) ?? [];
@@ -77,7 +78,7 @@ function describedHtml({ description = '', schema, content = {} }: Described): s
   return `${escaped(description)} ${schema === undefined ? '' : schemaHtml(schema)}${forms.join('')}`;
 }
 
-/** A link to the schema, if it has a name. */
+/** A link to the schema if it has a name, otherwise the schema itself. */
 function schemaHtml(schema: object): string {
   const name = escaped(refOf(schema).split('/').at(-1) ?? '');
   return name === '' ? `<code>${escaped(JSON.stringify(schema))}</code>` : `<a href="#${name}">${name}</a>`;

@@ -1,4 +1,4 @@
-/** The table of all commands of the door. */
+/** The table of all commands of the RESP listener. */
 import type { Command } from '../command.ts';
 import { CommandTable } from '../command-table.ts';
 import { ALLOW } from './allow-command.ts';
@@ -28,4 +28,5 @@ const COMMANDS: readonly Command[] = [
   COMMAND,
 ];
 
+/** All commands. */
 export const COMMAND_TABLE = new CommandTable(COMMANDS);

@@ -1,10 +1,11 @@
-/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId] [SETTLE]`: all that a request for a grant can say. */
+/** `ALLOW key [COST n] [RULE r] [AT timestampMillis] [ID requestId] [SETTLE]`: a request for a grant for a user. */
 import { invalidInUser, questionOf, type UserQuestion } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
 import { writeAllow } from './answer-forms.ts';
 import { notUtf8, readGrantOptions } from './grant-options.ts';
 
+/** The command `ALLOW`. */
 export const ALLOW: Command = {
   name: 'ALLOW',
   isShed: true,

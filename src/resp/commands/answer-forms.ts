@@ -1,6 +1,6 @@
 /**
- * Answers to what is asked about a user, as the commands that ask have them. Only a decision can say `allowed`, or that no rule
- * limits.
+ * Formats the answers about a user in the forms of the commands. Only a decision can say `allowed`, or that no rule
+ * limits the request.
  */
 import type { ConflictingId, Invalid, LimitStanding, Unavailable } from '../../api/answer.ts';
 import type { AskAnswer } from '../../api/question.ts';
@@ -12,26 +12,31 @@ import { waitHelps } from '../../api/waiting.ts';
 import { error, type ErrorReply, failed, type Reply } from '../reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
 
-/** Stands for the limit, and for what remains, where no limit applies. */
+/** The value of limit and remaining if no limit applies. */
 const NO_LIMIT = -1;
 
-/** Stands for the wait where none helps: the key is blocked without an end, the limit is 0, or no rule is for the request. */
+/**
+ * The value of the wait if no wait helps: the key is blocked without an end, the limit is 0, or no rule matches and
+ * such requests are denied.
+ */
 const NO_WAIT = -1;
 
 function waitOf(standing: LimitStanding & { readonly isBlocked?: true }): number {
   return waitHelps(standing) ? standing.retryAfterMillis : NO_WAIT;
 }
 
-/** The last element of a denial of what no rule is for. */
+/** The last element of a denial because no rule matches. */
 const UNMATCHED_WORD = 'UNMATCHED';
 
-/** The last element of a denial that a restore causes: the wait is until nothing is missing any more. */
+/** The last element of a denial that a restore causes. The wait lasts until no grants are missing any more. */
 const RESTORED = 'RESTORED';
 
 /**
- * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`; of what is blocked, or what no rule is for and is denied, `[0, 0, 0, -1, 0]`, with the
- * wait where the block has an end, of what no rule limits
- * `[1, -1, -1, 0, 0]`. Always five integers, so that what reads them never fails: `MATCH` and `LOOK` say what else decided.
+ * Writes the answer of `ALLOW`: `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis]`. It is always five
+ * integers, so that clients can parse every answer the same way; `MATCH` and `LOOK` give the reason. Special cases:
+ *
+ * - blocked, or denied because no rule matches: `[0, 0, 0, -1, 0]`; with the wait if the block has an end
+ * - no rule limits the request: `[1, -1, -1, 0, 0]`
  */
 export function writeAllow(writer: ReplyWriter, answer: AskAnswer): void {
   if (answer.kind === 'unlimited') return writer.fiveIntegers(1, NO_LIMIT, NO_LIMIT, 0, 0);
@@ -44,9 +49,9 @@ export function writeAllow(writer: ReplyWriter, answer: AskAnswer): void {
 }
 
 /**
- * `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis, rule]` of the limit that binds; where no rule limits
- * `[1, -1, -1, 0, 0, null]`. A seventh says what else decided: `DEGRADED`, fail modes; `RESTORED`, that history is missing;
- * `UNMATCHED`, that no rule is for it.
+ * The answer of `MATCH`: `[allowed 0/1, limit, remaining, retryAfterMillis, resetMillis, rule]` of the limit that
+ * binds. If no rule limits the request: `[1, -1, -1, 0, 0, null]`. A seventh element gives a special reason:
+ * `DEGRADED`: fail modes decided; `RESTORED`: grants are missing after a restore; `UNMATCHED`: no rule matches.
  */
 export function matchReply(answer: AskAnswer): Reply {
   if (answer.kind === 'unlimited') return [1, NO_LIMIT, NO_LIMIT, 0, 0, null];
@@ -62,8 +67,9 @@ export function matchReply(answer: AskAnswer): Reply {
 }
 
 /**
- * For each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`, and perhaps `RESTORED`: never five integers. Of a key that no rule is
- * for, and that is denied, one row of the name `unmatched`.
+ * The answer of `LOOK`: for each limit `[rule, limit, remaining, retryAfterMillis, resetMillis, windowMillis]`,
+ * possibly with `RESTORED` at the end. It is never five integers, so it cannot be mistaken for a grant. If no rule
+ * matches the key and such requests are denied: one row with the name `unmatched`.
  */
 export function standingReply(answer: LookAnswer): Reply {
   switch (answer.kind) {
@@ -81,7 +87,10 @@ export function standingReply(answer: LookAnswer): Reply {
   }
 }
 
-/** `[1, rule, cost]` of the grant that counts no more; `[0, null, 0]`: none is remembered under the id. */
+/**
+ * The answer of `REFUND`: `[1, rule, cost]` of the refunded grant, or `[0, null, 0]` if no grant is remembered under
+ * the id.
+ */
 export function refundReply(answer: RefundQuestionAnswer): Reply {
   switch (answer.kind) {
     case 'unlimited':
@@ -100,12 +109,16 @@ export function refundReply(answer: RefundQuestionAnswer): Reply {
   }
 }
 
-/** A limit that the request states is always decided, or refused. */
+/**
+ * Writes the answer of a command if it is no decision. A limit that the request states itself is always decided or
+ * refused, so other kinds cannot occur.
+ */
 export function writeRefusal(writer: ReplyWriter, answer: Exclude<AskAnswer, { kind: 'decision' }>): void {
   const isRefused = answer.kind === 'invalid' || answer.kind === 'conflict' || answer.kind === 'unavailable';
   writer.error((isRefused ? refusal(answer) : failed('there is no such limit')).text);
 }
 
+/** The error for a request that was not decided. */
 export function refusal(answer: Invalid | ConflictingId | Unavailable): ErrorReply {
   switch (answer.kind) {
     case 'invalid':
@@ -118,7 +131,7 @@ export function refusal(answer: Invalid | ConflictingId | Unavailable): ErrorRep
   }
 }
 
-/** @param outcome what that means for what was asked */
+/** @param outcome what this means for the request */
 function unavailable({ reason }: Unavailable, outcome: string): ErrorReply {
   return error(`UNAVAILABLE ${reason} ${UNAVAILABLE[reason].text}; ${outcome}`);
 }

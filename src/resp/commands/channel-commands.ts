@@ -1,15 +1,16 @@
 /**
- * `SUBSCRIBE`, `UNSUBSCRIBE`: some clients subscribe to a channel in their handshake, and leave when they cannot. The answers are
- * those of Redis. Nobody publishes anything, so no message ever comes.
+ * `SUBSCRIBE` and `UNSUBSCRIBE`: some clients subscribe to a channel in their handshake, and disconnect if they
+ * cannot. The answers are those of Redis. Nothing is ever published.
  */
 import type { Call, Command } from '../command.ts';
 import { failed, type Reply } from '../reply.ts';
 
-/** How many channels a connection may have: it keeps their names for as long as it lives. */
+/** The most channels of one connection; their names are kept as long as it lives. */
 const CHANNELS_MAX = 16;
 const CHANNEL_BYTES_MAX = 128;
 const FLAGS = ['pubsub', 'noscript', 'loading', 'stale'];
 
+/** `SUBSCRIBE` and `UNSUBSCRIBE`. */
 export const CHANNEL_COMMANDS: readonly Command[] = [
   {
     name: 'SUBSCRIBE',
@@ -33,7 +34,7 @@ export const CHANNEL_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** Changes nothing unless there is room for all of them. */
+/** Changes nothing unless there is room for all channels. */
 function subscribe({ args, session: { channels } }: Call): Reply {
   const named = channelsIn(args);
   const isTooLong = named.some((channel) => channel.length > CHANNEL_BYTES_MAX);
@@ -45,28 +46,28 @@ function subscribe({ args, session: { channels } }: Call): Reply {
   return several(
     named.map((channel) => {
       channels.add(channel);
-      return told('subscribe', channel, channels.size);
+      return message('subscribe', channel, channels.size);
     }),
   );
 }
 
 function unsubscribe({ args, session: { channels } }: Call): Reply {
   const named = args.count > 1 ? channelsIn(args) : [...channels];
-  if (named.length === 0) return told('unsubscribe', null, 0);
+  if (named.length === 0) return message('unsubscribe', null, 0);
   return several(
     named.map((channel) => {
       channels.delete(channel);
-      return told('unsubscribe', channel, channels.size);
+      return message('unsubscribe', channel, channels.size);
     }),
   );
 }
 
-/** A byte is a character of these, as channels may have any bytes. */
+/** One character for each byte, because a channel name may contain any bytes. */
 function channelsIn(args: Call['args']): string[] {
   return Array.from({ length: args.count - 1 }, (_, i) => args.bytes(i + 1).toString('latin1'));
 }
 
-function told(what: string, channel: string | null, count: number): Reply {
+function message(what: string, channel: string | null, count: number): Reply {
   return { kind: 'push', items: [what, channel === null ? null : Buffer.from(channel, 'latin1'), count] };
 }
 

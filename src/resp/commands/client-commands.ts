@@ -1,14 +1,14 @@
-/** `CLIENT`: what a client says of itself, and what is known of all who are connected. */
+/** `CLIENT`: sets and shows the properties of connections. */
 import type { Call, Command } from '../command.ts';
 import type { CommandArguments } from '../command-arguments.ts';
 import { container } from '../command-table.ts';
 import { type ErrorReply, failed, OK, type Reply, SYNTAX_ERROR } from '../reply.ts';
 
 const FLAGS = ['noscript', 'loading', 'stale'];
-/** Names are kept for as long as the connection is. */
+/** The longest name of a connection in bytes; it is kept as long as the connection. */
 const NAME_BYTES_MAX = 128;
 const NO_TRACKING = failed(
-  'CLIENT TRACKING takes OFF, ON OPTIN and NOLOOP: nothing tells that a key has changed',
+  'CLIENT TRACKING takes OFF, ON OPTIN and NOLOOP: changes of keys are not reported',
 );
 const PRINTABLE = /^[!-~]*$/;
 
@@ -16,6 +16,7 @@ function subcommand(name: string, arity: number, summary: string, run: (call: Ca
   return { name, arity, flags: FLAGS, key: 0, summary, run };
 }
 
+/** The command `CLIENT`. */
 export const CLIENT = container(
   { name: 'CLIENT', arity: -2, flags: FLAGS, summary: 'About the connections of clients' },
   [
@@ -40,7 +41,7 @@ export const CLIENT = container(
     }),
     subcommand('NO-EVICT', 3, 'Accepted: no connection is evicted', onOrOff),
     subcommand('NO-TOUCH', 3, 'Accepted: there is nothing to touch', onOrOff),
-    subcommand('TRACKING', -3, 'OFF, or ON with OPTIN: nothing tells that a key has changed', tracking),
+    subcommand('TRACKING', -3, 'OFF, or ON with OPTIN: changes of keys are not reported', tracking),
     subcommand('REPLY', 3, 'Every command is answered', ({ args }) =>
       args.is(2, 'ON') ? OK : failed('CLIENT REPLY takes ON only: every command is answered'),
     ),
@@ -51,7 +52,10 @@ function onOrOff({ args }: Call): Reply {
   return args.is(2, 'ON') || args.is(2, 'OFF') ? OK : SYNTAX_ERROR;
 }
 
-/** With OPTIN no key is tracked until `CLIENT CACHING`, which is refused; all other forms promise to tell of changes. */
+/**
+ * Accepts only tracking that never has to report changes: with OPTIN no key is tracked until `CLIENT CACHING`, which
+ * is refused.
+ */
 function tracking({ args }: Call): Reply {
   if (args.is(2, 'OFF') && args.count === 3) return OK;
   if (!args.is(2, 'ON')) return SYNTAX_ERROR;
@@ -80,7 +84,10 @@ function setInfo({ args, session }: Call): Reply {
   return failed(`Unrecognized option '${args.shown(2, NAME_BYTES_MAX)}'`);
 }
 
-/** Argument `index` as the name of a connection: it becomes part of a line that clients take apart at its spaces. */
+/**
+ * Argument `index` as the name of a connection. It becomes part of a line that clients split at spaces, so it must
+ * not contain any.
+ */
 export function namedAs(args: CommandArguments, index: number): string | ErrorReply {
   const name = args.lengthOf(index) <= NAME_BYTES_MAX ? args.text(index) : undefined;
   if (name !== undefined && PRINTABLE.test(name)) return name;

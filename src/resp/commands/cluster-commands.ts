@@ -1,6 +1,6 @@
 /**
- * `CLUSTER`: which node leads which slots, in the forms by which clients of Redis Cluster find it. Every node answers every
- * command, so whoever goes by an older answer loses a hop and nothing else.
+ * `CLUSTER`: which node leads which slots, in the forms that clients of Redis Cluster use. Every node answers every
+ * command, so a client with an outdated answer only costs an extra hop.
  */
 import type { ClusterReport, ReportedNode } from '../../api/cluster-report.ts';
 import { keySlot, SLOT_COUNT, slotRangeOf } from '../../api/key-slot.ts';
@@ -10,7 +10,7 @@ import { container } from '../command-table.ts';
 import { failed, mapOf, OK, type Reply } from '../reply.ts';
 import { notUtf8 } from './grant-options.ts';
 
-/** Clients know nodes by 40 digits. */
+/** The length of a node's name: clients expect 40 hex digits. */
 const NODE_NAME_DIGITS = 40;
 const FLAGS = ['loading', 'stale'];
 
@@ -21,13 +21,14 @@ interface Endpoint {
   readonly isUp: boolean;
 }
 
-/** Slots without a gap that one node leads. */
+/** A range of slots that one node leads. */
 interface LedRange {
   readonly first: number;
   last: number;
   readonly leader: Endpoint;
 }
 
+/** The command `CLUSTER`. */
 export const CLUSTER = container(
   { name: 'CLUSTER', arity: -2, flags: FLAGS, summary: 'Which node leads which slots' },
   [
@@ -49,7 +50,7 @@ export const CLUSTER = container(
   ],
 );
 
-/** Whoever asks a node for slots it does not lead gets an answer; so there is no state of the connection to keep. */
+/** `ASKING` needs no state, because a node also answers commands for slots that it does not lead. */
 export const ASKING: Command = {
   name: 'ASKING',
   arity: 1,
@@ -67,7 +68,7 @@ function nodeName(id: number): string {
   return id.toString(16).padStart(NODE_NAME_DIGITS, '0');
 }
 
-/** Nodes that have a door as this one, as far as this node was told. */
+/** The nodes that have a RESP listener, as far as this node knows. */
 function endpoints({ nodes: reported }: ClusterReport): Map<number, Endpoint> {
   return new Map(reported.flatMap((node) => endpointOf(node)).map((each) => [each.id, each]));
 }
@@ -77,7 +78,7 @@ function endpointOf({ id, resp, up }: ReportedNode): Endpoint[] {
   return address === undefined ? [] : [{ id, ...address, isUp: up }];
 }
 
-/** Slots whose leader is not known, or has no such door, are in none. */
+/** The ranges of slots with their leaders. A slot is missing if its leader is not known or has no RESP listener. */
 function ledRanges(report: ClusterReport): LedRange[] {
   const known = endpoints(report);
   const ranges: LedRange[] = [];
@@ -125,7 +126,7 @@ function nodes({ door }: Call): Reply {
     const led = ranges
       .filter(({ leader }) => leader.id === id)
       .map(({ first, last }) => (first === last ? ` ${first}` : ` ${first}-${last}`));
-    // No bus of Redis listens anywhere; 0 says so.
+    // The port of the cluster bus. There is none; 0 says so.
     const state = isUp ? 'connected' : 'disconnected';
     return `${nodeName(id)} ${host}:${port}@0 ${flags} - 0 0 ${report.version} ${state}${led.join('')}\n`;
   });

@@ -1,13 +1,14 @@
-/** `COMMAND`: the table of commands as clients read it, to know where the key of a command is. */
+/** `COMMAND`: the table of commands, from which clients learn which argument of a command is the key. */
 import type { Call, Command } from '../command.ts';
 import { container, fitsArity } from '../command-table.ts';
 import { failed, mapOf, type Reply, setOf, simple } from '../reply.ts';
 
 const FLAGS = ['loading', 'stale'];
 const GROUP = 'server';
-/** The arguments of `COMMAND GETKEYS`: the name of the command that is asked about, before its own arguments. */
+/** In `COMMAND GETKEYS`, the index of the command's name; its own arguments follow. */
 const COMMAND_ARGUMENT = 2;
 
+/** The command `COMMAND`. */
 export const COMMAND = container(
   { name: 'COMMAND', arity: -1, flags: FLAGS, summary: 'Describes all commands' },
   [
@@ -39,7 +40,10 @@ function named(count: number, get: (index: number) => Command | undefined): Repl
   return found;
 }
 
-/** A few bytes ask for all of it, and for the same command many times: made once for each. */
+/**
+ * Computed only once for each command, because a request of a few bytes can ask for all of them, or many times for
+ * the same one.
+ */
 const description = once((command: Command) => describe(command));
 const documentation = once((command: Command) => document(command));
 const describedAll = once((commands: readonly Command[]) => commands.map(description));
@@ -55,8 +59,8 @@ function once<K extends object, T>(make: (key: K) => T): (key: K) => T {
 }
 
 /**
- * The ten columns of Redis 7: name, arity, flags, first key, last key, step, access categories, tips, key specifications,
- * subcommands.
+ * The ten elements that Redis 7 returns for a command: name, arity, flags, first key, last key, step, access
+ * categories, tips, key specifications, subcommands.
  */
 function describe({ name, arity, flags, key, subcommands }: Command, container = ''): Reply {
   const path = `${container}${name.toLowerCase()}`;

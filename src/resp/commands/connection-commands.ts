@@ -1,4 +1,4 @@
-/** Commands about the connection itself: who speaks, in which version of the protocol, and whether anybody is there. */
+/** Commands about the connection itself: authentication, protocol version, `PING`, `QUIT` and so on. */
 import type { Call, Command } from '../command.ts';
 import { wrongArity } from '../command-table.ts';
 import { callerOfSession, LOADING } from '../command-roles.ts';
@@ -14,16 +14,17 @@ const WRONG_PASSWORD = error('WRONGPASS invalid username-password pair or user i
 const HELLO_WITHOUT_AUTH = error(
   'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
 );
-/** Of wrong tokens on one connection; after as many it ends. */
+/** The most wrong tokens on one connection; then it is closed. */
 export const AUTH_FAILURES_MAX = 10;
 
+/** The commands about the connection. */
 export const CONNECTION_COMMANDS: readonly Command[] = [
   {
     name: 'PING',
     arity: -1,
     flags: ['fast'],
     key: 0,
-    summary: 'Answers, so that one sees it does',
+    summary: 'Shows that the connection works',
     whileSubscribed: true,
     run: ping,
   },
@@ -40,7 +41,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     arity: -1,
     flags: [...FLAGS, 'no_auth'],
     key: 0,
-    summary: 'Chooses the version of the protocol, and says who answers',
+    summary: 'Selects the protocol version, and describes the server',
     run: hello,
   },
   {
@@ -48,7 +49,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     arity: -2,
     flags: [...FLAGS, 'no_auth'],
     key: 0,
-    summary: 'Shows a token, as the password of the default user',
+    summary: 'Authenticates with a token, which is the password of the default user',
     run: auth,
   },
   {
@@ -64,7 +65,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     arity: -1,
     flags: [...FLAGS, 'no_auth'],
     key: 0,
-    summary: 'Ends the connection when all before it is answered',
+    summary: 'Closes the connection after all earlier answers',
     inTransaction: 'runs',
     whileSubscribed: true,
     run: ({ session }) => {
@@ -77,7 +78,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
     arity: 1,
     flags: [...FLAGS, 'no_auth'],
     key: 0,
-    summary: 'Makes the connection as it was when it was new',
+    summary: 'Resets the connection to the state of a new one',
     inTransaction: 'runs',
     whileSubscribed: true,
     run: ({ session }) => {
@@ -85,7 +86,7 @@ export const CONNECTION_COMMANDS: readonly Command[] = [
       return simple('RESET');
     },
   },
-  // Which node is asked makes no difference, so neither do these.
+  // They choose the kind of node, and here all nodes answer alike.
   ...['READONLY', 'READWRITE'].map((name): Command => ({
     name,
     arity: 1,
@@ -103,7 +104,7 @@ function ping({ args, session }: Call): Reply {
   return args.bytes(1);
 }
 
-/** `HELLO [2|3 [AUTH default token] [SETNAME name]]`. Changes nothing unless all of it can be done. */
+/** `HELLO [2|3 [AUTH default token] [SETNAME name]]`. Either all of it succeeds, or nothing changes. */
 function hello(call: Call): Reply {
   const { args, session, door } = call;
   const { access } = door.node;
@@ -147,24 +148,27 @@ function hello(call: Call): Reply {
   });
 }
 
-/** What a password is good for; `id`: of the token, undefined where none is needed. */
+/** The result of authentication. `id` is that of the token; undefined if no token is needed. */
 type Shown = { readonly id: string | undefined } | ErrorReply;
 
 /**
- * @param user argument with the name of a user, of whom there is one; 0: there is none
- * @param password argument with the token
+ * Authenticates with a token.
+ *
+ * @param user the index of the argument with the user's name, which must be `default`; 0: there is none
+ * @param password the index of the argument with the token
  */
 function showToken({ args, session, door }: Call, user: number, password: number): Shown {
   const { access } = door.node;
   const mode = access.mode();
   const isDefault = user === 0 || args.is(user, 'DEFAULT');
   const caller = isDefault ? access.callerOf(args.text(password) ?? '') : undefined;
-  // Also while the cluster is open: whoever shows its token now is not sent away when it closes.
+  // A valid token is kept even while the cluster is open, so that its client stays authenticated if the cluster is
+  // closed.
   if (caller !== undefined) return { id: caller.id };
   if (mode === 'unknown') return LOADING;
   if (mode === 'open') {
     if (user === 0) return NO_PASSWORD;
-    // The default user needs no password, so any is right for it, as with Redis.
+    // The default user needs no password, so any password is accepted, as in Redis.
     return isDefault ? { id: undefined } : WRONG_PASSWORD;
   }
   access.failed('resp');

@@ -1,4 +1,4 @@
-/** What a command that asks for a grant may say behind its key: `[COST n] [AT ms] [RULE r] [ID id] [SETTLE]`, in any order. */
+/** Parses the options of a request for a grant: `[COST n] [AT ms] [RULE r] [ID id] [SETTLE]`, in any order. */
 import type { Question } from '../../api/question.ts';
 import type { CommandArguments } from '../command-arguments.ts';
 import { type ErrorReply, failed, SYNTAX_ERROR } from '../reply.ts';
@@ -6,10 +6,10 @@ import { type ErrorReply, failed, SYNTAX_ERROR } from '../reply.ts';
 type Options = { -readonly [Field in keyof Omit<Question, 'descriptors'>]: Question[Field] };
 
 /**
- * Reads those from argument `from` on into `options`, each at most once. Their bounds are not looked at.
+ * Parses the arguments from `from` on into `options`, each at most once. It does not check their bounds.
  *
- * @param hasRule the command takes a rule by name
- * @returns what is wrong with them
+ * @param hasRule true if the command takes a rule by name
+ * @returns the error, or undefined
  */
 export function readGrantOptions(
   args: CommandArguments,
@@ -39,6 +39,7 @@ export function readGrantOptions(
   return undefined;
 }
 
+/** The error for an argument that is not UTF-8. */
 export function notUtf8(field: string): ErrorReply {
   return failed(`${field} must be UTF-8, and some of its bytes are not`);
 }

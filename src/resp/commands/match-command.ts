@@ -1,7 +1,8 @@
 /**
- * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId] [SETTLE]`: a request for a grant that says
- * what it is, and leaves to the rules which limits it is under. The count comes first, so that a descriptor may have any name. Rules make
- * the keys; for clients of Redis Cluster the value of the first descriptor is one: the slot of a user is that of its id.
+ * `MATCH count name value [name value ...] [COST n] [AT timestampMillis] [ID requestId] [SETTLE]`: a request for a
+ * grant with descriptors; the rules find its limits. The count comes first, so that a descriptor may have any name.
+ * For clients of Redis Cluster, the key is the value of the first descriptor: with `user` first, its slot is that of
+ * the user's id.
  */
 import { DESCRIPTORS_MAX, type Question, invalidInQuestion } from '../../api/question.ts';
 import type { Call, Command } from '../command.ts';
@@ -13,6 +14,7 @@ import { matchReply } from './answer-forms.ts';
 const FIRST_NAME = 2;
 const FIRST_VALUE = 3;
 
+/** The command `MATCH`. */
 export const MATCH: Command = {
   name: 'MATCH',
   isShed: true,
@@ -20,7 +22,7 @@ export const MATCH: Command = {
   flags: ['write', 'fast'],
   key: FIRST_VALUE,
   summary:
-    'Asks for a grant under all limits that the rules find for descriptors. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, and until all is free, and the rule, all of the limit that binds; a limit of -1 and no rule where nothing limits; UNMATCHED at the end of a denial because no rule is for the request',
+    'Asks for a grant under all limits that the rules find for descriptors. Returns allowed 0 or 1, limit, remaining, milliseconds until a retry can succeed, milliseconds until the whole limit is free, and the rule, all of the limit that binds; a limit of -1 and no rule if nothing limits the request; UNMATCHED at the end of a denial because no rule matches',
   run: runMatch,
 };
 
@@ -49,8 +51,8 @@ function descriptorsIn(args: CommandArguments, end: number): Map<string, string>
     if (name === undefined) return notUtf8('the name of a descriptor');
     const value = args.text(i + 1);
     if (value === undefined) return notUtf8('the value of a descriptor');
-    // One of two values would be ignored, and its limit with it.
-    if (descriptors.has(name)) return failed('a descriptor must be named once');
+    // Only one of two values could be used, and the limit of the other one would not apply.
+    if (descriptors.has(name)) return failed('each descriptor must be named only once');
     descriptors.set(name, value);
   }
   return descriptors;

@@ -1,17 +1,17 @@
-/** Commands by which clients and tools look at a server before they use it: `INFO`, `CONFIG`. */
+/** `INFO`, `DBSIZE` and `CONFIG`: commands with which clients and tools inspect a server. */
 import type { Call, Command, DoorState } from '../command.ts';
 import { container } from '../command-table.ts';
 import type { Reply } from '../reply.ts';
 
 /**
- * The version of Redis whose commands and texts the door follows. Clients read it to know what they may use; our own version is
- * `quorate_version`.
+ * The version of Redis whose commands and texts this listener follows. Clients read it to find out what they may use.
+ * Our own version is `quorate_version`.
  */
 const REDIS_VERSION = '7.4.0';
 
-/** `redis-benchmark` asks for these before anything else. What is granted is on disk, and in no dump. */
+/** `redis-benchmark` asks for these settings first. Grants are on disk, but not in a dump file. */
 const CONFIGURED = { save: '', appendonly: 'yes' };
-/** Longer names mean nothing here. */
+/** The most bytes of a name that are compared. */
 const SHOWN_BYTES_MAX = 64;
 
 type Section = (door: DoorState) => Readonly<Record<string, string | number>>;
@@ -39,18 +39,19 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   }),
   Replication: () => ({ role: 'master', connected_slaves: 0 }),
   Cluster: ({ node }) => ({ cluster_enabled: 1, quorate_status: node.readiness().status }),
-  // Tools list the databases from here; there is none to list.
+  // Tools read the list of databases here; there are none.
   Keyspace: () => ({}),
 };
 const ALL_SECTIONS: readonly string[] = ['default', 'all', 'everything'];
 
+/** The commands that describe the server. */
 export const SERVER_COMMANDS: readonly Command[] = [
   {
     name: 'INFO',
     arity: -1,
     flags: ['loading', 'stale'],
     key: 0,
-    summary: 'Says what this node is and has done, in sections',
+    summary: 'Describes this node and its counters, in sections',
     run: info,
   },
   {
@@ -66,7 +67,7 @@ export const SERVER_COMMANDS: readonly Command[] = [
       name: 'CONFIG',
       arity: -2,
       flags: ['admin', 'noscript', 'loading', 'stale'],
-      summary: 'Nothing can be set by it',
+      summary: 'Reads settings; nothing can be set',
     },
     [
       {

@@ -1,6 +1,6 @@
 /**
- * `CL.THROTTLE key max_burst count period [quantity]`, as redis-cell has it: the limit comes with every request, and a key has one
- * state, which the numbers of each call judge.
+ * `CL.THROTTLE key max_burst count period [quantity]`, the command of redis-cell: the limit comes with every request.
+ * A key has one state, to which the numbers of each command are applied.
  */
 import type { LookQuestion } from '../../api/look.ts';
 import { invalidInUser, questionOf } from '../../api/question.ts';
@@ -12,7 +12,7 @@ import { failed, type Reply } from '../reply.ts';
 import { notUtf8 } from './grant-options.ts';
 import { throttleStanding, writeThrottle } from './throttle-forms.ts';
 
-/** Arguments are told back up to here. */
+/** The most bytes of an argument that an error shows. */
 const SHOWN_BYTES_MAX = 64;
 const USAGE =
   'Cell error: Usage: CL.THROTTLE <key> <max_burst> <count per period> <period seconds> [<quantity>]';
@@ -20,15 +20,16 @@ const FIRST_NUMBER = 2;
 
 type Rate = Pick<StatedThrottle, 'count' | 'periodMillis'>;
 
+/** The command `CL.THROTTLE`. */
 export const THROTTLE: Command = {
   name: 'CL.THROTTLE',
   isShed: true,
-  // It refuses another number of arguments in words of its own.
+  // It has its own error text for a wrong number of arguments.
   arity: -1,
   flags: ['write', 'fast'],
   key: 1,
   summary:
-    'Asks for a grant by the limit it states: max_burst + 1 at once, count per period. Returns limited 0 or 1, limit, remaining, seconds until a retry can succeed or -1, and until all is free',
+    'Asks for a grant by the limit it states: max_burst + 1 at once, count per period. Returns limited 0 or 1, limit, remaining, seconds until a retry can succeed or -1, and seconds until the whole limit is free',
   run: runThrottle,
 };
 
@@ -61,23 +62,27 @@ function runThrottle(call: Call): Reply | undefined {
   const rule = statedThrottleId({ maxBurst: burst, ...rate });
   const invalid = invalidInUser({ userId, rule });
   if (invalid !== undefined) return failed(invalid.message);
-  if (quantity === 0 || quantity > limit) look(call, { key: userKey(userId) ?? GLOBAL_KEY, rule }, quantity);
+  if (quantity === 0 || quantity > limit) peek(call, { key: userKey(userId) ?? GLOBAL_KEY, rule }, quantity);
   else call.ask(questionOf({ userId, rule, cost: quantity }), writeThrottle, quantity);
   return undefined;
 }
 
-/** Nothing is asked for, or what can never be granted: then it is told how things stand, and nothing reaches the log. */
-function look(call: Call, question: LookQuestion, quantity: number): void {
-  const tell = call.answerLater(0);
-  call.door.node.look(question, (answer) => tell(throttleStanding(answer, quantity)));
+/**
+ * Answers a command with quantity 0, or with more than can ever be granted: it returns the status, and nothing
+ * reaches the log.
+ */
+function peek(call: Call, question: LookQuestion, quantity: number): void {
+  const reply = call.answerLater(0);
+  call.door.node.look(question, (answer) => reply(throttleStanding(answer, quantity)));
 }
 
 /**
- * The rate within the bounds of a stated one, for the longest period there is up to the one that is asked for: as asked if it can be. Else
- * a period is rounded up to a millisecond, so that the rate is never exceeded. Undefined: all `limit` take too long.
+ * The rate as a stated rule, within its bounds: the requested rate if possible. Otherwise the same rate with a
+ * shorter period, which is rounded up to a millisecond, so that the rate is never exceeded. Undefined if the whole
+ * limit would take too long.
  */
 function rateOf(limit: number, count: number, periodSeconds: number): Rate | undefined {
-  // Most often it is, and no large number is needed.
+  // Fast path without big integers; most calls end here.
   const millis = periodSeconds * 1000;
   if (count <= LIMIT_MAX && millis <= WINDOW_MILLIS_MAX && limit <= count)
     return { count, periodMillis: millis };

@@ -1,4 +1,4 @@
-/** Answers of `CL.THROTTLE`: the five integers of redis-cell. */
+/** Formats the answers of `CL.THROTTLE`: the five integers of redis-cell. */
 import type { AskAnswer } from '../../api/question.ts';
 import type { LookAnswer } from '../../api/look.ts';
 import { secondsCeil } from '../../api/rate-limit-headers.ts';
@@ -9,13 +9,16 @@ import type { ReplyWriter } from '../reply-writer.ts';
 import { refusal, writeRefusal } from './answer-forms.ts';
 
 /**
- * The cluster's clocks make a period longer than it is asked for, so that its promise holds in real time: by so many parts per million,
- * unless the rules have another `clockDriftPpm`, and by two milliseconds.
+ * The cluster lengthens a period, so that its guarantee holds in real time despite clock drift: by this many parts
+ * per million with the default `clockDriftPpm`, and by two milliseconds.
  */
 const WIDENED_PPM = 600;
 const WIDENED_MILLIS = 2;
 
-/** `[limited 0/1, limit, remaining, retry after, reset after]`, in whole seconds; -1: it need not, or will never fit. */
+/**
+ * Writes `[limited 0/1, limit, remaining, retry after, reset after]` in whole seconds. A retry after of -1 means: no
+ * wait is needed, or none helps.
+ */
 export function writeThrottle(writer: ReplyWriter, answer: AskAnswer, quantity: number): void {
   if (answer.kind !== 'decision') return writeRefusal(writer, answer);
   const { decision } = answer;
@@ -25,15 +28,15 @@ export function writeThrottle(writer: ReplyWriter, answer: AskAnswer, quantity: 
   const limit = throttle.maxBurst + 1;
   const isBlocked = decision.isBlocked === true;
   const helpsNot = allowed || quantity > limit || (isBlocked && !waitHelps(decision));
-  // The end of a block belongs to no period.
+  // The end of a block does not depend on the period, so it is not scaled.
   const seconds = isBlocked ? secondsCeil(retryAfterMillis) : secondsOf(retryAfterMillis, throttle);
   const retryAfter = helpsNot ? -1 : Math.max(1, seconds);
   writer.fiveIntegers(allowed ? 0 : 1, limit, remaining, retryAfter, secondsOf(resetMillis, throttle));
 }
 
 /**
- * The same of a look at one limit, of `quantity` 0 or more than ever fits. Where others owe more than these numbers let anybody owe, nothing
- * is limited too, until that has flowed out.
+ * The answer to a peek at one limit, for a `quantity` of 0 or one that can never be granted. Other commands may have
+ * used the same key with larger bursts. Then the key is limited even for quantity 0, until that excess has drained.
  */
 export function throttleStanding(answer: LookAnswer, quantity: number): Reply {
   if (answer.kind !== 'standing') return refusal(answer);
@@ -50,12 +53,12 @@ export function throttleStanding(answer: LookAnswer, quantity: number): Reply {
   return [isLimited ? 1 : 0, limit, remaining, retryAfter, secondsOf(resetMillis, throttle)];
 }
 
-/** Whole seconds, one more for a part of one, as redis-cell has them: what the period was made longer by is not told. */
+/** Whole seconds, rounded up as in redis-cell. The lengthening of the period is removed first. */
 function secondsOf(millis: number, throttle: StatedThrottle): number {
   return Math.ceil(nominalMillis(millis, throttle) / 1_000);
 }
 
-/** What `millis` are of the period that was asked for, if they are of the longer one. */
+/** Converts milliseconds of the lengthened period to milliseconds of the requested period. */
 function nominalMillis(millis: number, { periodMillis }: StatedThrottle): number {
   const widenedMillis = periodMillis + Math.ceil((periodMillis * WIDENED_PPM) / 1_000_000) + WIDENED_MILLIS;
   return Math.ceil((millis * periodMillis) / widenedMillis);

@@ -1,6 +1,6 @@
 /**
- * `MULTI`, `EXEC`, `DISCARD`, as clients put them around a pipeline. `EXEC` is answered with an array of what each command is
- * answered; each is still decided by itself, so some may be granted and others denied. There is no `WATCH`.
+ * `MULTI`, `EXEC` and `DISCARD`, which clients put around a pipeline. `EXEC` returns an array of the commands'
+ * answers. Each command is still decided on its own, so some may be granted and others denied. There is no `WATCH`.
  */
 import type { Call, Command } from '../command.ts';
 import { error, failed, OK, type Reply } from '../reply.ts';
@@ -8,6 +8,7 @@ import { Transaction } from '../transaction.ts';
 
 const FLAGS = ['noscript', 'loading', 'stale', 'fast'];
 
+/** The commands of transactions. */
 export const TRANSACTION_COMMANDS: readonly Command[] = [
   command('MULTI', 'Keeps the commands that follow until EXEC', multi),
   command('EXEC', 'Runs the commands since MULTI. Returns an array of their answers', exec),

@@ -1,4 +1,4 @@
-/** `LOOK` and `REFUND`: what else may be asked about a user than a grant, with the fields that HTTP has for it. */
+/** `LOOK` and `REFUND`: the status of a user, and the refund of a grant. */
 import { invalidInUser, questionOf } from '../../api/question.ts';
 import { GLOBAL_KEY, userKey } from '../../api/key-text.ts';
 import type { Call, Command } from '../command.ts';
@@ -6,10 +6,10 @@ import { failed, type Reply, SYNTAX_ERROR } from '../reply.ts';
 import { notUtf8 } from './grant-options.ts';
 import { refundReply, standingReply } from './answer-forms.ts';
 
-/** Of an answer to `LOOK`: a rule id of 128 bytes, five numbers, and what is around them. */
+/** The most bytes of one row of `LOOK`: a rule id of 128 bytes, five numbers, and the framing. */
 const ROW_BYTES_MAX = 256;
 
-/** `LOOK key [RULE r]`. */
+/** `LOOK key [RULE r]`: a peek at the status of a user. */
 const LOOK: Command = {
   name: 'LOOK',
   isShed: true,
@@ -17,7 +17,7 @@ const LOOK: Command = {
   flags: ['readonly', 'fast'],
   key: 1,
   summary:
-    'Tells how a user stands under every rule or one, and counts nothing. Returns for each its id, limit, remaining, milliseconds until one more would be granted, until all is free, and of the window',
+    'Reads the status of a user under every rule or one, and counts nothing. Returns for each its id, limit, remaining, milliseconds until one more would be granted, until the whole limit is free, and of the window',
   run: runLook,
 };
 
@@ -29,10 +29,11 @@ const REFUND: Command = {
   flags: ['write', 'fast'],
   key: 1,
   summary:
-    'Takes back what was granted under a request id, once. Returns refunded 0 or 1, the rule and the cost of the grant',
+    'Takes back the grant under a request id, once. Returns refunded 0 or 1, the rule and the cost of the grant',
   run: runRefund,
 };
 
+/** `LOOK` and `REFUND`. */
 export const USER_COMMANDS: readonly Command[] = [LOOK, REFUND];
 
 function runLook(call: Call): Reply | undefined {
@@ -47,8 +48,8 @@ function runLook(call: Call): Reply | undefined {
   if (invalid !== undefined) return failed(invalid.message);
   const { node } = call.door;
   const rows = isOfOneRule ? 1 : (node.rules()?.rules.length ?? 1);
-  const tell = call.answerLater(rows * ROW_BYTES_MAX);
-  node.look({ key: userKey(userId) ?? GLOBAL_KEY, rule }, (answer) => tell(standingReply(answer)));
+  const reply = call.answerLater(rows * ROW_BYTES_MAX);
+  node.look({ key: userKey(userId) ?? GLOBAL_KEY, rule }, (answer) => reply(standingReply(answer)));
   return undefined;
 }
 
@@ -64,9 +65,9 @@ function runRefund(call: Call): Reply | undefined {
   if (hasRule && rule === undefined) return notUtf8('rule');
   const invalid = invalidInUser({ userId, requestId, rule });
   if (invalid !== undefined) return failed(invalid.message);
-  const tell = call.answerLater(0);
+  const reply = call.answerLater(0);
   call.door.node.refund({ ...questionOf({ userId, rule }), requestId }, (answer) =>
-    tell(refundReply(answer)),
+    reply(refundReply(answer)),
   );
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** What the door answers is what the document says: every operation, when it is done and when it fails, for whatever reason. */
+/** The answers of the HTTP listener match docs/openapi.json, for success and for every kind of failure. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NoBackup } from '../../../src/api/backup.ts';
 import { CHANGE_FAILURES, type ChangeFailure } from '../../../src/api/cluster-change.ts';
@@ -33,14 +33,14 @@ const COLUMNS = { allowed: [1], denied: [2], unavailable: [3], degraded: [4] };
 const TOKEN = { id: 'ab12cd34', role: 'decide', name: 'gateway' } as const;
 const DECIDED = { term: 2, index: 7, position: 1, timeMillis: 90 };
 const REFUND = { refunded: true, ruleId: 'a', cost: 2, decided: DECIDED, rulesVersion: 7 };
-/** What becomes of a change, whatever its kind: each route tells its part of this. */
+/** The result of a change of any kind; each route uses its part of it. */
 const MADE = { ok: true, version: 8, pending: [], made: { info: TOKEN, token: 'qt_' } } as const;
 const SNAPSHOT = { clusterId: 'c', partitions: 4, hash: 'h', group: 3, index: 7, term: 2, timeMillis: 90 };
-/** Its stream never ends: that it is one is told in `events.test.ts`. */
+/** Its stream never ends; `events.test.ts` tests it. */
 const STREAM = 'GET /v1/events';
-/** Why the cluster refuses a change, whatever its kind. */
+/** The reasons for which the cluster refuses a change of any kind. */
 const COMMON = ['nodesBehind', 'notMember', 'overloaded', 'unknownOutcome', 'notLeader'] as const;
-/** Why else it refuses one, by the route that asks for it. */
+/** Further reasons, by route. */
 const REFUSALS: Readonly<Record<string, readonly ChangeFailure[]>> = {
   'POST /v1/cluster/nodes': [
     'emptyChange',
@@ -69,7 +69,7 @@ const REFUSALS: Readonly<Record<string, readonly ChangeFailure[]>> = {
 };
 const CLOSED = [...OPERATIONS].filter(([, { security }]) => security === undefined).map(([route]) => route);
 const EVERYTHING = [...OPERATIONS.keys()];
-/** By the partition of a key, which may be malformed; of a batch every answer says so for itself. */
+/** Routes about a key, which may be malformed. In a batch each answer has its own status. */
 const OF_KEYS = EVERYTHING.filter((route) =>
   /(?:problem.json|plain)$/.test(Object.keys(operationOf(route).responses['503']?.content ?? {}).join()),
 ).filter((route) => operationOf(route).responses['400'] !== undefined && !route.endsWith('/batch'));
@@ -78,7 +78,7 @@ const FORWARDED = { 'x-user': 'ada', 'x-forwarded-method': 'GET', 'x-forwarded-u
 
 let door: Door;
 
-/** The cluster behind it can do everything. */
+/** The fake cluster can do everything. */
 beforeEach(() => {
   door = new Door(undefined, { ...HTTP_SETTINGS_DEFAULTS, userHeader: 'x-user' });
   door.rules = RULES;
@@ -112,7 +112,7 @@ interface Asked {
   readonly query?: string;
 }
 
-/** With the body that the document shows. The status; the answer is what the document says. */
+/** Sends the body of the document's example, and checks the answer against the document. Returns the status. */
 async function statusOf(
   route: string,
   { token, remoteAddress = '127.0.0.1', body, query = '' }: Asked = {},
@@ -135,7 +135,7 @@ async function statusOf(
   return answer.statusCode;
 }
 
-/** Whatever is asked about a key. */
+/** Every answer about a key. */
 function answerAll(answer: Extract<CustomerAnswer, { kind: 'invalid' | 'unavailable' }>): void {
   door.answer = answer;
   door.listedAnswer = answer;

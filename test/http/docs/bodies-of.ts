@@ -1,8 +1,11 @@
-/** Bodies that a schema of the document takes, and the same with one thing changed: at its bounds, missing, unknown, of another type. */
+/**
+ * Generates bodies that a schema of docs/openapi.json accepts, and variants with one thing changed: at a bound,
+ * missing, unknown, or of another type.
+ */
 import fc from 'fast-check';
 import { resolved, type Schema, wrongIn } from './described.ts';
 
-/** Where a schema says no longest. */
+/** The longest value if the schema has no bound. */
 const LENGTH_MAX = 8;
 const TEXT = 'aZ0x9';
 

@@ -1,4 +1,7 @@
-/** What the door takes is what the document says: bodies at random, and the same with one thing changed. */
+/**
+ * The HTTP listener accepts exactly the bodies that docs/openapi.json describes, tested with random bodies and
+ * variants with one thing changed.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUNDS } from '../../raft/seeded.ts';
@@ -16,11 +19,11 @@ afterAll(() => door.app.close());
 interface Row {
   /** By what it is asked. */
   readonly url: string;
-  /** What is deeper is looked at by the node behind the door. */
+  /** Deeper values are checked by the node, not by the listener. */
   readonly depthMax?: number;
-  /** What the door refuses, and no schema can say. */
+  /** Bodies that the listener refuses although no schema can express it. */
   readonly unless?: (body: unknown) => boolean;
-  /** Whether a body that is answered 200 was taken as a whole. */
+  /** True if a body that is answered with 200 was accepted completely. */
   readonly isWhole?: (answer: string) => boolean;
 }
 
@@ -38,7 +41,7 @@ function namesRuleTwice(body: unknown): boolean {
   return new Set(rules).size < rules.length;
 }
 
-/** Nothing lasts where nothing is blocked. */
+/** A duration is only allowed with a block. */
 function lastsWithoutBlock(body: unknown): boolean {
   const { blocked, durationMillis } = (body ?? {}) as Readonly<Record<string, unknown>>;
   return durationMillis !== undefined && blocked !== true;
@@ -70,9 +73,9 @@ function others(count: number): Readonly<Record<string, string>> {
 }
 
 const KEYS = /:(?:userId|key)\b/;
-/** The node behind the door reads it. */
+/** The node reads it, not the listener. */
 const ANY_FIELD = 'PUT /v1/rules/*';
-/** In a protocol that others describe. */
+/** Part of a protocol that is described elsewhere. */
 const ELSEWHERE = ['POST /json'];
 
 function bodyOf(route: string): { readonly schema: Schema; readonly example?: unknown } {
@@ -97,7 +100,7 @@ describe('what the door takes', () => {
       const payload = JSON.stringify(body);
       const { statusCode, body: answer } = await door.app.inject({ method, url, headers, payload });
       expect(statusCode).not.toBe(500);
-      // Too large as a whole, which no schema can say.
+      // Too large as a whole, which no schema can express.
       fc.pre(statusCode !== 413);
       const isTakenWhole = statusCode !== 400 && (statusCode !== 200 || isWhole(answer));
       seen[isTakenWhole ? 'taken' : 'refused'] += 1;
@@ -149,7 +152,7 @@ describe('what the door takes', () => {
     expect(await areTaken(others(15))).toEqual([true, true]);
     expect(await areTaken({ ...others(15), user: 'ada' })).toEqual([true, true]);
     expect(await areTaken(others(16))).toEqual([false, false]);
-    // No schema can say that both are the same.
+    // No schema can say that both must be equal.
     expect(await areTaken({ user: 'bob' })).toEqual([true, false]);
   });
 

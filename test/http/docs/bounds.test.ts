@@ -1,4 +1,4 @@
-/** The bounds that the document states are those by which requests are checked: every one, and no other. */
+/** The bounds in docs/openapi.json are exactly those that requests are checked by. */
 import { describe, expect, it } from 'vitest';
 import { CPU_PROFILE_SECONDS_MAX } from '../../../src/api/diagnostics.ts';
 import { CLOCK_STATES } from '../../../src/api/cluster-report.ts';
@@ -41,7 +41,7 @@ import {
 } from '../../../src/limiter/rules.ts';
 import { DOCUMENT, type Schema, SCHEMAS } from './described.ts';
 
-/** By the way to them, without what every way has. */
+/** By their path in the document, without the common prefix. */
 const BOUNDS: Readonly<Record<string, unknown>> = {
   '/v1/forward-auth.get.deny_status enum': DENY_STATUSES,
   '/v1/forward-auth.get.cost maximum': COST_MAX,
@@ -98,7 +98,7 @@ const BOUNDS: Readonly<Record<string, unknown>> = {
   'Usage.minutes maximum': USAGE_MINUTES_MAX,
   'Cluster.nodes.clock enum': [...CLOCK_STATES, null],
 };
-/** Other forms of text: random bodies tell whether the parsers have the same (`bodies.test.ts`). */
+/** Patterns; the random bodies of `bodies.test.ts` check whether the parsers have the same ones. */
 const PATTERNS = ['IfMatch pattern', 'HostPort.host pattern', 'TokenRequest.name pattern'];
 
 const STEPS =

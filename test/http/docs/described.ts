@@ -1,4 +1,4 @@
-/** The document as the tests of this folder read it: from its file, without the product. */
+/** docs/openapi.json as the tests of this folder read it: from the file, without the product's code. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -41,7 +41,7 @@ export function refTo(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** A part of the document, or what it refers to. */
+/** A part of the document, or the part that it refers to. */
 export function resolved<Part>(part: Part): Part {
   const { $ref } = part as { readonly $ref?: string };
   if ($ref === undefined) return part;
@@ -71,7 +71,7 @@ export function operationOf(route: string): Operation {
   return operation;
 }
 
-/** Every body and answer, by where it stands. */
+/** Every body and answer, by its place in the document. */
 export function allContent(): readonly (readonly [where: string, media: Media])[] {
   return [...OPERATIONS].flatMap(([route, { requestBody, responses }]) =>
     Object.entries({ ...(requestBody !== undefined && { body: requestBody }), ...responses }).flatMap(
@@ -81,13 +81,13 @@ export function allContent(): readonly (readonly [where: string, media: Media])[
   );
 }
 
-/** Words that JSON Schema does not have are errors. */
+/** Keywords that JSON Schema does not have are errors. */
 const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
 ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'security', 'paths', 'components']);
 ajv.addSchema({ $id: 'door', ...closed(DOCUMENT) });
 const validators = new Map<string, ValidateFunction>();
 
-/** The same without room for fields that it does not describe, unless it allows them in words: nodes tell no others. */
+/** The same schema, but unknown fields are errors unless it explicitly allows them: nodes send no others. */
 function closed(value: object): object {
   return JSON.parse(JSON.stringify(value), (_, each: Schema | null) =>
     each?.['type'] === 'object' && each['properties'] !== undefined
@@ -96,7 +96,7 @@ function closed(value: object): object {
   ) as object;
 }
 
-/** What is wrong with `value`; empty: nothing. */
+/** The errors of `value`; empty: none. */
 export function wrongIn(schema: Schema, value: unknown): readonly string[] {
   const text = JSON.stringify(closed(schema)).replaceAll('"#/', '"door#/');
   const validate = validators.get(text) ?? ajv.compile(JSON.parse(text) as Schema);
@@ -106,7 +106,7 @@ export function wrongIn(schema: Schema, value: unknown): readonly string[] {
     : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
-/** Of every answer over HTTP; the document tells of the others. */
+/** Headers of every HTTP answer; the document describes all others. */
 const COMMON_HEADERS = new Set([
   'cache-control',
   'connection',
@@ -136,7 +136,7 @@ function wrongInHeaders({ headers = {} }: Described, answered: Schema): readonly
   ];
 }
 
-/** What is wrong with an answer of a route; empty: it is as the document says. */
+/** The errors of an answer of a route; empty: it matches the document. */
 export function wrongInAnswer(
   route: string,
   answer: { readonly statusCode: number; readonly headers: Schema; readonly body: string },

@@ -1,4 +1,4 @@
-/** The document of the HTTP interface is valid, and holds what there is: every route, by whom it may be asked, every bound. */
+/** docs/openapi.json is a valid document, and contains every route, its roles and every bound. */
 import { createHash } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -19,7 +19,7 @@ import {
   wrongInAnswer,
 } from './described.ts';
 
-/** Routes of the door, as its router was told them. */
+/** The routes of the listener, as they were registered with its router. */
 const routes = new Set<string>();
 let door: Door;
 
@@ -58,13 +58,13 @@ describe('the document', () => {
     expect(() => wrongIn({ type: 'string', maxLenght: 5 }, 'a')).toThrow('maxLenght');
   });
 
-  it('holds every route of the door, and no other', async () => {
+  it('has every route of the listener, and no other', async () => {
     await door.app.ready();
     expect([...routes].filter(isApi).sort()).toEqual([...OPERATIONS.keys()].sort());
     expect(routes.size).toBeGreaterThan(30);
   });
 
-  it('says of each by whom it may be asked', () => {
+  it('names for each route the roles that may use it', () => {
     for (const [route, { description, security = DOCUMENT.security }] of OPERATIONS) {
       expect(ROUTE_ROLES).toHaveProperty([route]);
       const [method = '', path] = route.split(' ');
@@ -78,7 +78,7 @@ describe('the document', () => {
     }
   });
 
-  it('says of each what stands in its path, and calls no two the same', () => {
+  it('names the parameters of each path, and gives each operation its own id', () => {
     const ids = new Set<string>();
     for (const [route, { operationId, parameters }] of OPERATIONS) {
       const named = [...route.replace('*', ':ruleId').matchAll(/:(\w+)/g)].map(([, name]) => name);
@@ -89,11 +89,11 @@ describe('the document', () => {
     expect(ids.size).toBe(OPERATIONS.size);
   });
 
-  it('describes of each operation that needs a token how it is refused, and of each what else may come', () => {
+  it('describes the refusals of each operation that needs a token, and the other answers of each', () => {
     for (const [route, { operationId, security, responses }] of OPERATIONS) {
       const refusals = security === undefined ? ['401', '403', '503', 'default'] : ['default'];
       expect([route, refusals.filter((status) => responses[status] === undefined)]).toEqual([route, []]);
-      // Generators make names of functions from it.
+      // Code generators make function names from it.
       expect(operationId).toMatch(/^(?:get|put|post|delete)[A-Z][A-Za-z]*$/);
     }
   });
@@ -162,7 +162,7 @@ describe('the document', () => {
         expect(text).toContain(`"#/components/${kind}/${name}"`);
   });
 
-  it('is told to everybody, also by a closed door', async () => {
+  it('is served to everybody, also in a closed cluster', async () => {
     door.access.close();
     const response = await door.app.inject({ method: 'GET', url: '/openapi.json' });
     expect(response.json()).toEqual(DOCUMENT);

@@ -1,4 +1,7 @@
-/** Answers to requests of which nothing is read, while the node does not know which tokens are valid: what the document says. */
+/**
+ * The answers while the node does not know which tokens are valid match docs/openapi.json. These requests are not
+ * read.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Door } from '../fixtures.ts';
 import { OPERATIONS, wrongInAnswer } from './described.ts';
