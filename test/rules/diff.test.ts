@@ -113,7 +113,7 @@ describe('a difference', () => {
     expect(diff(onKeys('a*', '*b'), onKeys('*b', 'a*'))).toEqual([
       {
         kind: 'reordered',
-        words: 'patterns of values come in another order, and the first that fits applies',
+        words: 'value patterns come in another order; the first one that fits applies',
       },
     ]);
     const shared = onKeys('a*').replace("'a*'", "'a*', share_threshold: true");

@@ -32,7 +32,7 @@ describe('a document in shadow', () => {
   it('holds no rule that says of itself that it is not: that would deny nothing all the same', () => {
     const text = RULES.replace('shadow: true', 'shadow: false');
     expect(told(`shadow: true\n${text}`)).toEqual([
-      '4:63 shadow: true at the top of the document is for all its rules',
+      '4:63 shadow: true at the top of the document applies to all its rules',
     ]);
     expect(told(`shadow: false\n${text}`)).toEqual([]);
     expect(told(`shadow: yes\n${RULES}`)).toEqual(["1:9 shadow must be true or false, but is 'yes'"]);

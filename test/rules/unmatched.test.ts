@@ -40,7 +40,7 @@ describe('unmatched at the top of a document', () => {
       "1:12 unmatched must be one of allow, deny, shadow, but is 'denied'",
     ]);
     expect(told(RULES.replace('id: user', 'id: unmatched'))).toEqual([
-      "2:11 'unmatched' is what requests are called that no rule is for; say unmatched: deny at the top of the document, or choose another id",
+      "2:11 'unmatched' is reserved for requests that no rule matches; write unmatched: deny at the top of the document, or choose another id",
     ]);
     expect(
       told(`unmatched: deny\n${RULES.replace('key: user', 'key: user, replaces: unmatched')}`),
@@ -50,12 +50,12 @@ describe('unmatched at the top of a document', () => {
   it('is said, compared and edited where rules are', () => {
     const before = rulesOf(RULES);
     const after = rulesOf(`unmatched: deny\n${RULES}`);
-    expect(ruleInWords(after[1]!)).toBe('requests that no rule is for are denied');
+    expect(ruleInWords(after[1]!)).toBe('requests that no rule matches are denied');
     expect(diffRules(before, after)).toEqual([
       {
         kind: 'added',
         id: 'unmatched',
-        words: 'unmatched is added: requests that no rule is for are denied',
+        words: 'unmatched is added: requests that no rule matches are denied',
       },
     ]);
     expect(diffRules(after, rulesOf(`unmatched: shadow\n${RULES}`))).toMatchObject([

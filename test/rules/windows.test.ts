@@ -77,7 +77,7 @@ describe('mistakes in names of windows', () => {
     ],
     [
       '[{limit: 1, per: day, name: peak}, {limit: 2, per: hour, name: peak}]',
-      "1:79 name 'peak' is that of another window of the rule; each needs its own",
+      "1:79 name 'peak' is used by another window of the rule; each needs its own",
     ],
     ['{limit: 1, per: day, name: a/b}', "1:71 name must be without a /, but is 'a/b'"],
     [
@@ -99,7 +99,7 @@ describe('mistakes in names of windows', () => {
   it('are told of an id that would be that of a limit which a request states', () => {
     const text = 'rules: [{id: 100, key: user, windows: {limit: 1, windowMillis: 90000}}]';
     expect(told(text)).toEqual([
-      "1:39 '100/90000ms' is what a request calls a rule that it states itself; choose another id",
+      "1:39 '100/90000ms' has the form of a limit that a request states itself; choose another id",
     ]);
     expect(idsOf('rules: [{id: 100, key: user, windows: {limit: 1, per: minute}}]')).toEqual(['100/minute']);
   });
