@@ -1,13 +1,8 @@
 /**
- * Runs a request through the partitions of its limits. Limits in one partition are decided together in one step of
- * its log. If there are several partitions, all but the first are asked for reservations: ordinary grants under ids
- * of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer.
- * If one denies, the reservations are given back. Partitions that this node leads are checked before, and if one of
- * them denies, nothing is reserved.
- *
- * So no limit is ever exceeded. If a partition cannot decide and none of its rules is `closed`, the fail modes
- * decide (degraded-decisions.ts); reservations of a request that is let through this way stay charged. So do the
- * reservations of a node that fails in between, until their windows end.
+ * Runs a request through the partitions of its limits. Limits in one partition are decided in one step of its log.
+ * With several partitions, all but the first are asked for reservations: ordinary grants under ids of their own.
+ * When all have granted, the first is asked under the request's own id, and its answer is the answer; if one
+ * denies, the reservations are given back. So no limit is exceeded. See README.md, also for fail modes.
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
@@ -56,10 +51,7 @@ import { leftNow, settle } from './settlements.ts';
 import { Trials } from './trials.ts';
 import { WaitingForRules } from './waiting-for-rules.ts';
 
-/**
- * How often a request is matched again at once because the customer's record has changed; after that it waits for
- * the next tick.
- */
+/** How often a request is matched again at once because its customer's record has changed; then it waits for a tick. */
 const RECORDS_PER_TICK_MAX = 4;
 
 /** Asks for requests that rules find the limits of. One per node; it stores no grants. */
@@ -90,11 +82,7 @@ export class MatchedRequests {
     this.#trials = new Trials(init, this.reservations);
   }
 
-  /**
-   * Asks for a request and calls `done` once.
-   *
-   * @param request well-formed (`invalidInQuestion`)
-   */
+  /** Asks for a request; calls `done` once. @param request well-formed (`invalidInQuestion`) */
   ask(request: Question, done: AskDone): void {
     const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
     const book = this.#init.book();
@@ -115,24 +103,14 @@ export class MatchedRequests {
     this.#init.ask(wanted, answered, deadlineMillis);
   }
 
-  /**
-   * Asks for a request of lists; the answer has an outcome for each list.
-   *
-   * @param look peeks at a limit
-   * @param done called once
-   */
+  /** Asks for a request of lists; calls `done` once, with an outcome for each list. @param look peeks at a limit */
   askListed(request: ListedRequest, look: Look, done: ListedDone): void {
     const { book, doorMillis, deadlineMillis } = this.#init;
     const init = { book, look, deadlineMillis: doorMillis() + deadlineMillis };
     askListed({ ...init, ask: (asking) => this.#ask(asking) }, request, done);
   }
 
-  /**
-   * Refunds the grant of a request with an id.
-   *
-   * @param refund well-formed (`invalidInQuestion`)
-   * @param done called once
-   */
+  /** Refunds the grant of a request with an id; calls `done` once. @param refund well-formed (`invalidInQuestion`) */
   refund(refund: RefundQuestion, done: RefundQuestionDone): void {
     refundRequest(this.#init, this.#cache, refund, done);
   }
@@ -142,10 +120,7 @@ export class MatchedRequests {
     leftNow(this.#init, this.#cache, { question, settled }, done);
   }
 
-  /**
-   * Call every few milliseconds: retries requests that wait for newer rules, and reservations that are still to be
-   * given back.
-   */
+  /** Call every few milliseconds: retries requests that wait for newer rules, and releases of reservations. */
   tick(): void {
     for (const asking of this.#waiting.takeAll()) this.#ask(asking);
     this.reservations.tick();
@@ -216,8 +191,8 @@ export class MatchedRequests {
   }
 
   /**
-   * Reads the customer's record through its log before any limit is asked, as no limit of the request is in the
-   * record's partition. So every change of the record that was acknowledged before this request came takes effect.
+   * Reads the customer's record through its log before any limit is asked, so every change that was acknowledged
+   * before this request came takes effect.
    */
   #askRecord(customer: KnownCustomer, shares: readonly Share[], { asking, book, goOn }: Once): void {
     const [first] = shares;
@@ -272,8 +247,7 @@ export class MatchedRequests {
         this.#refuse(first, outcome, { asking, book, reserved });
         return;
       case 'undecided': {
-        // Take the local fraction before the first partition is asked: what that one grants under the request's own
-        // id is repeated to every retry.
+        // Before the first is asked: what it grants under the request's own id is repeated to every retry.
         const { limits, share } = outcome;
         asking.undecided = limits;
         const retryAfterMillis = takeLocal(asking, limits, this.#init.degraded);
@@ -289,8 +263,8 @@ export class MatchedRequests {
   }
 
   /**
-   * Answers a denial by the other parts. The customer's partition would have been asked last and was not. So its
-   * record is read now: the denial may come from a limit of an outdated tier.
+   * Denies after reading the record of the customer, whose partition was not asked yet: the denial may come from a
+   * limit of an outdated tier.
    */
   #refuse(
     first: Share,
@@ -350,9 +324,8 @@ export class MatchedRequests {
       retryAfterMillis = takeLocal(asking, outcome.limits, degraded);
     }
     const isRefused = outcome.kind === 'refused' || retryAfterMillis > 0;
-    // Give reservations back if the request was certainly not charged, or if the grant repeats an earlier attempt,
-    // which has reservations of its own. If the first part may have granted it, keep them: a retry may learn that
-    // it was granted.
+    // Release the reservations if the request was certainly not charged, or the grant repeats one with reservations
+    // of its own. If the first part may have granted it, keep them: a retry may find that grant.
     if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true)
       this.reservations.release(reserved);
     if (outcome.kind === 'refused' || asking.undecided.length === 0)

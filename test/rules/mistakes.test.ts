@@ -161,7 +161,7 @@ describe('bounds', () => {
 
   it('of depth, and of what aliases make of a small document', () => {
     const deep = `rules: ${'['.repeat(65)}${']'.repeat(65)}`;
-    expect(told(deep)).toMatchObject([expect.stringContaining('lie in each other at most 64 deep')]);
+    expect(told(deep)).toMatchObject([expect.stringContaining('may be nested at most 64 deep')]);
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
     expect(told(`l0: &l0 [x]\n${levels.join('\n')}`)).toMatchObject([
       expect.stringContaining('at most 300000 values, counting those that aliases repeat'),
