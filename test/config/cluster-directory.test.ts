@@ -72,7 +72,7 @@ describe('a cluster directory', () => {
     [
       'a key twice',
       '{"nodes":[{"id":1,"id":2}]}',
-      'nodes[0].id must be there once, and is there more than once',
+      'nodes[0].id must appear once, but appears more than once',
     ],
     ['no configuration', '{}', 'clusterId must be'],
   ])('whose cluster.json is damaged is refused: %s', async (_what, text, message) => {
