@@ -123,7 +123,10 @@ async function prepare(
   const staged = await stageSnapshot(store, { group, index }, chunks);
   const found = await hashOf(store, group, index, staged.chunkCount);
   if (found !== hash)
-    throw new BackupError('damaged', `group ${group} was written with hash ${hash}, but reads back as ${found}`);
+    throw new BackupError(
+      'damaged',
+      `group ${group} was written with hash ${hash}, but reads back as ${found}`,
+    );
   const write: GroupWrite = {
     group,
     entries: [],
@@ -204,7 +207,10 @@ async function metaAfter(store: LogStore, stored: StoredGroup): Promise<Recovere
   for (const { data } of commandsAfterSnapshot(stored))
     ({ record } = applyMetaCommand(record, decodeMetaCommand(data), hash32));
   if (record === undefined)
-    throw new BackupError('damaged', 'this node holds no cluster record in group 0, so nothing can be recovered');
+    throw new BackupError(
+      'damaged',
+      'this node holds no cluster record in group 0, so nothing can be recovered',
+    );
   return { chunks: piecesOf(encodeMeta(record)), hash: metaHash(record) };
 }
 

@@ -124,7 +124,10 @@ export async function fillFounder(init: FounderInit): Promise<void> {
       const stateHash = await hashIn(store, entry);
       const expected = group === META_GROUP ? metaHash(record) : backedUpHash;
       if (stateHash !== expected)
-        throw new BackupError('damaged', `group ${group} was restored with hash ${stateHash}, not ${expected}`);
+        throw new BackupError(
+          'damaged',
+          `group ${group} was restored with hash ${stateHash}, not ${expected}`,
+        );
       restored({ group, stateHash, backedUpHash });
     }
   } finally {

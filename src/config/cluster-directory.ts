@@ -60,10 +60,7 @@ export function parseCluster(text: string, path: string): ClusterConfig {
   }
   const [repeated] = repeatedKeysIn(text, value);
   if (repeated !== undefined)
-    throw new ConfigError(
-      `${path}: ${pathText(repeated)}`,
-      'must appear once, but appears more than once',
-    );
+    throw new ConfigError(`${path}: ${pathText(repeated)}`, 'must appear once, but appears more than once');
   try {
     return validateConfig(value);
   } catch (error) {

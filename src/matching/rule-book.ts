@@ -226,7 +226,10 @@ export function keyOfUser(key: string, user: string): string {
 
 function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {
   if (matching.kind === 'unkeyed')
-    return invalid('descriptors', `the key of rule '${matching.rule.id}' is too long or is not valid Unicode`);
+    return invalid(
+      'descriptors',
+      `the key of rule '${matching.rule.id}' is too long or is not valid Unicode`,
+    );
   const limiting = matching.applied.filter(({ rule }) => !rule.unlimited);
   const enforced = limiting.filter(({ rule }) => !rule.shadow).flatMap((rule) => windowsOf(rule, cost));
   if (enforced.length > LIMITS_PER_REQUEST_MAX)

@@ -1,8 +1,8 @@
-/** What a database takes on its disk. Looks only. */
+/** Measures the size of a database on disk. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Of all files in a directory, in bytes; those that vanish meanwhile count as nothing. */
+/** Total size of the files in a directory, in bytes. Files that vanish meanwhile are ignored. */
 export async function bytesIn(directory: string): Promise<number> {
   let bytes = 0;
   for (const name of await readdir(directory).catch((): string[] => [])) {

@@ -1,4 +1,4 @@
-/** Where the metrics of a node are read: from its core once that is loaded, its doors, its disk and its connections. */
+/** Connects the metrics of a node to their sources: core, listeners, disk and connections. */
 import type { RaftStatus } from '../../raft/status.ts';
 import { freeBytes } from '../../storage/free-space.ts';
 import type { FrontDoor } from '../api/front-door.ts';
@@ -29,10 +29,11 @@ interface Measured {
   readonly slow: SlowDecisions;
   readonly shedder: LoadShedder;
   readonly transport: TcpTransport;
-  /** By name; the last may come later. */
+  /** By name; entries may be added later. */
   readonly doors: Readonly<Record<string, FrontDoor>>;
 }
 
+/** The metrics of a node. */
 export function metricsOf(init: NodeInit, measured: Measured): Metrics {
   const { readiness, resp, grpc, usage, access, shedder } = measured;
   return new Metrics({
@@ -56,7 +57,7 @@ export function metricsOf(init: NodeInit, measured: Measured): Metrics {
   });
 }
 
-/** Of all groups that are here. */
+/** Raft status of all groups on this node. */
 function statusesOf({ raft, partitions }: NodeCore): RaftStatus[] {
   return [META_GROUP, ...[...partitions.keys()].map(groupOfPartition)].flatMap(
     (group) => raft.status(group) ?? [],

@@ -176,7 +176,8 @@ function readLimit(tree: Tree, findings: Findings): RateLimit | undefined {
   const replaces = readReplaces(fields, findings);
   if (fields.flag('unlimited')) {
     for (const field of ['unit', 'unit_multiplier', 'post_paid'])
-      if (fields.has(field)) findings.mistake(fields.whereIs(field), `an unlimited rate_limit has no ${field}`);
+      if (fields.has(field))
+        findings.mistake(fields.whereIs(field), `an unlimited rate_limit has no ${field}`);
     return { name, windows: [], unlimited: true, replaces };
   }
   const limit = fields.integer('requests_per_unit', 0, FIXED_LIMIT_MAX);

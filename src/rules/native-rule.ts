@@ -119,7 +119,10 @@ function readWindows(
     );
   }
   if (!unlimited && trees?.length === 0) {
-    findings.mistake(fields.whereIs('windows'), `windows must have 1 to ${WINDOWS_MAX} entries, but has none`);
+    findings.mistake(
+      fields.whereIs('windows'),
+      `windows must have 1 to ${WINDOWS_MAX} entries, but has none`,
+    );
   }
   const windows: LimitWindow[] = [];
   for (const tree of trees ?? []) {

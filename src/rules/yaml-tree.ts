@@ -75,7 +75,10 @@ function documentToken(text: string, lines: LineCounter, findings: Findings): CS
   const take = (token: CST.Token): void => {
     if (token.type === 'error') findings.mistake(token.offset, `not YAML: ${token.message}`);
     if (token.type === 'directive') {
-      findings.mistake(token.offset, 'a directive (a line that begins with %) is not supported; leave it out');
+      findings.mistake(
+        token.offset,
+        'a directive (a line that begins with %) is not supported; leave it out',
+      );
     }
     if (token.type !== 'document') return;
     if (found === undefined) {
@@ -148,7 +151,10 @@ class TreeBuilder {
     const place = node?.range?.[0] ?? at;
     this.#values += 1;
     if (this.#values > VALUES_MAX) {
-      this.#findings.mistake(place, `a document may have at most ${VALUES_MAX} values, counting those that aliases repeat`);
+      this.#findings.mistake(
+        place,
+        `a document may have at most ${VALUES_MAX} values, counting those that aliases repeat`,
+      );
       throw new StopReading();
     }
     if (depth > DEPTH_MAX) {
@@ -170,10 +176,7 @@ class TreeBuilder {
 
   #checkTag(tag: string | undefined, at: Offset): void {
     if (tag === undefined || KNOWN_TAGS.has(tag)) return;
-    this.#findings.mistake(
-      at,
-      `the tag ${tag.replace(TAG_PREFIX, '!!')} is not supported; leave it out`,
-    );
+    this.#findings.mistake(at, `the tag ${tag.replace(TAG_PREFIX, '!!')} is not supported; leave it out`);
   }
 
   #target(anchor: string, at: Offset, depth: number): Tree {

@@ -308,7 +308,11 @@ export class Dialer {
   }
 
   #logDistrust(address: PeerAddress, why: string): void {
-    this.#logOnce(address, 'certificate', `no trust between this node and the process at this address: ${why}`);
+    this.#logOnce(
+      address,
+      'certificate',
+      `no trust between this node and the process at this address: ${why}`,
+    );
   }
 
   #closed(): void {

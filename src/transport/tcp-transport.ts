@@ -253,7 +253,11 @@ export class TcpTransport {
         else this.#log.warn('badFrame', fields, 'closed a peer connection: bad frame');
       },
       silent: (hello) => {
-        this.#log.warn('silent', { from: hello?.node }, 'closed a peer connection: nothing was received for too long');
+        this.#log.warn(
+          'silent',
+          { from: hello?.node },
+          'closed a peer connection: nothing was received for too long',
+        );
         // Our own connection to it may be dead as well: dial again.
         if (hello !== undefined) this.#outgoing.get(hello.node)?.dialer.break();
       },

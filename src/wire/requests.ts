@@ -106,11 +106,13 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   const others = count - customers.size;
   const looks = others === 0 ? [] : input.integers('looks');
   const requests: UserRequest[] = others === 0 ? [] : requestsOf(decodeBatch(input.byteView('batch')));
-  if (requests.length !== others) throw new FrameError(`the batch has ${requests.length} requests, not ${others}`);
+  if (requests.length !== others)
+    throw new FrameError(`the batch has ${requests.length} requests, not ${others}`);
   if (!input.isAtEnd) throw new FrameError('bytes follow the requests');
   for (const [i, place] of looks.entries()) {
     const request = requests[place];
-    if (request === undefined || place <= (looks[i - 1] ?? -1)) throw new FrameError(`no peek can be at ${place}`);
+    if (request === undefined || place <= (looks[i - 1] ?? -1))
+      throw new FrameError(`no peek can be at ${place}`);
     requests[place] = lookOf(request);
   }
   let next = 0;

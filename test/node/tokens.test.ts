@@ -77,7 +77,7 @@ class Played {
 
 const READ: TokenChange = { create: { role: 'read', name: 'n' } };
 
-const DOUBT = 'the tokens may have been changed: list them, and revoke what nobody was shown';
+const DOUBT = 'the tokens may have been changed: list them, and revoke those whose secret nobody was shown';
 
 describe('the tokens of a node', () => {
   it('close it with the first one of role admin', () => {

@@ -113,10 +113,16 @@ describe('mistakes in YAML', () => {
     ['rules:\n  - id: a\n  id: b\n', ['3:1 not YAML: All mapping items must start at the same column']],
     ['rules: []\nrules: []\n', ["2:1 'rules' appears here twice; first in line 1"]],
     ['rules: []\n---\nrules: []\n', ['2:1 a second document begins here; a file holds one']],
-    ['%YAML 1.1\n---\nrules: []\n', ['1:1 a directive (a line that begins with %) is not supported; leave it out']],
+    [
+      '%YAML 1.1\n---\nrules: []\n',
+      ['1:1 a directive (a line that begins with %) is not supported; leave it out'],
+    ],
     [
       'rules: *all',
-      ['1:8 no anchor &all is defined before this alias', '1:8 rules must be a list of rules, but is nothing'],
+      [
+        '1:8 no anchor &all is defined before this alias',
+        '1:8 rules must be a list of rules, but is nothing',
+      ],
     ],
     ['rules: !!binary aGk=', ['1:17 the tag !!binary is not supported; leave it out']],
     ['rules: !own []', ['1:8 not YAML: Unresolved tag: !own']],
