@@ -142,9 +142,9 @@ export class ClusterView {
         refusedBy: [...self.refusals].map(([node, { code, text }]) => ({ node, code, text })),
       },
       nodes: nodes.map(({ id, http, incarnation, draining, ...others }) => ({
+        id,
         http: textOf(http),
         resp: textOf(this.#reports.get(id)?.report.resp),
-        resp: told(this.#reports.get(id)?.report.resp),
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
         ...this.#silenceOf(id),

@@ -307,10 +307,7 @@ export class NodeCore {
     for (const partition of this.partitions.values()) partition.setLowDisk(isLow);
   }
 
-  /**
-   * Limits the state of all partitions here, in bytes by the model of `StateSize`. Above it leaders, also on other
-   * nodes, refuse unknown users and request ids.
-   */
+  /** Limits the state of all partitions here, in bytes of `StateSize`. Above it all leaders refuse unknown users. */
   limitState(bytesMax: number): void {
     this.#capacity.limit(bytesMax);
   }

@@ -77,7 +77,7 @@ export class OperationMetrics {
     this.#snapshotBytes = counter('quorate_snapshot_bytes_total', 'Snapshots that took effect.', ['from']);
     this.#leaderChanges = counter(
       'quorate_leader_changes_total',
-      'Leaders of their partitions that replicas here have found or lost.',
+      'Leaders that the replicas here have found (elected) or lost.',
       ['what'],
     );
     // Create all series, so that they exist before their first event.

@@ -105,7 +105,7 @@ export function knownInstead(name: string, known: readonly string[], some = 20):
   return `known here are ${known.slice(0, some).join(', ')}${rest}`;
 }
 
-/** The known name with the fewest differing letters, if those are few. Case and the characters `-`, `_` and space do not count. */
+/** The known name with the fewest differing letters, if those are few. Case, `-`, `_` and spaces do not count. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > SUGGESTED_LENGTH_MAX) return undefined;
   const wanted = folded(name);
