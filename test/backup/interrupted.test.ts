@@ -1,4 +1,6 @@
-/** A backup or a restore that is cut off is none, and can be repeated; what is damaged is found before anything is made of it. */
+/**
+ * Tests that an interrupted backup or restore can be repeated, and that damage is found before anything is created.
+ */
 import { appendFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Two of three nodes are lost for good: the survivor is told to go on alone, saturates everybody, and others take their places. */
+/**
+ * Tests recovery after two of three nodes are lost for good: the survivor continues alone, first denies everybody,
+ * and new nodes join.
+ */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,7 +1,7 @@
 /**
- * A survivor's database with every kind of history: own snapshots with the log kept behind them, a backup's snapshot at the end of
- * the log, an installed snapshot, none at all, and a group that moved away. All of it is recovered or nothing, also by a command
- * that is killed between any two of its writes, and repeated.
+ * Tests recovery of databases with every kind of history: own snapshots with older log entries, the snapshot of a
+ * backup, an installed snapshot, none at all, and a group that has moved away. All groups are recovered or none,
+ * also if the command is killed between any two of its writes and repeated.
  */
 import { cpSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';

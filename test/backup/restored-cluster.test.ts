@@ -1,6 +1,6 @@
 /**
- * A cluster under load is backed up, goes on granting, and is lost; another one is restored. Its state is what the backup tells,
- * and nobody is granted too much in any real window, whatever was granted since the backup and to whom.
+ * Tests that a restored cluster has the state of the backup, and that nobody is granted too much in any real
+ * window, whatever was granted after the backup.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';

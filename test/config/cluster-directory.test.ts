@@ -1,3 +1,4 @@
+/** Tests the directory of a local cluster: creation, reading and deletion. */
 import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Tests the validation of `cluster.json`. */
 import { describe, expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localAddress, localConfig } from '../../src/config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError, TIMING_DEFAULTS, validateConfig } from '../../src/config/config.ts';

@@ -1,4 +1,4 @@
-/** Which settings a running node takes over, and which wait for a restart: every one there is. */
+/** Tests which settings a running node applies and which need a restart, for every setting. */
 import { describe, expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
 import { type ClusterConfig, validateConfig } from '../../src/config/config.ts';

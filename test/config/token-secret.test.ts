@@ -1,4 +1,4 @@
-/** Tokens as they are drawn: their form, and that only the right secret is right. */
+/** Tests the form of tokens, and that only the right secret is accepted. */
 import { describe, expect, it } from 'vitest';
 import { partsOfToken, validateTokenEntry } from '../../src/api/token.ts';
 import { drawToken, isSecretOf } from '../../src/config/token-secret.ts';

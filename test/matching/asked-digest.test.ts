@@ -1,4 +1,4 @@
-/** What stands for all that a caller asked: the same for a retry, another for anything else. */
+/** Tests the digest of a question: equal for a retry, different for any other question. */
 import { describe, expect, it } from 'vitest';
 import type { Question } from '../../src/api/question.ts';
 import { ASKED_DIGEST_MAX } from '../../src/api/request.ts';

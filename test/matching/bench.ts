@@ -1,4 +1,4 @@
-/** Partitions that answer what a test says, behind what asks them under all limits of a request. */
+/** Helpers for matching tests: partitions with scripted answers behind `MatchedRequests`. */
 import { expect } from 'vitest';
 import type { AllowAnswer, Decision, LimitStanding, Unavailable } from '../../src/api/answer.ts';
 import type { CustomerAnswer } from '../../src/api/customer.ts';

@@ -1,4 +1,4 @@
-/** A request without a limit is let through by rules that are in force, and by no others. */
+/** Tests that a request without a limit is let through only by rules that are in force. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Bench, bookOf, GONE, standingBy } from './bench.ts';
 

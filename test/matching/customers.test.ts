@@ -1,4 +1,7 @@
-/** Requests of customers: matched with what is known of them, and counted only as long as that is so. */
+/**
+ * Tests requests of customers: they are matched with the known record and decided only while that record is
+ * current.
+ */
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';

@@ -1,4 +1,4 @@
-/** A node tells when it begins to decide by fail modes, and when it ended: two lines, however many requests there are. */
+/** Tests that a node reports the begin and the end of decisions by fail mode, once each. */
 import { expect, it } from 'vitest';
 import { DEGRADED_QUIET_MILLIS, DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { bookOf } from './bench.ts';

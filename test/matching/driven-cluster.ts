@@ -1,4 +1,4 @@
-/** A node that matches requests, before partitions with a leader each that commits at once. */
+/** Helper: a node that matches requests, in front of partitions whose leaders commit at once. */
 import { expect } from 'vitest';
 import type { AskAnswer, Question } from '../../src/api/question.ts';
 import type { RefundQuestionAnswer } from '../../src/api/refund.ts';

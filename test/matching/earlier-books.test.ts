@@ -1,4 +1,4 @@
-/** How long a node asks by rules that were in force before. */
+/** Tests how long a node asks by earlier rules. */
 import { describe, expect, it } from 'vitest';
 import { EarlierBooks } from '../../src/matching/earlier-books.ts';
 import { matchingForm } from '../../src/rules/matching-form.ts';

@@ -1,4 +1,7 @@
-/** Rules with a fail mode each, which count in a partition each, and a node with shares of its own. */
+/**
+ * Helpers for fail mode tests: rules with one fail mode each, each in its own partition, and a node with local
+ * fractions.
+ */
 import { expect } from 'vitest';
 import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
 import type { AskAnswer, Question } from '../../src/api/question.ts';

@@ -1,4 +1,4 @@
-/** What is answered where nobody can decide: by the modes of the rules that are meant, over one and two partitions. */
+/** Tests decisions by fail mode when partitions cannot decide, for requests in one and two partitions. */
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { AskAnswer } from '../../src/api/question.ts';

@@ -1,6 +1,8 @@
 /**
- * Requests under limits in three partitions, at random, with retries, refunds and settlements, against a plain sum for each key. A
- * history that fails is `SEED=n npx vitest run test/matching/given-back-random.test.ts`.
+ * Random requests under limits in three partitions, with retries, refunds and settlements, compared with a plain
+ * sum per key.
+ *
+ * Repeat a failing history with `SEED=n npx vitest run test/matching/given-back-random.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
 import { Random } from '../sim/random.ts';

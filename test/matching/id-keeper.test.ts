@@ -1,4 +1,7 @@
-/** Which key keeps the id of a request: the same one, whatever order the rules are in, so that a retry finds its grant. */
+/**
+ * Tests which key keeps the id of a request: the same one in whatever order the rules are, so that a retry finds
+ * its grant.
+ */
 import { describe, expect, it } from 'vitest';
 import type { MatchedLimit } from '../../src/matching/matched-limit.ts';
 import { sharesOf } from '../../src/matching/share-outcome.ts';

@@ -1,4 +1,4 @@
-/** Requests of lists of descriptors: each list is told what became of it, and all are charged or none. */
+/** Tests requests of lists of descriptors: each list gets an outcome, and all are charged or none. */
 import { describe, expect, it } from 'vitest';
 import { bookOf, decision, DENIED, GONE } from './bench.ts';
 import { DOCUMENT, IP, IP_RULE, ListedBench, listOf, USER, USER_RULE } from './listed-bench.ts';

@@ -1,4 +1,4 @@
-/** What a node takes from its own shares for a request that is not let through after all: it leaves them as they were. */
+/** Tests that a request gives back what it took from local fractions if it is not let through. */
 import { describe, expect, it } from 'vitest';
 
 import { Bench, DENIED, degraded, GONE, GRANTED, LOST, undecided, WAIT } from './fail-modes-bench.ts';

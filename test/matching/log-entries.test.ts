@@ -1,4 +1,4 @@
-/** What a denied request under limits of several partitions costs their logs, with a leader for each that commits at once. */
+/** Counts the log entries that denied requests in several partitions cost, with leaders that commit at once. */
 import { describe, expect, it } from 'vitest';
 import type { AskAnswer } from '../../src/api/question.ts';
 import { FakeDriver, tableOf } from '../partition/fake-driver.ts';

@@ -1,4 +1,4 @@
-/** After a first denial: the limits that nobody asked are looked at, and the answer is that of the one that takes longest. */
+/** Tests the peeks after a first denial: the answer names the limit with the longest wait. */
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
 import { Bench, bookOf, decision, DENIED, FROM, limitStanding } from './bench.ts';

@@ -1,4 +1,4 @@
-/** How a key stands: under all rules that count by such keys, under one of them, or under one of its windows. */
+/** Tests peeks at a key: under all rules that count by such keys, under one rule, or under one window. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LookAnswer, LookQuestion, LookRequest } from '../../src/api/look.ts';
 import { Looks } from '../../src/matching/looks.ts';

@@ -1,4 +1,6 @@
-/** A request whose limits rules found is given back by what it was: where its id is, and where the granted attempt reserved. */
+/**
+ * Tests refunds by descriptors: in the partition that keeps the id, and of the reservations in other partitions.
+ */
 import { describe, expect, it } from 'vitest';
 import type { RefundQuestionAnswer, Refund } from '../../src/api/refund.ts';
 import { Bench, bookOf, FROM, GONE, LOST } from './bench.ts';

@@ -1,4 +1,4 @@
-/** Requests that rules find the limits of, over several partitions: charged under all of their limits, or under none. */
+/** Tests requests with limits in several partitions: they are charged under all of their limits or none. */
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import { Bench, bookOf, decision, DENIED, FROM, GONE, LOST } from './bench.ts';

@@ -1,4 +1,7 @@
-/** A retry whose id was kept by another key, by rules that were in force until lately: that key is asked first, and charges nothing. */
+/**
+ * Tests retries whose id was kept by another key under earlier rules: that key is asked first, and nothing is
+ * charged.
+ */
 import { describe, expect, it } from 'vitest';
 import { Bench, bookOf, decision, FROM, GONE, LOST } from './bench.ts';
 

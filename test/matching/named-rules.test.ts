@@ -1,4 +1,4 @@
-/** Which rules bind whom: all that match, unless a request asks for one that may be asked by its id, or states one itself. */
+/** Tests which rules apply: all that match, one that is asked for by id, or one that the request states itself. */
 import { describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { definitionsOfTable } from '../../src/rules/table-form.ts';

@@ -1,4 +1,7 @@
-/** What was reserved for requests that are not granted: it is given back, whatever else is asked, and asked for again until that is known. */
+/**
+ * Tests that reservations of requests that are not granted are given back under any load, until the outcome is
+ * known.
+ */
 import { describe, expect, it } from 'vitest';
 import { RELEASES_MAX } from '../../src/matching/reservations.ts';
 import { Bench, decision, DENIED, FROM, GONE, LOST } from './bench.ts';

@@ -1,4 +1,4 @@
-/** Limits are found again where a partition decides by other rules than this node knows. */
+/** Tests that a request is matched again if a partition has other rules than this node. */
 import { describe, expect, it } from 'vitest';
 import { Bench, bookOf, decision, FROM } from './bench.ts';
 

@@ -1,4 +1,4 @@
-/** Costs that are told after the fact, under limits in several partitions: all are asked at once, and none is asked to give back. */
+/** Tests settlements in several partitions: all are asked at once, and nothing is reserved. */
 import { describe, expect, it } from 'vitest';
 import type { ListedAnswer } from '../../src/api/listed.ts';
 import { settleRequest } from '../../src/matching/settlements.ts';

@@ -1,4 +1,7 @@
-/** Requests that no rule is for, where the document denies them: by rules that are in force, whole, and with nothing charged. */
+/**
+ * Tests requests that no rule matches, when the document denies them: nothing is charged, and the rules must be in
+ * force.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
 import type { LookAnswer } from '../../src/api/look.ts';

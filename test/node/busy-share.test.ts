@@ -1,4 +1,4 @@
-/** How busy this process is, as the system tells it: within its bounds, and more after work than after none. */
+/** Tests the measurement of how busy the process is: within its bounds, and higher after work. */
 import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';

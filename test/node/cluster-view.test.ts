@@ -1,4 +1,4 @@
-/** What a node shows of the others: as they said last, and since when they say nothing. */
+/** Tests the view of other nodes: their last reports, and since when they are silent. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ClusterView, type Known } from '../../src/node/cluster-view.ts';
 import type { NodeReport } from '../../src/wire/node-report.ts';

@@ -1,3 +1,4 @@
+/** Tests how a stopping node hands over its leaderships, and when it gives up. */
 import { describe, expect, it } from 'vitest';
 import { Departure } from '../../src/node/departure.ts';
 

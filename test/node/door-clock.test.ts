@@ -1,3 +1,4 @@
+/** Tests the lower bound for the arrival of requests after the event loop was blocked. */
 import { createServer, type Server, Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** A cluster in one process while one of its nodes is drained: who leads, what its doors say, and what a restart changes. */
+/** Tests a cluster in one process while one node is drained: leaders, answers of its listeners, and restarts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { drainNode } from '../../src/cli/drain-command.ts';
 import { eventually, WAIT_MILLIS_MAX } from '../cluster/harness.ts';

@@ -1,3 +1,4 @@
+/** Tests which differences between two reports become faults. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterReport, ReportedNode } from '../../src/api/cluster-report.ts';
 import { FAULT_PARTITIONS_MAX, FAULTS_MAX } from '../../src/api/monitoring.ts';

@@ -1,4 +1,4 @@
-/** What a node does about it that it hears nothing of group 0: others lead, which may hear more. */
+/** Tests that a node without the state of group 0 lets others lead. */
 import { describe, expect, it } from 'vitest';
 import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { FirstRules } from '../../src/node/first-rules.ts';

@@ -1,4 +1,4 @@
-/** Where leaders gather, as nodes tell each other: virtual time, a few nodes, and loads that the test sets. */
+/** Tests where leaders gather, with virtual time, a few nodes, and scripted loads. */
 import { describe, expect, it } from 'vitest';
 import { NO_NODE } from '../../raft/types.ts';
 import { Gathering } from '../../src/node/gathering.ts';

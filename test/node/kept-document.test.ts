@@ -1,4 +1,4 @@
-/** The text of a document of rules, with its author's comments, outlives the change that it came by, and no other one. */
+/** Tests that the text of a document, with its comments, is kept until the rules are changed otherwise. */
 import { describe, expect, it } from 'vitest';
 import { metaHash } from '../../src/backup/group-contents.ts';
 import type { OneRuleChange, RulesChange } from '../../src/api/rules-change.ts';

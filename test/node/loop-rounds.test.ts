@@ -1,3 +1,4 @@
+/** Tests the measurement of rounds of the event loop, with a scripted clock and processor time. */
 import { describe, expect, it } from 'vitest';
 import { HeapWatch } from '../../src/node/heap-watch.ts';
 import { LoopRounds } from '../../src/node/loop-rounds.ts';

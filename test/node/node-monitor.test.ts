@@ -1,4 +1,4 @@
-/** What a node tells of what happens just now, before a core that the test plays. */
+/** Tests the monitoring API of a node, with a scripted core. */
 import { describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';

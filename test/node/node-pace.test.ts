@@ -1,4 +1,4 @@
-/** What a node says of its speed, its disk, its clock and its memory. */
+/** Tests the reported figures about answer times, disk, clock and memory. */
 import { expect, it } from 'vitest';
 import { NodePace } from '../../src/node/node-pace.ts';
 import { RecentFigures } from '../../src/usage/recent-figures.ts';

@@ -1,4 +1,6 @@
-/** The dashboard and the alert rules ask for nothing that a node does not tell, and every alert says what to do. */
+/**
+ * Tests that the dashboard and the alert rules only use metrics that exist, and that every alert says what to do.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

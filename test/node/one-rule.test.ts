@@ -1,4 +1,4 @@
-/** One rule among those in force: put in its place, added, or taken out; the others stay as they are. */
+/** Tests changes of a single rule: replaced, added or removed, while the others stay unchanged. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { readRuleOfDocument, readRuleOfTable } from '../../src/node/rules-document.ts';

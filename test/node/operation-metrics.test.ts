@@ -1,4 +1,4 @@
-/** What a started node tells Prometheus of how it works. */
+/** Tests the operation metrics of a started node. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';

@@ -1,3 +1,4 @@
+/** Tests which peers a node connects to, and at which addresses. */
 import { FIRST_RULES } from '../meta/first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { localConfig } from '../../src/config/cluster-directory.ts';

@@ -1,3 +1,4 @@
+/** Tests that frames and connection events of peers reach the right parts of a node. */
 import { describe, expect, it } from 'vitest';
 import { PeerEvents, type PeerEventsInit } from '../../src/node/peer-events.ts';
 

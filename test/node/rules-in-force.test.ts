@@ -1,4 +1,4 @@
-/** While a change of the rules travels, partitions have different ones. */
+/** Tests which rules count as in force while a change spreads. */
 import { expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';

@@ -1,4 +1,4 @@
-/** Decisions that took long, in the log: where the time went, few lines, and nobody's id. */
+/** Tests the log lines about slow decisions: few lines, with times, and without user ids. */
 import { questionOf } from '../../src/api/question.ts';
 import { describe, expect, it } from 'vitest';
 import { LINE_MILLIS, SLOW_MILLIS, SlowDecisions } from '../../src/node/slow-decisions.ts';

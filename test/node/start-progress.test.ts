@@ -1,3 +1,4 @@
+/** Tests the progress that a starting node reports. */
 import { describe, expect, it } from 'vitest';
 import { StartProgress } from '../../cluster/start-progress.ts';
 

@@ -1,3 +1,4 @@
+/** Tests the steps and the time limits of a stop. */
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NodeCore } from '../../src/node/node-core.ts';

@@ -1,4 +1,4 @@
-/** Who may ask a node what, by what group 0 says there: closed, revoked, and when a change is told to be done. */
+/** Tests access by tokens: closing, revoking, and when a change is acknowledged. */
 import { FIRST_RULES } from '../meta/first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { ChangeResult, TokenChange } from '../../src/api/cluster-change.ts';

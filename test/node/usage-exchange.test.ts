@@ -1,4 +1,4 @@
-/** A node asks the others what they counted, waits for them until a deadline, and names who was silent. */
+/** Tests how a node collects the figures of others, waits until a deadline, and lists silent nodes. */
 import { describe, expect, it } from 'vitest';
 import type { UsageResult } from '../../src/api/usage.ts';
 import { USAGE_DEADLINE_MILLIS, USAGE_QUESTIONS_MAX, UsageExchange } from '../../src/node/usage-exchange.ts';

@@ -1,4 +1,4 @@
-/** What a process decides of its own before its node takes requests: how much, for how long, and that nobody else learns of it. */
+/** Tests the warm-up of a process: its amount, its time limit, and that the real node is not affected. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { warmUp, warmUpOnce } from '../../src/node/warm-up.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';

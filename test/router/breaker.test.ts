@@ -1,4 +1,4 @@
-/** A circuit breaker for each partition: who asks while its leader answers nobody does not wait for a deadline. */
+/** Tests the circuit breaker of a partition: while its leader is silent, requests are refused at once. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { Breaker } from '../../src/router/breaker.ts';

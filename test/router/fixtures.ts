@@ -1,4 +1,4 @@
-/** A router between partitions and a forwarder that the test plays, on a clock the test turns. */
+/** Helper: a router with scripted partitions, forwarder and clock. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Answer } from '../../src/api/user-request.ts';
 import type { Partition } from '../../src/partition/partition.ts';

@@ -1,3 +1,4 @@
+/** Tests the forwarder: which answers a request gets when nodes answer, fail or are silent. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';

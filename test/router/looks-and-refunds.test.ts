@@ -1,4 +1,4 @@
-/** Looks and refunds find their way as requests do. Looks are asked again wherever that helps: nobody proposes anything for one. */
+/** Tests routing of peeks and refunds. Peeks may be sent to any node again, as they propose nothing. */
 import { describe, expect, it } from 'vitest';
 import type { LookAnswer } from '../../src/api/look.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';

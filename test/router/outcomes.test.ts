@@ -1,4 +1,4 @@
-/** What a request is told when a node that was asked refuses it, loses it, or says nothing. */
+/** Tests the answer of a request when a node refuses it, loses it, or does not answer. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { decisionOf } from '../api/decision-of.ts';

@@ -1,4 +1,4 @@
-/** Requests that take one node on their way to the leader, and signs of life. */
+/** Tests relayed requests and pings. */
 import { describe, expect, it } from 'vitest';
 import { NO_NODE } from '../../raft/types.ts';
 import type { Answer } from '../../src/api/user-request.ts';

@@ -1,4 +1,4 @@
-/** Where a request goes, and when it waits. */
+/** Tests where a request is sent, and when it waits. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import {

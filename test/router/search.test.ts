@@ -1,4 +1,4 @@
-/** How a leader is found: by all requests of a partition together, by term, and past nodes that say nothing. */
+/** Tests the search for a leader: shared by all requests of a partition, by term, around silent nodes. */
 import { describe, expect, it } from 'vitest';
 import { LeaderSearch } from '../../src/router/leader-search.ts';
 import {

@@ -1,4 +1,4 @@
-/** Nodes that are there and cannot be asked: silent, cut off from this one, or about to leave. */
+/** Tests nodes that exist and cannot be asked: silent, cut off from this node, or about to leave. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { decisionOf } from '../api/decision-of.ts';

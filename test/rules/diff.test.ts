@@ -1,4 +1,4 @@
-/** What changes from one set of rules to another, in words. */
+/** Tests the differences between two rule sets, and their descriptions. */
 import { describe, expect, it } from 'vitest';
 import { diffRules, type RuleChange } from '../../src/rules/diff.ts';
 import { rulesOf, TIERS } from './read.ts';

@@ -1,4 +1,4 @@
-/** 004-09: documents for envoyproxy/ratelimit are read as they are, and mean what they mean there. */
+/** 004-09: tests that documents for envoyproxy/ratelimit are read unchanged, with the same meaning. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { readRules } from '../../src/rules/read-rules.ts';

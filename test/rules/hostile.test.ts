@@ -1,4 +1,4 @@
-/** Whatever a document holds, the answer is rules or mistakes, within bounded time: nothing is thrown. */
+/** Tests that any document gives rules or mistakes within bounded time, and never throws. */
 import { expect, it } from 'vitest';
 import { readRules, type RulesRead } from '../../src/rules/read-rules.ts';
 import { DOCUMENT_BYTES_MAX } from '../../src/rules/rule-definition.ts';

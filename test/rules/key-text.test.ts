@@ -1,4 +1,4 @@
-/** Keys: one text for one list of parts, and another one for every other list. */
+/** Tests keys: equal parts give equal texts, different parts different ones. */
 import { describe, expect, it } from 'vitest';
 import { utf8Length } from '../../src/api/bounded.ts';
 import { ipBits, networkOf } from '../../src/rules/ip-prefix.ts';

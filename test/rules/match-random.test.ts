@@ -1,4 +1,4 @@
-/** At random: what the index finds is what looking at every rule finds, and the work does not grow with rules that cannot match. */
+/** Compares the index with a matcher that tries every rule, on random rules, and counts its work. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';

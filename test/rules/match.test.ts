@@ -1,4 +1,4 @@
-/** Which rules apply to a request, and under which keys. */
+/** Tests which rules apply to a request, and under which keys. */
 import { describe, expect, it } from 'vitest';
 import { type Matching, RuleMatcher } from '../../src/rules/match.ts';
 import { rulesOf } from './read.ts';

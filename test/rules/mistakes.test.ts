@@ -1,4 +1,4 @@
-/** Every mistake is told: where it is, what is wrong, and what was perhaps meant. */
+/** Tests the mistakes that are reported: place, message and suggestion. */
 import { describe, expect, it } from 'vitest';
 import { nearest } from '../../src/rules/mistakes.ts';
 import { readRules } from '../../src/rules/read-rules.ts';

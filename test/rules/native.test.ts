@@ -1,4 +1,4 @@
-/** rules.yaml, by the requirements that it is for. */
+/** Tests rules.yaml, requirement by requirement. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { noted, rulesOf, told, TIERS } from './read.ts';

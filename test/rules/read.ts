@@ -1,4 +1,4 @@
-/** Documents of rules that tests are about. */
+/** Helpers that read rules for tests. */
 import type { RuleDefinition } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 

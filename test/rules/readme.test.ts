@@ -1,4 +1,4 @@
-/** What the room says of itself: its example is read, and its table of files is whole. */
+/** Tests the README of src/rules: its example is valid, and its table lists all files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** One word at the top of a document puts all its rules in shadow: a document is judged as a whole before it binds. */
+/** Tests `shadow: true` at the top of a document, which puts all its rules in shadow. */
 import { describe, expect, it } from 'vitest';
 import { textOfRules } from '../../src/dashboard/rules-text.ts';
 import { diffRules } from '../../src/rules/diff.ts';

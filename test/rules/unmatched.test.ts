@@ -1,4 +1,7 @@
-/** A document says what happens to requests that no rule is for: they are let through, denied, or counted as what would be denied. */
+/**
+ * Tests `unmatched` in a document: requests that no rule matches are let through, denied, or counted as shadow
+ * denials.
+ */
 import { describe, expect, it } from 'vitest';
 import { checkRules, textOfRules } from '../../src/dashboard/rules-text.ts';
 import { readRuleOfDocument } from '../../src/node/rules-document.ts';

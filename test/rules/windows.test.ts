@@ -1,4 +1,4 @@
-/** What windows are called, and which names they may have. */
+/** Tests the names of windows, and which names are allowed. */
 import { describe, expect, it } from 'vitest';
 import { limiterRulesOf } from '../../src/rules/compile.ts';
 import { nativeForm } from '../../src/rules/native-form.ts';

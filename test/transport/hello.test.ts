@@ -1,4 +1,4 @@
-/** Who dials says who it is and whom it looks for; who answers says welcome, or why not. */
+/** Tests the handshake: the dialler introduces itself, and the answer is a welcome or a refusal with its reason. */
 import { describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';
 import { encodeWelcome } from '../../src/wire/hello.ts';

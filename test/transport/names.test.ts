@@ -1,4 +1,4 @@
-/** Peers that are known by a name: it is looked up anew for each connection, so they may come back at another address. */
+/** Tests peers with host names: a name is looked up for each connection, so a peer may change its address. */
 import dns from 'node:dns';
 import { afterEach, expect, it, vi } from 'vitest';
 import { cleanupAfterEach, freeAddress, Peer, RawServer } from './peers.ts';

@@ -1,4 +1,4 @@
-/** Transports on loopback, and raw sockets that behave as badly as a test wants. */
+/** Helpers: transports on loopback, and raw sockets that misbehave. */
 import { connect, createServer, type Server, Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** Connections on which nothing arrives: before the hello, between frames, and for good. */
+/** Tests silent connections: before the hello, between frames, and for good. */
 import { describe, expect, it, vi } from 'vitest';
 import { clusterTag, FrameDecoder, type FrameType } from '../../src/wire/frame.ts';
 import { eventually } from '../cluster/harness.ts';

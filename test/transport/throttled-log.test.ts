@@ -1,4 +1,4 @@
-/** What strangers and broken peers make a node write into its log. */
+/** Tests that strangers and broken peers cannot fill the log. */
 import { describe, expect, it, vi } from 'vitest';
 import { type Logger, pino } from 'pino';
 import { ThrottledLog } from '../../src/transport/throttled-log.ts';

@@ -1,4 +1,4 @@
-/** What two nodes of one version or of two speak with each other, and that those without a common one refuse each other and say why. */
+/** Tests the protocol version that two nodes agree on, and the refusal if they have none in common. */
 import { describe, expect, it } from 'vitest';
 import { VERSIONS, type VersionRange } from '../../src/api/versions.ts';
 import type { PeerAddress } from '../../src/transport/tcp-transport.ts';

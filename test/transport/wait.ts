@@ -1,4 +1,4 @@
-/** Waiting for conditions without sleeping, also while timers are faked. */
+/** Helpers that wait for conditions without sleeping, also with fake timers. */
 
 /** Not how long it should take: after this it never will. */
 const LIMIT_MILLIS = 240_000;

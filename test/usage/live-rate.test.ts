@@ -1,3 +1,4 @@
+/** Tests the rate of answers per second from two readings of counts by minute. */
 import { describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
 import { LatestTimes } from '../../src/usage/latest-times.ts';

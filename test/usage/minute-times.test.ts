@@ -1,4 +1,4 @@
-/** How long answers took by the minute, of one node and of all. */
+/** Tests answer times by minute, of one node and of all. */
 import { describe, expect, it } from 'vitest';
 import { USAGE_MINUTES_MAX } from '../../src/api/usage.ts';
 import { MinuteTimes } from '../../src/usage/minute-times.ts';

@@ -1,4 +1,4 @@
-/** Figures for alerts: of the last minutes, whatever came before. */
+/** Tests the figures of the last minutes for alerts. */
 import { describe, expect, it } from 'vitest';
 import { RECENT_MINUTES, RecentFigures } from '../../src/usage/recent-figures.ts';
 

@@ -1,4 +1,4 @@
-/** Space-Saving keeps its bounds on any stream, judged by an exact count. */
+/** Tests that Space-Saving keeps its bounds on random streams, compared with exact counts. */
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { SpaceSaving } from '../../src/usage/space-saving.ts';

@@ -1,4 +1,4 @@
-/** What was answered, per rule and minute: across gaps, steps of the clock, and more rules than there is room for. */
+/** Tests the counts per rule and minute, across gaps, clock steps, and more rules than there are rows. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import {

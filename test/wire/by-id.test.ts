@@ -1,4 +1,4 @@
-/** Things under ids that count up: as a Map would have them, whatever is taken out when. */
+/** Compares the ring of items by id with a Map. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ById } from '../../src/wire/by-id.ts';

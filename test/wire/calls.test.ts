@@ -1,4 +1,4 @@
-/** Each question is answered once at most, by whoever was asked, or ends with what can be said of it. */
+/** Tests that each call ends at most once, with an answer from the right node or the right failure. */
 import { describe, expect, it } from 'vitest';
 import { type Call, Calls, type CallsInit, type Question } from '../../src/wire/calls.ts';
 

@@ -1,4 +1,4 @@
-/** Requests on their way to a leader and answers on their way back: all of it arrives, and nothing else is believed. */
+/** Tests the frames of forwarded requests and answers: everything arrives, and malformed frames are refused. */
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';

@@ -1,3 +1,4 @@
+/** Tests frames: encoding, splitting, and refusal of damaged ones. */
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,3 +1,4 @@
+/** Tests the frame of peer messages: everything arrives, and malformed frames are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
