@@ -18,7 +18,7 @@ describe('a request whose limits are in one partition', () => {
     'unknown_outcome',
   ];
 
-  it.each(UNAVAILABLE_REASONS)('is let through by an open rule where that follows: %s', (reason) => {
+  it.each(UNAVAILABLE_REASONS)('is let through by an open rule, if fail modes apply: %s', (reason) => {
     const bench = new Bench({ a: 'open' });
     bench.ask();
     bench.answer('a', undecided(reason));
@@ -48,7 +48,7 @@ describe('a request whose limits are in one partition', () => {
     expect(bench.changes).toEqual([]);
   });
 
-  it('is let through by a local rule while this node has a share of it', () => {
+  it('is let through by a local rule while the fraction of this node lasts', () => {
     const bench = new Bench({ a: 'local' });
     bench.ask();
     bench.answer('a', GONE);
@@ -151,7 +151,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.told.map(({ answer }) => answer)).toMatchObject([told]);
   });
 
-  it('names all rules that nobody could decide, each once', () => {
+  it('names all rules that could not be decided, each once', () => {
     const bench = new Bench({ a: 'open', b: 'local', c: 'closed' });
     bench.ask();
     bench.answer('b', LOST);
@@ -172,7 +172,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.wasAsked('a')).toBe(false);
   });
 
-  it('is not refused after its first limit granted it: a retry would be told that grant, with nothing charged elsewhere', () => {
+  it('is not refused after its first limit granted it, as a retry would get that grant with nothing charged elsewhere', () => {
     const bench = new Bench({ a: 'closed', b: 'local', c: 'closed' });
     bench.waits.set('b', WAIT);
     bench.ask({ requestId: 'r1' });
@@ -184,7 +184,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual(['c']);
   });
 
-  it('keeps what others reserved where its first limit may have granted it', () => {
+  it('keeps its reservations if its first limit may have granted it', () => {
     const bench = new Bench({ a: 'local', b: 'closed' });
     bench.waits.set('a', WAIT);
     bench.ask({ requestId: 'r1' });
@@ -194,7 +194,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual([]);
   });
 
-  it('gives back what it reserved where an earlier attempt was granted, and has its own', () => {
+  it('gives its reservations back if an earlier attempt was granted, which has its own', () => {
     const bench = new Bench({ a: 'closed', b: 'open', c: 'closed' });
     bench.ask({ requestId: 'r1' });
     bench.answer('b', GONE);
@@ -204,7 +204,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual(['c']);
   });
 
-  it('is asked again while rules change, whatever is undecided elsewhere', () => {
+  it('is asked again while rules change, even if other partitions cannot decide', () => {
     const bench = new Bench({ a: 'open', b: 'open', c: 'open' });
     bench.ask();
     bench.answer('b', GONE);

@@ -152,7 +152,7 @@ describe('requests in several partitions, given back and settled at random', () 
   const seeds = named === undefined ? Array.from({ length: 60 }, (_, i) => i + 1) : [Number(named)];
   const seen = { granted: 0, denied: 0, refunded: 0, settled: 0, debts: 0 };
 
-  it.each(seeds)('charge each key what is left of them, seed %i', (seed) => {
+  it.each(seeds)('charge each key the sum of what was not given back, seed %i', (seed) => {
     const story = new Story(seed);
     for (let i = 0; i < 60; i += 1)
       for (const { found, expected } of story.step()) expect(found).toMatchObject(expected);

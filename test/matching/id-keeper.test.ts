@@ -45,7 +45,7 @@ describe('the id of a request', () => {
     }
   });
 
-  it('would be kept by the same key in any share, as the share of a customer becomes the first', () => {
+  it('would be kept by the same key in any part, as the part of a customer becomes the first', () => {
     const limits = ['user=ada', 'ip=10.0.0.1', 'endpoint=/dear'].map(
       (userId) => ({ userId }) as MatchedLimit,
     );
@@ -55,7 +55,7 @@ describe('the id of a request', () => {
     }
   });
 
-  it('is kept by the key of the user, whichever other rules come and go', () => {
+  it('is kept by the key of the user, whatever other rules come and go', () => {
     for (let i = 0; i < RULES.length; i += 1)
       expect(keeperOf([...new Set([...RULES.slice(i), user])], FROM)).toBe('user=ada');
   });

@@ -20,7 +20,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.taken).toEqual([]);
   });
 
-  it('takes the share of this node once, though it is asked again as rules change', () => {
+  it('takes from the fraction of this node once, though it is asked again as rules change', () => {
     const bench = new Bench({ a: 'closed', b: 'local' });
     bench.ask();
     bench.answer('b', GONE);

@@ -73,7 +73,7 @@ describe('a look at a key', () => {
     expect(asked).toEqual([{ ask: 'look', userId: 'user=ada', ruleId: rule }]);
   });
 
-  it('shows the windows of rules of nested descriptors by the values that they count', () => {
+  it('shows the windows of rules for nested descriptors by the values that they count', () => {
     const nested = [
       '{ key: tenant, descriptors: [{ key: user, rate_limit: { unit: minute, requests_per_unit: 5 } }] }',
       '{ key: plan, value: free, descriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 9 } }] }',
@@ -99,7 +99,7 @@ describe('a look at a key', () => {
     },
   );
 
-  it('waits for nobody while this node knows no rules', () => {
+  it('is refused at once while this node knows no rules', () => {
     book = 'starting';
     look({ key: 'user=ada' });
     expect(told).toEqual([

@@ -42,7 +42,7 @@ describe('while the rules change', () => {
     expect(bench.told[1]).toEqual({ answer: changed, partition: 0 });
   });
 
-  it('a node that knows no rules says so', () => {
+  it('a node without rules answers that it is starting', () => {
     const bench = new Bench();
     bench.book = 'starting';
     bench.ask(FROM);
