@@ -22,7 +22,7 @@ import { type TokenEntry, TOKENS_MAX, validateTokenEntry } from '../api/token.ts
 export interface ClusterConfig {
   /** Id of the cluster, in every frame and database. A node refuses those of another cluster. */
   readonly clusterId: string;
-  /** The nodes that the cluster was created with, its first voters. Never changes, whoever is a member now. */
+  /** The nodes that the cluster was created with, its first voters. Never changes, unlike the members. */
   readonly founders: readonly Founder[];
   /**
    * Where the nodes of this machine listen, and where others are found. Membership is replicated and not defined

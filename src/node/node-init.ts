@@ -15,7 +15,7 @@ export interface NodeInit {
   readonly logger: Logger;
   /** Storage failed or an invariant broke. The node has stopped speaking; the process must exit. */
   readonly onFatal: (error: unknown) => void;
-  /** The certificates, closed by whoever opened them. Absent: connections are not encrypted. */
+  /** The certificates, closed by the caller. Absent: connections are not encrypted. */
   readonly tls?: NodeTls;
   /** Version of the package. */
   readonly version?: string;

@@ -156,7 +156,7 @@ export class Replicas implements LocalReplicas {
   #hasVote(partition: number, { voters, outgoing, epoch }: GroupConfig): boolean {
     const { nodeId, placement, placementVersion } = this.#init;
     if (!voters.includes(nodeId) && !outgoing.includes(nodeId)) return false;
-    // The node may have been removed while it was away. The replica was not told then, but the nodes know that
+    // The node may have been removed while it was away. The replica was not notified then, but the nodes know that
     // everything has moved.
     const version = placementVersion();
     if (!placement.isSettled || (version !== undefined && epoch > version)) return true;
@@ -164,7 +164,7 @@ export class Replicas implements LocalReplicas {
   }
 
   /**
-   * Whether a replica will learn who leads. One without a leader may have been removed without being told, except
+   * Whether a replica will learn who leads. One without a leader may have been removed without notice, except
    * while no partition moves.
    */
   hearsOfLeaders(partition: number): boolean {

@@ -49,7 +49,7 @@ class History {
     return START + this.realMillis;
   }
 
-  /** One request or refund, of one of a few users. `sinceIndex`: nothing of before may be told as a grant. */
+  /** One request or refund of one of a few users. `sinceIndex`: no grant from before may be repeated. */
   step(harness: Harness, users: readonly string[], sinceIndex: number): void {
     const random = this.#random;
     const userId = users[random(users.length)]!;
@@ -227,7 +227,7 @@ describe('a group that begins with a backup', () => {
     });
   });
 
-  it('denies by rules that are longer since as long as those reach', async () => {
+  it('denies by newer rules with longer windows for as long as these reach back', async () => {
     const old = harnessWith(RULES[0]);
     const fresh = await restored(old, false);
     fresh.machine.apply(decodeCommand(encodeHistoryBegins(fresh.nowMillis)), fresh.next());

@@ -71,7 +71,7 @@ export class DrivenCluster {
     });
   }
 
-  /** Other rules come into force, everywhere. @param earlier those that were until lately */
+  /** Puts other rules in force everywhere. @param earlier rules that were in force recently */
   follow(book: RuleBook, table: RuleTable, earlier: readonly RuleBook[]): void {
     this.#book = book;
     this.#earlier = earlier;

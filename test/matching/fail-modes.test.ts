@@ -22,7 +22,7 @@ describe('a request whose limits are in one partition', () => {
     const bench = new Bench({ a: 'open' });
     bench.ask();
     bench.answer('a', undecided(reason));
-    // Of those that are asked again: once more, after the deadline.
+    // Some reasons are asked again: once more, after the deadline.
     const isAgain = bench.told.length === 0;
     bench.now += 600;
     bench.requests.tick();
@@ -80,12 +80,15 @@ const CASES = FAIL_MODES.flatMap((first) =>
   ),
 );
 
-/** Written from the promise alone: who denies denies, then who is closed refuses, then this node's share is asked. */
+/**
+ * The expected outcome, written from the promise alone: a denial denies, then `closed` refuses, then the local
+ * fraction is asked.
+ */
 function expected({ first, second, firstEnds, secondEnds, hasShare }: (typeof CASES)[number]): string {
   if (secondEnds === 'denied') return 'denied';
   const gone = [...(firstEnds === 'gone' ? [first] : []), ...(secondEnds === 'gone' ? [second] : [])];
   if (secondEnds === 'gone' && second === 'closed') return 'unavailable';
-  // The share is asked before the first limit.
+  // The local fraction is asked before the first limit.
   if (secondEnds === 'gone' && second === 'local' && !hasShare) return 'held back';
   if (firstEnds === 'denied') return 'denied';
   if (gone.length === 0) return 'granted';

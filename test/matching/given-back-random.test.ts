@@ -32,7 +32,7 @@ interface Use {
   isSettled: boolean;
 }
 
-/** What was told, and what must be in it. */
+/** An answer, and what must be in it. */
 interface Told {
   readonly found: object;
   readonly expected: object;
@@ -121,7 +121,7 @@ class Story {
 
   #settle(use: Use, requestId: string): Told {
     const found = this.#cluster.ask(use.descriptors, requestId, use.settledCost, true);
-    // One that was settled before, and had no estimate, is told what was left then.
+    // A settlement that was settled before, without an estimate, repeats what was left then.
     const isRepeated = use.isSettled && !use.isGranted;
     this.seen.settled += use.isSettled ? 0 : 1;
     use.isSettled = true;

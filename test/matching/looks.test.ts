@@ -19,7 +19,7 @@ let book: RuleBook | 'starting';
 let asked: LookRequest[];
 let told: { readonly answer: LookAnswer; readonly partition: number }[];
 
-/** The partition knows more of the key than the rules in force ask for. */
+/** The partition knows more limits of the key than the rules in force have. */
 function standing(): LookAnswer {
   const ids = [...USER_WINDOWS, 'left/hour'];
   const limit = { limit: 5, windowMillis: 60_000, remaining: 3, retryAfterMillis: 0, resetMillis: 0 };

@@ -12,7 +12,7 @@ const REFUND: Refund = {
   decided: { term: 1, index: 5, position: 0, timeMillis: 8 },
   rulesVersion: 7,
 };
-/** Of a request that reserved something elsewhere: 36 is written `~10`. */
+/** The refund of a request with reservations elsewhere; attempt 36 is written `~10`. */
 const OF_ATTEMPT: Refund = { ...REFUND, attempt: 36 };
 const NONE: Refund = { ...REFUND, refunded: false, ruleId: '', cost: 0 };
 

@@ -60,7 +60,7 @@ describe('a request whose limits are in several partitions', () => {
   it('reserves all but the first under ids of their own, and then asks the first under its own', () => {
     const bench = new Bench();
     bench.ask({ ...FROM, endpoint: '/dear' }, { requestId: 'r1', cost: 2 });
-    // Two reservations, and then the trial.
+    // Two reservations, then the shadow rule.
     expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1', '*', 'ip=10.0.0.1']);
     expect(bench.of('ip').request).toMatchObject({ ruleId: 'net/minute', cost: 6, requestId: '~1.2' });
     expect(bench.of('*').request).toMatchObject({ ruleId: 'all/minute', cost: 2, requestId: '~1.3' });

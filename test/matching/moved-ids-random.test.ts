@@ -29,7 +29,7 @@ function definitionsOf(rules: readonly string[]): readonly RuleDefinition[] {
   return read.definitions;
 }
 
-/** What was told, and what must be in it. */
+/** An answer, and what must be in it. */
 interface Told {
   readonly found: unknown;
   readonly expected: object;

@@ -30,7 +30,7 @@ function asked(made: Bench): readonly string[] {
   });
 }
 
-/** By two shares before, and by one now. */
+/** In two parts by the earlier rules, in one by the current ones. */
 function settled(): Bench {
   const made = bench([OF_USER], [OF_NET, OF_ALL]);
   made.ask(FROM, { requestId: 'r1', settle: true });

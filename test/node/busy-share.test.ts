@@ -19,7 +19,7 @@ it('the main thread is busier while it works than while it waits', async () => {
   expect(working).toBeLessThanOrEqual(1);
 });
 
-it('no more processors are idle than there are', async () => {
+it('at most as many processors are idle as there are', async () => {
   const idle = idleProcessors();
   await delay(100);
   const share = idle();

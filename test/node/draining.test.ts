@@ -27,7 +27,7 @@ class Bench {
 }
 
 describe('a node', () => {
-  it('does nothing while nobody says that it is drained', () => {
+  it('does nothing while it is not drained', () => {
     const bench = new Bench();
     bench.ticks(20);
     bench.says(1, 3);

@@ -61,11 +61,11 @@ class GroupZero {
 }
 
 describe('the text of a document', () => {
-  it('is in force with what it says, comments and all', () => {
+  it('is kept with its rules, including comments', () => {
     expect(new GroupZero().change({ document: DOCUMENT })).toBe(DOCUMENT);
   });
 
-  it('gives way to that of the next document', () => {
+  it('is replaced by that of the next document', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
     const next = DOCUMENT.replace('limit: 10', 'limit: 11');
@@ -78,7 +78,7 @@ describe('the text of a document', () => {
     expect(group.change({ table: { rules: FIRST_RULES.rules } })).toBeUndefined();
   });
 
-  it('has one rule that is changed alone, with the words around it', () => {
+  it('keeps the text around a rule that is changed alone', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
     const changed = group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } });
@@ -91,14 +91,14 @@ describe('the text of a document', () => {
     expect(without).not.toContain('per-user');
   });
 
-  it('is gone where it could not say the change of one rule', () => {
+  it('is dropped if the change of one rule cannot be written into it', () => {
     const group = new GroupZero();
     const limit = '{ unit: minute, requests_per_unit: 5 }';
     group.change({ document: `domain: d\ndescriptors: [{ key: user, rate_limit: ${limit} }]\n` });
     expect(group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } })).toBeUndefined();
   });
 
-  it('decides nothing: a backup is compared by what does, and its files have digests of their own', () => {
+  it('is not part of the state hash of a backup', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
     const { state } = group.record;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { PeerEvents, type PeerEventsInit } from '../../src/node/peer-events.ts';
 
-/** Of every room, what it was told. */
+/** The calls that each part received. */
 function listening(): { readonly events: PeerEvents; readonly told: string[] } {
   const told: string[] = [];
   const room = (name: string): unknown =>

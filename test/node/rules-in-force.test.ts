@@ -9,7 +9,7 @@ function tableOf(version: number, limit: number): RuleTable {
   return { ...rules, version };
 }
 
-it('those in force are the newest that a partition has', () => {
+it('the rules in force are the newest that a partition has', () => {
   expect(rulesInForce([])).toBeUndefined();
   const partitions = [undefined, tableOf(1, 100), tableOf(2, 50)].map((ruleTable) => ({ ruleTable }));
   expect(rulesInForce(partitions)).toMatchObject({ version: 2 });

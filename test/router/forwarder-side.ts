@@ -15,7 +15,7 @@ export class Side {
   nowMillis = 5_000;
   ageMillis = 0;
   reachable = true;
-  /** Of what others forward: more is shed. */
+  /** Bound of forwarded requests; more are shed. */
   openMax = Infinity;
   openCount = 0;
   readonly partition = new FakePartition(4);

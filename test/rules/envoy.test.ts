@@ -49,7 +49,7 @@ function applied(text: string, domain: string, ...lists: readonly Entries[]): (s
 }
 
 describe('a document', () => {
-  it('is told by what is at its top, whatever the file is called', () => {
+  it('is recognised by its top-level fields, whatever the file is called', () => {
     expect(readRules(SHOP)).toMatchObject({ kind: 'rules', format: 'envoy' });
     expect(readRules('domain: d')).toMatchObject({ kind: 'rules', format: 'envoy', definitions: [] });
     expect(told('descriptors: []')).toEqual(['1:1 the document needs a domain']);
@@ -84,7 +84,7 @@ describe('a document', () => {
     });
   });
 
-  it('says what is left out of it', () => {
+  it('gives notes about ignored fields', () => {
     const text = `domain: d
 descriptors:
 - key: a
@@ -223,7 +223,7 @@ describe('what applies to a request', () => {
     expect(applied(SHOP, 'shop', [])).toEqual([undefined]);
   });
 
-  it('is nothing for who brings none of its descriptors: a rule about an address says nothing of a user', () => {
+  it('is nothing without the descriptors of the rules', () => {
     const text =
       'domain: d\ndescriptors: [{key: remote_address, rate_limit: {unit: day, requests_per_unit: 0}}]';
     expect(applied(text, 'd', [['user', 'ada']], [['remote_address', '10.0.0.1']])).toEqual([
@@ -264,7 +264,7 @@ describe('what applies to a request', () => {
   });
 });
 
-it('what is wrong is told where it is', () => {
+it('mistakes are reported with their places', () => {
   const text = `domain: ""
 descriptors:
 - value: x

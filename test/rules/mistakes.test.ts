@@ -7,7 +7,7 @@ import { told } from './read.ts';
 const RULE = '{id: a, windows: {limit: 1, per: day}}';
 
 describe('mistakes in rules', () => {
-  it('are all told, in their order', () => {
+  it('are all reported, in order', () => {
     expect(
       told(`rules:
   - id: 100/60000ms
@@ -64,7 +64,7 @@ describe('mistakes in rules', () => {
     ]);
   });
 
-  it('are told of rules together', () => {
+  it('are reported between rules', () => {
     const text = `rules:
 - {id: ab, windows: {limit: 1, per: day}, replaces: abc}
 - {id: abc, windows: [{limit: 1, per: day}, {limit: 2, windowMillis: 86400000}], replaces: [abcd]}
@@ -79,7 +79,7 @@ describe('mistakes in rules', () => {
     ]);
   });
 
-  it('are told with fields that are known, and those of the document', () => {
+  it('are reported with the known fields, and those of the document', () => {
     expect(told(`rule: [${RULE}]`)).toEqual(["1:1 unknown field 'rule'; did you mean rules?"]);
     expect(told(`zones: [${RULE}]`)).toEqual([
       "1:1 unknown field 'zones'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
@@ -95,7 +95,7 @@ describe('mistakes in rules', () => {
     expect(read.isComplete).toBe(false);
   });
 
-  it('are told in one line that moves no cursor, whatever the document holds', () => {
+  it('are reported in one printable line, whatever the document contains', () => {
     expect(told('"a\\nb\\e[2J\\u202e": 1')).toEqual([
       "1:1 unknown field 'a?b?[2J?'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
     ]);

@@ -38,7 +38,7 @@ describe('unmatched at the top of a document', () => {
     ]);
   });
 
-  it('is one of three words, and no rule has its name', () => {
+  it('has one of three values, and no rule has its name', () => {
     expect(told(`unmatched: denied\n${RULES}`)).toEqual([
       "1:12 unmatched must be one of allow, deny, shadow, but is 'denied'",
     ]);
@@ -50,7 +50,7 @@ describe('unmatched at the top of a document', () => {
     ).toHaveLength(1);
   });
 
-  it('is said, compared and edited where rules are', () => {
+  it('is shown, compared and edited like rules', () => {
     const before = rulesOf(RULES);
     const after = rulesOf(`unmatched: deny\n${RULES}`);
     expect(ruleInWords(after[1]!)).toBe('requests that no rule matches are denied');
@@ -73,7 +73,7 @@ describe('unmatched at the top of a document', () => {
     }
   });
 
-  it('stays as it is where one rule is put, and can be taken out', () => {
+  it('is unchanged when one rule is changed, and can be removed', () => {
     const inForce = rulesOf(`unmatched: deny\n${RULES}`);
     const body = { key: 'ip', windows: { limit: 1, per: 'day' } };
     const added = readRuleOfDocument({ id: 'ip', body }, inForce);

@@ -122,7 +122,7 @@ describe('a message that claims to be between others', () => {
       const payload = encodeOne(message);
       expect(refusal(payload)).toBeUndefined();
       expect(refusal(payload, FROM + 1)).toBeInstanceOf(FrameError);
-      // Chunks and their acknowledgements do not say whom they are for.
+      // Chunks and their acknowledgements do not name their receiver.
       const isAddressed = message.kind === 'message';
       expect(refusal(payload, FROM, TO + 1) instanceof FrameError).toBe(isAddressed);
     }
