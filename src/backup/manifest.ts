@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BackupError } from './backup-error.ts';
 
+/** Name of the file. */
 export const MANIFEST_FILE = 'manifest.json';
 /** To be changed when the files change in format or meaning. */
 export const BACKUP_FORMAT = 1;

@@ -68,6 +68,7 @@ export type FirstRules = Omit<RuleTable, 'version'>;
 /** Log levels, from most to least output. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+/** The level where none is given. */
 export const LOG_LEVEL_DEFAULT: LogLevel = 'info';
 
 const STATE_BYTES_MIN = 65_536;

@@ -20,6 +20,7 @@ import { isLeftToFailModes } from './share-outcome.ts';
 type Uncounted = Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>;
 type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;
 
+/** Confirms the rules of one node. */
 export class ConfirmedRules {
   readonly #ask: MatchedRequestsInit['ask'];
   /**

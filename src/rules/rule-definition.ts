@@ -16,11 +16,17 @@ export const WINDOW_NAME_BYTES_MAX = 31;
 export const PATTERN_BYTES_MAX = 256;
 /** Longest domain, in UTF-8 bytes. */
 export const DOMAIN_BYTES_MAX = 128;
+/** Most conditions of a rule. */
 export const CONDITIONS_MAX = 16;
+/** Most descriptors that a rule counts by. */
 export const KEY_PARTS_MAX = 8;
+/** Deepest nesting of descriptors. */
 export const PATH_STEPS_MAX = 16;
+/** Most windows of a rule. */
 export const WINDOWS_MAX = 8;
+/** Most endpoints with a cost of their own in a rule. */
 export const ENDPOINT_COSTS_MAX = 100;
+/** Most rules that a rule replaces. */
 export const REPLACES_MAX = 64;
 /** Longest comment, in UTF-8 bytes. */
 export const COMMENT_BYTES_MAX = 1_024;
