@@ -10,9 +10,8 @@
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { agreedVersion } from '../api/versions.ts';
+import { agreedVersion, type VersionRange } from '../api/versions.ts';
 import { Dialer, type PeerAddress } from './dialer.ts';
-import type { Gate } from './gate.ts';
 import type { PeerTls } from '../tls/node-tls.ts';
 import { clusterTag, encodeFrame, FrameError, type PeerFrameType } from '../wire/frame.ts';
 import { encodeWelcome, type Hello, type Refusal, type Sender } from '../wire/hello.ts';
@@ -21,7 +20,17 @@ import { PeerListener } from './peer-listener.ts';
 import { ThrottledLog } from './throttled-log.ts';
 
 export type { PeerAddress } from './dialer.ts';
-export type { Gate } from './gate.ts';
+
+/** Identity of this node, and admission of others. Implemented in src/meta/admission.ts. */
+export interface Gate {
+  readonly self: Sender;
+  /** The protocol versions that this node speaks now, as in its hello. */
+  readonly versions: VersionRange;
+  /** The hello for a node that is dialled. */
+  helloTo(target: NodeId): Hello;
+  /** Why this node is refused; undefined: it is admitted. */
+  refusalOf(hello: Hello): Refusal | undefined;
+}
 
 /** The callbacks of a transport. */
 export interface TransportHandlers {
