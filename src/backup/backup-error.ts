@@ -1,9 +1,11 @@
-/** What is wrong with a backup, or with where it should go. */
+/** The error of backup and restore. */
 
 /**
- * - `damaged`: a file is not what the manifest says, or no snapshot;
- * - `foreign`: there is something else where the backup should go, or another form of backup where one should be;
- * - `unreachable`: nobody gave a snapshot of some group.
+ * Something is wrong with a backup or its destination. `what`:
+ *
+ * - `damaged`: a file differs from the manifest, or is not a snapshot
+ * - `foreign`: the destination holds something else, or the backup has another format
+ * - `unreachable`: no node gave a snapshot of some group
  */
 export class BackupError extends Error {
   readonly code = 'BACKUP';

@@ -1,6 +1,6 @@
 /**
- * The files of a backup: written so that a power cut leaves a whole one under its name or none, and read with everything checked.
- * They hold the ids of users: nobody else on the machine may read them.
+ * Reads and writes the files of a backup. Writing is crash-safe: after a power cut there is a complete file under
+ * its name or none. Reading checks everything. The files contain ids of users, so only their owner may read them.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -18,7 +18,7 @@ const PART_SUFFIX = '.part';
 const OURS = /^(group-\d+\.snapshot(\.part)?|manifest\.json\.new)$/;
 
 /**
- * Empties the directory of what an attempt that was cut off left.
+ * Prepares the directory and removes the files of an interrupted attempt.
  *
  * @throws BackupError if it holds a finished backup, or anything else
  */
@@ -30,18 +30,22 @@ export async function claimDirectory(directory: string): Promise<void> {
   if (other !== undefined)
     throw new BackupError(
       'foreign',
-      `${directory} holds ${other}, which is of no backup; give another directory`,
+      `${directory} holds ${other}, which is not part of a backup; give another directory`,
     );
   await chmod(directory, 0o700);
   for (const name of names) await rm(join(directory, name));
 }
 
+/** A group that was written, and what its snapshot contains. */
 export interface WrittenGroup {
   readonly entry: BackedUpGroup;
   readonly contents: GroupContents;
 }
 
-/** Writes one group, and reads it on the way. @throws BackupError if what came is not what `snapshot` says, or no snapshot */
+/**
+ * Writes one group, and reads its snapshot on the way. @throws BackupError if the chunks do not match `snapshot`,
+ * or are not a valid snapshot
+ */
 export async function writeGroup(
   directory: string,
   snapshot: BackupSnapshot,
@@ -94,13 +98,16 @@ export async function writeGroup(
   return { entry, contents };
 }
 
-/** The last step: from now on this is a backup. */
+/** Writes the manifest as the last step; it makes the directory a backup. */
 export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
   await writeTextSynced(directory, MANIFEST_FILE, `${JSON.stringify(manifest, null, 2)}\n`);
   await chmod(join(directory, MANIFEST_FILE), 0o600);
 }
 
-/** The chunks of one group as they are on disk. @throws BackupError, from the stream, if they are not what was written */
+/**
+ * The chunks of one group as they are on disk. @throws BackupError while iterating, if they are not what was
+ * written
+ */
 export async function* readGroup(directory: string, entry: BackedUpGroup): AsyncGenerator<Uint8Array> {
   const digest = createHash('sha256');
   let fileBytes = 0;
@@ -123,7 +130,7 @@ export async function* readGroup(directory: string, entry: BackedUpGroup): Async
     throw new BackupError('damaged', `${entry.file} is not the file that the manifest names`);
 }
 
-/** Reads all of one group and compares it with the manifest. @throws BackupError */
+/** Reads a whole group and compares it with the manifest. @throws BackupError if it differs */
 export async function checkedContents(directory: string, entry: BackedUpGroup): Promise<GroupContents> {
   const reader = contentsReader(entry.group);
   for await (const chunk of readGroup(directory, entry)) reader.add(chunk);
@@ -131,6 +138,6 @@ export async function checkedContents(directory: string, entry: BackedUpGroup): 
   if (contents.stateHash === entry.stateHash) return contents;
   throw new BackupError(
     'damaged',
-    `${entry.file} holds a state with the hash ${contents.stateHash}, not ${entry.stateHash}`,
+    `${entry.file} holds a state with hash ${contents.stateHash}, not ${entry.stateHash}`,
   );
 }

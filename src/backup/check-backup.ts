@@ -1,4 +1,4 @@
-/** Reads all of a backup before anything is made of it: what it says of itself, and whether every file is that. Creates nothing. */
+/** Checks a whole backup before it is used: reads the manifest and compares every file with it. Writes nothing. */
 import type { RuleTable } from '../limiter/rules.ts';
 import { META_GROUP } from '../meta/cluster-placement.ts';
 import type { MetaRecord } from '../meta/cluster-state.ts';
@@ -8,19 +8,23 @@ import { checkedContents } from './backup-files.ts';
 import type { GroupContents } from './group-contents.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 
+/** A backup that was checked. */
 export interface CheckedBackup {
   readonly directory: string;
   readonly manifest: Manifest;
-  /** The SHA-256 of the manifest, in hex. It names every other file by its own, so it stands for the whole backup. */
+  /**
+   * SHA-256 of the manifest in hex. The manifest contains those of all other files, so this one identifies the
+   * backup.
+   */
   readonly sha256: string;
-  /** By which all groups of the new cluster decide. */
+  /** The rules that all groups of the new cluster will use. */
   readonly rules: RuleTable;
-  /** By group: of the rules in its snapshot. Older ones are where a change was on its way. */
+  /** Version of the rules in the snapshot of each group. Some may be older, if a change was in progress. */
   readonly versions: ReadonlyMap<number, number>;
   readonly record: MetaRecord;
 }
 
-/** Reads all of a backup. @throws BackupError if anything in it is not what it should be */
+/** Reads and checks a backup. @throws BackupError if anything in it is wrong */
 export async function checkBackup(directory: string): Promise<CheckedBackup> {
   const { manifest, sha256 } = await readManifest(directory);
   if (manifest.hash !== KEY_HASH)
@@ -31,7 +35,7 @@ export async function checkBackup(directory: string): Promise<CheckedBackup> {
   const contents = new Map<number, GroupContents>();
   for (const entry of manifest.groups) contents.set(entry.group, await checkedContents(directory, entry));
   const { record } = contents.get(META_GROUP) ?? {};
-  if (record === undefined) throw new BackupError('damaged', `${directory} holds no rules`);
+  if (record === undefined) throw new BackupError('damaged', `${directory} contains no rules`);
   const { rules } = record.state;
   const versions = new Map<number, number>();
   for (const { group, file } of manifest.groups) {
@@ -40,7 +44,7 @@ export async function checkBackup(directory: string): Promise<CheckedBackup> {
     if (version > rules.version || rules.version !== manifest.rulesVersion)
       throw new BackupError(
         'damaged',
-        `${file} is by version ${version} of the rules; those of the backup are ${rules.version}, and ${manifest.rulesVersion} by its manifest`,
+        `${file} has version ${version} of the rules, but the backup has ${rules.version}, and its manifest says ${manifest.rulesVersion}`,
       );
   }
   return { directory, manifest, sha256, rules, versions, record };

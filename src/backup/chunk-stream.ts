@@ -1,10 +1,16 @@
-/** Chunks of a snapshot as a stream of bytes, in a file and over HTTP alike: each behind its length, 32 bits little-endian. */
+/**
+ * Frames the chunks of a snapshot in a byte stream, in files and over HTTP: each chunk follows its length, 32 bits
+ * little-endian.
+ */
 import { BACKUP_CHUNK_BYTES_MAX } from '../api/backup.ts';
 import { BackupError } from './backup-error.ts';
 
 const LENGTH_BYTES = 4;
 
-/** @throws BackupError if the bytes end within a chunk, or a length is no chunk's. What `bytes` throws comes through */
+/**
+ * The chunks in a byte stream. @throws BackupError if the stream ends within a chunk or a length is invalid; passes
+ * on errors of `bytes`
+ */
 export async function* chunksIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let rest = Buffer.alloc(0);
   for await (const piece of bytes) {
@@ -22,10 +28,11 @@ function lengthIn(bytes: Buffer): number | undefined {
   if (bytes.length < LENGTH_BYTES) return undefined;
   const length = bytes.readUInt32LE(0);
   if (length === 0 || length > BACKUP_CHUNK_BYTES_MAX)
-    throw new BackupError('damaged', `a chunk of ${length} bytes is none: 1 to ${BACKUP_CHUNK_BYTES_MAX}`);
+    throw new BackupError('damaged', `a chunk of ${length} bytes is invalid: 1 to ${BACKUP_CHUNK_BYTES_MAX}`);
   return length;
 }
 
+/** A chunk behind its length. */
 export function framed(chunk: Uint8Array): Uint8Array {
   const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt32LE(chunk.byteLength);

@@ -1,6 +1,6 @@
 /**
- * What the snapshot of one group holds, found by reading all of it the way a replica does: so a backup that was written can be
- * restored, and what is told of it is what replicas would tell. It holds one state in memory, which is as large as on a node.
+ * Reads the whole snapshot of a group in the way that a replica does. So a backup that was written can be restored,
+ * and its hashes are those of replicas. One state is held in memory, as large as on a node.
  */
 import { createHash } from 'node:crypto';
 import { InvalidSnapshotError } from '../limiter/state/snapshot-bytes.ts';
@@ -11,22 +11,23 @@ import { decodeMetaRecord, MetaDecodeError, NewerClusterError } from '../meta/me
 import type { MetaRecord } from '../meta/cluster-state.ts';
 import { BackupError } from './backup-error.ts';
 
+/** What the snapshot of a group contains. */
 export interface GroupContents {
   readonly stateHash: string;
-  /** Those in force; undefined in a partition that nobody has told any yet. */
+  /** The rules in force; undefined in a partition that has no rules yet. */
   readonly rules: RuleTable | undefined;
-  /** Of group 0. */
+  /** The record of the cluster; in group 0 only. */
   readonly record?: MetaRecord;
 }
 
 /** Takes the chunks of one group in order. */
 export interface ContentsReader {
   add(chunk: Uint8Array): void;
-  /** All chunks were added. */
+  /** Call it after the last chunk. */
   complete(): GroupContents;
 }
 
-/** Its methods throw `BackupError` if this is no sound snapshot. */
+/** A reader for a group. Its methods throw BackupError if the snapshot is invalid. */
 export function contentsReader(group: number): ContentsReader {
   const reader = group === META_GROUP ? metaReader() : partitionReader();
   const told = <T>(work: () => T): T => {
@@ -67,9 +68,9 @@ function metaReader(): ContentsReader {
   };
 }
 
-/** Of what a restored cluster takes over: which nodes there were is not part of it. */
+/** Hash of the part of group 0 that a restored cluster takes over; the nodes are not included. */
 export function metaHash({ state: { rules, definitions, tokens } }: MetaRecord): string {
-  // Nothing is decided by the text of the document; the manifest has a SHA-256 of its file.
+  // The document's text decides nothing, so it is not included; the manifest has a SHA-256 of its file.
   const text = JSON.stringify([rules ?? null, definitions ?? null, tokens ?? null]);
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -1,17 +1,21 @@
 /**
- * What a backup says of itself: one JSON file, written when all others are on disk. A directory without it is no backup. What
- * is read is checked; nothing is decided.
+ * The manifest of a backup: a JSON file that is written last. A directory without it is not a backup. What is read
+ * is checked here.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BackupError } from './backup-error.ts';
 
+/** Name of the file. */
 export const MANIFEST_FILE = 'manifest.json';
-/** Another form of the files, or another meaning, needs another number. */
+/** To be changed when the files change in format or meaning. */
 export const BACKUP_FORMAT = 1;
 
-/** A snapshot of one group; 0 is that of the cluster, p + 1 that of partition p. Times in milliseconds, of group time. */
+/**
+ * The snapshot of one group: group 0 is that of the cluster, group p + 1 is partition p. Times are milliseconds of
+ * group time.
+ */
 export interface BackedUpGroup {
   readonly group: number;
   readonly file: string;
@@ -19,42 +23,47 @@ export interface BackedUpGroup {
   readonly term: number;
   readonly timeMillis: number;
   readonly chunkCount: number;
-  /** Of all chunks. */
+  /** All chunks together. */
   readonly byteLength: number;
-  /** Of the file. */
+  /** Size of the file. */
   readonly fileBytes: number;
-  /** Of the file, in hex. */
+  /** SHA-256 of the file in hex. */
   readonly sha256: string;
-  /** Of what the replicas of a partition know, as `LimiterStateMachine.hash`; of group 0 a digest of rules and tokens. */
+  /** For a partition `LimiterStateMachine.hash`, for group 0 a digest of rules and tokens. */
   readonly stateHash: string;
 }
 
+/** The contents of the manifest. */
 export interface Manifest {
   readonly format: number;
-  /** Of the cluster that it was taken of. */
+  /** Id of the cluster that was backed up. */
   readonly clusterId: string;
   readonly partitions: number;
-  /** Names the function that maps users to partitions. */
+  /** Name of the function that maps users to partitions. */
   readonly hash: string;
-  /** The version that group 0 has, by which a restored cluster decides. A partition may have an older one, if a change was on its way. */
+  /**
+   * Version of the rules in group 0, which a restored cluster uses. A partition may have an older one, if a change
+   * was in progress.
+   */
   readonly rulesVersion: number;
-  /** By the wall clock of whoever took it; for people. */
+  /** Wall clock time of the machine that took the backup; for people. */
   readonly takenAt: string;
-  /** From 0 to `partitions`. */
+  /** Groups 0 to `partitions`. */
   readonly groups: readonly BackedUpGroup[];
 }
 
+/** Name of the file of a group. */
 export function fileOf(group: number): string {
   return `group-${group}.snapshot`;
 }
 
 interface ReadManifest {
   readonly manifest: Manifest;
-  /** The SHA-256 of the file, in hex. */
+  /** SHA-256 of the file in hex. */
   readonly sha256: string;
 }
 
-/** @throws BackupError if there is none, or it is none that this version wrote */
+/** Reads the manifest. @throws BackupError if it is missing, invalid or of another format */
 export async function readManifest(directory: string): Promise<ReadManifest> {
   const path = join(directory, MANIFEST_FILE);
   let bytes: Buffer;
@@ -71,7 +80,7 @@ export async function readManifest(directory: string): Promise<ReadManifest> {
   return { manifest: parseManifest(bytes.toString('utf8'), path), sha256 };
 }
 
-/** @param path for people. @throws BackupError */
+/** Parses a manifest. @param path for messages. @throws BackupError if it is invalid or of another format */
 export function parseManifest(text: string, path: string): Manifest {
   let value: unknown;
   try {
@@ -81,8 +90,8 @@ export function parseManifest(text: string, path: string): Manifest {
   }
   const format = fieldOf(value, 'format');
   if (typeof format === 'number' && format !== BACKUP_FORMAT)
-    throw new BackupError('foreign', `${path} is of format ${format}; this version reads ${BACKUP_FORMAT}`);
-  if (!isManifest(value)) throw new BackupError('damaged', `${path} is not what a backup says of itself`);
+    throw new BackupError('foreign', `${path} has format ${format}; this version reads ${BACKUP_FORMAT}`);
+  if (!isManifest(value)) throw new BackupError('damaged', `${path} is not a valid manifest`);
   return value;
 }
 

@@ -1,15 +1,17 @@
 /**
- * Lets one survivor go on alone with groups that lost their quorum for good: offline, in its database, and said in it for ever.
+ * Recovers groups that have lost their quorum for good: one surviving node continues with them alone. This happens
+ * offline, in the node's database, and is recorded there for good.
  *
- * What this node holds of the log is taken as committed, to its end: an entry may have been told as a grant by those that
- * are gone, and one that was not errs towards denial. What they committed beyond that is lost, and nobody can say what it was.
- * So each partition is told, in an entry that its snapshot covers, that history was lost, and saturates everybody for a window
- * (src/limiter/state/lost-history.ts). The snapshot makes this node the only voter, in a term far above any that the others
- * can have reached: should one of them come back after all, it follows, or stops if it knows of more. Until it has heard
- * that, two of them could still grant by themselves: which is why this has to be asked for in so many words.
+ * Everything in this node's log counts as committed, to its end. An entry there may have been answered as a grant
+ * by the lost nodes; one that was not errs towards denial. What the lost nodes committed beyond that is lost and
+ * unknown. So an entry tells each partition that history was lost, and it denies everybody for one window
+ * (src/limiter/state/lost-history.ts). The snapshot makes this node the only voter, in a term far above any that
+ * the others can have reached: if one of them returns, it follows, or stops if it has newer entries. Until they
+ * learn of that, two of them could still grant by themselves; that is why recovery must be requested explicitly.
  *
- * All groups or none: each is computed, written as a staged snapshot, which nobody sees, and read back; one batch then puts all of
- * them in effect. A failure or a crash before that batch changes nothing, and the next attempt starts over.
+ * It recovers all groups or none. Each group is computed, staged as an invisible snapshot and read back; one batch
+ * then activates all of them. A failure or crash before that batch changes nothing, and the next attempt starts
+ * over.
  */
 import { LimiterAssertionError } from '../limiter/assert.ts';
 import { CommandDecodeError, decodeCommand, encodeHistoryLost } from '../limiter/log/command.ts';
@@ -28,42 +30,44 @@ import { contentsReader, metaHash } from './group-contents.ts';
 import { recordIntent, settleRecord } from './recovered-record.ts';
 import { piecesOf, stageSnapshot, written } from './stage-snapshot.ts';
 
-/** No election that the others can still have held comes near. */
+/** Far more elections than the others can have held meanwhile. */
 const TERMS_AHEAD = 1_000_000;
 
-/** The database of the survivor. */
+/** The database of the surviving node. */
 export interface SurvivingStore extends LogStore {
-  /** All that were ever written. */
+  /** All groups that were ever written. */
   groups(): readonly number[];
   termOf(group: number): number;
 }
 
+/** What `recoverGroups` needs. */
 export interface RecoveryInit {
   readonly store: SurvivingStore;
-  /** The data directory of the node. It holds the record of recoveries. */
+  /** The data directory of the node; it holds the record of recoveries. */
   readonly directory: string;
   readonly node: NodeId;
   readonly founders: readonly NodeId[];
   readonly groups: readonly number[] | 'all';
-  /** By the wall clock, for people. */
+  /** Wall clock time, for people. */
   readonly at: string;
 }
 
+/** A group that was recovered. */
 export interface RecoveredGroup {
   readonly group: number;
-  /** Who had a vote before, as far as this node knew. */
+  /** The voters before, as far as this node knew. */
   readonly votersBefore: readonly NodeId[];
-  /** Where the log of this node ended, and where the group begins again. */
+  /** Where this node's log ended; `index` and `term` are where the group continues. */
   readonly lastIndex: number;
   readonly index: number;
   readonly term: number;
 }
 
 /**
- * Resolves when all of them are recovered, and the record says so. If it throws, none is, unless the very last write failed: then
- * the next call, or the next start of the node, finds out and completes the record.
+ * Recovers groups. Resolves when all are recovered and recorded. If it throws, none is, unless the very last write
+ * failed: then the next call, or the next start of the node, completes the record.
  *
- * @throws BackupError if this node holds no such group, or something in one of them cannot be read; and what the disk throws
+ * @throws BackupError if this node does not hold a group, or one cannot be read; also errors of the disk
  */
 export async function recoverGroups(init: RecoveryInit): Promise<readonly RecoveredGroup[]> {
   const { store, directory, at } = init;
@@ -86,7 +90,7 @@ export async function recoverGroups(init: RecoveryInit): Promise<readonly Recove
   return recovered;
 }
 
-/** What the node holds of the groups that were named. With `all`, a group that moved away is left out. */
+/** The replicas of the named groups on this node. With `all`, groups that have moved away are left out. */
 async function heldOf({ store, node, groups }: RecoveryInit): Promise<Map<number, StoredGroup>> {
   const held = new Map<number, StoredGroup>();
   for (const group of groups === 'all' ? store.groups() : groups) {
@@ -101,7 +105,7 @@ async function heldOf({ store, node, groups }: RecoveryInit): Promise<Map<number
 
 interface PreparedGroup {
   readonly recovered: RecoveredGroup;
-  /** Puts what was staged in effect. */
+  /** Activates what was staged. */
   readonly write: GroupWrite;
 }
 
@@ -119,7 +123,10 @@ async function prepare(
   const staged = await stageSnapshot(store, { group, index }, chunks);
   const found = await hashOf(store, group, index, staged.chunkCount);
   if (found !== hash)
-    throw new BackupError('damaged', `group ${group} was written as ${hash}, and reads as ${found}`);
+    throw new BackupError(
+      'damaged',
+      `group ${group} was written with hash ${hash}, but reads back as ${found}`,
+    );
   const write: GroupWrite = {
     group,
     entries: [],
@@ -129,7 +136,7 @@ async function prepare(
   return { recovered: { group, votersBefore, lastIndex: last.index, index, term }, write };
 }
 
-/** By the last configuration in the log, whether it was committed or not. */
+/** Voters and epoch by the last configuration in the log, committed or not. */
 function configIn(
   { snapshot, entries }: StoredGroup,
   founders: readonly NodeId[],
@@ -139,7 +146,7 @@ function configIn(
   return { votersBefore: [...votersBefore].sort((a, b) => a - b), epoch };
 }
 
-/** What the group begins with, and the hash of that as `contentsReader` tells it. */
+/** The state that the group continues with, and its hash as `contentsReader` computes it. */
 interface RecoveredState {
   readonly chunks: Iterable<Uint8Array>;
   readonly hash: string;
@@ -147,7 +154,7 @@ interface RecoveredState {
 
 const UNREADABLE = [CommandDecodeError, InvalidSnapshotError, LimiterAssertionError, MetaDecodeError];
 
-/** @throws BackupError if the disk holds what no replica can apply */
+/** @throws BackupError if the log or snapshot cannot be applied */
 async function stateAfter(
   store: LogStore,
   group: number,
@@ -200,11 +207,14 @@ async function metaAfter(store: LogStore, stored: StoredGroup): Promise<Recovere
   for (const { data } of commandsAfterSnapshot(stored))
     ({ record } = applyMetaCommand(record, decodeMetaCommand(data), hash32));
   if (record === undefined)
-    throw new BackupError('damaged', 'group 0 holds no cluster here: nothing goes on');
+    throw new BackupError(
+      'damaged',
+      'this node holds no cluster record in group 0, so nothing can be recovered',
+    );
   return { chunks: piecesOf(encodeMeta(record)), hash: metaHash(record) };
 }
 
-/** A node keeps entries behind its snapshot for followers that lag: the snapshot holds what they did. */
+/** Commands that the snapshot does not contain. A node keeps older entries as well, for followers that lag. */
 function commandsAfterSnapshot({ snapshot, entries }: StoredGroup): readonly Entry[] {
   const through = snapshot?.index ?? 0;
   return entries.filter(({ kind, index }) => kind === 'command' && index > through);
@@ -224,7 +234,7 @@ async function* chunksOf(
   }
 }
 
-/** What a replica will find in the snapshot that was staged. */
+/** The hash of the staged snapshot, as a replica will read it. */
 async function hashOf(store: LogStore, group: number, index: number, chunkCount: number): Promise<string> {
   const reader = contentsReader(group);
   for await (const chunk of chunksOf(store, group, index, chunkCount)) reader.add(chunk);

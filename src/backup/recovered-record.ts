@@ -1,31 +1,33 @@
 /**
- * Which groups of a node were recovered without their quorum: the file RECOVERED beside its database, one line each, kept for ever.
+ * Records which groups of a node were recovered without their quorum, in the file RECOVERED next to its database:
+ * one line each, kept for good.
  *
- * A recovery puts its lines into RECOVERING first, then changes the database in one batch, then moves the lines to RECOVERED. Cut
- * off in between, the terms in the database tell whether the batch is there: a recovery puts its groups a million terms ahead.
+ * A recovery first writes its lines to RECOVERING, then changes the database in one batch, then moves the lines to
+ * RECOVERED. After a crash in between, the terms in the database tell whether the batch was written, as a recovery
+ * puts its groups a million terms ahead.
  */
 import { readTextIfAny, removeSynced, writeTextSynced } from '../../storage/files.ts';
 
 const DONE_FILE = 'RECOVERED';
 const PENDING_FILE = 'RECOVERING';
 
-/** Where a group begins again. */
+/** A recovered group, and where it continues. */
 export interface RecoveryLine {
   readonly group: number;
   readonly index: number;
   readonly term: number;
-  /** By the wall clock of whoever recovered it; for people. */
+  /** Wall clock time, for people. */
   readonly at: string;
 }
 
-/** Before the batch that recovers these groups, all of them or none. */
+/** Call it before the batch that recovers these groups. */
 export async function recordIntent(directory: string, lines: readonly RecoveryLine[]): Promise<void> {
   await writeTextSynced(directory, PENDING_FILE, textOf(lines.map((line) => JSON.stringify(line))));
 }
 
 /**
- * After that batch, or after a crash around it: moves the lines to RECOVERED if the batch is in the database, and drops them
- * otherwise. Returns all lines of RECOVERED. Safe to repeat.
+ * Call it after that batch, or after a crash around it. Moves the lines to RECOVERED if the batch is in the
+ * database, else drops them. Returns all lines of RECOVERED. Can be repeated.
  *
  * @param termOf the term of a group in the database
  */
@@ -40,7 +42,7 @@ export async function settleRecord(
     const { group, term } = JSON.parse(line) as RecoveryLine;
     return termOf(group) >= term;
   });
-  // A crash may have come after they were moved.
+  // The crash may have come after the lines were moved.
   const added = isInEffect ? linesOf(pending).filter((line) => !done.includes(line)) : [];
   if (added.length > 0) await writeTextSynced(directory, DONE_FILE, textOf([...done, ...added]));
   await removeSynced(directory, PENDING_FILE);

@@ -1,6 +1,6 @@
 /**
- * Creates a new cluster whose groups begin with the snapshots of a backup. Nothing of it runs here; what it makes is no cluster
- * until the last step, so cut off at any point it can be repeated, and starts over.
+ * Creates a new cluster on this machine whose groups start from the snapshots of a backup. It starts no node. The
+ * result is not a cluster before the last step, so an interrupted restore can be repeated and starts over.
  */
 import { assert } from '../../raft/assert.ts';
 import { labelsOf } from '../api/node-labels.ts';
@@ -11,23 +11,27 @@ import type { Introduction } from '../meta/cluster-state.ts';
 import type { CheckedBackup } from './check-backup.ts';
 import { fillFounder, restorationOf, type RestoredGroup } from './restore-founder.ts';
 
+/** What `restoreCluster` needs. */
 export interface RestoreInit {
   readonly backup: CheckedBackup;
-  /** Where the new cluster is to be. */
+  /** Directory of the new cluster. */
   readonly data: string;
-  /** Of a new cluster, with an id of its own; its partitions and rules are those of the backup instead. */
+  /** Configuration of the new cluster, with its own id. Partitions and rules are taken from the backup instead. */
   readonly config: ClusterConfig;
-  /** Nothing was granted that the backup does not hold, and the old cluster will never run again. */
+  /**
+   * The operator asserts that nothing was granted after the backup, and that the old cluster will never run again.
+   */
   readonly isComplete: boolean;
   readonly withoutTokens: boolean;
 }
 
+/** A cluster that was restored. */
 export interface Restored {
   readonly config: ClusterConfig;
   readonly groups: readonly RestoredGroup[];
 }
 
-/** @throws ConfigError if there is a cluster already, BackupError, or the errors of the databases */
+/** Restores a backup. @throws ConfigError if there is a cluster already, BackupError, or errors of the databases */
 export async function restoreCluster(init: RestoreInit): Promise<Restored> {
   const { backup, data, isComplete, withoutTokens } = init;
   const { partitions } = backup.manifest;
@@ -36,7 +40,7 @@ export async function restoreCluster(init: RestoreInit): Promise<Restored> {
   const facts = factsOf(config);
   const nodes = introductionsOf(config);
   const restoration = await restorationOf({ backup, facts, nodes, isComplete, withoutTokens });
-  // By group: the state that was read back from the first founder that has it.
+  // The state of each group, read back from the first founder that has it.
   const readBack = new Map<number, RestoredGroup>();
   await createCluster(data, config, async (database, nodeId) =>
     fillFounder({
@@ -52,7 +56,7 @@ export async function restoreCluster(init: RestoreInit): Promise<Restored> {
   return { config, groups };
 }
 
-/** The founders, and where they are and stand. */
+/** The founders with their addresses and labels. */
 function introductionsOf({ founders, nodes }: ClusterConfig): Introduction[] {
   return founders.map((founder) => {
     const { http, peer, ...others } = nodes.find(({ id }) => id === founder.id) ?? {};

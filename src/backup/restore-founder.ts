@@ -1,12 +1,13 @@
 /**
- * What a founder of a restored cluster begins with: the groups that it votes in, in its database, which was empty. It follows from the
- * backup and from what the cluster is founded with, and from nothing else. So founders that are filled apart, each by a program of its
- * own, have the same bytes for the same group.
+ * Fills the database of one founder of a restored cluster with the groups that it votes in. The result depends only
+ * on the backup and the configuration of the new cluster. So founders that are filled by separate programs get the
+ * same bytes for the same group.
  *
- * Group time goes on from the backup's: what passed since then is not credited, which errs towards denial. Each store begins
- * with the snapshot as it was written, byte for byte, so that its state has the hash that the backup tells. Entries follow, of a term
- * that nobody led, on every replica alike: the rules of the backup, where the partition had older ones; and unless nothing can be
- * missing, that history was lost (src/limiter/state/lost-history.ts). All founders hold them as committed, so no leader can begin without.
+ * Group time continues from the backup; the time since then is not credited, which errs towards denial. Each store
+ * starts with the snapshot byte for byte, so its state has the hash in the backup. Entries follow, of a term that
+ * nobody has led, the same on every replica: the rules of the backup, if the partition had older ones; and, unless
+ * the backup is complete, that history was lost (src/limiter/state/lost-history.ts). All founders hold them as
+ * committed, so no leader can start without them.
  */
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { Entry, NodeId } from '../../raft/types.ts';
@@ -28,33 +29,38 @@ import { contentsReader, metaHash } from './group-contents.ts';
 import type { BackedUpGroup } from './manifest.ts';
 import { piecesOf, stageSnapshot, written } from './stage-snapshot.ts';
 
+/** What all founders are filled from. */
 export interface RestorationInit {
   readonly backup: CheckedBackup;
-  /** The new cluster's, with as many partitions as the backup has. */
+  /** The facts of the new cluster, which has as many partitions as the backup. */
   readonly facts: ClusterFacts;
-  /** The founders, and what all who fill one say alike of where they are. */
+  /** The founders with their addresses and labels; the same for every founder. */
   readonly nodes: readonly Introduction[];
-  /** Nothing was granted that the backup does not hold, and the old cluster will never run again. */
+  /**
+   * The operator asserts that nothing was granted after the backup, and that the old cluster will never run again.
+   */
   readonly isComplete: boolean;
   readonly withoutTokens: boolean;
 }
 
 /** The same for all founders. */
 export interface Restoration extends RestorationInit {
-  /** What group 0 begins with. */
+  /** The first record of group 0. */
   readonly record: MetaRecord;
-  /** The voters of each group, as the nodes of the new cluster will find them. */
+  /** The voters of each group, as the nodes of the new cluster will compute them. */
   readonly votersOf: (group: number) => readonly NodeId[];
 }
 
+/** A group that was restored. */
 export interface RestoredGroup {
   readonly group: number;
-  /** That of the snapshot as it was read back from the store of a founder, or for group 0 of what is taken over. */
+  /** Hash of the snapshot as read back from a founder's store; for group 0 of the part that is taken over. */
   readonly stateHash: string;
-  /** As the backup tells. Another one only for group 0 whose tokens were dropped. */
+  /** The hash in the backup. It differs only for group 0 when the tokens were dropped. */
   readonly backedUpHash: string;
 }
 
+/** Computes what all founders are filled from. */
 export async function restorationOf(init: RestorationInit): Promise<Restoration> {
   const hash = await loadHash32();
   const founders = init.facts.founders.map(({ id }) => id);
@@ -67,14 +73,15 @@ export async function restorationOf(init: RestorationInit): Promise<Restoration>
   };
 }
 
-/** What the new cluster is to know of itself: its own nodes, and the rules and tokens of the old one. */
+/** The record of group 0: the nodes of the new cluster, and the rules and tokens of the old one. */
 function restoredRecord({ backup, facts, nodes, withoutTokens }: RestorationInit, hash: Hash32): MetaRecord {
   const { replicas, partitions } = facts;
-  // By the version of the backup, and not of this program: founders may be filled by programs of different ones.
+  // By the cluster version of the backup, not of this program, as founders may be filled by different program
+  // versions.
   const { rules, definitions, document, tokens, clusterVersion } = backup.record.state;
   const create = { type: 'create', nodes, replicas, partitions, rules, clusterVersion } as const;
   const { record } = applyMetaCommand(undefined, create, hash);
-  if (record === undefined) throw new ConfigError('nodes', 'make no cluster');
+  if (record === undefined) throw new ConfigError('nodes', 'cannot form a cluster');
   const state = {
     ...record.state,
     ...(definitions !== undefined && { definitions }),
@@ -84,18 +91,22 @@ function restoredRecord({ backup, facts, nodes, withoutTokens }: RestorationInit
   return { ...record, state };
 }
 
+/** What `fillFounder` needs. */
 export interface FounderInit {
   readonly nodeId: NodeId;
-  /** The directory of its database, in which there is nothing yet. */
+  /** Directory of its database, which is empty. */
   readonly database: string;
   readonly restoration: Restoration;
-  /** Is this group to be read back from the store, once it is filled? */
+  /** Whether this group has to be read back from the store. */
   readonly isDoubted: (group: number) => boolean;
-  /** Told of each group that was read back. */
+  /** Called with each group that was read back. */
   readonly restored: (group: RestoredGroup) => void;
 }
 
-/** @throws BackupError if what was read back is not what the backup holds, or the errors of the database */
+/**
+ * Fills the database of a founder. @throws BackupError if what is read back differs from the backup; also errors of
+ * the database
+ */
 export async function fillFounder(init: FounderInit): Promise<void> {
   const { nodeId, database, restoration, isDoubted, restored } = init;
   const { backup, facts, record, votersOf, isComplete } = restoration;
@@ -113,7 +124,10 @@ export async function fillFounder(init: FounderInit): Promise<void> {
       const stateHash = await hashIn(store, entry);
       const expected = group === META_GROUP ? metaHash(record) : backedUpHash;
       if (stateHash !== expected)
-        throw new BackupError('damaged', `group ${group} was restored as ${stateHash}, not as ${expected}`);
+        throw new BackupError(
+          'damaged',
+          `group ${group} was restored with hash ${stateHash}, not ${expected}`,
+        );
       restored({ group, stateHash, backedUpHash });
     }
   } finally {
@@ -125,17 +139,17 @@ interface Filling {
   readonly entry: BackedUpGroup;
   readonly voters: readonly NodeId[];
   readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
-  /** In force from the first decision on; undefined: those of the snapshot are. */
+  /** Rules to use from the first decision on; undefined: those in the snapshot. */
   readonly laterRules: RuleTable | undefined;
   readonly isComplete: boolean;
 }
 
-/** Writes the snapshot of one group, chunk by chunk, and then all that makes it the beginning of the group, in one write. */
+/** Writes the snapshot of one group chunk by chunk, and then activates it in one write. */
 export async function fillGroup(store: LogStore, filling: Filling): Promise<void> {
   const { entry, voters, chunks, laterRules, isComplete } = filling;
   const { group, index, term, timeMillis } = entry;
   const staged = await stageSnapshot(store, entry, chunks);
-  // Group 0 grants nothing.
+  // Group 0 grants nothing, so it has nothing to deny.
   const isSaturated = !isComplete && group !== META_GROUP;
   const commands = [
     ...(laterRules === undefined ? [] : [encodeRules(laterRules)]),
@@ -152,7 +166,7 @@ export async function fillGroup(store: LogStore, filling: Filling): Promise<void
   });
 }
 
-/** What a node will find there. */
+/** The hash of the group as a node will read it. */
 async function hashIn(store: LogStore, { group, index }: BackedUpGroup): Promise<string> {
   const stored = await store.load(group);
   const reader = contentsReader(group);

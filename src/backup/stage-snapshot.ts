@@ -1,13 +1,17 @@
-/** Writes the chunks of a snapshot into a store, a bounded batch at a time. What makes them a group's is written by the caller. */
+/**
+ * Stages the chunks of a snapshot in a store, in batches of bounded size. The caller writes what activates them.
+ */
 import { crc32 } from '../../raft/driver/checksum.ts';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { SnapshotMeta } from '../../raft/types.ts';
 
-/** Each write is synced. */
+/** Bytes per write; each write is synced. */
 const WRITE_BYTES = 1 << 20;
 
+/** Size and checksum of a staged snapshot. */
 export type StagedSnapshot = Required<Pick<SnapshotMeta, 'chunkCount' | 'byteLength' | 'checksum'>>;
 
+/** Stages a snapshot of a group. */
 export async function stageSnapshot(
   store: LogStore,
   { group, index }: { readonly group: number; readonly index: number },
@@ -36,12 +40,12 @@ export async function stageSnapshot(
 
 const PIECE_BYTES = 32 << 10;
 
-/** What is one value, such as the record of group 0, as chunks. */
+/** Splits one value, such as the record of group 0, into chunks. */
 export function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.slice(at, at + PIECE_BYTES);
 }
 
-/** Resolves when they are on disk, in one batch. */
+/** Writes one batch. Resolves when it is on disk. */
 export function written(store: LogStore, ...writes: readonly GroupWrite[]): Promise<void> {
   return new Promise((resolve, reject) => {
     store.write(writes, (error) => (error === undefined ? resolve() : reject(error)));

@@ -1,6 +1,6 @@
 /**
- * Takes a backup of a running cluster: a snapshot of every group, and one version of the rules. Where they come from is given to
- * it. Cut off at any point it can be repeated: what it left is no backup, and the next attempt starts over.
+ * Takes a backup of a running cluster: a snapshot of every group and one version of the rules. An interrupted
+ * backup can be repeated; what it left is not a backup, and the next attempt starts over.
  */
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,11 +11,11 @@ import { BackupError } from './backup-error.ts';
 import { claimDirectory, writeGroup, writeManifest } from './backup-files.ts';
 import { type BackedUpGroup, BACKUP_FORMAT, type Manifest } from './manifest.ts';
 
-/** The cluster, as a backup needs it. */
+/** Access to a cluster. */
 export interface BackupSource {
-  /** Of the rules in force. */
+  /** Version of the rules in force. */
   rulesVersion(): Promise<number>;
-  /** A snapshot of this group as of now, from whoever leads it. Rejects with `BackupError` if nobody gives one. */
+  /** A current snapshot of this group, from its leader. Rejects with `BackupError` if no node gives one. */
   open(
     group: number,
   ): Promise<{ readonly snapshot: BackupSnapshot; readonly chunks: AsyncIterable<Uint8Array> }>;
@@ -25,15 +25,15 @@ interface TakeBackupInit {
   readonly directory: string;
   readonly source: BackupSource;
   readonly print: (line: string) => void;
-  /** Between two attempts. */
+  /** Pause between two attempts. */
   readonly againMillis?: number;
 }
 
-/** How often one group is asked for: its snapshot was replaced, its leader was lost, or it has older rules than it should. */
+/** Attempts per group. One fails if the snapshot was replaced, the leader was lost, or the rules are too old. */
 const ATTEMPTS_MAX = 10;
 const AGAIN_MILLIS = 500;
 
-/** Resolves when the backup is on disk. @throws BackupError */
+/** Takes a backup. Resolves when it is on disk. @throws BackupError if that is not possible */
 export async function takeBackup(init: TakeBackupInit): Promise<Manifest> {
   const { directory } = init;
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -51,17 +51,17 @@ export async function takeBackup(init: TakeBackupInit): Promise<Manifest> {
 interface TakenGroup {
   readonly snapshot: BackupSnapshot;
   readonly entry: BackedUpGroup;
-  /** 0: it decided nothing yet. */
+  /** 0: the partition has decided nothing yet. */
   readonly rulesVersion: number;
 }
 
 /**
- * The partitions, whatever rules they decide by, and then group 0. They have their rules from it, so its rules are none older than
- * theirs: that one version is the backup's.
+ * Takes the partitions first, with whatever rules they have, and then group 0. Partitions get their rules from
+ * group 0, so its version is at least as new; that version becomes the version of the backup.
  */
 async function takeGroups(init: TakeBackupInit): Promise<Manifest> {
   const { source, print } = init;
-  // Asked first: what was in force when the backup began is in it, or something newer.
+  // Ask first: the backup must have the rules that were in force when it began, or newer ones.
   let newestVersion = await source.rulesVersion();
   const groups: BackedUpGroup[] = [];
   let cluster: Pick<BackupSnapshot, 'clusterId' | 'partitions' | 'hash'> | undefined;
@@ -70,7 +70,7 @@ async function takeGroups(init: TakeBackupInit): Promise<Manifest> {
     const { clusterId, partitions, hash } = taken.snapshot;
     cluster ??= { clusterId, partitions, hash };
     if (clusterId !== cluster.clusterId || partitions !== cluster.partitions || hash !== cluster.hash)
-      throw new BackupError('foreign', `group ${group} was given by a node of another cluster, ${clusterId}`);
+      throw new BackupError('foreign', `group ${group} came from a node of another cluster, ${clusterId}`);
     const { fileBytes, stateHash } = taken.entry;
     print(`group ${group} of ${partitions}: ${fileBytes} bytes, state ${stateHash}`);
     return taken;
@@ -108,10 +108,10 @@ async function takeGroup(
       const { entry, contents } = await writeGroup(directory, snapshot, chunks);
       const rulesVersion = contents.rules?.version ?? 0;
       if (rulesVersion >= rulesVersionMin) return { snapshot, entry, rulesVersion };
-      // Whoever gave it led once, and does not know that others do.
+      // The node was a leader once and does not know that another one leads now.
       problem = new BackupError(
         'unreachable',
-        `it has version ${rulesVersion} of the rules, and ${rulesVersionMin} was in force`,
+        `it has version ${rulesVersion} of the rules, but version ${rulesVersionMin} is in force`,
       );
     } catch (error) {
       if (!(error instanceof BackupError) || error.what === 'foreign') throw error;
@@ -119,5 +119,5 @@ async function takeGroup(
     }
     print(`group ${group}: ${problem.message}: asking again`);
   }
-  throw problem ?? new BackupError('unreachable', `group ${group} was not given`);
+  throw problem ?? new BackupError('unreachable', `no node gave a snapshot of group ${group}`);
 }

@@ -1,7 +1,7 @@
 /**
- * A cluster on one machine as a directory: `cluster.json`, and `node-<id>/` with each node's database. Creating it
- * is explicit and happens once; a database that vanished later is never recreated (a node that forgot its votes
- * could break the promise).
+ * Stores a cluster on one machine in a directory: `cluster.json`, and `node-<id>/` with the database of each node.
+ * A cluster is created explicitly and once. A database that vanished later is never recreated, as a node that has
+ * forgotten its votes could break the promise.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -22,17 +22,18 @@ import {
 import type { Rule } from '../api/rule.ts';
 
 const CLUSTER_FILE = 'cluster.json';
-/** Present while a cluster is being created: no node has run yet, so starting over is safe. */
+/** Exists while a cluster is being created. No node has run yet, so starting over is safe. */
 const CREATING_FILE = 'cluster.json.creating';
 
+/** The directory of a node's database. */
 export function nodeDirectory(directory: string, node: NodeId): string {
   return join(directory, `node-${node}`);
 }
 
 /**
- * The configuration stored in `directory`, or undefined if there is no cluster.
+ * Reads the configuration in `directory`; undefined if there is no cluster.
  *
- * @throws ConfigError if the file is damaged or holds values out of bounds
+ * @throws ConfigError if the file is damaged or a value is out of range
  */
 export async function readCluster(directory: string): Promise<ClusterConfig | undefined> {
   const path = join(directory, CLUSTER_FILE);
@@ -46,7 +47,10 @@ export async function readCluster(directory: string): Promise<ClusterConfig | un
   return parseCluster(text, path);
 }
 
-/** @param path of the file, for people. @throws ConfigError if the text is damaged or holds values out of bounds */
+/**
+ * Parses a configuration. @param path of the file, for messages. @throws ConfigError if it is damaged or a value is
+ * out of range
+ */
 export function parseCluster(text: string, path: string): ClusterConfig {
   let value: unknown;
   try {
@@ -56,10 +60,7 @@ export function parseCluster(text: string, path: string): ClusterConfig {
   }
   const [repeated] = repeatedKeysIn(text, value);
   if (repeated !== undefined)
-    throw new ConfigError(
-      `${path}: ${pathText(repeated)}`,
-      'must be there once, and is there more than once',
-    );
+    throw new ConfigError(`${path}: ${pathText(repeated)}`, 'must appear once, but appears more than once');
   try {
     return validateConfig(value);
   } catch (error) {
@@ -68,7 +69,7 @@ export function parseCluster(text: string, path: string): ClusterConfig {
   }
 }
 
-/** Replaces `cluster.json` in one step. What is fixed for good must be unchanged, or no node starts any more. */
+/** Replaces `cluster.json` atomically. The facts of the cluster must be unchanged, or no node will start. */
 export async function writeCluster(directory: string, config: ClusterConfig): Promise<void> {
   const path = join(directory, CLUSTER_FILE);
   await replaceFile(`${path}.new`, path, config);
@@ -82,9 +83,9 @@ async function replaceFile(temporary: string, path: string, config: ClusterConfi
 }
 
 /**
- * Creates the databases of all nodes, then `cluster.json`. Starts over if an earlier attempt was cut off.
+ * Creates the databases of all nodes, then `cluster.json`. If an earlier attempt was interrupted, it starts over.
  *
- * @param fill puts into the database of one founder, which is empty, what its node is to begin with. Also called again
+ * @param fill fills the empty database of one founder; it may be called again after an interruption
  */
 export async function createCluster(
   directory: string,
@@ -110,23 +111,23 @@ export async function createCluster(
     await bootstrapStore(database, { nodeId, incarnation, facts });
     await fill?.(database, nodeId);
   }
-  // One step ends the creation: the mark becomes the configuration, so that none is left where nodes have run.
+  // The mark is renamed to become the configuration, so that the mark cannot exist where nodes have run.
   await replaceFile(join(directory, CREATING_FILE), join(directory, CLUSTER_FILE), config);
 }
 
 /**
- * Deletes what `createCluster` and the nodes made in `directory`, and nothing else. A node that stands still runs, too: what
- * it grants when it goes on would be on no disk.
+ * Deletes what `createCluster` and the nodes made in `directory`, and nothing else. A paused process counts as
+ * running: what it grants when it resumes would be on no disk.
  *
- * @param also deletes what else belongs to it, once it is certain that none runs
- * @throws StoreLockedError if one does; then nothing is deleted
+ * @param also deletes further files of the cluster, once it is certain that no node runs
+ * @throws StoreLockedError if a node runs; then nothing is deleted
  */
 export async function deleteCluster(directory: string, also?: () => Promise<void>): Promise<void> {
   const names: string[] = await readdir(directory).catch(() => []);
-  // A folder that merely has files of the same names is none of ours.
+  // Without either file this is some other directory whose files have similar names.
   if (!names.includes(CLUSTER_FILE) && !names.includes(CREATING_FILE)) return also?.();
   const ours = names.filter((name) => /^(node-\d+|logs|cluster\.json(\.new|\.creating)?)$/.test(name));
-  // The configuration goes last, so that an interrupted deletion is recognised as the rest of a cluster.
+  // The configuration is deleted last, so that an interrupted deletion can be recognised and continued.
   ours.sort((a, b) => Number(a.startsWith(CLUSTER_FILE)) - Number(b.startsWith(CLUSTER_FILE)));
   const locks: DirectoryLock[] = [];
   try {
@@ -139,6 +140,7 @@ export async function deleteCluster(directory: string, also?: () => Promise<void
   }
 }
 
+/** Options of a local cluster. */
 export interface LocalClusterOptions {
   readonly nodes: number;
   /** Default: `PARTITIONS_PER_NODE` for each node. */
@@ -149,11 +151,13 @@ export interface LocalClusterOptions {
 }
 
 /**
- * Each partition has a log of its own, and the more logs, the fewer requests share an entry, a frame and a synced write
- * (measured in bench/RESULTS.md). Two for each node let a cluster grow to twice its size before a node has nothing to lead.
+ * Partitions per node by default. Each partition has its own log, and the more logs there are, the fewer requests
+ * share an entry, a frame and a synced write (measured in bench/RESULTS.md). With two per node a cluster can double
+ * in size before a node has nothing to lead.
  */
 export const PARTITIONS_PER_NODE = 2;
 
+/** Defaults of a local cluster. */
 export const LOCAL_DEFAULTS = {
   nodes: 3,
   limit: 100,
@@ -161,7 +165,10 @@ export const LOCAL_DEFAULTS = {
   basePort: 8_100,
 } as const satisfies LocalClusterOptions;
 
-/** HTTP on basePort + id, peers on basePort + 1000 + id, the Redis protocol on basePort + 2000 + id, gRPC on basePort + 3000 + id, on loopback. */
+/**
+ * The addresses of a local node: HTTP on basePort + id, peers on basePort + 1000 + id, RESP on basePort + 2000 +
+ * id, gRPC on basePort + 3000 + id, all on loopback.
+ */
 export function localAddress(id: NodeId, basePort: number): NodeAddress {
   const host = '127.0.0.1';
   return {
@@ -173,11 +180,15 @@ export function localAddress(id: NodeId, basePort: number): NodeAddress {
   };
 }
 
+/** The single rule of a local cluster. */
 export function defaultRule(limit: number, windowMillis: number): Rule {
   return { id: 'default', limit, windowMillis, clock: 'request' };
 }
 
-/** A new local cluster: three copies of each partition, one rule. @throws ConfigError naming the field and its bound */
+/**
+ * The configuration of a new local cluster: three replicas of each partition, one rule. @throws ConfigError naming
+ * the field and its range
+ */
 export function localConfig(options: LocalClusterOptions): ClusterConfig {
   if (options.nodes > NODES_MAX) throw new ConfigError('nodes', `must be at most ${NODES_MAX}`);
   const ids = Array.from({ length: options.nodes }, (_, i) => i + 1);

@@ -1,14 +1,14 @@
 /**
- * The facts of a cluster: what is fixed when it is created, and what would break the promise if two nodes, or two lives
- * of one node, went by different ones. Derives them from the configuration and nothing else; the database of a node
- * holds those it was created with (storage/identity.ts), the hello of every connection their digest.
+ * The facts of a cluster: settings that are fixed at its creation. If two nodes, or one node before and after a
+ * restart, used different ones, the promise would break. Each database holds the facts it was created with
+ * (storage/identity.ts), and the hello of every connection holds their digest.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { ClusterFacts, Founder } from '../../storage/identity.ts';
 import { FORMAT_VERSION } from '../../storage/records.ts';
 import { KEY_HASH } from '../partition/hash.ts';
 
-/** The part of a configuration that facts are made of. */
+/** The part of a configuration that the facts are made of. */
 export interface FactSource {
   readonly clusterId: string;
   readonly partitions: number;
@@ -16,6 +16,7 @@ export interface FactSource {
   readonly founders: readonly Founder[];
 }
 
+/** The facts in a configuration. */
 export function factsOf({ clusterId, partitions, replicas, founders }: FactSource): ClusterFacts {
   return {
     clusterId,
@@ -29,7 +30,7 @@ export function factsOf({ clusterId, partitions, replicas, founders }: FactSourc
 
 const DIGEST_CHARACTERS = 32;
 
-/** The same for equal facts, whatever order a file lists them in; 128 bits in hex. */
+/** A digest of facts: 128 bits in hex. Equal facts give the same digest, in whatever order they are listed. */
 export function factsDigest(facts: ClusterFacts): string {
   const { clusterId, partitions, replicas, founders, hash, formatVersion } = facts;
   const canonical = [
@@ -44,7 +45,7 @@ export function factsDigest(facts: ClusterFacts): string {
   return digest.slice(0, DIGEST_CHARACTERS);
 }
 
-/** Of a database that is about to be created; no other ever has it. */
+/** Draws a random incarnation for a new database: 32 hexadecimal digits. */
 export function drawIncarnation(): string {
   return randomBytes(16).toString('hex');
 }

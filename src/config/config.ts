@@ -1,6 +1,6 @@
 /**
- * The configuration of a cluster, as stored in `cluster.json`: checked when read. What is fixed for good in it must be
- * the same on every node (cluster-facts.ts); where nodes are, and the settings of this machine, may differ.
+ * The configuration of a cluster as stored in `cluster.json`, and its validation. The facts in it must be the same
+ * on every node (cluster-facts.ts); addresses and settings of the machine may differ.
  */
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
 import {
@@ -18,70 +18,74 @@ import { DEFAULT_FREE_FLOOR_BYTES } from '../../storage/free-space.ts';
 import { type TlsSettings, validateTlsSettings } from './tls-settings.ts';
 import { type TokenEntry, TOKENS_MAX, validateTokenEntry } from '../api/token.ts';
 
+/** The contents of `cluster.json`. */
 export interface ClusterConfig {
-  /** Names the cluster in every frame and database; a node refuses those of another one. */
+  /** Id of the cluster, in every frame and database. A node refuses those of another cluster. */
   readonly clusterId: string;
-  /** The nodes that the cluster was created with, for good: its first voters, whoever belongs to it now. */
+  /** The nodes that the cluster was created with, its first voters. Never changes, unlike the members. */
   readonly founders: readonly Founder[];
   /**
-   * Where the nodes of this machine listen, and where it finds others. Says nothing about who belongs to the cluster:
-   * that is replicated, and nodes may be missing here, or be there in vain.
+   * Where the nodes of this machine listen, and where others are found. Membership is replicated and not defined
+   * here: members may be missing, and former ones may be listed.
    */
   readonly nodes: readonly NodeAddress[];
-  /** Fixed when the cluster is created: users are spread over this many Raft groups. */
+  /** Number of Raft groups that the users are spread over. Fixed at creation. */
   readonly partitions: number;
-  /** Copies of each partition. */
+  /** Replicas of each partition. */
   readonly replicas: number;
-  /** What the cluster is created with, as version 1. After that group 0 says which rules there are. */
+  /** Version 1 of the rules, for the creation of the cluster. Later versions are in group 0. */
   readonly rules: FirstRules;
   readonly timing: Timing;
   /** A node with less free disk space than this, in bytes, proposes nothing. */
   readonly freeFloorBytes: number;
-  /** What the partitions of a node may remember together, in bytes. Absent: by the memory the node has. */
+  /** Limit for the state of all partitions of a node, in bytes. Absent: derived from the memory of the machine. */
   readonly stateBytesMax?: number;
   /**
-   * A partition writes a snapshot after so many bytes of log, or after as many as its last snapshot had, and keeps a
-   * quarter of that behind it. Absent: by the memory the node has.
+   * A partition writes a snapshot after this many bytes of log, or after as many as its last snapshot has, and
+   * keeps a quarter of that log for followers. Absent: derived from the memory of the machine.
    */
   readonly snapshotEveryBytes?: number;
   /**
-   * `spread`: each partition is led where its placement says, always. Absent: the same as `gather`, leaders gather on one node while
-   * that has headroom.
+   * `spread`: each partition is always led where its placement says. `gather` (default): leaders gather on one node
+   * as long as it has headroom.
    */
   readonly leaders?: 'gather' | 'spread';
-  /** How much the node logs. Absent: `LOG_LEVEL_DEFAULT`. */
+  /** Absent: `LOG_LEVEL_DEFAULT`. */
   readonly logLevel?: LogLevel;
-  /** Of the HTTP door. Absent: as `HTTP_SETTINGS_DEFAULTS` says. */
+  /** Settings of the HTTP listener. Absent: `HTTP_SETTINGS_DEFAULTS`. */
   readonly http?: HttpSettings;
-  /** Of Envoy's rate limit protocol at the doors. Absent: as `RLS_SETTINGS_DEFAULTS` says. */
+  /** Settings of Envoy's rate limit protocol. Absent: `RLS_SETTINGS_DEFAULTS`. */
   readonly rls?: RlsSettings;
-  /** Absent: whoever reaches an address of this node may use it, and pose as a peer. */
+  /** Absent: connections are not encrypted, and anybody who reaches a listener may use it, and pose as a peer. */
   readonly tls?: TlsSettings;
-  /** They count beside those that the cluster keeps, from before this node knows any of those. */
+  /** Tokens that are valid in addition to those in group 0, even before this node knows any of those. */
   readonly tokens?: readonly TokenEntry[];
 }
 
 /** A rule table without a version. */
 export type FirstRules = Omit<RuleTable, 'version'>;
 
+/** Log levels, from most to least output. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+/** The level where none is given. */
 export const LOG_LEVEL_DEFAULT: LogLevel = 'info';
 
 const STATE_BYTES_MIN = 65_536;
 const SNAPSHOT_EVERY_BYTES_MIN = 1_024;
 const SNAPSHOT_EVERY_BYTES_MAX = 1 << 30;
 
-/** All in milliseconds. */
+/** Time settings, all in milliseconds. */
 export interface Timing {
   readonly tickMillis: number;
   readonly heartbeatMillis: number;
-  /** The shortest election timeout; the actual one is drawn from one to two times this. */
+  /** Shortest election timeout; the actual one is drawn from one to two times this. */
   readonly electionMillis: number;
-  /** A request is answered by then, if need be with "denied, unavailable". */
+  /** A request is answered by then, if necessary with "denied, unavailable". */
   readonly requestDeadlineMillis: number;
 }
 
+/** The time settings where none are given. */
 export const TIMING_DEFAULTS: Timing = {
   tickMillis: 10,
   heartbeatMillis: 50,
@@ -89,7 +93,7 @@ export const TIMING_DEFAULTS: Timing = {
   requestDeadlineMillis: 1_000,
 };
 
-/** The same in ticks, for Raft. */
+/** The time settings of Raft, in ticks. */
 export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; readonly electionTicks: number } {
   const { tickMillis, heartbeatMillis, electionMillis } = timing;
   return {
@@ -98,9 +102,11 @@ export function ticksOf(timing: Timing): { readonly heartbeatTicks: number; read
   };
 }
 
+/** Most partitions of a cluster. */
 export const PARTITIONS_MAX = 4_096;
+/** Most nodes of a cluster. */
 export const NODES_MAX = 64;
-/** Addresses in a file, of nodes that left the cluster too. */
+/** Most addresses in a file, including those of former nodes. */
 const ADDRESSES_MAX = 4 * NODES_MAX;
 const REPLICAS_MAX = 7;
 
@@ -108,7 +114,7 @@ const REPLICAS_MAX = 7;
 export class ConfigError extends Error {
   readonly code = 'CONFIG';
   readonly field: string;
-  /** What it must be, or why it is refused; follows the field in a sentence. */
+  /** The allowed range, or the reason of the refusal; follows the field in a sentence. */
   readonly bound: string;
 
   constructor(field: string, bound: string) {
@@ -145,11 +151,11 @@ const RULE_TABLE_KEYS = [
 ] as const satisfies readonly (keyof FirstRules)[];
 
 /**
- * Checks a parsed `cluster.json`. `timing`, and `http`, wholly or in part, `freeFloorBytes`, `stateBytesMax`,
- * `snapshotEveryBytes`, `logLevel` and `tls` may be left out. What it does not know is refused: a misspelt setting must not silently be the
- * default.
+ * Checks a parsed `cluster.json`. Optional: `timing` and `http`, as a whole or in part, `freeFloorBytes`,
+ * `stateBytesMax`, `snapshotEveryBytes`, `leaders`, `logLevel`, `rls`, `tls` and `tokens`. Unknown fields are
+ * refused, as a misspelt setting must not silently be ignored.
  *
- * @throws ConfigError naming the field and its bound
+ * @throws ConfigError naming the field and its range
  */
 export function validateConfig(value: unknown): ClusterConfig {
   try {
@@ -245,7 +251,7 @@ function validateNodes(value: unknown): NodeAddress[] {
       const address = addressText(known);
       if (addresses.has(address))
         throw new ConfigError(`${path}.${name}`, `must be unique, but ${address} was used before`);
-      // Port 0 lets the system choose.
+      // With port 0 the system chooses.
       if (known.port !== 0) addresses.add(address);
     }
     return node;
@@ -288,11 +294,11 @@ function validateRules(value: unknown): FirstRules {
 }
 
 /**
- * A request id must be remembered for as long as somebody may sensibly repeat the request. The router does so until the
- * deadline; a client that was told by then that nobody knows does so once more, and gets its answer a deadline later.
- * So an answer can be asked for again up to two deadlines after the grant, counted in group time. With less, a retry would be charged as another request.
+ * Checks that request ids are remembered as long as a request may be repeated: up to two deadlines after its grant,
+ * in group time. The router repeats until the deadline; a client that got "unavailable" then repeats once more, and
+ * gets its answer a deadline later. With a shorter horizon that retry would be charged again.
  *
- * @throws ConfigError
+ * @throws ConfigError if the horizon is too short
  */
 export function checkHorizon({ requestIdHorizonMillis, clockDriftPpm }: FirstRules, timing: Timing): void {
   const { requestDeadlineMillis } = timing;

@@ -1,29 +1,34 @@
 /**
- * What an operator may choose of the HTTP door: which rate limit headers its answers carry, in which header a gateway names the
- * user, and which gateways say where a client is. Data, its defaults and its check; knows nothing of requests and answers.
+ * The settings of the HTTP listener: rate limit headers of answers, the header that names the user, and the proxies
+ * that are trusted to name the client's address. Type, defaults and validation.
  */
 import { isIP } from 'node:net';
 import { integerAt, InvalidFieldError, objectAt } from '../api/fields.ts';
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from '../api/rate-limit-headers.ts';
 
+/** Settings of the HTTP listener. */
 export interface HttpSettings {
-  /** Of answers that are decisions; each at most once, empty: none. */
+  /** Rate limit headers of decisions; each at most once. Empty: none. */
   readonly rateLimitHeaders: readonly RateLimitHeaders[];
-  /** In lower case. Absent: only the body names the user. */
+  /** Header that names the user, in lower case. Absent: only the body names the user. */
   readonly userHeader?: string;
-  /** Addresses or networks (`10.0.0.0/8`) whose `X-Forwarded-For` is believed. Absent: nobody's. */
+  /** Addresses or networks (`10.0.0.0/8`) whose `X-Forwarded-For` is trusted. Absent: none. */
   readonly trustedProxies?: readonly string[];
-  /** How long a connection is kept without a request: longer than the balancers before it keep theirs. Absent: 75 000. */
+  /**
+   * How long an idle connection is kept, in milliseconds. It should be longer than the keep-alive of load balancers
+   * in front. Absent: 75 000.
+   */
   readonly keepAliveMillis?: number;
 }
 
+/** The settings where none are given. */
 export const HTTP_SETTINGS_DEFAULTS: HttpSettings = { rateLimitHeaders: ['x', 'draft'] };
 
 const TRUSTED_PROXIES_MAX = 64;
 const KEEP_ALIVE_MILLIS_MIN = 1_000;
 const KEEP_ALIVE_MILLIS_MAX = 3_600_000;
 const HEADER_NAME_CHARACTERS_MAX = 64;
-/** A token of RFC 9110. */
+/** A token as in RFC 9110. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 const NAMES = [
@@ -34,8 +39,8 @@ const NAMES = [
 ] satisfies (keyof HttpSettings)[];
 
 /**
- * `{"rateLimitHeaders"?: string[], "userHeader"?: string, "trustedProxies"?: string[], "keepAliveMillis"?: number}`. The name of a header may be in any
- * letters.
+ * Checks settings of the form `{"rateLimitHeaders"?: string[], "userHeader"?: string, "trustedProxies"?: string[],
+ * "keepAliveMillis"?: number}`. The case of a header name does not matter.
  *
  * @throws InvalidFieldError naming the field, below `path`
  */

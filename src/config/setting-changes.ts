@@ -1,12 +1,12 @@
 /**
- * What changes from one configuration of a node to another, field by field, and which of it a running node takes over. Pure: it reads
- * no file and applies nothing.
+ * Compares two configurations of a node field by field, and tells which changes a running node can apply. Pure
+ * functions.
  */
 import { type ClusterConfig, ConfigError } from './config.ts';
 import { HTTP_SETTINGS_DEFAULTS } from './http-settings.ts';
 import { RLS_SETTINGS_DEFAULTS } from '../rls/rls-settings.ts';
 
-/** What a node takes over while it runs; everything else is read when it starts. */
+/** Settings that a running node applies; all others are read when it starts. */
 export const LIVE_SETTINGS = [
   'logLevel',
   'http',
@@ -16,7 +16,7 @@ export const LIVE_SETTINGS = [
 ] as const satisfies readonly (keyof ClusterConfig)[];
 type LiveSetting = (typeof LIVE_SETTINGS)[number];
 
-/** Fixed for good: no node starts with others (cluster-facts.ts). */
+/** Facts of the cluster, which cannot change (cluster-facts.ts). */
 const FACTS = [
   'clusterId',
   'founders',
@@ -33,26 +33,28 @@ const AT_START = [
   'tokens',
 ] as const satisfies readonly (keyof ClusterConfig)[];
 
+/** A change that a running node can apply. */
 export interface LiveChange {
-  /** As `http.userHeader`. */
+  /** Path of the field, such as `http.userHeader`. */
   readonly field: string;
   /** Undefined: the default. */
   readonly from: unknown;
   readonly to: unknown;
 }
 
+/** All changes between two configurations. */
 export interface SettingChanges {
-  /** In force as soon as the node takes them over. */
+  /** Changes that the running node applies. */
   readonly live: readonly LiveChange[];
-  /** The fields that wait for a restart. Their values may be secrets, or long. */
+  /** Fields that need a restart. Their values are left out, as they may be secret or long. */
   readonly atStart: readonly string[];
 }
 
-/** @throws ConfigError naming a fact of the cluster that is another */
+/** The changes from `before` to `after`. @throws ConfigError if a fact of the cluster differs */
 export function settingChanges(before: ClusterConfig, after: ClusterConfig): SettingChanges {
   for (const fact of FACTS)
     if (!isSame(before[fact], after[fact]))
-      throw new ConfigError(fact, 'is fixed for good, and is another than this cluster has');
+      throw new ConfigError(fact, 'is fixed for good, and differs from that of this cluster');
   const [was, is] = [withDefaults(before), withDefaults(after)];
   return {
     live: LIVE_SETTINGS.flatMap((name) => fieldChanges(name, was[name], is[name])),
@@ -62,7 +64,7 @@ export function settingChanges(before: ClusterConfig, after: ClusterConfig): Set
   };
 }
 
-/** The configuration that a node runs by, once it has taken over what it can of `after`. */
+/** The configuration that a node runs with after it has applied what it can of `after`. */
 export function withLive(before: ClusterConfig, after: ClusterConfig): ClusterConfig {
   const live = Object.fromEntries(LIVE_SETTINGS.map((name) => [name, after[name]]));
   const kept = Object.entries({ ...before, ...live }).filter(([, value]) => value !== undefined);
@@ -73,7 +75,7 @@ function withDefaults({ http, rls, ...config }: ClusterConfig): Pick<ClusterConf
   return { ...config, http: http ?? HTTP_SETTINGS_DEFAULTS, rls: rls ?? RLS_SETTINGS_DEFAULTS };
 }
 
-/** One level deep: what a setting is made of changes for itself. */
+/** Compares one level deep: each member of a setting is a field of its own. */
 function fieldChanges(name: string, from: unknown, to: unknown): readonly LiveChange[] {
   if (isSame(from, to)) return [];
   if (!isRecord(from) || !isRecord(to)) return [{ field: name, from, to }];

@@ -1,27 +1,29 @@
-/**
- * What `tls` in `cluster.json` may say: which files a node shows and trusts. Data and its check; it opens no file, and knows
- * nothing of connections.
- */
+/** The setting `tls` in `cluster.json`: the certificate files of a node. Type and validation; it opens no file. */
 import { InvalidFieldError, objectAt } from '../api/fields.ts';
 
-/** Paths of PEM files. Relative ones start at the folder of `cluster.json`, and `{id}` stands for the id of the node. */
+/**
+ * Paths of PEM files. Relative paths start at the directory of `cluster.json`; `{id}` is replaced by the node id.
+ */
 export interface CertificatePaths {
-  /** The certificate, and behind it those between it and the CA, if any. */
+  /** The certificate, followed by intermediate certificates, if any. */
   readonly cert: string;
   readonly key: string;
 }
 
+/** The certificates for peers and listeners. */
 export interface TlsSettings extends CertificatePaths {
-  /** One certificate or several: who is signed by one of them may be a peer. */
+  /** One or more CA certificates. A node with a certificate signed by one of them may be a peer. */
   readonly ca: string;
-  /** The HTTP and the Redis door speak TLS: with the same certificate, or with another one. Absent: they do not. */
+  /**
+   * The HTTP and RESP listeners use TLS, with the same certificate (`true`) or another one. Absent: they do not.
+   */
   readonly doors?: true | CertificatePaths;
 }
 
 const PATH_CHARACTERS_MAX = 1_024;
 
 /**
- * `{"ca", "cert", "key": string, "doors"?: boolean | {"cert", "key": string}}`.
+ * Checks settings of the form `{"ca", "cert", "key": string, "doors"?: boolean | {"cert", "key": string}}`.
  *
  * @throws InvalidFieldError naming the field, below `path`
  */

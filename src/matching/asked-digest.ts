@@ -1,17 +1,26 @@
-/** What stands for all that a caller asked, so that a retry is known whatever the rules made of it. Pure. */
+/**
+ * Hashes what a caller asked. A partition stores the hash with the request id, and so recognises a retry even if
+ * the rules have changed since. Pure functions.
+ */
 import type { Question } from '../api/question.ts';
 
-/** FNV-1a over UTF-16 code units, from two beginnings: it has to tell mistakes apart, and nobody gains by finding two that look alike. */
+/**
+ * FNV-1a over UTF-16 code units, with two different start values. It only has to catch mistakes of callers; nobody
+ * gains anything by constructing a collision.
+ */
 const PRIME = 0x0100_0193;
 const LOW_BEGIN = 0x811c_9dc5;
 const HIGH_BEGIN = 0x2f0b_7a35;
 const HIGH_BITS = 0xffff;
 
-/** 1 to `ASKED_DIGEST_MAX`, equal for equal requests, in whatever order their descriptors came. The same on every node. */
+/**
+ * The digest of a question: an integer from 1 to `ASKED_DIGEST_MAX`. Equal questions have equal digests on every
+ * node, whatever the order of their descriptors. Empty descriptors count as absent.
+ */
 export function askedDigest({ descriptors, rule, cost = 1, timestampMillis, settle }: Question): number {
   const said = [...descriptors].filter(([, value]) => value !== '');
   if (said.length > 1) said.sort(([a], [b]) => (a < b ? -1 : 1));
-  // Texts in JSON have their ends: no other request says the same.
+  // JSON quotes its strings, so two different questions never give the same text.
   const asked = [said, rule ?? null, cost, timestampMillis ?? null];
   const text = JSON.stringify(settle === true ? [...asked, 'settle'] : asked);
   let low = LOW_BEGIN;
@@ -21,7 +30,7 @@ export function askedDigest({ descriptors, rule, cost = 1, timestampMillis, sett
     low = Math.imul(low ^ unit, PRIME);
     high = Math.imul(high ^ (unit + i), PRIME);
   }
-  // The lowest bits of the product know the lowest of the text alone.
+  // The lowest bits of the product depend only on the lowest bits of the text, so mix in higher ones.
   high ^= high >>> 16;
   return (high & HIGH_BITS) * 2 ** 32 + (low >>> 0) || 1;
 }

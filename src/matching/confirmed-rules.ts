@@ -1,8 +1,11 @@
 /**
- * Whether the rules of this node are those in force, where they find no limit. Where they find some, partitions say so with their answers; where
- * they find none nobody would be asked, and a node that has just started, has slept or is cut off would let through what other rules limit, or
- * deny what other rules are for. So some partition is asked: a quorum confirms what its leader says, and a change of the rules is answered when all partitions have it.
- * It decides nothing else.
+ * Confirms that a node's rules are in force when these rules find no limit for a request.
+ *
+ * If rules find limits, the partitions of these limits check the rule version. If they find none, no partition
+ * would be asked, and a node with old rules (just started, paused, or cut off) could let through what newer rules
+ * limit, or deny what newer rules allow. So the node asks one partition for its rule version. The leader of that
+ * partition confirms its lead with a quorum, and a change of the rules is acknowledged only when all partitions
+ * have it.
  */
 import type { Invalid, Unavailable } from '../api/answer.ts';
 import type { AskAnswer } from '../api/question.ts';
@@ -17,16 +20,26 @@ import { isLeftToFailModes } from './share-outcome.ts';
 type Uncounted = Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>;
 type Confirmed = (refusal: Unavailable | undefined, partition: number) => void;
 
+/** Confirms the rules of one node. */
 export class ConfirmedRules {
   readonly #ask: MatchedRequestsInit['ask'];
-  /** Names the partition that is asked: the same by all, so that they share what a quorum is asked; another one where it fails. */
+  /**
+   * Names the key, and so the partition, that is asked. All requests ask the same one, so they share one quorum
+   * round; if it fails, the next request asks another.
+   */
   #asked = 0;
 
   constructor({ ask }: Pick<MatchedRequestsInit, 'ask'>) {
     this.#ask = ask;
   }
 
-  /** @param book which has no limit for a request @param done told once */
+  /**
+   * Answers a request that no limit applies to: `unlimited`, or `unmatched` if the rules deny requests that no rule
+   * matches.
+   *
+   * @param book the rules that found no limit
+   * @param done called once
+   */
   tellUncounted(
     book: RuleBook,
     { unmatched, deadlineMillis }: Pick<Asking, 'unmatched' | 'deadlineMillis'>,
@@ -42,8 +55,8 @@ export class ConfirmedRules {
   }
 
   /**
-   * The rules of this node refuse a request. If it named a rule, the cluster may have newer rules that have it: a partition is asked,
-   * and `tell` gets what that answers if the rules of this node are not in force.
+   * Answers with the refusal that this node's rules gave. If the request names a rule, newer rules may contain it.
+   * Then a partition is asked first, and `tell` gets its answer if this node's rules are not in force.
    */
   refuse(
     matched: Invalid | Unavailable,
@@ -58,7 +71,11 @@ export class ConfirmedRules {
     });
   }
 
-  /** @param done told once: why they may not be, undefined if they are */
+  /**
+   * Asks one partition whether it has newer rules than this node.
+   *
+   * @param done called once: undefined if there are none, else why that is not certain
+   */
   areInForce({ version }: RuleBook, deadlineMillis: number, done: Confirmed): void {
     const asked = this.#asked;
     this.#ask(
@@ -72,7 +89,7 @@ export class ConfirmedRules {
   }
 }
 
-/** What is older there is behind this node, and not the other way round. */
+/** A partition with older rules is behind this node; only newer ones mean that this node is behind. */
 function refusalIn(answer: LookAnswer, rulesVersion: number): Unavailable | undefined {
   if (answer.kind === 'unavailable') return answer;
   const isInForce = answer.kind === 'standing' && answer.standing.rulesVersion <= rulesVersion;

@@ -1,21 +1,26 @@
-/** The rule book of the newest rules that this node knows of, made when it is asked for. */
+/**
+ * Makes the rule set of the newest rules that this node knows, when it is first needed, and keeps it until the
+ * version changes.
+ */
 import type { Rule } from '../api/rule.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { definitionsOfTable } from '../rules/table-form.ts';
 import { RuleBook } from './rule-book.ts';
 
-/** What group 0 says of the rules. */
+/** The rules in the state of group 0. */
 interface Known {
   readonly rules: { readonly version: number; readonly rules: readonly Rule[] };
-  /** In JSON; absent: they were given as a table. */
+  /** The rule definitions as JSON. Absent if the rules were given as a plain table. */
   readonly definitions?: string;
 }
 
+/** The cached rule set of the newest rules. */
 export class CurrentBook {
   #book: RuleBook | undefined;
 
+  /** The rule set of these rules. The same object is returned as long as the version is the same. */
   of({ rules, definitions }: Known): RuleBook {
-    // A version is of one table, and of what that was made of.
+    // A version always stands for the same rules, so comparing versions is enough.
     if (this.#book?.version !== rules.version) {
       const meant =
         definitions === undefined

@@ -1,6 +1,6 @@
 /**
- * What operators say of customers: which key that is about, and whether the rules in force know the limits that it names. The
- * partition of the key decides.
+ * Handles what operators ask about customers (read, put, block, set usage): checks the request, finds the key, and
+ * checks that the current rules have the limits that it names. The partition of the key then decides.
  */
 import type { Invalid } from '../api/answer.ts';
 import {
@@ -17,9 +17,10 @@ import { METERS_WITH_BURST } from '../rules/rule-definition.ts';
 import { type CustomerCache, customerKey } from './customer-cache.ts';
 import type { RuleBook } from './rule-book.ts';
 
-/** With `customer=` before it, it is a key. */
+/** The id must fit into a key together with `customer=`. */
 const CUSTOMER_BYTES_MAX = KEY_BYTES_MAX - 'customer='.length;
 
+/** What `Customers` needs. */
 export interface CustomersInit {
   /** See `MatchedRequestsInit`. */
   readonly book: () => RuleBook | 'starting';
@@ -27,6 +28,7 @@ export interface CustomersInit {
   readonly cache: CustomerCache;
 }
 
+/** The customer part of the API of one node. */
 export class Customers {
   readonly #init: CustomersInit;
 
@@ -34,7 +36,12 @@ export class Customers {
     this.#init = init;
   }
 
-  /** @param action of any bounds; `done` is told once */
+  /**
+   * Reads or changes the record of a customer. Invalid ids, actions and unknown limits are answered as `invalid`.
+   *
+   * @param action may be out of range; it is checked here
+   * @param done called once
+   */
   ask(customerId: string, action: CustomerAction, done: DoneWith<CustomerRequest>): void {
     const { cache, ask } = this.#init;
     const userId = customerKey(customerId);
@@ -54,20 +61,28 @@ export class Customers {
     });
   }
 
-  /** @param question well-formed, as `invalidInUsed` says; `done` is told once */
+  /**
+   * Sets how much of the limits of a rule a key has used.
+   *
+   * @param question well-formed (`invalidInUsed`)
+   * @param done called once
+   */
   setUsed({ key, rule, used }: UsedQuestion, done: DoneWith<CustomerRequest>): void {
     const { book: bookOf, ask } = this.#init;
     const book = bookOf();
     if (book === 'starting') return done({ kind: 'unavailable', reason: 'starting', proposed: false }, 0);
     const ruleIds = book.limitIdsOf(key, rule);
     if (ruleIds === undefined) {
-      const message = `rule must count by such a key as '${key}', but '${rule}' does not`;
+      const message = `rule must count by keys like '${key}', but '${rule}' does not`;
       return done({ kind: 'invalid', field: 'rule', message }, 0);
     }
     ask({ ask: 'customer', userId: key, action: { type: 'set', ruleIds, used } }, done);
   }
 
-  /** Limits of a customer's own are state of its key: only rules that count by that alone have any. */
+  /**
+   * The first override that the rules cannot hold. The limits of one customer are stored under its key, so only
+   * rules that count by customer alone can be overridden.
+   */
   #unknownIn(overrides: readonly LimitOverride[]): Invalid | undefined {
     const book = this.#init.book();
     if (book === 'starting') return undefined;
@@ -77,10 +92,10 @@ export class Customers {
       if (rule === undefined)
         return wrong(
           `${at}.rule`,
-          `${at}.rule must be a limit that counts by customer alone; '${ruleId}' is none`,
+          `${at}.rule must be a limit that counts by customer alone, but '${ruleId}' is not`,
         );
       if (burst !== undefined && !METERS_WITH_BURST.includes(rule.meter))
-        return wrong(`${at}.burst`, `${at}.burst must be absent: '${ruleId}' is no bucket`);
+        return wrong(`${at}.burst`, `${at}.burst must be absent: '${ruleId}' is not a bucket`);
     }
     return undefined;
   }

@@ -1,36 +1,40 @@
 /**
- * What this node answers where nobody can decide, by the fail modes of the rules: `open` lets through, `local` is for a share of the
- * limit that this node grants alone. Nothing of it enters a log, so it may grant what the cluster would not. It says when
- * it begins, and when it ended.
+ * Decides by the fail modes of the rules when no partition can decide: `open` lets the request through, `local`
+ * grants it out of this node's fraction of the limit. Nothing of this enters a log, so the node may grant more than
+ * the cluster would. The node reports when such decisions begin and when they have ended.
  */
 import type { DegradedAnswer } from '../api/question.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 
-/** It has ended when nothing was decided so for as long. */
+/** Degraded operation has ended when no such decision was made for this long. */
 export const DEGRADED_QUIET_MILLIS = 10_000;
 
-/** What this node says of its own shares. */
+/** The answer of this node's own fraction of some limits. */
 export interface LocalTake {
-  /** Milliseconds until the costs would fit; 0: they were taken. */
+  /** Milliseconds until the costs would fit. 0: the costs were taken. */
   readonly waitMillis: number;
-  /** Gives back what was taken: another limit denied the request. To be called once at most. */
+  /** Gives the costs back because another limit denied the request. Call it at most once. */
   readonly giveBack: () => void;
 }
 
+/** What `DegradedDecisions` needs. */
 export interface DegradedDecisionsInit {
-  /** Takes the costs from what this node may grant alone under all of these limits, or under none. */
+  /** Takes the costs from this node's fractions of all of these limits, or of none. */
   readonly takeLocal: (limits: readonly MatchedLimit[]) => LocalTake;
   readonly monotonicMillis: () => number;
-  /** This node decides so from now on; or no longer, and `decisions` times since it began. */
+  /**
+   * Called when degraded operation begins (`true`, 1) and when it has ended (`false`, number of decisions made).
+   */
   readonly changed: (isDegraded: boolean, decisions: number) => void;
 }
 
-/** No rule asks for a share. */
+/** For limits without fail mode `local`. */
 const NOTHING_TAKEN: LocalTake = { waitMillis: 0, giveBack: () => undefined };
 
+/** Makes and counts the decisions of one node by fail mode. */
 export class DegradedDecisions {
   readonly #init: DegradedDecisionsInit;
-  /** Since it began; 0: it did not. */
+  /** Decisions since degraded operation began; 0 outside of it. */
   #decisions = 0;
   #lastMillis = 0;
 
@@ -38,13 +42,22 @@ export class DegradedDecisions {
     this.#init = init;
   }
 
-  /** @param limits that nobody could decide, of rules that are not `closed` */
+  /**
+   * Takes the costs of the limits with fail mode `local` from this node's fraction.
+   *
+   * @param limits that no partition could decide, of rules that are not `closed`
+   */
   take(limits: readonly MatchedLimit[]): LocalTake {
     const local = limits.filter(({ rule }) => rule.failMode === 'local');
     return local.length === 0 ? NOTHING_TAKEN : this.#init.takeLocal(local);
   }
 
-  /** @param rulesVersion of the rules that found the limits @param retryAfterMillis 0: it is let through */
+  /**
+   * The answer by fail mode. Counts it as one degraded decision.
+   *
+   * @param rulesVersion of the rules that found the limits
+   * @param retryAfterMillis 0: the request is let through
+   */
   answer(limits: readonly MatchedLimit[], rulesVersion: number, retryAfterMillis: number): DegradedAnswer {
     this.#lastMillis = this.#init.monotonicMillis();
     this.#decisions += 1;
@@ -53,6 +66,7 @@ export class DegradedDecisions {
     return { kind: 'degraded', allowed: retryAfterMillis === 0, ruleIds, rulesVersion, retryAfterMillis };
   }
 
+  /** Call regularly: reports the end of degraded operation. */
   tick(): void {
     if (this.#decisions === 0) return;
     if (this.#init.monotonicMillis() - this.#lastMillis < DEGRADED_QUIET_MILLIS) return;

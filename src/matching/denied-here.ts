@@ -1,4 +1,4 @@
-/** What this node leads is looked at before anything is reserved elsewhere. It reserves nothing. */
+/** Finds denials in the partitions that this node leads itself, before anything is reserved in others. */
 import type { Asking } from './open-request.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import type { RuleBook } from './rule-book.ts';
@@ -7,16 +7,20 @@ import { guardOf, ownRequestFor } from './share-request.ts';
 
 type Init = Pick<MatchedRequestsInit, 'monotonicMillis' | 'deniedHere' | 'partitionOf'>;
 
-/** What this node knows to be denied need not be reserved anywhere, and given back. */
+/**
+ * The parts of a request that this node knows to be denied, with their denials. Nothing need be reserved then, and
+ * given back.
+ */
 export function deniedHere(
   { monotonicMillis, deniedHere: denialOf, partitionOf }: Init,
   shares: readonly Share[],
   asking: Asking,
   book: RuleBook,
 ): readonly RefusedShare[] {
-  // It waited for too long before this process came to read it.
+  // The request has already waited past its deadline in this process.
   if (monotonicMillis() >= asking.deadlineMillis) return [];
-  // What it is matched with may be of before, which only the partition of its customer can say.
+  // The node may know an old record of the customer. Only the partition of the customer checks that, so only its
+  // denial counts.
   const sure = shares.filter(
     (share) => asking.customer === undefined || guardOf(share, asking, partitionOf) !== undefined,
   );

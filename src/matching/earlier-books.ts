@@ -1,6 +1,7 @@
 /**
- * How requests were matched by rules that were in force until lately. The id of a request is kept by one of its keys (share-outcome.ts),
- * so other rules may lead a retry to another key: then the former one is asked first. This file says who that is, and asks nobody.
+ * Remembers rules that were in force recently. One key of a request keeps its id (share-outcome.ts), and other
+ * rules may choose another key. So before a retry is charged, the keys that kept the id by earlier rules are asked.
+ * This file finds these keys; recall.ts asks them.
  */
 import type { Question } from '../api/question.ts';
 import type { MatchedBefore } from '../api/rules-change.ts';
@@ -18,20 +19,25 @@ interface Kept {
   readonly untilMillis: number;
 }
 
+/** The earlier rule sets of one node, each until no grant by it can be remembered any more. */
 export class EarlierBooks {
   readonly #monotonicMillis: () => number;
   #known: readonly MatchedBefore[] = NONE;
   #kept: readonly Kept[] = NONE;
-  /** Those of `#kept`. */
+  /** The rule sets in `#kept`. */
   #books: readonly RuleBook[] = NONE;
-  /** The least `untilMillis` of `#kept`. */
+  /** The smallest `untilMillis` in `#kept`. */
   #nextMillis = Infinity;
 
   constructor(monotonicMillis: () => number) {
     this.#monotonicMillis = monotonicMillis;
   }
 
-  /** Those by which a grant may have been found whose id is still remembered, newest first. */
+  /**
+   * The earlier rule sets whose grants may still be remembered, newest first.
+   *
+   * @param known `matchedBefore` of group 0
+   */
   of(known: readonly MatchedBefore[] = NONE): readonly RuleBook[] {
     if (known !== this.#known) this.#learn(known);
     if (this.#books.length > 0 && this.#monotonicMillis() >= this.#nextMillis) this.#forget();
@@ -41,11 +47,11 @@ export class EarlierBooks {
   #learn(known: readonly MatchedBefore[]): void {
     const before = this.#known;
     this.#known = known;
-    // Whatever else group 0 says comes with the same again.
+    // Group 0 repeats the list with every change of anything else.
     if (areEqual(known, before)) return;
     const now = this.#monotonicMillis();
-    // When they were replaced is not known to a node that has just started: it was not later than now. A partition may have taken
-    // the new rules up to a horizon later.
+    // A node that has just started does not know when the rules were replaced; it was before now. A partition may
+    // have taken the new rules up to one horizon later, and remembers grants for one more.
     this.#keep(
       known.map(({ definitions, horizonMillis }) => ({
         book: new RuleBook(0, JSON.parse(definitions) as readonly RuleDefinition[]),
@@ -76,7 +82,9 @@ function areEqual(some: readonly MatchedBefore[], others: readonly MatchedBefore
   );
 }
 
-/** By some of the earlier rules another key may have kept the id of the question. @param only see `RuleBook.onlyLimitFor` */
+/**
+ * Whether another key may have kept the id of the question by earlier rules. @param only see `RuleSet.onlyLimitFor`
+ */
 export function mayHaveMoved(
   question: Question,
   only: MatchedLimit,
@@ -87,10 +95,11 @@ export function mayHaveMoved(
 }
 
 /**
- * The shares whose first key kept the id of a request by earlier rules, each once, without the one that keeps it now. A settlement is
- * charged in all its shares, and was charged before if all of them remember it: so each place has all of them.
+ * The parts whose first key kept the id of a request by earlier rules, each once, without the key that keeps it
+ * now. For a settlement each entry lists all parts of the request: it was charged before only if every part
+ * remembers it.
  *
- * @param nowKept undefined: no rule limits it now
+ * @param nowKept the key that keeps the id now; undefined: no rule limits the request now
  */
 export function earlierKeepers(
   books: readonly RuleBook[],

@@ -1,4 +1,7 @@
-/** Which limits the lists of a request are under, with keys and costs. It asks nobody, and decides nothing. */
+/**
+ * Finds the limits of a request that consists of lists of descriptors (as gateways send it), with keys and costs.
+ * Pure functions.
+ */
 import type { Invalid } from '../api/answer.ts';
 import type { ListedRequest, ListEntry } from '../api/listed.ts';
 import { COST_MAX, LIMITS_PER_REQUEST_MAX } from '../api/request.ts';
@@ -9,32 +12,42 @@ import type { AppliedRule, RuleMatcher } from '../rules/match.ts';
 import { statedDefinition } from '../rules/stated-definition.ts';
 import { type MatchedLimit, type MatchedLimits, windowsOf } from './matched-limit.ts';
 
-/** What the rules say of one list. `limits`: one for each window; lists that are counted together share them. */
+/**
+ * What the rules say about one list. `limits` has one entry for each window; lists with the same key and rule share
+ * it.
+ */
 export type MatchedList =
   | { readonly kind: 'free' | 'unlimited' | 'unmatched' }
   | { readonly kind: 'limited'; readonly limits: readonly MatchedLimit[] };
 
+/** The limits of a whole request of lists. */
 export interface MatchedLists extends MatchedLimits {
-  /** In the order of the request. */
+  /** One entry for each list, in the order of the request. */
   readonly lists: readonly MatchedList[];
-  /** Limits that are looked at and not charged: their cost is 0. */
+  /** Limits of lists with cost 0: they are peeked at and not charged. */
   readonly checks: readonly MatchedLimit[];
-  /** Of those to be charged: at costs that no limit has room for, so that nobody need be asked. */
+  /** The limits in `enforced` whose cost is above the maximum: the request is denied without asking anybody. */
   readonly tooDear: readonly MatchedLimit[];
 }
 
-/** A key under a rule. No text of a rule's id has a line in it. */
+/** Identifies a limit: a rule id and a key. A rule id never contains a line break. */
 export function limitId({ ruleId, userId }: Pick<MatchedLimit, 'ruleId' | 'userId'>): string {
   return `${ruleId}\n${userId}`;
 }
 
-/** @param unmatched what becomes of lists that no rule is for; of one that is denied, all of its request is */
+/**
+ * Finds the limits of all lists. Errors name the field `descriptors`: a key that is too long or not Unicode, or
+ * more than `LIMITS_PER_REQUEST_MAX` limits.
+ *
+ * @param unmatched what the rules do with lists that no rule matches. If one list is denied so, the whole request
+ *   is.
+ */
 export function listedLimits(
   matcher: RuleMatcher,
   { domain, lists }: ListedRequest,
   unmatched: Unmatched | undefined,
 ): MatchedLists | Invalid {
-  // What states its limit itself is under no other, and replaces none.
+  // A list that states its own limit is under no rule, and replaces none.
   const asked = lists.map(({ entries, limit }) => (limit === undefined ? entries : []));
   const matching = matcher.matchLists(domain, asked);
   if (matching.kind === 'unkeyed') return unkeyed(`rule '${matching.rule.id}'`);
@@ -46,7 +59,7 @@ export function listedLimits(
   for (const [i, list] of lists.entries()) {
     const applied =
       list.limit === undefined ? (matching.applied[i] ?? []) : statedBy(domain, list.entries, list.limit);
-    if (applied === 'unkeyed') return unkeyed('the limit of a descriptor');
+    if (applied === 'unkeyed') return unkeyed('the limit stated by a descriptor');
     const limiting = applied.filter(({ rule }) => !rule.unlimited);
     const isTried = list.cost > 0 && list.cost <= COST_MAX;
     if (isTried) for (const one of limiting) if (one.rule.shadow) onTrial.push(chargesOf(one, list.cost));
@@ -79,24 +92,28 @@ export function listedLimits(
   return { ...limits, lists: matched, checks: [...checks.values()], tooDear };
 }
 
-/** The limits that charge a list under one rule. Those of a post-paid rule are settled. */
+/**
+ * The limits that charge one list under one rule. Limits of a post-paid rule are settled: charged, never denied.
+ */
 function chargesOf(applied: AppliedRule, cost: number): readonly MatchedLimit[] {
   const limits = windowsOf(applied, cost);
   return applied.rule.postPaid === true ? limits.map((limit) => ({ ...limit, settle: true })) : limits;
 }
 
-/** What is counted under one key by one rule is one limit, at the sum of the costs. */
+/** Adds a limit. Lists with the same key and rule are one limit, at the sum of their costs. */
 function addTo(known: Map<string, MatchedLimit>, limit: MatchedLimit): MatchedLimit {
   const id = limitId(limit);
   const sum: { cost: number } & MatchedLimit = known.get(id) ?? limit;
   if (sum === limit) known.set(id, limit);
   else sum.cost += limit.cost;
-  // No limit denies a settled cost, so it is cut to the most that a request may cost.
+  // No limit denies a settled cost, so the sum is only cut to the allowed maximum.
   if (limit.settle === true) sum.cost = Math.min(sum.cost, COST_MAX);
   return sum;
 }
 
-/** The limit that a list states itself, in shadow or not: counted by its domain and all its descriptors. */
+/**
+ * The limit that a list states itself, in shadow or not. It counts by the domain and all descriptors of the list.
+ */
 function statedBy(
   domain: string,
   entries: readonly ListEntry[],
@@ -108,7 +125,7 @@ function statedBy(
 }
 
 function unkeyed(what: string): Invalid {
-  return invalid('descriptors', `what ${what} counts by is too long, or no Unicode`);
+  return invalid('descriptors', `the key of ${what} is too long or is not valid Unicode`);
 }
 
 function invalid(field: string, message: string): Invalid {

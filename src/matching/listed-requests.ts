@@ -1,6 +1,6 @@
 /**
- * A request of lists of descriptors: what is only looked at is looked at first, what is charged is charged under all limits or
- * under none, and each list is told what became of it. It keeps nothing.
+ * Asks for a request that consists of lists of descriptors: first it peeks at the lists of cost 0, then it charges
+ * all other limits or none, and it reports an outcome for each list.
  */
 import type { LimitStanding, Unavailable } from '../api/answer.ts';
 import type { AskAnswer } from '../api/question.ts';
@@ -14,18 +14,19 @@ import type { MatchedLimit } from './matched-limit.ts';
 import type { RuleBook } from './rule-book.ts';
 import { type AnsweredShare, isAllowed } from './share-outcome.ts';
 
-/** Asks whoever leads; `done` is told once. */
+/** Peeks at one limit, wherever its leader is; calls `done` once. */
 export type Look = (request: LookRequest, done: DoneWith<LookRequest>) => void;
 
+/** What `askListed` needs. */
 export interface ListedInit {
   readonly book: () => RuleBook | 'starting' | undefined;
   readonly look: Look;
-  /** Asks under all limits of the request, and tells its `done` once. */
+  /** Asks under all limits of the request and calls its `done` once. */
   readonly ask: (asking: Asking) => void;
   readonly deadlineMillis: number;
 }
 
-/** How one limit stands, by `limitId`. */
+/** The status of one limit; looked up by `limitId`. */
 interface Told {
   readonly isOver: boolean;
   readonly standing?: LimitStanding;
@@ -33,12 +34,17 @@ interface Told {
 }
 type AllTold = ReadonlyMap<string, Told>;
 
-/** No descriptor has a name of its own. */
+/** A request of lists has no descriptors by name. */
 const UNNAMED: ReadonlyMap<string, string> = new Map();
-/** Between looking and asking there were other rules. */
+/** The rules changed between the peeks and the charge. */
 const RULES_CHANGED: Unavailable = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
 
-/** @param request well-formed, see `invalidInListed`; `done` is told once */
+/**
+ * Asks for all lists of a request.
+ *
+ * @param request well-formed (`invalidInListed`)
+ * @param done called once
+ */
 export function askListed(init: ListedInit, request: ListedRequest, done: ListedDone): void {
   const book = init.book();
   const lists = book instanceof Object ? book.listsFor(request) : undefined;
@@ -56,7 +62,7 @@ export function askListed(init: ListedInit, request: ListedRequest, done: Listed
   });
 }
 
-/** Of the first that nobody could look at: why. */
+/** Peeks at all limits. If some cannot be read, `done` gets the error of the first of them. */
 function lookAll(
   checks: readonly MatchedLimit[],
   look: Look,
@@ -70,7 +76,7 @@ function lookAll(
     const { userId, ruleId } = check;
     look({ ask: 'look', userId, ruleId }, (answer) => {
       if (answer.kind === 'standing') looked.set(limitId(check), toldBy(answer));
-      // The rules that this node knows may be of before: who asks again finds others.
+      // The partition has other rules than this node. The caller may try again, by newer rules.
       else failed ??= answer.kind === 'invalid' && answer.field === 'rule' ? RULES_CHANGED : answer;
       open -= 1;
       if (open === 0) done(failed ?? looked);
@@ -86,12 +92,12 @@ function toldBy({ standing }: Extract<LookAnswer, { kind: 'standing' }>): Told {
   return { isOver: limit.retryAfterMillis > 0, standing: limit };
 }
 
-/** @param millis until the block ends; not above 0: it has no end */
+/** @param millis until the block ends; 0 or less: it has no end */
 function toldOfBlock(millis: number): Told {
   return { isOver: true, ...(millis > 0 && { blockedMillis: millis }) };
 }
 
-/** Of a cost above the limit: no wait helps. */
+/** A cost above the limit itself fits at no time, however long the caller waits. */
 function neverFits({ ruleId, window: { limit, windowMillis } }: MatchedLimit): Told {
   const times = { retryAfterMillis: windowMillis, resetMillis: windowMillis };
   return { isOver: true, standing: { ruleId, limit, windowMillis, remaining: 0, ...times } };
@@ -100,7 +106,7 @@ function neverFits({ ruleId, window: { limit, windowMillis } }: MatchedLimit): T
 function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTold): ListedAnswer {
   switch (answer.kind) {
     case 'invalid':
-      // A limit is smaller than what was asked for: over it, as all that does not fit.
+      // The cost is above a limit, and so over it.
       if (answer.field !== 'cost' || lists === undefined) return answer;
       return {
         kind: 'listed',
@@ -114,7 +120,7 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
     case 'unlimited':
     case 'unmatched':
     case 'degraded': {
-      // A rule may have come that nobody looked at.
+      // Newer rules may have added a limit that nobody has peeked at.
       if (lists === undefined || !lists.checks.every((check) => looked.has(limitId(check))))
         return { ...RULES_CHANGED, proposed: true };
       const allowed = isAllowed(answer);
@@ -124,7 +130,10 @@ function answerOf({ lists, answered }: Asking, answer: AskAnswer, looked: AllTol
   }
 }
 
-/** @param wasGranted the whole request: else what a share granted was given back */
+/**
+ * @param wasGranted the whole request was granted. If not, what a part granted was given back, and the numbers say
+ *   so.
+ */
 function toldOfAll(answered: readonly AnsweredShare[], looked: AllTold, wasGranted: boolean): AllTold {
   return new Map([...looked, ...answered.flatMap((share) => toldOf(share, wasGranted))]);
 }
@@ -154,7 +163,7 @@ function toldOf({ share, answer }: AnsweredShare, wasGranted: boolean): [string,
 function outcomesOf({ lists }: MatchedLists, told: AllTold, allowed: boolean): readonly ListOutcome[] {
   const outcomes = lists.map((list) => outcomeOf(list, told));
   if (allowed || outcomes.some(isReason)) return outcomes;
-  // Nobody knows which: then all of them are.
+  // No list is known to be the reason: report all of them as over.
   return outcomes.map((one) => (one.kind === 'limited' ? { ...one, isOver: true } : one));
 }
 
@@ -162,7 +171,7 @@ function isReason(outcome: ListOutcome): boolean {
   return outcome.kind === 'unmatched' || (outcome.kind === 'limited' && outcome.isOver);
 }
 
-/** Of several windows the one that is over, or has least remaining. */
+/** A list with several windows reports the one that is over its limit, or the one with the least remaining. */
 function outcomeOf(list: MatchedList, told: AllTold): ListOutcome {
   if (list.kind !== 'limited') return { kind: list.kind };
   let name = list.limits[0]?.rule.name ?? '';

@@ -1,6 +1,7 @@
 /**
- * After a first denial: looks at the limits that nobody was asked for yet, so that the answer names the limit that takes longest,
- * whichever node was asked. A look charges nothing and enters no log. A limit that nobody can look at in time is left out.
+ * After a first denial, peeks at the limits that were not asked yet, so that the answer names the limit with the
+ * longest wait, whichever node was asked. A peek charges nothing and enters no log. Limits that do not answer in
+ * time are left out.
  */
 import type { Decision } from '../api/answer.ts';
 import { jointDenial, limitsOf, standingOf } from '../api/joint-answer.ts';
@@ -14,28 +15,34 @@ import { type AnsweredShare, type RefusedShare, type Share, worstOf } from './sh
 
 type Init = Pick<MatchedRequestsInit, 'ask' | 'monotonicMillis'>;
 
-/** The part of the time left that a look may take: whoever is denied already waits for no partition without a leader. */
+/**
+ * The part of the remaining time that peeks may take: a denied caller should not wait for a partition without a
+ * leader.
+ */
 const LOOKING_PART = 1 / 4;
 
-/** What the limits of one share say. Its decision denies also where all of them have room: a look takes nothing. */
+/**
+ * The peeked status of one part as a decision. The decision says "denied" even where all limits have room, as a
+ * peek grants nothing; `isDenied` tells them apart.
+ */
 interface LookedShare extends RefusedShare {
   readonly isDenied: boolean;
 }
 
-/** The denial to tell, and all that it is made of: the shares in their order. */
+/** The denial to report, and all parts that it is made of, in their order. */
 export interface LongestDenial {
   readonly denied: RefusedShare;
   readonly answered: readonly AnsweredShare[];
 }
 
-/** Tells `done` once, perhaps at once. */
+/** Calls `done` once, when all peeks have ended; perhaps at once. */
 export type WhenLooked = (done: (longest: LongestDenial) => void) => void;
 
 /**
- * Begins to look at once.
+ * Starts the peeks and returns a function that waits for them.
  *
- * @param shares of the request, in their order
- * @param answered those that were decided: one of them denied the request
+ * @param shares all parts of the request, in their order
+ * @param answered the parts that were decided; at least one of them is a denial
  */
 export function longestDenial(
   init: Init,
@@ -46,7 +53,7 @@ export function longestDenial(
   const denials = answered.filter(isDenial);
   const isBlocked = denials.some(({ answer }) => answer.kind === 'decision' && answer.decision.isBlocked);
   const isAnswered = (share: Share): boolean => answered.some((one) => one.share === share);
-  // A block comes before any limit.
+  // A block takes precedence over every limit, so no peek is needed.
   const others = isBlocked ? [] : shares.filter((share) => !isAnswered(share));
   const looked: LookedShare[] = [];
   let open = others.length;
@@ -87,7 +94,10 @@ function isDenial(one: AnsweredShare): one is RefusedShare {
   return one.answer?.kind === 'decision' && !one.answer.decision.allowed;
 }
 
-/** Each of its limits as the request asks for it. `done`: undefined if one of them could not be looked at, or by other rules. */
+/**
+ * Peeks at the limits of one part, at the cost of the request. `done` gets undefined if one of them cannot be read,
+ * or has other rules.
+ */
 function lookAt(
   { ask, monotonicMillis }: Init,
   share: Share,
@@ -104,10 +114,11 @@ function lookAt(
 }
 
 /**
- * Looks at limits wherever they lie. Tells `done` how each stands, in the order of `limits`; undefined if one of them could not be looked
- * at, or other rules are in force there.
+ * Peeks at limits in any partitions, all at once. `done` gets their status, in the order of `limits`, or undefined
+ * if one of them cannot be read or other rules are in force there.
  *
- * @param cost that each look asks about; absent: that of the limit
+ * @param about `cost` that each peek asks about; absent: the cost of each limit. `untilMillis` on the monotonic
+ *   clock.
  */
 export function lookAtLimits(
   ask: Init['ask'],
@@ -140,7 +151,7 @@ export function lookAtLimits(
   }
 }
 
-/** As its partition would decide it, if it denied it. */
+/** The status of one part as the decision that its partition would make if it denied the request. */
 function lookedShare(share: Share, standings: ReadonlyMap<MatchedLimit, Standing>): LookedShare | undefined {
   const denials: Decision[] = [];
   const decisions: Decision[] = [];
@@ -148,7 +159,7 @@ function lookedShare(share: Share, standings: ReadonlyMap<MatchedLimit, Standing
     const { limits, decided, rulesVersion, isBlocked, blockedUntilMillis = 0 } = standings.get(limit)!;
     const [standing] = limits;
     if (standing === undefined) return undefined;
-    // What happened already is denied by no limit and no block.
+    // A settlement reports what has happened already: no limit and no block denies it.
     const denies = limit.settle !== true;
     if (denies && isBlocked === true) {
       const retryAfterMillis = Math.max(0, blockedUntilMillis - decided.timeMillis);

@@ -1,4 +1,7 @@
-/** How a key stands: under all rules that count by such keys, or under one. It finds which those are; partitions say how it stands. */
+/**
+ * Peeks for the API: reports the status of a key under all rules that count by such keys, or under one rule. It
+ * finds the rules; the partition of the key reports their status.
+ */
 import type { Invalid } from '../api/answer.ts';
 import type { LookAnswer, LookQuestion, LookRequest } from '../api/look.ts';
 import { isStatedId } from '../api/stated-rule.ts';
@@ -6,12 +9,14 @@ import type { DoneWith } from '../api/user-request.ts';
 import { RULES_CHANGED, STARTING } from './node-refusals.ts';
 import type { RuleBook } from './rule-book.ts';
 
+/** What `Peeks` needs. */
 export interface LooksInit {
   /** See `MatchedRequestsInit`. */
   readonly book: () => RuleBook | 'starting';
   readonly ask: (request: LookRequest, done: DoneWith<LookRequest>) => void;
 }
 
+/** The peek part of the API of one node. */
 export class Looks {
   readonly #init: LooksInit;
 
@@ -19,7 +24,12 @@ export class Looks {
     this.#init = init;
   }
 
-  /** @param question well-formed; `done` is told once */
+  /**
+   * Reports the status of a key. Invalid if the rule does not count by such keys.
+   *
+   * @param question well-formed
+   * @param done called once
+   */
   ask({ key, rule }: LookQuestion, done: DoneWith<LookRequest>): void {
     const { book: bookOf, ask } = this.#init;
     const book = bookOf();
@@ -38,7 +48,7 @@ export class Looks {
   }
 }
 
-/** By rules that are in force still, or nobody knows. */
+/** "No rule matches this key" holds only if the partition has no newer rules. */
 function unmatchedBy(
   { version }: RuleBook,
   { standing }: Extract<LookAnswer, { kind: 'standing' }>,
@@ -51,6 +61,6 @@ function noSuchRule(rule: string, key: string): Invalid {
   return {
     kind: 'invalid',
     field: 'rule',
-    message: `rule must count by such a key as '${key}', but '${rule}' does not`,
+    message: `rule must count by keys like '${key}', but '${rule}' does not`,
   };
 }

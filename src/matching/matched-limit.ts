@@ -1,37 +1,45 @@
-/** A limit that rules find for a request: one window of a rule that applies, with the key and the cost that it counts. Pure. */
+/**
+ * A matched limit: one window of a rule that applies to a request, with the key and the cost that it counts. Pure
+ * functions.
+ */
 import type { FurtherLimit } from '../api/request.ts';
 import type { Unmatched } from '../api/unmatched.ts';
 import { windowRuleId } from '../rules/window-id.ts';
 import type { AppliedRule } from '../rules/match.ts';
 import type { LimitWindow, RuleDefinition } from '../rules/rule-definition.ts';
 
+/** One window of a rule, with the key (`userId`) and the cost of the request under it. */
 export interface MatchedLimit extends FurtherLimit {
   readonly cost: number;
   readonly rule: RuleDefinition;
   readonly window: LimitWindow;
 }
 
+/** All limits of one request. */
 export interface MatchedLimits {
   readonly kind: 'limits';
-  /** In the order of the rules; none: nothing limits the request. */
+  /** Limits that can deny, in the order of the rules. Empty: nothing limits the request. */
   readonly enforced: readonly MatchedLimit[];
-  /** Of each rule on trial that applies: its windows. They are decided and counted, and deny nothing. */
+  /** The windows of each shadow rule that applies. They are decided and counted, and deny nothing. */
   readonly onTrial: readonly (readonly MatchedLimit[])[];
-  /** If no rule matches the request: what the document does with such requests. No partition is asked for a grant then. */
+  /**
+   * Set if no rule matches the request: what the rules do with such requests. No partition is asked for a grant
+   * then.
+   */
   readonly unmatched?: Unmatched | undefined;
 }
 
-/** Every request asks for them. */
+/** Cached, as every request needs the ids. */
 const IDS = new WeakMap<RuleDefinition, readonly string[]>();
 
-/** The ids under which the limiter keeps the windows of a rule, in their order. */
+/** The ids under which the limiter stores the windows of a rule, in the order of the windows. */
 export function windowIdsOf(rule: RuleDefinition): readonly string[] {
   const known = IDS.get(rule) ?? rule.windows.map((window) => windowRuleId(rule, window));
   IDS.set(rule, known);
   return known;
 }
 
-/** @param asked cost of the request */
+/** The limits of a request under one rule. @param asked cost of the request; the rule may multiply it */
 export function windowsOf({ rule, key, cost }: AppliedRule, asked: number): readonly MatchedLimit[] {
   const ids = windowIdsOf(rule);
   return rule.windows.map((window, i) => ({

@@ -1,7 +1,8 @@
 /**
- * Gives back what a request was granted whose limits rules found: first what its first partition charged, where its id is; then what
- * the attempt that was granted reserved in others, under the number that the first partition remembers of it (README.md). It says what
- * stays charged. The record of a customer is read first: which partition was the first one follows from that.
+ * Refunds the grant of a request. The partition that keeps the request id refunds first. It remembers the number of
+ * the attempt that was granted; under this number the reservations in the other partitions are refunded next. The
+ * answer lists what stays charged. For a request with a customer the record is read first, as it determines which
+ * partition keeps the id. (See README.md.)
  */
 import type { CustomerRequest } from '../api/customer.ts';
 import type {
@@ -21,6 +22,7 @@ import { reservationId } from './reservations.ts';
 import type { RuleBook } from './rule-book.ts';
 import { type Share, sharesOf } from './share-outcome.ts';
 
+/** What `refundRequest` needs. */
 export interface MatchedRefundsInit {
   /** See `MatchedRequestsInit`. */
   readonly book: () => RuleBook | 'starting';
@@ -42,7 +44,12 @@ interface Refunding {
   readonly untilMillis: number;
 }
 
-/** @param cache of this node, which learns what is read */
+/**
+ * Refunds what was granted under the id of the request.
+ *
+ * @param cache learns the customer record that is read
+ * @param done called once. `kept`: limits that stay charged; undefined if not all of them are known
+ */
 export function refundRequest(
   init: MatchedRefundsInit,
   cache: CustomerCache,
@@ -92,10 +99,10 @@ function refundAs(
         if (answer.kind !== 'refund') return done(answer, partition);
         const { refunded, rulesVersion, attempt } = answer.refund;
         const tell = (kept: readonly KeptLimit[] | undefined): void => done({ ...answer, kept }, partition);
-        // Earlier rules may have led the request elsewhere.
+        // By earlier rules another key may keep the id.
         if (!refunded && place + 1 < keys.length) refundAt(place + 1);
         else if (!refunded || attempt === undefined) tell([]);
-        // Other rules, or another tier, may have found other limits, in other partitions.
+        // Other rules, or another tier, may have charged other limits in other partitions.
         else if (rulesVersion !== book.version || others.length === 0) tell(undefined);
         else refundOthers(ask, others, { attempt, untilMillis }, tell);
       },
@@ -105,7 +112,10 @@ function refundAs(
   refundAt(0);
 }
 
-/** Tells `done` which limits stay charged because nobody could be asked in time; undefined: not all of them were found. */
+/**
+ * Refunds the reservations of one attempt. `done` gets the limits that stay charged as their partition did not
+ * answer in time; undefined if a reservation was not found.
+ */
 function refundOthers(
   ask: MatchedRefundsInit['ask'],
   shares: readonly Share[],

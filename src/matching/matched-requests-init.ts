@@ -1,36 +1,43 @@
-/** Whom requests under the limits of rules are asked of, and with which bounds. Types only. */
+/**
+ * What `MatchedRequests` gets from the node: the rules, the way to partitions, and limits on time and memory. Types
+ * only.
+ */
 import type { Decision } from '../api/answer.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { DoneWith, UserRequest } from '../api/user-request.ts';
 import type { DegradedDecisions } from './degraded-decisions.ts';
 import type { RuleBook } from './rule-book.ts';
 
+/** The dependencies and bounds of `MatchedRequests`. */
 export interface MatchedRequestsInit {
-  /** The rules that this node knows; `starting`: it knows of none yet. */
+  /** The rules that this node knows; `starting`: it knows none yet. */
   readonly book: () => RuleBook | 'starting';
-  /** The rules that were in force until lately, see `EarlierBooks`. */
+  /** The rules that were in force recently, see `EarlierRuleSets`. */
   readonly earlier: () => readonly RuleBook[];
   readonly partitionOf: (userId: string) => number;
-  /** Asks whoever leads; `done` is told once, at the latest a tick after the deadline. */
+  /**
+   * Asks the leader of the partition, on whichever node; calls `done` once, at the latest one tick after the
+   * deadline.
+   */
   readonly ask: <R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis: number) => void;
   /**
-   * The denial that this node would tell now without any log, if it leads the partition of the request; undefined: it must be
-   * asked. Nothing is charged, and nobody is told.
+   * The denial that this node can give at once from its applied state, if it leads the partition of the request.
+   * Undefined: the partition must be asked. Charges nothing and writes nothing.
    */
   readonly deniedHere: (request: AllowRequest) => Decision | undefined;
-  /** To be told of every trial: what a rule in shadow says of a request that all others let through. */
+  /** Called with each decision of a shadow rule about a request that all other rules let through. */
   readonly tried: (ruleId: string, wouldAllow: boolean) => void;
-  /** A number that no other attempt of this cluster has: 1 to `ATTEMPT_MAX`. */
+  /** A number from 1 to `ATTEMPT_MAX` that no other attempt in this cluster has. */
   readonly newAttempt: () => number;
   readonly monotonicMillis: () => number;
-  /** When what is asked now came. */
+  /** When the request that is handled now arrived, on the monotonic clock. */
   readonly doorMillis: () => number;
   readonly deadlineMillis: number;
-  /** Requests that wait for this node to learn the rules that a partition has; more are refused. */
+  /** How many requests may wait for this node to learn newer rules; more are refused. */
   readonly waitingMax: number;
-  /** To be asked where nobody can decide, and the rules say more than no. */
+  /** Decides where no partition can and no rule is `closed`. */
   readonly degraded: DegradedDecisions;
 }
 
-/** Until the deadline of what comes now. */
+/** Asks with the deadline of a request that arrives now. */
 export type AskInTime = <R extends UserRequest>(request: R, done: DoneWith<R>) => void;

@@ -1,12 +1,8 @@
 /**
- * Asks for requests that rules find the limits of, wherever the partitions of their keys are led. Limits of one partition are
- * decided in one step of its log. Of several partitions all but the first are asked for reservations: grants like any other,
- * under ids of their own. When all have granted, the first is asked under the request's own id, and its answer is the answer. If
- * any denies, the reservations are given back. What this node leads is looked at before: if it denies, nothing is reserved.
- *
- * So nothing is ever over its limit. Where nobody can decide, and no rule that is meant is `closed`, their fail modes do
- * (degraded-decisions.ts): what others reserved for a request that is let through stays charged. So does what was reserved by a node
- * that is lost in between, until its window is over. It keeps no grants and judges nothing.
+ * Runs a request through the partitions of its limits. Limits in one partition are decided in one step of its log.
+ * With several partitions, all but the first are asked for reservations: ordinary grants under ids of their own.
+ * When all have granted, the first is asked under the request's own id, and its answer is the answer; if one
+ * denies, the reservations are given back. So no limit is exceeded. See README.md, also for fail modes.
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
@@ -55,14 +51,16 @@ import { leftNow, settle } from './settlements.ts';
 import { Trials } from './trials.ts';
 import { WaitingForRules } from './waiting-for-rules.ts';
 
-/** It is asked again at once where a record was another one; so often, and then with the next tick. */
+/** How often a request is matched again at once because its customer's record has changed; then it waits for a tick. */
 const RECORDS_PER_TICK_MAX = 4;
 
+/** Asks for requests that rules find the limits of. One per node; it stores no grants. */
 export class MatchedRequests {
-  /** What operators say of customers. */
+  /** Reads and changes of customers. */
   readonly customers: Customers;
+  /** Peeks at keys. */
   readonly looks: Looks;
-  /** What is to be given back. */
+  /** Reservations that have to be given back. */
   readonly reservations: Reservations;
   readonly #cache = new CustomerCache();
   readonly #init: MatchedRequestsInit;
@@ -84,7 +82,7 @@ export class MatchedRequests {
     this.#trials = new Trials(init, this.reservations);
   }
 
-  /** @param request well-formed, see `invalidInQuestion`; `done` is told once */
+  /** Asks for a request; calls `done` once. @param request well-formed (`invalidInQuestion`) */
   ask(request: Question, done: AskDone): void {
     const deadlineMillis = this.#init.doorMillis() + this.#init.deadlineMillis;
     const book = this.#init.book();
@@ -92,7 +90,7 @@ export class MatchedRequests {
     const only = request.settle === true ? undefined : book.onlyLimitFor(request);
     if (only === undefined || mayHaveMoved(request, only, this.#init.earlier))
       return this.#ask(newAsking(request, deadlineMillis, done));
-    // Most requests come here: no more is kept of them than what their one partition is asked.
+    // The common case, one limit: nothing more is allocated than the request to its one partition.
     const wanted = plainRequestFor(only, request, book.version);
     const answered = (answer: AllowAnswer, partition: number): void => {
       const whole = wholeAnswer(wanted, answer);
@@ -105,22 +103,24 @@ export class MatchedRequests {
     this.#init.ask(wanted, answered, deadlineMillis);
   }
 
-  /** Each list is told what became of it. @param look asks how a key stands; `done` is told once */
+  /** Asks for a request of lists; calls `done` once, with an outcome for each list. @param look peeks at a limit */
   askListed(request: ListedRequest, look: Look, done: ListedDone): void {
     const { book, doorMillis, deadlineMillis } = this.#init;
     const init = { book, look, deadlineMillis: doorMillis() + deadlineMillis };
     askListed({ ...init, ask: (asking) => this.#ask(asking) }, request, done);
   }
 
-  /** Refunds the grant of a request with an id. @param refund well-formed, see `invalidInQuestion`; calls `done` once */
+  /** Refunds the grant of a request with an id; calls `done` once. @param refund well-formed (`invalidInQuestion`) */
   refund(refund: RefundQuestion, done: RefundQuestionDone): void {
     refundRequest(this.#init, this.#cache, refund, done);
   }
 
+  /** Adds to the answer of a settlement what its limits have left now, see settlements.ts. */
   leftNow(question: Question, settled: AskAnswer, done: (answer: AskAnswer) => void): void {
     leftNow(this.#init, this.#cache, { question, settled }, done);
   }
 
+  /** Call every few milliseconds: retries requests that wait for newer rules, and releases of reservations. */
   tick(): void {
     for (const asking of this.#waiting.takeAll()) this.#ask(asking);
     this.reservations.tick();
@@ -142,7 +142,7 @@ export class MatchedRequests {
     if (book.unmatched === 'shadow' && !asking.isAgain) this.#trials.listenForUnmatched(asking);
     if (matched.kind !== 'limits') {
       const refuse = (): void => this.#confirmed.refuse(matched, book, asking, this.#telling(asking));
-      // It may be wrong by the tier of before.
+      // The refusal may be due to an outdated tier, so read the record first.
       if (customer !== undefined) this.#askRecord(customer, [], { asking, book, goOn: refuse });
       else refuse();
       return;
@@ -182,6 +182,7 @@ export class MatchedRequests {
     else this.#reserve(first, others, asking, book);
   }
 
+  /** Sends an answer, but lets the request wait if the partition has newer rules. */
   #telling(asking: Asking): AskDone {
     return (answer, partition) => {
       if (wantsOtherRules(answer)) this.#waiting.add(asking, partition);
@@ -190,8 +191,8 @@ export class MatchedRequests {
   }
 
   /**
-   * No limit lies where the customer's record does: so that is read first, by the log. A change that was answered before this
-   * request came is seen; one that comes meanwhile comes after it.
+   * Reads the customer's record through its log before any limit is asked, so every change that was acknowledged
+   * before this request came takes effect.
    */
   #askRecord(customer: KnownCustomer, shares: readonly Share[], { asking, book, goOn }: Once): void {
     const [first] = shares;
@@ -207,7 +208,7 @@ export class MatchedRequests {
         };
         if (found.kind === 'other') this.#askWith(found.record, asking, partition);
         else if (found.kind === 'same') goOn();
-        // What was granted to an earlier attempt is granted still.
+        // A grant to an earlier attempt still stands.
         else if (first !== undefined && found.answer.kind === 'decision')
           this.#recall(first, asking, book, refuse);
         else refuse();
@@ -216,7 +217,7 @@ export class MatchedRequests {
     );
   }
 
-  /** The record is this one, and not what the request was matched with. */
+  /** Matches the request again, by the record that a partition answered with. */
   #askWith(record: CustomerRecord, asking: Asking, partition: number): void {
     if (asking.customer !== undefined) this.#cache.learn(asking.customer.key, record);
     asking.recordsLearned += 1;
@@ -246,7 +247,7 @@ export class MatchedRequests {
         this.#refuse(first, outcome, { asking, book, reserved });
         return;
       case 'undecided': {
-        // Before the first is asked: what that grants under the request's own id is told to every retry.
+        // Before the first is asked: what it grants under the request's own id is repeated to every retry.
         const { limits, share } = outcome;
         asking.undecided = limits;
         const retryAfterMillis = takeLocal(asking, limits, this.#init.degraded);
@@ -262,8 +263,8 @@ export class MatchedRequests {
   }
 
   /**
-   * Others refused, and the partition of the customer was to be asked last: by the tier of before a limit may have denied that is none
-   * of this customer any more, and nobody would ever hear of it.
+   * Denies after reading the record of the customer, whose partition was not asked yet: the denial may come from a
+   * limit of an outdated tier.
    */
   #refuse(
     first: Share,
@@ -282,7 +283,7 @@ export class MatchedRequests {
     else this.#askRecord(customer, [first], { asking, book, goOn: deny });
   }
 
-  /** Some of its shares denied it. The answer is that of the limit that takes longest, whichever node is asked. */
+  /** Denies the request. The answer is that of the limit with the longest wait, whichever node was asked. */
   #deny(shares: readonly Share[], answered: readonly AnsweredShare[], asking: Asking, book: RuleBook): void {
     const whenLooked = longestDenial(this.#init, shares, answered, { asking, book });
     this.#recall(shares[0]!, asking, book, () =>
@@ -298,7 +299,7 @@ export class MatchedRequests {
     recall(this.#recalls, { asking, book, first, ifNone });
   }
 
-  /** Under the request's own id: what is answered now is the answer. */
+  /** Asks the first part under the request's own id. Its answer is the answer to the request. */
   #askFirst(share: Share, reserved: readonly Reserved[], asking: Asking, book: RuleBook): void {
     this.#init.ask(
       ownRequestFor(share, asking, book, this.#init.partitionOf),
@@ -323,8 +324,8 @@ export class MatchedRequests {
       retryAfterMillis = takeLocal(asking, outcome.limits, degraded);
     }
     const isRefused = outcome.kind === 'refused' || retryAfterMillis > 0;
-    // Of a grant made for an earlier attempt others are reserved already. And what the first may have granted is not given back:
-    // a retry may learn that it did.
+    // Release the reservations if the request was certainly not charged, or the grant repeats one with reservations
+    // of its own. If the first part may have granted it, keep them: a retry may find that grant.
     if (isRefused ? isCertain(answer) : isGrant(answer) && answer.isRepeat === true)
       this.reservations.release(reserved);
     if (outcome.kind === 'refused' || asking.undecided.length === 0)

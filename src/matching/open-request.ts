@@ -1,6 +1,6 @@
 /**
- * What is known of a request that is under the limits of rules, while it is on its way, and what this node took for it from its own
- * shares. It asks nobody.
+ * The state of a request while it is open on this node, and what it took from this node's local fractions of
+ * limits.
  */
 import type { AskDone, Question } from '../api/question.ts';
 import type { ListedRequest } from '../api/listed.ts';
@@ -12,51 +12,51 @@ import type { MatchedLimit } from './matched-limit.ts';
 import type { RuleBook } from './rule-book.ts';
 import { type AnsweredShare, isAllowed } from './share-outcome.ts';
 
-/** Of lists of descriptors it has no descriptors by name. */
+/** A question as it is matched. With lists (`listed`) it has no descriptors by name. */
 export interface MatchedRequest extends Question {
   readonly listed?: ListedRequest;
 }
 
-/** A request on its way. */
+/** A request that is open on this node. Its fields are updated as answers arrive. */
 export interface Asking {
   readonly request: MatchedRequest;
   readonly deadlineMillis: number;
-  /** Rules in shadow listen to it. */
+  /** Answers the caller. Shadow rules and local takes wrap it. */
   done: AskDone;
-  /** Who kept its id by earlier rules was asked whether it was granted before. */
+  /** The keys that kept the id by earlier rules were asked for an earlier grant. */
   isRecalled: boolean;
-  /** It waited for other rules; those on trial were asked before. */
+  /** The request is matched again after newer rules or records arrived; its shadow rules were asked before. */
   isAgain: boolean;
-  /** Of the rules that found its limits last. */
+  /** Version of the rules that it was last matched with. */
   rulesVersion: number;
-  /** Limits that nobody could decide, and that are no reason to refuse it so far. */
+  /** Limits that no partition could decide; by their fail modes they have not refused the request so far. */
   undecided: readonly MatchedLimit[];
-  /** What this node took for it from its own shares. A request that is not let through leaves none of it. */
+  /** What was taken from this node's local fractions. All of it is given back if the request is not let through. */
   taken: readonly LocalTake[];
-  /** This node denies it by what it leads itself: nobody is asked for a grant. */
+  /** A partition that this node leads denies it, so no other is asked for a grant. */
   isDeniedHere: boolean;
-  /** What it is matched with. */
+  /** The customer record that it is matched with. */
   customer: KnownCustomer | undefined;
-  /** How often that was of before. */
+  /** How often that record turned out to be outdated. */
   recordsLearned: number;
-  /** If no rule matches it: what the document does with such requests. */
+  /** Set if no rule matches the request: what the rules do with such requests. */
   unmatched: Unmatched | undefined;
-  /** Of lists: what the rules say of each. */
+  /** For a request of lists: what the rules say about each list. */
   lists: MatchedLists | undefined;
-  /** The number of the attempt that is on its way; undefined if it reserves nothing. */
+  /** Number of the open attempt; undefined if it reserves nothing. */
   attempt: number | undefined;
-  /** The id that this node drew for a settlement in several partitions that came without one. */
+  /** The id that this node drew for a settlement that has none and goes to several partitions. */
   drawnId: string | undefined;
-  /** It is a settlement, and a partition has charged it or may have. */
+  /** The request is a settlement that some partition has charged or may have charged. */
   mayHaveCharged: boolean;
-  /** Who was asked last for a grant, and what each of them answered. */
+  /** The parts that were asked last for a grant, with their answers. */
   answered: readonly AnsweredShare[];
 }
 
-/** The empty list that most requests share, as they never put anything into one. */
+/** An empty list that most requests share. */
 export const NONE: readonly never[] = [];
 
-/** @param rulesVersion 0 while nothing was found by any */
+/** A new open request. @param rulesVersion 0 before it was matched */
 export function newAsking(
   request: MatchedRequest,
   deadlineMillis: number,
@@ -84,7 +84,7 @@ export function newAsking(
   };
 }
 
-/** It is to be matched once more. */
+/** Prepares a request to be matched again. */
 export function beginAgain(asking: Asking): void {
   asking.isAgain = true;
   asking.isRecalled = false;
@@ -94,7 +94,8 @@ export function beginAgain(asking: Asking): void {
 }
 
 /**
- * Takes the shares of this node. Another limit may deny the request after that: then it gives them back before the answer is told.
+ * Takes the costs from this node's fractions of the limits. If another limit denies the request later, they are
+ * given back before the caller gets the answer.
  *
  * @returns milliseconds until the costs would fit; 0: they were taken
  */
@@ -119,10 +120,10 @@ function giveBackTaken(asking: Asking): void {
   asking.taken = NONE;
 }
 
-/** What follows once the record of its customer was read. */
+/** How to go on once the record of the customer was read. */
 export interface Once {
   readonly asking: Asking;
   readonly book: RuleBook;
-  /** It is the one that the request was matched with. */
+  /** Called if the record is the one that the request was matched with. */
   readonly goOn: () => void;
 }

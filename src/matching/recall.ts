@@ -1,4 +1,7 @@
-/** Asks whether an earlier attempt under the same request id was granted, before a denial is told. It charges nothing. */
+/**
+ * Asks, before a denial is answered, whether an earlier attempt with the same request id was granted. This charges
+ * nothing.
+ */
 import type { AllowAnswer, Unavailable } from '../api/answer.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { TOO_LATE } from './node-refusals.ts';
@@ -9,11 +12,12 @@ import { followsFailModes, isGrant, type Share, wantsOtherRules, withKey } from 
 import { requestFor } from './share-request.ts';
 import type { WaitingForRules } from './waiting-for-rules.ts';
 
+/** What recalls need. */
 export interface RecallInit extends Pick<
   MatchedRequestsInit,
   'ask' | 'earlier' | 'monotonicMillis' | 'partitionOf'
 > {
-  /** A partition knows other rules: all is asked again. */
+  /** Requests that are matched again because a partition has other rules. */
   readonly waiting: WaitingForRules;
 }
 
@@ -24,15 +28,18 @@ interface Recalling {
 
 interface Recall extends Recalling {
   readonly first: Share;
-  /** Nobody may know, and the request is asked all the same. Absent: it is not. */
+  /** If no partition can say whether it was granted: whether to go on as if it was not. Absent: never. */
   readonly maySkip?: (answer: Unavailable) => boolean;
-  /** What to do if it was granted. Absent: that is the answer. */
+  /** Called if it was granted. Absent: the grant is the answer. */
   readonly ifGranted?: (() => void) | undefined;
-  /** What to do if nothing was granted before. */
+  /** Called if it was not granted before. */
   readonly ifNone: () => void;
 }
 
-/** What was granted to an earlier attempt is granted still, whatever others say now. */
+/**
+ * Asks the part that keeps the id whether an earlier attempt was granted: that grant still stands. Calls `ifNone`
+ * at once for a request without id.
+ */
 export function recall(
   { ask, monotonicMillis, waiting }: RecallInit,
   { first, asking, book, ifGranted, ifNone, maySkip }: Recall,
@@ -46,13 +53,13 @@ export function recall(
   ask(
     { ...wanted, ifRemembered: true },
     (answer: AllowAnswer, partition) => {
-      // Nobody may know: what the share of this node refused is refused by that.
+      // If the partition cannot answer and the node decides by fail modes, that decision stands.
       const isUnknown = answer.kind === 'unavailable' && (undecided.length > 0 || maySkip?.(answer) === true);
       if (wantsOtherRules(answer)) waiting.add(asking, partition);
       else if (isUnknown) ifNone();
       else if (ifGranted !== undefined && isGrant(answer)) ifGranted();
       else if (answer.kind !== 'invalid') done(withKey(answer, [{ share: first, answer }]), partition);
-      // What others denied meanwhile is no answer any more, and nothing was charged.
+      // It is too late for the denial: limits may have changed, and nothing was charged.
       else if (monotonicMillis() >= deadlineMillis) done(TOO_LATE, partition);
       else ifNone();
     },
@@ -61,9 +68,10 @@ export function recall(
 }
 
 /**
- * The same where each of the earlier rules kept the id, one after the other; then `goOn`.
+ * Asks the keys that kept the id by earlier rules, one after the other. Calls `goOn` if none of them remembers a
+ * grant.
  *
- * @param shares that are asked next, by the rules in force; none: no rule limits it
+ * @param shares the parts by the rules in force, which are asked next; empty: no rule limits the request
  */
 export function recallEarlier(
   init: RecallInit,
@@ -75,14 +83,15 @@ export function recallEarlier(
   asking.isRecalled = true;
   const nowKept = shares[0]?.limits[0].userId;
   const keepers = earlierKeepers(init.earlier(), asking, nowKept, init.partitionOf);
-  // What fail modes let through is let through without that.
+  // A request that may be let through by fail modes need not wait for this answer.
   const maySkip = (answer: Unavailable): boolean =>
     shares.every((share) => followsFailModes({ share, answer }));
   const next = (place: number): void => {
     const keeper = keepers[place];
     if (keeper === undefined) return goOn();
     const ifNone = (): void => next(place + 1);
-    // A settlement was charged only if every share remembers it. The caller gets the first share's answer, so that one is asked last.
+    // A settlement was charged only if every part remembers it. The answer of the first part is the answer, so it
+    // is asked last.
     const ask = (left: number): void => {
       const ifGranted = left === 0 ? undefined : (): void => ask(left - 1);
       recall(init, { ...of, first: keeper[left]!, maySkip, ifGranted, ifNone });

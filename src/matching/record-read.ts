@@ -1,4 +1,7 @@
-/** Where a request asks for the record of its customer: in which share, or by a question of its own, and what the answer means. Pure. */
+/**
+ * Reads the record of a request's customer: which part of the request reads it, or a question of its own, and what
+ * the answer means. Pure functions.
+ */
 import type { AllowAnswer, Receipt } from '../api/answer.ts';
 import type { CustomerAnswer, CustomerRequest } from '../api/customer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
@@ -6,10 +9,12 @@ import type { KnownCustomer } from './customer-cache.ts';
 import { followsFailModes, type Share } from './share-outcome.ts';
 
 /**
- * - `same`: it is the one that the request was matched with, as it is now; or nobody can say (then without it), and the rules of all
- *   limits let that pass
- * - `other`: it is this one
- * - `refused`: for a block, or because nobody can say
+ * What reading a record says about a request:
+ *
+ * - `same`: the request was matched with this record. Without `record`: the record cannot be read, and the fail
+ *   modes of all limits let the request pass.
+ * - `other`: the record has changed to this one
+ * - `refused`: the customer is blocked, or its record cannot be read
  */
 export type RecordFound =
   | { readonly kind: 'same'; readonly record?: CustomerRecord }
@@ -17,8 +22,8 @@ export type RecordFound =
   | { readonly kind: 'refused'; readonly answer: AllowAnswer };
 
 /**
- * The share of the customer's partition first, if there is one, and in it the customer's own limits: so the request's own id belongs
- * to its key whenever one of these applies, whatever the tier.
+ * Moves the part in the customer's partition to the front, and in it the limits of the customer's own key. So that
+ * key keeps the request's id whenever such a limit applies, whatever the tier is.
  */
 export function ownFirst(
   shares: readonly Share[],
@@ -34,13 +39,16 @@ export function ownFirst(
   return [sorted, ...shares.filter((share) => share !== own)];
 }
 
+/** The request that reads a customer's record through the log. */
 export function readOf({ key: userId }: KnownCustomer): CustomerRequest {
   return { ask: 'customer', userId, action: { type: 'read' } };
 }
 
 /**
- * @param shares that are asked next; none: no rule limits the request
- * @param rulesVersion of the rules that it was matched by
+ * Compares the answer with the record that a request was matched with.
+ *
+ * @param shares the parts that are asked next; empty: no rule limits the request
+ * @param rulesVersion of the rules that the request was matched with
  * @param settle the request is a settlement, which no block denies
  */
 export function recordFound(
@@ -51,7 +59,7 @@ export function recordFound(
   settle?: true,
 ): RecordFound {
   if (answer.kind !== 'customer') {
-    // Who was blocked when this node heard of it last is not let through for want of an answer.
+    // A customer that this node last knew as blocked is not let through because the answer is missing.
     const mayPass = shares.length > 0 && !isBlocked;
     const passes = mayPass && shares.every((share) => followsFailModes({ share, answer }));
     return passes ? { kind: 'same' } : { kind: 'refused', answer };
@@ -60,12 +68,12 @@ export function recordFound(
   if (record.version !== version) return { kind: 'other', record };
   if (!record.isBlocked || settle === true) return { kind: 'same', record };
   const ruleId = shares[0]?.limits[0].ruleId ?? '';
-  // Both in the group time of the record's partition: this node knows of no other.
+  // Both times are group times of the record's partition, so they can be compared.
   const retryAfterMillis = Math.max(0, (record.blockedUntilMillis ?? 0) - decided.timeMillis);
   return { kind: 'refused', answer: blockedFor(retryAfterMillis, ruleId, decided, rulesVersion) };
 }
 
-/** As whatever the limiter denies for a block. */
+/** The denial of a blocked customer, in the same form as the limiter answers it. */
 export function blockedFor(
   retryAfterMillis: number,
   ruleId: string,

@@ -1,6 +1,6 @@
 /**
- * What was reserved for requests that are not granted is given back. No load refuses that: it is asked again until it is known, or
- * until what was reserved counts no more. What became of it is counted.
+ * Gives back the reservations of requests that are not granted. Load never prevents that: a refund is repeated
+ * until its outcome is known, or until the reservation has expired. The outcomes are counted.
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import type { RefundAnswer, RefundRequest } from '../api/refund.ts';
@@ -9,22 +9,22 @@ import type { DoneWith } from '../api/user-request.ts';
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { type AnsweredShare, isCertain, isGrant, type Share } from './share-outcome.ts';
 
-/** An id that no caller's request has, and no other attempt. */
+/** The id of an attempt. Ids of callers never begin like that, and no other attempt has it. */
 export function attemptId(attempt: number): string {
   return `~${attempt.toString(36)}`;
 }
 
-/** The id of what an attempt reserves in a partition. */
+/** The id of the reservation that an attempt makes in the partition of this part. */
 export function reservationId(attempt: number, { partition }: Share): string {
   return `${attemptId(attempt)}.${partition}`;
 }
 
-/** To be asked for. */
+/** The reservations to ask for. */
 export function reservationsFor(shares: readonly Share[], attempt: number): readonly Reserved[] {
   return shares.map((share) => ({ share, requestId: reservationId(attempt, share), answer: undefined }));
 }
 
-/** Asks for all of them at once. `done`: each is answered. */
+/** Asks for all reservations at once. Calls `done` when all are answered. */
 export function reserveAll(
   ask: MatchedRequestsInit['ask'],
   reserved: readonly Reserved[],
@@ -44,56 +44,59 @@ export function reserveAll(
     );
 }
 
-/** What became of reservations. */
+/** Outcomes of reservations that had to be given back; for the metrics. */
 export interface ReservationCounts {
-  /** Given back, because another limit denied the request. */
+  /** Given back because another limit denied the request. */
   released: number;
-  /** Not given back: what was reserved counted no more before anybody could be asked, or no log held it. */
+  /** Not given back: it expired before a partition could be asked, or no log holds it. */
   left: number;
 }
 
+/** A reservation with its id, and its answer once that is there. */
 export interface Reserved extends AnsweredShare {
   readonly requestId: string;
   answer: AllowAnswer | undefined;
 }
 
+/** What `Reservations` needs. */
 export interface ReservationsInit {
-  /** Asks whoever leads; `done` is told once. */
+  /** Asks the leader of the partition; calls `done` once. */
   readonly ask: (request: RefundRequest, done: DoneWith<RefundRequest>, deadlineMillis: number) => void;
   readonly monotonicMillis: () => number;
-  /** To give one back, before it is asked again. */
+  /** Milliseconds that one attempt to give back may take. */
   readonly deadlineMillis: number;
 }
 
-/** One that is to be given back. */
+/** A reservation that has to be given back. */
 interface Release {
   readonly refund: RefundRequest;
-  /** Until then a log that does not hold it may still receive it, because nobody said that it was granted. */
+  /** Until then a request whose answer was lost may still reach the log, so "not found" is not final. */
   readonly doubtUntilMillis: number;
-  /** It counts no more from then on. */
+  /** From then on the reservation has expired. */
   readonly untilMillis: number;
-  /** When it is asked again, if nobody could say. */
+  /** When it is tried again, if its outcome is unknown. */
   dueMillis: number;
 }
 
-/** Those of one partition. */
+/** The pending releases of one partition. */
 interface Line {
   readonly waiting: Set<Release>;
-  /** Nobody could say: to be asked again, in the order in which they are due. */
+  /** To be tried again, in the order of `dueMillis`. */
   readonly paused: Set<Release>;
   askedCount: number;
-  /** Some are being asked for: whoever answers at once need not ask for the next. */
+  /** `#askNext` is running: answers that arrive at once must not start it again. */
   isAsking: boolean;
 }
 
-/** So many of one partition are asked for at a time: they leave other requests room there. */
+/** How many refunds one partition is asked at a time; the others leave room for requests. */
 const ASKED_MAX = 64;
-/** Beyond them no request reserves anything. */
+/** With this many pending, no request may reserve anything. */
 export const RELEASES_MAX = 16_384;
 const PAUSE_MILLIS = 100;
-/** Whatever was on its way has come to a log by then, or never will. */
+/** After this time a request that was sent has reached the log or never will. */
 const DOUBT_MILLIS = 10_000;
 
+/** The reservations of one node that have to be given back. */
 export class Reservations {
   readonly counts: ReservationCounts = { released: 0, left: 0 };
   readonly #init: ReservationsInit;
@@ -104,17 +107,17 @@ export class Reservations {
     this.#init = init;
   }
 
-  /** How many are to be given back, and it is not known that they were. */
+  /** How many have to be given back and are not known to be. */
   get pendingCount(): number {
     return this.#pendingCount;
   }
 
-  /** Nothing more is to be reserved before some of them were given back. */
+  /** No request may reserve anything until some were given back. */
   get isFull(): boolean {
     return this.#pendingCount >= RELEASES_MAX;
   }
 
-  /** What was not granted, or not to our knowledge, is given back as well: it may have been. */
+  /** Gives reservations back. Those with an unknown outcome are included, as they may have been granted. */
   release(reserved: readonly Reserved[]): void {
     const nowMillis = this.#init.monotonicMillis();
     for (const { share, requestId, answer } of reserved) {
@@ -196,14 +199,14 @@ function isToBeAskedAgain(
   return answer.kind === 'unavailable' || nowMillis < doubtUntilMillis;
 }
 
-/** For how long a reservation counts at most: a counter looks at two windows. */
+/** How long a reservation can count at most: a window counter looks at two windows. */
 function countedMillisMax({ limits }: Share): number {
   return 2 * Math.max(...limits.map(({ window }) => window.windowMillis));
 }
 
 /**
- * Until when the shares of a request, but for the first, may take to reserve. Where nobody may decide these and the request is let
- * through all the same, there must be time left to ask the first.
+ * Until when the reservations of a request may take. If fail modes can let the request through, half of the time is
+ * kept for asking the first part.
  */
 export function reservationsUntil(
   others: readonly Share[],

@@ -1,4 +1,4 @@
-/** The rules of one version, made ready to find the limits that a request is under. It asks nobody, and decides nothing. */
+/** The rules of one version, prepared to find the limits of a request. It asks nobody and decides nothing. */
 import type { Invalid, Unavailable } from '../api/answer.ts';
 import { type Descriptors, USER } from '../api/descriptors.ts';
 import type { Question } from '../api/question.ts';
@@ -16,40 +16,44 @@ import { listedLimits, type MatchedLists } from './listed-limits.ts';
 import { type MatchedLimit, type MatchedLimits, windowIdsOf, windowsOf } from './matched-limit.ts';
 import { RULES_CHANGED } from './node-refusals.ts';
 
-/** Stated rules that are remembered, ready to be matched. */
+/** How many rules that requests state themselves are kept prepared. */
 const STATED_MAX = 256;
-/** A key escapes these characters of a user's id. */
+/** A key escapes these characters in the id of a user. */
 const ESCAPED = /[%,]/;
 
-/** Stands for any. */
+/** Descriptors that stand for any user. */
 const ANY_USER: Descriptors = new Map([[USER, USER]]);
 
-/** The limits of a request of cost 1 that names only its user, and the highest cost by which they may be multiplied. */
+/**
+ * The limits of any request that names only its user, at cost 1, and the highest cost by which they may be
+ * multiplied.
+ */
 interface OfAnyUser {
   readonly limits: MatchedLimits;
-  /** The limit, if there is exactly one and it is enforced. */
+  /** The limit, if there is exactly one and it is not in shadow. */
   readonly only: MatchedLimit | undefined;
   readonly costMax: number;
 }
 
+/** Finds the limits of requests by the rules of one version. */
 export class RuleBook {
   readonly version: number;
-  /** A rule refuses what nobody can decide. */
+  /** At least one rule has fail mode `closed`. */
   readonly isClosed: boolean;
-  /** What becomes of requests that no rule is for. Undefined: they are let through. */
+  /** What is done with requests that no rule matches. Undefined: they are let through. */
   readonly unmatched: Unmatched | undefined;
   readonly #matcher: RuleMatcher;
   readonly #definitions: readonly RuleDefinition[];
   readonly #ids: ReadonlySet<string>;
-  /** No limit depends on who the user is. */
+  /** No rule has a condition on the user's id. */
   readonly #isForAnyUser: boolean;
-  /** By the rule that is asked for: what a request that names only its user is under, found when one comes. */
+  /** Limits of requests that name only their user, by the rule that they ask for; filled as they come. */
   readonly #ofAnyUser = new Map<string | undefined, OfAnyUser | undefined>();
   readonly #stated = new Map<string, RuleDefinition>();
-  /** By the ids that the limiter keeps them under, of the rules that count by customer alone. */
+  /** Rules that count by customer alone, by the ids of their windows. */
   readonly #byCustomer: ReadonlyMap<string, RuleDefinition>;
 
-  /** @param version of the rule table that was made of the definitions */
+  /** @param version of the rule table that these definitions were compiled to */
   constructor(version: number, definitions: readonly RuleDefinition[]) {
     this.version = version;
     this.unmatched = unmatchedIn(definitions);
@@ -68,19 +72,23 @@ export class RuleBook {
     );
   }
 
-  /** The rule that counts by customer alone and has a window under this id. */
+  /** The rule that counts by customer alone and has a window with this id. */
   ruleByCustomer(ruleId: string): RuleDefinition | undefined {
     return this.#byCustomer.get(ruleId);
   }
 
-  /** @param question with its `rule`, that one alone */
+  /**
+   * The limits of a question: by all rules, or, if it names a `rule`, by that one only. Invalid if a key is too
+   * long or not Unicode, if too many limits apply, or if a multiplied cost is above `COST_MAX`.
+   */
   limitsFor({ descriptors, rule, cost = 1 }: Question): MatchedLimits | Invalid {
     return this.#limitsOfUser(descriptors, rule, cost) ?? this.#limitsOf(descriptors, rule, cost);
   }
 
   /**
-   * The only limit of a question that names its user alone, as most do. One object serves all users, so it is for any user and cost 1;
-   * `keyOfUser` makes the key. Undefined: there is another number of limits, and `limitsFor` finds them.
+   * The limit of a question that names only its user and has exactly one limit, which is the common case. The
+   * returned object is shared by all users: it is for any user and cost 1, and `keyOfUser` makes the key.
+   * Undefined: use `limitsFor`.
    */
   onlyLimitFor({ descriptors, rule, cost = 1 }: Question): MatchedLimit | undefined {
     const known = userIn(descriptors) === '' ? undefined : this.#knownOfAnyUser(rule);
@@ -102,7 +110,7 @@ export class RuleBook {
     return { kind: 'limits', enforced: [], onTrial: [], unmatched: this.unmatched };
   }
 
-  /** Most requests name only their user: their limits were found once. Undefined: they have to be matched. */
+  /** The limits of a request that names only its user, from the cache. Undefined: the rules have to be matched. */
   #limitsOfUser(
     descriptors: Descriptors,
     rule: string | undefined,
@@ -111,7 +119,7 @@ export class RuleBook {
     const user = userIn(descriptors);
     if (user === '') return undefined;
     const known = this.#knownOfAnyUser(rule);
-    // A rule may multiply it above `COST_MAX`.
+    // A rule may multiply the cost above `COST_MAX`.
     if (known === undefined || asked > known.costMax) return undefined;
     const { limits } = known;
     if (limits.unmatched !== undefined) return limits;
@@ -128,7 +136,7 @@ export class RuleBook {
     if (!this.#isForAnyUser) return undefined;
     const known = this.#ofAnyUser.get(rule);
     if (known !== undefined || this.#ofAnyUser.has(rule)) return known;
-    // Whoever asks makes up rules that are not there, or states them.
+    // Callers can name rules that do not exist, and state their own; do not cache those.
     if (rule !== undefined && !this.#ids.has(rule)) return undefined;
     const limits = this.#limitsOf(ANY_USER, rule, 1);
     const found = limits.kind === 'limits' ? ofAnyUser(limits) : undefined;
@@ -146,8 +154,8 @@ export class RuleBook {
   }
 
   /**
-   * The ids under which the limiter keeps the windows of the rules that count by keys such as `key`, or of one rule, or one
-   * window; undefined: there is no such one.
+   * The ids of the windows that count by keys like `key`: of all such rules, or of one rule or one window.
+   * Undefined if `ruleId` is given and has none.
    */
   limitIdsOf(key: string, ruleId?: string): readonly string[] | undefined {
     const kind = JSON.stringify(partNamesIn(key));
@@ -161,25 +169,29 @@ export class RuleBook {
     return ruleId !== undefined && ids.length === 0 ? undefined : ids;
   }
 
-  /** A request that says no more than this key is denied, as no rule is for it. */
+  /** Whether a request with just the descriptors of this key is denied because no rule matches it. */
   deniesKey(key: string): boolean {
     if (this.unmatched !== 'deny' || key === GLOBAL_KEY) return false;
     const matching = this.#matcher.match(descriptorsIn(key));
     return matching.kind === 'rules' && !matching.isMatched;
   }
 
+  /** The limits of a request of lists. */
   listsFor(request: ListedRequest): MatchedLists | Invalid {
     return listedLimits(this.#matcher, request, this.unmatched);
   }
 
-  /** What is too dear is denied before anybody is asked for a grant: only other rules can have found that by now. */
+  /**
+   * Like `listsFor`, but `rules_changed` if a cost is too high: such a request was denied before, unless the rules
+   * have changed since.
+   */
   chargeableListsFor(request: ListedRequest): MatchedLists | Invalid | Unavailable {
     const lists = this.listsFor(request);
     return lists.kind === 'limits' && lists.tooDear.length > 0 ? RULES_CHANGED : lists;
   }
 }
 
-/** The names of the parts of its keys, in their order. */
+/** The names in the keys that a scope counts by, in order. */
 function countedNames(scope: Scope): readonly string[] {
   if (scope.kind === 'descriptors') return scope.key.map(partName);
   return scope.steps.filter(({ isCounted }) => isCounted).map(({ name }) => name);
@@ -192,13 +204,13 @@ function ofAnyUser(limits: MatchedLimits): OfAnyUser {
   return { limits, only: isOne ? enforced[0] : undefined, costMax };
 }
 
-/** The only descriptor, if that is a user whose key is written as the id is; else ''. */
+/** The user, if it is the only descriptor and its id needs no escaping in the key; else ''. */
 function userIn(descriptors: Descriptors): string {
   const user = descriptors.size === 1 ? (descriptors.get(USER) ?? '') : '';
   return user.length > USER_ID_BYTES_MAX || ESCAPED.test(user) ? '' : user;
 }
 
-/** A limit of any user at cost 1, as that of one user. */
+/** The limit of one user, from the shared limit of any user at cost 1. */
 function limitOfUser(
   { userId, ruleId, cost, rule, window }: MatchedLimit,
   user: string,
@@ -207,14 +219,17 @@ function limitOfUser(
   return { userId: keyOfUser(userId, user), ruleId, cost: cost * asked, rule, window };
 }
 
-/** The key of a limit of any user, as that of one user. */
+/** The key of one user, from the key of the shared limit. */
 export function keyOfUser(key: string, user: string): string {
   return key === GLOBAL_KEY ? key : `${USER}=${user}`;
 }
 
 function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {
   if (matching.kind === 'unkeyed')
-    return invalid('descriptors', `what rule '${matching.rule.id}' counts by is too long, or no Unicode`);
+    return invalid(
+      'descriptors',
+      `the key of rule '${matching.rule.id}' is too long or is not valid Unicode`,
+    );
   const limiting = matching.applied.filter(({ rule }) => !rule.unlimited);
   const enforced = limiting.filter(({ rule }) => !rule.shadow).flatMap((rule) => windowsOf(rule, cost));
   if (enforced.length > LIMITS_PER_REQUEST_MAX)
@@ -229,13 +244,13 @@ function limitsOf(matching: Matching, cost: number): MatchedLimits | Invalid {
   return { kind: 'limits', enforced, onTrial };
 }
 
-/** By a rule that the request states itself: it counts by user. */
+/** The limit that the request states itself; it counts by user. */
 function statedLimits(rule: RuleDefinition, descriptors: Descriptors, cost: number): MatchedLimits | Invalid {
   const user = descriptors.get(USER) ?? '';
   if (user === '')
     return invalid('descriptors', `descriptors must have ${USER}: rule '${rule.id}' counts by it`);
   const key = userKey(user);
-  if (key === undefined) return invalid('descriptors', `${USER} is too long, or no Unicode`);
+  if (key === undefined) return invalid('descriptors', `${USER} is too long or is not valid Unicode`);
   return {
     kind: 'limits',
     enforced: windowsOf({ rule, key, cost: 1 }, cost),

@@ -1,6 +1,7 @@
 /**
- * Settlements: usage that a caller reports after the fact. No limit denies it, so this node asks all partitions at once, all under one
- * id, and reserves nothing. If one does not answer, the caller asks again, and a partition that has charged it repeats its answer.
+ * Settlements: usage that a caller reports after the fact. No limit denies it. So this node asks all partitions at
+ * once, under one id, and reserves nothing. If one does not answer, the caller asks again, and a partition that has
+ * charged it already repeats its answer.
  */
 import type { AllowAnswer } from '../api/answer.ts';
 import { isBoundedText } from '../api/bounded.ts';
@@ -28,22 +29,26 @@ import {
 } from './share-outcome.ts';
 import { ownRequestFor } from './share-request.ts';
 
-/** The id of a settlement is that of its request with this behind it. */
+/** The id of a settlement is the id of its request with this suffix. */
 const SETTLED = '#settled';
 
 type Init = Pick<MatchedRequestsInit, 'ask' | 'newAttempt' | 'partitionOf'>;
 
-/** Told once: the answer of the first share if all charged it, else the worst of them; and what the others answered. */
+/**
+ * Called once with the answer of the first part if all charged it, else with the worst refusal; `others`: the other
+ * parts with their answers.
+ */
 type SettledDone = (answer: AllowAnswer, partition: number, others: readonly AnsweredShare[]) => void;
 
-/** Asks all shares. There is one at least. */
+/** Charges all parts of a settlement. */
 export function settle(
   { ask, newAttempt, partitionOf }: Init,
   shares: readonly [Share, ...Share[]],
   { asking, book }: { readonly asking: Asking; readonly book: RuleBook },
   done: SettledDone,
 ): void {
-  // The rules may change before all have answered. Then all are asked again, and each must recognise what it has charged.
+  // If the rules change before all have answered, all are asked again. The id lets each recognise what it has
+  // charged.
   if (shares.length > 1 && asking.request.requestId === undefined) asking.drawnId ??= attemptId(newAttempt());
   const answers = new Map<Share, AllowAnswer>();
   for (const share of shares) {
@@ -63,7 +68,7 @@ export function settle(
   }
 }
 
-/** From now on every "unavailable" says that the request may have been charged, for whatever reason the others refuse it. */
+/** From now on every "unavailable" of this request says that it may have been charged, whatever the reason is. */
 function maybeCharged(asking: Asking): void {
   if (asking.mayHaveCharged) return;
   asking.mayHaveCharged = true;
@@ -72,7 +77,7 @@ function maybeCharged(asking: Asking): void {
     done(answer.kind === 'unavailable' ? { ...answer, proposed: true } : answer, partition);
 }
 
-/** `MatchedRequests`, as far as it is needed here. */
+/** The methods of `MatchedRequests` that `settleRequest` needs. */
 interface Requests {
   ask(question: Question, done: AskDone): void;
   refund(refund: RefundQuestion, done: RefundQuestionDone): void;
@@ -80,11 +85,12 @@ interface Requests {
 }
 
 /**
- * Charges the true cost of the request with this id, once, and then refunds the estimate that the request was granted before, if it was.
- * Both steps may be repeated, so a caller that gets "unavailable" asks again. The answer tells what is left after both, or, if
- * nobody could be asked in time, after the first.
+ * Settles a request with an id: charges the true cost once, then refunds the estimate that was granted under the
+ * same id, if any. Both steps can be repeated, so a caller that gets "unavailable" asks again. The answer says what
+ * is left after both steps, or after the first if the limits cannot be read in time.
  *
- * @param question with an id; `done` is told once
+ * @param question with an id
+ * @param done called once
  */
 export function settleRequest(requests: Requests, question: Question, done: AskDone): void {
   const { descriptors, rule, requestId = '' } = question;
@@ -102,8 +108,8 @@ export function settleRequest(requests: Requests, question: Question, done: AskD
 }
 
 /**
- * The answer to a settled request, with what its limits have left now that its estimate was refunded; unchanged if nobody can say in
- * time, or the rules have changed since.
+ * Adds to the answer of a settlement what its limits have left after the refund. The answer is unchanged if the
+ * limits cannot be read in time or the rules have changed.
  */
 export function leftNow(
   init: Pick<MatchedRequestsInit, 'book' | 'ask' | 'partitionOf' | 'doorMillis' | 'deadlineMillis'>,
@@ -125,7 +131,7 @@ export function leftNow(
   );
 }
 
-/** @param limits of the request by the rules that charged it */
+/** @param limits of the request, by the rules that charged it */
 function withLeft(
   settled: Extract<AskAnswer, { kind: 'decision' }>,
   limits: ReadonlyMap<MatchedLimit, Standing>,
@@ -140,7 +146,7 @@ function withLeft(
   return { ...settled, decision, ...(key !== undefined && { key }) };
 }
 
-/** The id of the settlement. That of the request stays with the grant of the estimate. */
+/** The id of the settlement. The id of the request stays with the grant of the estimate. */
 function settledId(requestId: string): string {
   const id = `${requestId}${SETTLED}`;
   return isBoundedText(id, REQUEST_ID_BYTES_MAX) ? id : `${textDigest(requestId)}${SETTLED}`;

@@ -1,4 +1,7 @@
-/** What the answers of partitions mean for a request whose limits they share. Pure. */
+/**
+ * Splits the limits of a request into parts, one per partition, and combines the answers of these parts. Pure
+ * functions.
+ */
 import type { AllowAnswer, Decision, Invalid } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
 import type { AskAnswer } from '../api/question.ts';
@@ -10,16 +13,20 @@ import { waitMillisOf } from '../api/waiting.ts';
 import { compareText } from '../rules/native-scope.ts';
 import type { MatchedLimit } from './matched-limit.ts';
 
-/** The limits of a request in one partition; its first key is that of the request which asks for them. */
+/**
+ * The limits of a request in one partition. The first key is the one that the request to the partition is sent for.
+ */
 export interface Share {
   readonly partition: number;
   readonly limits: readonly [MatchedLimit, ...MatchedLimit[]];
 }
 
 /**
- * By partition, in the order of the limits, but for who keeps the request's id: the first key of the first share. The user's key goes
- * before one that names the user among others, and that before any other; of several the first by its text. It is the first in every
- * share, as any of them may become the first (`ownFirst`). So a retry finds its grant whatever order the rules are in.
+ * Splits limits by partition. The parts are in the order of the limits, except that the key that keeps the
+ * request's id comes first, in its part and overall. This is the key of the user alone, else a key that contains
+ * the user, else any other; ties are broken by text. The order does not depend on the order of the rules, so a
+ * retry finds its grant after rules were reordered. Each part is sorted this way, as any of them may become the
+ * first (`ownFirst`).
  */
 export function sharesOf(
   limits: readonly MatchedLimit[],
@@ -60,22 +67,25 @@ function byKey(a: string, b: string): number {
   return a === b ? 0 : rankOf(a) - rankOf(b) || compareText(a, b);
 }
 
-/** That of the user alone, one that names the user as well, any other. */
+/** 0: key of the user alone, 1: key that contains the user, 2: any other key. */
 function rankOf(key: string): number {
   if (key.startsWith('user=') && !key.includes(',')) return 0;
   return key.startsWith('user=') || key.includes(',user=') ? 1 : 2;
 }
 
-/** Undefined: there is no answer yet. */
+/** A part with its answer; undefined: it has not answered yet. */
 export interface AnsweredShare {
   readonly share: Share;
   readonly answer: AllowAnswer | undefined;
 }
 
 /**
- * - `granted`: by all of them
- * - `refused`: with the answer of this share
- * - `undecided`: nobody could decide these limits, none of their rules is `closed`, and all others granted
+ * What the answers of all parts mean together:
+ *
+ * - `granted`: all granted
+ * - `refused`: with the answer of this part
+ * - `undecided`: no partition could decide these limits, none of their rules is `closed`, and all other parts
+ *   granted
  */
 export type ShareOutcome =
   | { readonly kind: 'granted' }
@@ -88,7 +98,10 @@ export type ShareOutcome =
 
 const GRANTED: ShareOutcome = { kind: 'granted' };
 
-/** Whether fail modes are followed. Who does not belong to the cluster, or decides by other rules, says nothing for them. */
+/**
+ * Whether an "unavailable" for this reason is left to the fail modes. It is not if the node is not a member or must
+ * catch up first: that says nothing about the limits.
+ */
 const FOLLOWS_FAIL_MODES: Readonly<Record<UnavailableReason, boolean>> = {
   no_leader: true,
   deadline: true,
@@ -103,6 +116,7 @@ const FOLLOWS_FAIL_MODES: Readonly<Record<UnavailableReason, boolean>> = {
   draining: false,
 };
 
+/** Combines answers. Parts without an answer are ignored. */
 export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
   const refusals: RefusedShare[] = [];
   for (const { share, answer } of answers)
@@ -119,19 +133,24 @@ export function outcomeOf(answers: readonly AnsweredShare[]): ShareOutcome {
   return { kind: 'undecided', share: worst.share, limits: [first, ...others, ...further] };
 }
 
+/** A part whose answer is not a grant. */
 export type RefusedShare = AnsweredShare & { readonly answer: AllowAnswer };
 
-/** Nobody could decide, and what fail modes say is done. */
+/** No partition could decide, for a reason that is left to the fail modes. */
 export function isLeftToFailModes(answer: AskAnswer | LookAnswer): boolean {
   return answer.kind === 'unavailable' && FOLLOWS_FAIL_MODES[answer.reason];
 }
 
+/** The answer is left to the fail modes, and none of the rules of this part is `closed`. */
 export function followsFailModes({ share, answer }: RefusedShare): boolean {
   if (!isLeftToFailModes(answer)) return false;
   return share.limits.every(({ rule }) => rule.failMode !== 'closed');
 }
 
-/** An error before what nobody could decide, and that before the longest denial. Of equal ones the first. */
+/**
+ * Picks the answer to report: an error first, then "unavailable", then the denial with the longest wait; ties go to
+ * the first.
+ */
 export function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undefined {
   let found: RefusedShare | undefined;
   for (const one of refusals)
@@ -142,12 +161,12 @@ export function worstOf(refusals: readonly RefusedShare[]): RefusedShare | undef
 function badness(answer: AllowAnswer): number {
   switch (answer.kind) {
     case 'decision':
-      // A block before any limit.
+      // A block takes precedence over any denial by a limit.
       return (
         Math.min(waitMillisOf(answer.decision), 2 ** 48) + (answer.decision.isBlocked === true ? 2 ** 48 : 0)
       );
     case 'unavailable':
-      // It can be asked again at once, under the other rules.
+      // The node can ask again at once, by the other rules.
       return wantsOtherRules(answer) ? 2 ** 50 + 1 : 2 ** 50;
     case 'conflict':
     case 'invalid':
@@ -157,11 +176,12 @@ function badness(answer: AllowAnswer): number {
 
 type Grant = Extract<AllowAnswer, { kind: 'decision' }> & { readonly decision: { readonly allowed: true } };
 
+/** The answer is a grant. */
 export function isGrant(answer: AllowAnswer): answer is Grant {
   return answer.kind === 'decision' && answer.decision.allowed;
 }
 
-/** Does this answer let the request through? */
+/** Whether this answer lets the request through. */
 export function isAllowed(answer: AskAnswer): boolean {
   switch (answer.kind) {
     case 'decision':
@@ -178,17 +198,17 @@ export function isAllowed(answer: AskAnswer): boolean {
   }
 }
 
-/** Whoever got this was certainly not charged, unless it is a grant. */
+/** The request was certainly not charged, unless the answer is a grant. */
 export function isCertain(answer: AllowAnswer): boolean {
   return answer.kind !== 'unavailable' || !answer.proposed;
 }
 
-/** The record of the request's customer is another one. */
+/** The new record of the customer, if the partition refused the request because its record has changed. */
 export function recordIn(answer: AllowAnswer): CustomerRecord | undefined {
   return answer.kind === 'unavailable' && !answer.proposed ? answer.record : undefined;
 }
 
-/** A rule that is not there: this node knows of others than the partition has. */
+/** The node and the partition have different rules: the partition does not know a rule, or says `rules_changed`. */
 export function wantsOtherRules(answer: AskAnswer): boolean {
   return (
     (answer.kind === 'invalid' && answer.field === 'rule') ||
@@ -196,7 +216,10 @@ export function wantsOtherRules(answer: AskAnswer): boolean {
   );
 }
 
-/** To a request under one limit, as most are, if its partition has decided it; undefined: there is more to be looked at. */
+/**
+ * The answer to a request with one limit, if its partition has decided it. Undefined: the answer needs the general
+ * path.
+ */
 export function wholeAnswer(
   { ruleId, userId: key }: Pick<AllowRequest, 'ruleId' | 'userId'>,
   answer: AllowAnswer,
@@ -206,7 +229,7 @@ export function wholeAnswer(
   return isRepeat === true ? { kind, decision, isRepeat, key } : { kind, decision, key };
 }
 
-/** With what was counted by the rule that binds. */
+/** Adds the key that the deciding rule counted by. */
 export function withKey(answer: AskAnswer, answered: readonly AnsweredShare[]): AskAnswer {
   if (answer.kind !== 'decision') return answer;
   const { ruleId } = answer.decision;
@@ -215,7 +238,10 @@ export function withKey(answer: AskAnswer, answered: readonly AnsweredShare[]): 
   return answer;
 }
 
-/** All limits that were decided, and of a grant the one with least remaining. */
+/**
+ * Combines the answers of all parts: a denial lists all limits that were decided, a grant reports the one with the
+ * least remaining.
+ */
 export function together(answer: AllowAnswer, reserved: readonly AnsweredShare[]): AskAnswer | Invalid {
   if (answer.kind !== 'decision' || answer.isRepeat === true || reserved.length === 0) return answer;
   if (answer.decision.isBlocked === true) return answer;
@@ -225,6 +251,6 @@ export function together(answer: AllowAnswer, reserved: readonly AnsweredShare[]
   return { ...answer, decision: { ...jointGrant(decisions), decided, rulesVersion } };
 }
 
-function decisionsOf({ answer }: AnsweredShare, told: Decision): readonly Decision[] {
-  return answer?.kind === 'decision' && answer.decision !== told ? [answer.decision] : [];
+function decisionsOf({ answer }: AnsweredShare, decision: Decision): readonly Decision[] {
+  return answer?.kind === 'decision' && answer.decision !== decision ? [answer.decision] : [];
 }

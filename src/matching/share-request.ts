@@ -1,4 +1,4 @@
-/** What a partition is asked for a request whose limits it shares. Pure. */
+/** Makes the request that is sent to the partition of one part. Pure functions. */
 import type { CustomerGuard } from '../api/customer-record.ts';
 import { USER } from '../api/descriptors.ts';
 import type { Question } from '../api/question.ts';
@@ -9,7 +9,7 @@ import type { MatchedLimit } from './matched-limit.ts';
 import { keyOfUser, type RuleBook } from './rule-book.ts';
 import type { Share } from './share-outcome.ts';
 
-/** @param requestId undefined: nothing is remembered of it */
+/** The request for one part. @param requestId undefined: the partition remembers nothing about it */
 export function requestFor(
   { limits }: Share,
   request: Question,
@@ -17,7 +17,7 @@ export function requestFor(
   { version }: RuleBook,
 ): AllowRequest {
   const [{ userId, ruleId, cost, settle: isSettled }, ...further] = limits;
-  // The request is settled as a whole, or this limit is, as its rule is post-paid.
+  // Either the whole request is a settlement, or the rule of this limit is post-paid.
   const { timestampMillis, settle = isSettled } = request;
   const one = { userId, ruleId, cost, timestampMillis, requestId, matchedBy: version, settle };
   const isSimple = requestId === undefined && further.length === 0;
@@ -36,7 +36,7 @@ export function requestFor(
 
 type PlainRequest = AllowRequest & { readonly cost: number };
 
-/** For a question that names only its user and is under one limit. @param only see `RuleBook.onlyLimitFor` */
+/** The request for a question that names only its user and has one limit. @param only see `RuleSet.onlyLimitFor` */
 export function plainRequestFor(
   { userId, ruleId, cost }: MatchedLimit,
   request: Question,
@@ -55,14 +55,17 @@ export function plainRequestFor(
   return requestId === undefined ? wanted : { ...wanted, askedDigest: askedDigest(request) };
 }
 
-/** The share that `plainRequestFor` asked for. */
+/** The part that `plainRequestFor` asked for. */
 export function plainShare(only: MatchedLimit, { userId, cost }: PlainRequest, partition: number): Share {
   return { partition, limits: [{ ...only, userId, cost }] };
 }
 
 type PartitionOf = (userId: string) => number;
 
-/** Under its own id, and bound to what is known of its customer where that lies. */
+/**
+ * The request for the first part, under the request's own id. In the customer's partition it also names the record
+ * version that the request was matched with.
+ */
 export function ownRequestFor(
   share: Share,
   asking: Asking,
@@ -77,7 +80,7 @@ export function ownRequestFor(
   return { ...wanted, ...(isRemembered && { attempt }), ...(guard !== undefined && { guard }) };
 }
 
-/** Undefined where the customer of the request does not lie. */
+/** The record version that the partition has to check; undefined if the record is not in this partition. */
 export function guardOf(
   { partition }: Share,
   { customer }: Asking,

@@ -1,7 +1,7 @@
 /**
- * Rules in shadow. They are asked as rules that bind are, deny nothing, and nobody waits for them. What they decide is told to whoever
- * counts it, of requests that all other rules let through; what a rule took for another request is given back, as a denied request is
- * charged nowhere. Each rule is judged alone. It keeps nothing.
+ * Asks shadow rules. They are asked like other rules, but deny nothing, and the answer does not wait for them.
+ * Their decisions are counted if all other rules let the request through. If not, what they took is given back, as
+ * a denied request is charged nowhere. Each shadow rule is decided alone.
  */
 import type { AskAnswer, WouldDeny } from '../api/question.ts';
 import { GLOBAL_KEY } from '../api/key-text.ts';
@@ -14,11 +14,12 @@ import type { RuleBook } from './rule-book.ts';
 import { isAllowed, isGrant, sharesOf } from './share-outcome.ts';
 import { requestFor } from './share-request.ts';
 
-/** It counts by nothing, and no wait helps. */
+/** Reported for requests that no rule matches: there is no limit, and no wait helps. */
 const UNMATCHED_DENIAL: WouldDeny = { ruleId: UNMATCHED, key: GLOBAL_KEY, limit: 0, retryAfterMillis: 0 };
 
 type Init = Pick<MatchedRequestsInit, 'ask' | 'newAttempt' | 'partitionOf' | 'tried'>;
 
+/** The shadow rules of one node. It stores nothing. */
 export class Trials {
   readonly #init: Init;
   readonly #reservations: Pick<Reservations, 'release'>;
@@ -29,16 +30,17 @@ export class Trials {
   }
 
   /**
-   * Listens to what the request is answered. The denials that are known by then go with it.
+   * Wraps the request's `done`, so that the answer lists the shadow denials that are known by then.
    *
-   * @param rules of each that is in shadow: its windows
-   * @returns asks the rules: to be called once the others were asked, for what these deny at once needs no trial
+   * @param rules the windows of each shadow rule
+   * @returns a function that asks the shadow rules. Call it after the other rules were asked: if they denied at
+   *   once, it asks nothing.
    */
   begin(rules: readonly (readonly MatchedLimit[])[], asking: Asking, book: RuleBook): () => void {
     const { request, deadlineMillis, done } = asking;
     const tried: Reserved[] = [];
     let isLetThrough: boolean | undefined;
-    // It is charged there, and judged nowhere.
+    // A settlement is charged under shadow rules too, but says nothing about what they would deny.
     const isSettled = request.settle === true;
     asking.done = (answer, partition) => {
       isLetThrough = letsThrough(answer);
@@ -67,7 +69,10 @@ export class Trials {
     };
   }
 
-  /** Where the document would deny what no rule is for. Whether one is, is known when the request is answered. */
+  /**
+   * For rules whose `unmatched` is in shadow: reports the denial of a request that no rule matches. Whether any
+   * matches is known when the request is answered.
+   */
   listenForUnmatched(asking: Asking): void {
     const { done } = asking;
     asking.done = (answer, partition) => {
@@ -77,7 +82,7 @@ export class Trials {
     };
   }
 
-  /** Both the request and this rule of it are answered, or the rule is still to answer. */
+  /** Called when both the request and this shadow rule are answered, or the request alone was. */
   #end(one: Reserved, isLetThrough: boolean, isSettled: boolean): void {
     const { answer } = one;
     if (!isLetThrough) this.#reservations.release([one]);
@@ -86,7 +91,7 @@ export class Trials {
   }
 }
 
-/** A grant to an earlier attempt was tried with that. */
+/** A repeated grant was counted by the shadow rules when it was first made. */
 function letsThrough(answer: AskAnswer): boolean {
   return isAllowed(answer) && !(answer.kind === 'decision' && answer.isRepeat === true);
 }

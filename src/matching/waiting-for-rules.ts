@@ -1,10 +1,14 @@
-/** Requests that wait for the next tick: this node and a partition know different rules, or other records of a customer, and one of them is about to learn the newer ones. */
+/**
+ * Keeps requests until the next tick because this node and a partition have different rules or customer records.
+ * One of the two is about to learn the newer ones.
+ */
 import type { MatchedRequestsInit } from './matched-requests-init.ts';
 import { outdated, OVERLOADED } from './node-refusals.ts';
 import { type Asking, beginAgain } from './open-request.ts';
 
 type Init = Pick<MatchedRequestsInit, 'monotonicMillis' | 'waitingMax'>;
 
+/** The requests that wait on one node. */
 export class WaitingForRules {
   readonly #init: Init;
   #waiting: Asking[] = [];
@@ -13,7 +17,7 @@ export class WaitingForRules {
     this.#init = init;
   }
 
-  /** It waits, or is refused: its deadline is over, or too many wait. */
+  /** Lets a request wait, or refuses it if its deadline has passed or too many wait. */
   add(asking: Asking, partition: number): void {
     const { monotonicMillis, waitingMax } = this.#init;
     if (monotonicMillis() >= asking.deadlineMillis) asking.done(outdated(asking), partition);
@@ -24,7 +28,7 @@ export class WaitingForRules {
     }
   }
 
-  /** All that wait: they are to be asked again. */
+  /** Removes and returns all that wait; they have to be asked again. */
   takeAll(): readonly Asking[] {
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -1,6 +1,6 @@
 /**
- * Whom the doors of this node let in, from before its core is loaded: until then by the tokens of its file alone. It counts those
- * that showed a wrong token.
+ * Controls access to the listeners of a node. Until the core is loaded, only the tokens in the node's file count.
+ * Failed attempts are counted.
  */
 import {
   type AccessBehindDoor,
@@ -17,17 +17,21 @@ import type { Tokens } from './tokens.ts';
 
 type AuthFailures = Record<'http' | 'resp' | 'grpc', number>;
 
+/** What `accessOf` needs. */
 export interface AccessInit {
-  /** Of the file of this node. */
+  /** Tokens in the file of this node. */
   readonly configured: readonly TokenEntry[];
-  /** Undefined until everything is loaded. */
+  /** The replicated tokens; undefined until the core is loaded. */
   readonly tokens: () => Tokens | undefined;
-  /** What this node last knew was that everybody must show a token, and what group 0 says here now may be older. */
+  /**
+   * When the node last ran, every request needed a token, and its state of group 0 may still be older than that.
+   */
   readonly isBehind: () => boolean;
 }
 
 /**
- * Whether a node that starts asks everybody for a token, by its file and by what it knew last: for whoever decides where it may listen.
+ * Whether a starting node requires a token of everybody, according to its file and to what it knew last. This
+ * decides on which addresses it may listen.
  */
 export function hasTokens(
   { tokens = [] }: Pick<ClusterConfig, 'tokens'>,
@@ -36,12 +40,13 @@ export function hasTokens(
   return hasAdmin(tokens) || known?.tokens?.isClosed === true;
 }
 
+/** Access control, with its count of failures. */
 export interface Access extends AccessBehindDoor {
-  /** How often a wrong token was shown, since the node started. */
+  /** Requests with a wrong token since the node started, by listener. */
   readonly failures: Readonly<AuthFailures>;
 }
 
-/** Who asks is let in by what group 0 says here; see `AccessBehindDoor`. */
+/** Access by what group 0 says on this node; see `AccessApi`. */
 export function accessOf(init: AccessInit): Access {
   const { configured, tokens, isBehind } = init;
   const failures: AuthFailures = { http: 0, resp: 0, grpc: 0 };

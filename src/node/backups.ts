@@ -1,4 +1,4 @@
-/** Hands snapshots of this node's groups to whoever makes a backup, one at a time. It reads no state itself. */
+/** Gives snapshots of this node's groups to a backup, one at a time. */
 import type { BackupDone, BackupSnapshot } from '../api/backup.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
@@ -6,6 +6,7 @@ import type { SnapshotMeta } from '../../raft/types.ts';
 import { KEY_HASH } from '../partition/hash.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 
+/** The backup access of a node. */
 export function backupsOf({ config, store }: NodeCoreInit, raft: MultiRaft): Backups {
   const { clusterId, partitions } = config;
   return new Backups({ raft, store, cluster: { clusterId, partitions, hash: KEY_HASH } });
@@ -14,20 +15,21 @@ export function backupsOf({ config, store }: NodeCoreInit, raft: MultiRaft): Bac
 interface BackupsInit {
   readonly raft: MultiRaft;
   readonly store: LogStore;
-  /** Of the cluster: see `BackupSnapshot`. */
+  /** Facts of the cluster that each snapshot repeats. */
   readonly cluster: Pick<BackupSnapshot, 'clusterId' | 'partitions' | 'hash'>;
 }
 
+/** The snapshots of one node for backups. */
 export class Backups {
   readonly #init: BackupsInit;
-  /** Each keeps its group from compacting its log for longer. */
+  /** Only one at a time: an open snapshot prevents its group from compacting its log. */
   #isBusy = false;
 
   constructor(init: BackupsInit) {
     this.#init = init;
   }
 
-  /** See `OpenBackup`. Only whoever leads the group has one. */
+  /** Opens a current snapshot of a group, see `OpenBackup`. Only the leader of the group has one. */
   open(group: number, done: BackupDone): void {
     const { raft, cluster } = this.#init;
     if (group > cluster.partitions) return done({ ok: false, reason: 'noSuchGroup' });

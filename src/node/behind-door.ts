@@ -1,4 +1,4 @@
-/** A node as its doors know it: what is asked of its core once that is loaded, and what tells how it is. Wires; decides nothing. */
+/** Connects the listeners of a node to its core and its figures, as the interface `NodeApi`. Wiring only. */
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { NodeAddress } from '../api/node-address.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
@@ -24,13 +24,14 @@ interface BehindDoorInit {
   readonly pace: NodePace;
 }
 
-/** Which partition it was, and who leads it if a replica is here: others forward to their leader without one. */
+/** The partition of a key, and its leader if this node has a replica of it. */
 function placeOf(userId: string, core: NodeCore | undefined): { partition?: number; leader?: number } {
   const partition = core?.router.partitionOf(userId);
   const leader = partition === undefined ? undefined : core?.partitions.get(partition)?.leader;
   return { ...(partition !== undefined && { partition }), ...(leader !== undefined && { leader }) };
 }
 
+/** The view of the cluster that this node reports. */
 export function viewOf(
   { config, nodeId }: Pick<NodeInit, 'config' | 'nodeId'>,
   readiness: NodeReadiness,
@@ -53,6 +54,7 @@ export function viewOf(
   return new ClusterView(known, config.partitions, clocks.monotonicMillis);
 }
 
+/** The node as its listeners see it. */
 export function behindDoor(
   { nodeId, version: release }: Pick<NodeInit, 'nodeId' | 'version'>,
   { resp }: Pick<NodeAddress, 'resp'>,

@@ -1,16 +1,16 @@
-/** How much the main thread of this process works, and its machine does not. It only asks the system and the event loop. */
+/** Measures how busy the main thread of this process is, and how much of the machine is idle. */
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** Linux tells the processor time of a thread here, of `self` that of the main thread, in nanoseconds. */
+/** On Linux this file has the processor time of the main thread in nanoseconds. */
 const MAIN_THREAD_TIMES = '/proc/self/schedstat';
 const NANOS_PER_MILLI = 1_000_000;
 const MICROS_PER_MILLI = 1_000;
 
 /**
- * Each call returns the share of the time since the call before in which the main thread worked: 0 to 1. Where the system does not
- * tell the time of one thread, it is that of the whole process, or that in which the event loop did not wait, whichever is less:
- * the thread worked no longer than either.
+ * Each call returns the fraction of the time since the last call in which the main thread worked, 0 to 1. If the
+ * system does not report the time of a single thread, the result is the smaller of two upper bounds: processor time
+ * of the process, and time in which the event loop did not wait.
  */
 export function busyShare(): () => number {
   let before = timesNow();
@@ -34,7 +34,7 @@ function mainThreadMillis(): number | undefined {
   try {
     const [nanos] = readFileSync(MAIN_THREAD_TIMES, 'utf8').split(' ');
     const millis = Number(nanos) / NANOS_PER_MILLI;
-    // Some systems have the file, and count nothing.
+    // Some systems have the file but count nothing in it.
     return millis > 0 ? millis : undefined;
   } catch {
     return undefined;
@@ -46,7 +46,7 @@ function processMillis(): number {
   return (user + system) / MICROS_PER_MILLI;
 }
 
-/** Each call returns how many processors of this machine nobody used since the call before. */
+/** Each call returns how many processors of the machine were idle since the last call. */
 export function idleProcessors(): () => number {
   let before = processorTimes();
   return () => {

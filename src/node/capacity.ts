@@ -1,4 +1,7 @@
-/** How a node tells the others that it can remember no more, and hears it from them. Decides nothing. */
+/**
+ * Connects the capacity watch of a node to its peers: sends how much room this node has left, and finds the
+ * followers whose room matters.
+ */
 import { membersOf } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -16,6 +19,7 @@ interface NodeCapacityInit extends Pick<CapacityWatchInit, 'partitions' | 'monot
   readonly send: (to: NodeId, type: 'capacity', payload: Uint8Array) => boolean;
 }
 
+/** The capacity watch of a node. */
 export function watchCapacity(init: NodeCapacityInit): CapacityWatch {
   const { nodeId, config, raft, meta, send } = init;
   return new CapacityWatch({
@@ -25,7 +29,7 @@ export function watchCapacity(init: NodeCapacityInit): CapacityWatch {
     followersOf(partition) {
       const group = groupOfPartition(partition);
       const config = raft.configOf(group);
-      // One that cannot be reached holds no more than before; it says so again when it can be.
+      // An unreachable follower holds no more than before; it reports again when it is reachable.
       return config === undefined ? [] : membersOf(config).filter((node) => raft.isReachable(group, node));
     },
     tell(room) {

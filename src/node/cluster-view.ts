@@ -1,6 +1,6 @@
 /**
- * What one node knows about the whole cluster, for `GET /v1/cluster`: every node tells its peers twice a second
- * how its groups are doing. Only for people and tests to look at; nothing is decided by it.
+ * What one node knows about the whole cluster, for `GET /v1/cluster`. Every node reports the state of its groups to
+ * its peers twice a second. For operators and tests; nothing is decided by it.
  */
 import type { RaftStatus } from '../../raft/status.ts';
 import { membersOf } from '../../raft/membership.ts';
@@ -18,12 +18,12 @@ import type { NodeReport, Pace, PartitionReport } from '../wire/node-report.ts';
 import type { NodeCore } from './node-core.ts';
 import { sayable } from './peer-addresses.ts';
 
-/** A node that was silent for this long is shown as down. Reports come every 500 ms. */
+/** A node without a report for this long is shown as down. Reports come every 500 ms. */
 const SILENT_MILLIS_MAX = 2_000;
-/** Enough for people to see that two databases are not the same. */
+/** Enough characters for people to tell two databases apart. */
 const INCARNATION_CHARACTERS = 8;
 
-/** What this node says of itself and of its groups. */
+/** The report of this node about itself and its groups. */
 export function reportOf(
   core: NodeCore,
   {
@@ -36,7 +36,7 @@ export function reportOf(
     readonly nodeId: NodeId;
     readonly pid: number;
     readonly resp?: HostPort | undefined;
-    /** Of the package; left out if it is unknown. */
+    /** Version of the package, if known. */
     readonly release?: string | undefined;
     readonly pace?: Pace;
   },
@@ -75,20 +75,20 @@ function reportOfPartition(
   return restoredMillis === 0 ? report : { ...report, restoredMillis };
 }
 
-/** What is replicated about the cluster itself. */
+/** The replicated knowledge about the cluster. */
 export interface Known {
   readonly nodes: readonly Member[];
   readonly version: number;
   readonly settledVersion: number;
-  /** Absent while nothing of the cluster is known. */
+  /** Absent while nothing is known. */
   readonly clusterVersion?: number;
-  /** Absent: leaders never gather. */
+  /** The node that leaders gather on. Absent: they never gather. */
   readonly gatheredOn?: NodeId | undefined;
-  /** The newest that a partition of this node has. */
+  /** The newest rules in a partition of this node. */
   readonly rules: RuleTable | undefined;
   /** The nodes that should hold a partition. */
   readonly replicasOf: (partition: number) => readonly NodeId[];
-  /** The node that is asked. */
+  /** The node that is asked for the view. */
   readonly self: {
     readonly id: NodeId;
     readonly status: MembershipStatus;
@@ -99,10 +99,11 @@ export interface Known {
 interface Seen {
   readonly report: NodeReport;
   readonly atMillis: number;
-  /** Its connection broke since. */
+  /** Its connection broke after this report. */
   readonly isLost?: true;
 }
 
+/** The view of one node. Keeps the last report of every node. */
 export class ClusterView {
   readonly #known: () => Known;
   readonly #partitionCount: number;
@@ -115,16 +116,18 @@ export class ClusterView {
     this.#monotonicMillis = monotonicMillis;
   }
 
+  /** Takes a report. */
   update(report: NodeReport): void {
     this.#reports.set(report.node, { report, atMillis: this.#monotonicMillis() });
   }
 
-  /** The node's connection broke: show it as down until it reports again. */
+  /** The connection from this node broke: shows it as down until it reports again. */
   lost(node: NodeId): void {
     const seen = this.#reports.get(node);
     if (seen !== undefined) this.#reports.set(node, { ...seen, isLost: true });
   }
 
+  /** The whole view. */
   report(): ClusterReport {
     const isUp = (node: NodeId): boolean => this.#isUp(node);
     const { nodes, version, settledVersion, clusterVersion, gatheredOn, rules, replicasOf, self } =
@@ -140,8 +143,8 @@ export class ClusterView {
       },
       nodes: nodes.map(({ id, http, incarnation, draining, ...others }) => ({
         id,
-        http: told(http),
-        resp: told(this.#reports.get(id)?.report.resp),
+        http: textOf(http),
+        resp: textOf(this.#reports.get(id)?.report.resp),
         pid: this.#reports.get(id)?.report.pid ?? null,
         up: isUp(id),
         ...this.#silenceOf(id),
@@ -164,7 +167,7 @@ export class ClusterView {
     };
   }
 
-  /** How long the answers of the last seconds took, by step, of each node that is heard. */
+  /** Answer times of the last seconds, by step, of each node that is up. */
   latestTimes(): ReadonlyMap<NodeId, readonly number[]> {
     const found = new Map<NodeId, readonly number[]>();
     for (const [node, { report }] of this.#reports)
@@ -189,14 +192,14 @@ export class ClusterView {
     return pace === undefined ? {} : { figures: pace.figures };
   }
 
-  /** What the nodes told last, by partition: one is looked for in none of the others. */
+  /** The last reports, by partition, so that no partition has to search all reports. */
   #byPartition(): ReadonlyMap<number, ReplicaReport[]> {
     const found = new Map<number, ReplicaReport[]>();
     for (const [node, { report }] of this.#reports)
-      for (const told of report.partitions) {
-        const reports = found.get(told.partition);
-        if (reports === undefined) found.set(told.partition, [{ ...told, node }]);
-        else reports.push({ ...told, node });
+      for (const replica of report.partitions) {
+        const reports = found.get(replica.partition);
+        if (reports === undefined) found.set(replica.partition, [{ ...replica, node }]);
+        else reports.push({ ...replica, node });
       }
     return found;
   }
@@ -219,7 +222,7 @@ function partitionOf(
 ): ReportedPartition {
   const claims = reports.filter(({ node, isLeader }) => isLeader && isUp(node));
   const [leader] = claims.sort((a, b) => b.term - a.term);
-  // Without a leader, who has applied most knows best who belongs to the group.
+  // Without a leader, the replica that has applied most knows the members best.
   const informed = leader ?? reports.toSorted((a, b) => b.applied - a.applied)[0];
   const { restoredMillis = 0 } = informed ?? {};
   const isPlaced = isSameSet(informed?.members ?? [], wanted);
@@ -238,7 +241,7 @@ function partitionOf(
   };
 }
 
-function told(address: HostPort | undefined): string | null {
+function textOf(address: HostPort | undefined): string | null {
   return address === undefined ? null : addressText(address);
 }
 

@@ -1,34 +1,36 @@
 /**
- * How a node takes its leave of the cluster before its process ends: it hands over what it leads, asking again until that
- * worked or is hopeless, and then tells its peers to ask it nothing more. Driven by ticks; it ends nothing itself.
+ * Hands over the leaderships of a node before its process ends, repeating until that has worked or is hopeless, and
+ * then tells its peers not to ask it any more. Driven by ticks; the caller ends the process.
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { Timing } from '../config/config.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 
+/** What `Departure` needs. */
 export interface DepartureInit {
   readonly raft: Pick<MultiRaft, 'avoidLeading' | 'canHandOver' | 'leaderships'>;
-  /** Tells the peers that this node leads nothing. */
+  /** Tells the peers that this node leads nothing any more. */
   readonly announce: () => void;
   readonly limits: DepartureLimits;
 }
 
-/** In ticks. What is not handed over by then is left to elections. */
+/** Bounds in ticks. Leaderships that are not handed over by then are left to elections. */
 export interface DepartureLimits {
   readonly allMax: number;
-  /** Without one leadership less. */
+  /** Ticks without progress. */
   readonly stuckMax: number;
-  /** While nobody could take over: peers that are stopping too say so within a heartbeat. */
+  /** Ticks without any possible successor; peers that are stopping too say so within a heartbeat. */
   readonly aloneMax: number;
 }
 
-/** So long a node that stops looks for successors. */
+/** Longest time that a stopping node tries to hand over. */
 const HAND_OVER_MILLIS_MAX = 2_000;
-/** Frames may get lost. */
+/** The announcement is repeated, as frames may get lost. */
 const ANNOUNCE_EVERY_TICKS = 5;
 const NOTHING = new Uint8Array(0);
 
+/** The bounds that follow from the timing of a cluster. */
 export function departureLimits({ electionMillis, heartbeatMillis, tickMillis }: Timing): DepartureLimits {
   return {
     allMax: Math.ceil(HAND_OVER_MILLIS_MAX / tickMillis),
@@ -37,6 +39,7 @@ export function departureLimits({ electionMillis, heartbeatMillis, tickMillis }:
   };
 }
 
+/** The departure of one node. */
 export class Departure {
   readonly #init: DepartureInit;
   #isLeaving = false;
@@ -50,6 +53,7 @@ export class Departure {
     this.#init = init;
   }
 
+  /** Begins to hand over. */
   begin(): void {
     this.#isLeaving = true;
     this.#handOver();
@@ -60,6 +64,7 @@ export class Departure {
     return this.#isDone;
   }
 
+  /** Call once per tick. */
   tick(): void {
     if (!this.#isLeaving) return;
     const { allMax, stuckMax, aloneMax } = this.#init.limits;
@@ -73,7 +78,7 @@ export class Departure {
     raft.avoidLeading('stopping', true);
     const { leaderships } = raft;
     if (leaderships === 0) {
-      // Also later: it may have been elected once more in between.
+      // Repeated also later, as the node may have been elected once more in between.
       if (!this.#isDone || this.#ticks % ANNOUNCE_EVERY_TICKS === 0) announce();
       this.#isDone = true;
       return;
@@ -84,7 +89,7 @@ export class Departure {
   }
 }
 
-/** That of a node whose core is made of `init`. @param nodes who is told that it leads nothing; itself is left out */
+/** The departure of a node. @param nodes the nodes to tell; the node itself is skipped */
 export function newDeparture(
   { nodeId, send, config }: NodeCoreInit,
   raft: DepartureInit['raft'],

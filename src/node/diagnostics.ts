@@ -1,22 +1,24 @@
 /**
- * Heap snapshots and CPU profiles of this process, one at a time, each announced in the log before it begins. It asks the engine and
- * passes on what that gives: it writes no file, and decides nothing about who may ask.
+ * Takes heap snapshots and CPU profiles of this process, one at a time; each is announced in the log before it
+ * begins. The result is streamed and never written to a file. The caller decides who may ask.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
 import type { Logger } from 'pino';
 import type { DiagnosticsBehindDoor, OpenDiagnosis, WantedDiagnosis } from '../api/diagnostics.ts';
 
+/** What `Diagnostics` needs. */
 export interface DiagnosticsInit {
   readonly logger: Logger;
   readonly monotonicMillis: () => number;
-  /** Nobody waits for a profile then. */
+  /** A profile is aborted when the node stops. */
   readonly isStopping: () => boolean;
 }
 
-/** A stop of the node is not held up by a profile. */
+/** How often a profile checks whether the node stops. */
 const LOOK_MILLIS = 250;
 
+/** The diagnostics of one node. */
 export class Diagnostics implements DiagnosticsBehindDoor {
   readonly #init: DiagnosticsInit;
   #isBusy = false;
@@ -38,7 +40,7 @@ export class Diagnostics implements DiagnosticsBehindDoor {
     };
   };
 
-  /** The same chunks; what they are, how many bytes and how long it took is in the log, and nothing that is in them. */
+  /** Passes the chunks on and logs their kind, size and time, but none of their contents. */
   async *#logged(wanted: WantedDiagnosis, left: AbortSignal): AsyncGenerator<Uint8Array> {
     const { logger, monotonicMillis } = this.#init;
     const startedMillis = monotonicMillis();
@@ -46,8 +48,8 @@ export class Diagnostics implements DiagnosticsBehindDoor {
     logger.warn(
       wanted,
       isHeap
-        ? 'takes a heap snapshot: until it is taken this node does nothing else, and loses its leaderships if that takes long'
-        : 'takes a CPU profile',
+        ? 'taking a heap snapshot: the node is blocked meanwhile, and loses its leaderships if that takes long'
+        : 'taking a CPU profile',
     );
     let bytes = 0;
     let takenMillis = Number.NaN;
@@ -61,8 +63,8 @@ export class Diagnostics implements DiagnosticsBehindDoor {
       isWhole = true;
     } finally {
       const millis = Math.round(monotonicMillis() - startedMillis);
-      const told = { kind: wanted.kind, bytes, millis, takenMillis: Math.round(takenMillis) };
-      logger.warn(told, isWhole ? 'the diagnosis was given' : 'the diagnosis was broken off');
+      const fields = { kind: wanted.kind, bytes, millis, takenMillis: Math.round(takenMillis) };
+      logger.warn(fields, isWhole ? 'diagnosis sent' : 'diagnosis aborted');
     }
   }
 

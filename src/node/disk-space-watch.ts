@@ -1,16 +1,18 @@
-/** Looks how much room is left on the disk: close to the floor, nothing more is proposed here. */
+/** Watches the free disk space. Near the configured minimum, this node proposes nothing more. */
 import type { Logger } from 'pino';
 import { freeBytes, isLowDisk } from '../../storage/free-space.ts';
 
+/** What `DiskSpaceWatch` needs. */
 export interface DiskSpaceWatchInit {
   readonly directory: string;
-  /** It may change. */
+  /** The minimum in bytes; it may change. */
   readonly floorBytes: () => number;
   readonly logger: Logger;
-  /** Told after every look. */
+  /** Called after every check. */
   readonly seen: (isLow: boolean) => void;
 }
 
+/** The watch of one disk. */
 export class DiskSpaceWatch {
   readonly #init: DiskSpaceWatchInit;
   #isLow = false;
@@ -19,7 +21,7 @@ export class DiskSpaceWatch {
     this.#init = init;
   }
 
-  /** @throws the error of the system, if it does not say how much is left */
+  /** Checks the free space. @throws the error of the system, if it cannot tell */
   async look(): Promise<void> {
     const { directory, logger, seen } = this.#init;
     const floorBytes = this.#init.floorBytes();

@@ -1,40 +1,42 @@
 /**
- * How long ago what is read now may have come. A process that was stopped, or whose loop was held up, finds in its
- * sockets what clients sent long ago and have given up since: its age counts from the last moment at which everything
- * before had certainly been read. It only looks at the event loop of this process; it decides nothing.
+ * Tells how old the requests that are read now may be. After a process was paused or its event loop was blocked,
+ * its sockets contain requests that clients have given up long ago. So the age of a request counts from the last
+ * moment at which everything sent before had certainly been read.
  *
- * Everything sent before a timer fires is read in the poll that follows, but for connections that wait to be accepted:
- * libuv takes one of them in each round of the loop, and reads it for the first time in the next. After a stop there may
- * be a whole backlog of them.
+ * Everything that is sent before a timer fires is read in the following poll, with one exception: connections that
+ * wait to be accepted. libuv accepts one of them in each pass of the loop and reads it first in the next pass, and
+ * after a pause a whole backlog may wait.
  */
 import { performance } from 'node:perf_hooks';
 
-/** The clock looks this often. */
+/** Interval of the timer. */
 const LOOK_MILLIS = 10;
-/** Rounds of the loop and timers are this late without anybody being held up. */
+/** Timers may be this late without the loop being blocked. */
 const LAG_MILLIS_MAX = 25;
-/** Connections that the system holds for a listener until it accepts them: Node's default, and one. */
+/** Connections that the system queues for a listener: Node's default, plus one. */
 const BACKLOG_MAX = 512;
 
+/** What `ListenerClock` needs. */
 export interface DoorClockInit {
   readonly monotonicMillis?: () => number;
   /** Runs `fn` after the next poll of the event loop. */
   readonly afterPoll?: (fn: () => void) => void;
 }
 
+/** The arrival clock of one process. */
 export class DoorClock {
   readonly #monotonicMillis: () => number;
   readonly #afterPoll: (fn: () => void) => void;
   readonly #timer: NodeJS.Timeout;
-  /** What came before this has been read. */
+  /** Everything that arrived before this time has been read. */
   #drainedMillis: number;
   #lookedMillis: number;
   #isDraining = false;
-  /** Since the clock began to wait for what came before it looked. */
+  /** The loop was blocked since the last drain began. */
   #wasHeldUp = false;
-  /** Connections that may have waited already when it began. */
+  /** Connections that may have been waiting when the drain began. */
   #backlog = 0;
-  /** Connections accepted in this round of the loop. */
+  /** Connections accepted in this pass of the loop. */
   #accepted = 0;
 
   constructor(init: DoorClockInit = {}) {
@@ -46,8 +48,8 @@ export class DoorClock {
   }
 
   /**
-   * On the monotonic clock, and never ahead of it: what is read at the moment of this call came after this. Now, unless
-   * the loop was held up.
+   * A lower bound, on the monotonic clock, for the arrival of what is read at the moment of this call. It is the
+   * current time, unless the loop was blocked.
    */
   nowMillis(): number {
     const now = this.#monotonicMillis();
@@ -67,7 +69,8 @@ export class DoorClock {
     const now = this.#monotonicMillis();
     this.#wasHeldUp ||= now - this.#lookedMillis > LAG_MILLIS_MAX;
     this.#lookedMillis = now;
-    // What came later has its turn: with a new connection in each round there would be no end to this one.
+    // A drain is running. Later arrivals wait for the next one; with a new connection in every pass this one would
+    // never end.
     if (this.#isDraining) return;
     this.#isDraining = true;
     this.#backlog = this.#wasHeldUp ? BACKLOG_MAX : 0;
@@ -85,7 +88,7 @@ export class DoorClock {
         this.#drain(lookedMillis);
         return;
       }
-      // What was accepted last is read once more.
+      // The connection that was accepted last is read one pass later.
       this.#afterPoll(() => {
         this.#drainedMillis = lookedMillis;
         this.#isDraining = false;

@@ -1,4 +1,6 @@
-/** Counts what the doors of this node answer, by its clocks. What the figures are is said in src/usage; no user is named in a log. */
+/**
+ * Counts what the listeners of this node answer, with the clocks of the node. The figures are defined in src/usage.
+ */
 import type { AskAnswer, Question } from '../api/question.ts';
 import { UNMATCHED } from '../api/unmatched.ts';
 import type { UsageColumn, UsageQuery } from '../api/usage.ts';
@@ -10,9 +12,10 @@ import { UsageTable } from '../usage/usage-table.ts';
 import type { Clocks } from './node-core-init.ts';
 
 const MINUTE_MILLIS = 60_000;
-/** Every so manieth answer is timed. */
+/** One in this many answers is timed. */
 const TIMED_EACH = 8;
 
+/** The usage figures of one node. */
 export class DoorUsage {
   readonly #clocks: Clocks;
   readonly #table = new UsageTable(RULES_MAX);
@@ -27,7 +30,7 @@ export class DoorUsage {
     this.#turn();
   }
 
-  /** To be called every second or so: it may be another minute, or there may be other rules. */
+  /** Call about once a second: the minute or the rules may have changed. */
   look(rules: RuleTable | undefined): void {
     this.#turn();
     if (rules === this.#rules || rules === undefined) return;
@@ -35,21 +38,24 @@ export class DoorUsage {
     this.#table.setRules(rules.rules.map(({ id }) => id));
   }
 
-  /** Returns how long it took, if that was timed. @param startedMillis when the door had read the request, on the monotonic clock */
+  /**
+   * Counts an answer. Returns how long it took, if it was timed. @param startedMillis when the listener had read
+   * the request, on the monotonic clock
+   */
   answered(question: Question, answer: AskAnswer, startedMillis: number): number | undefined {
     this.#answered += 1;
-    // Nobody decided anything.
+    // A settlement decides nothing, so it is not counted.
     if (question.settle === true && answer.kind === 'decision') return undefined;
     switch (answer.kind) {
       case 'decision': {
         const { ruleId, allowed } = answer.decision;
-        // A blocked customer may be under no rule at all.
+        // A blocked customer may be denied without any rule.
         if (ruleId !== '') this.#table.decided(ruleId, allowed, answer.key);
         this.#recent.decided(allowed);
         break;
       }
       case 'unavailable':
-        // A door that takes no requests has none to answer for: an operator wanted it so.
+        // A drained node refuses requests because an operator wants it to, so these do not count.
         if (answer.reason === 'draining') return undefined;
         this.#table.undecided(question.rule);
         this.#recent.undecided(answer.proposed ? (question.cost ?? 1) : 0);
@@ -76,44 +82,45 @@ export class DoorUsage {
     return tookMillis;
   }
 
-  /** What a rule in shadow would have done to a request that all others let through. */
+  /** Counts what a shadow rule would have done to a request that all other rules let through. */
   tried(ruleId: string, wouldAllow: boolean): void {
     this.#table.tried(ruleId, wouldAllow);
   }
 
-  /** So many requests were refused for load, before anybody read them. */
+  /** Counts requests that were refused by load shedding before they were read. */
   refusedUnread(requests: number): void {
     this.#table.unread(requests);
     this.#recent.unread(requests);
   }
 
+  /** The figures for other nodes. @param untilMinute the last minute, counted since 1970 */
   counted(query: UsageQuery, untilMinute: number): NodeUsage {
     const late = this.#minuteTimes.late(query.minutes, untilMinute);
     return { ...this.#table.usage(query, untilMinute), late };
   }
 
-  /** Requests, since the node started. */
+  /** Number of answers since the node started. */
   get answeredCount(): number {
     return this.#answered;
   }
 
-  /** By rule and column, since the node started. */
+  /** Counts since the node started, by rule and column. */
   totals(): Iterable<readonly [string, UsageColumn, number]> {
     return this.#table.totals();
   }
 
-  /** Of the last minutes. */
+  /** Figures of the last minutes. */
   get alertFigures(): AlertFigures {
     this.#turn();
     return this.#recent.figures;
   }
 
-  /** Of a sample of all answers, since the node started: see `RecentFigures`. */
+  /** Answer times of a sample of all answers since the node started; see `RecentFigures`. */
   get times(): Float64Array {
     return this.#recent.times;
   }
 
-  /** Those in force when it was looked last. */
+  /** The rules that were in force at the last `look`. */
   get rules(): RuleTable | undefined {
     return this.#rules;
   }

@@ -1,4 +1,4 @@
-/** The doors of a node, each with what it needs of it. They do not listen yet. */
+/** Creates the listeners of a node. They do not listen yet. */
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import type { HostPort } from '../api/node-address.ts';
 import type { GrpcDoor } from '../grpc/grpc-door.ts';
@@ -14,6 +14,7 @@ import type { Metrics } from './metrics.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeInit } from './node-init.ts';
 
+/** The HTTP listener. */
 export function httpDoor(
   { logger, tls }: NodeInit,
   where: Pick<HttpDoorInit, 'address' | 'advertisedHost'>,
@@ -48,7 +49,7 @@ export function httpDoor(
   });
 }
 
-/** Undefined where the configuration has no address for it. */
+/** The RESP listener; undefined if the configuration has no address for it. */
 export function respDoor(
   { version = 'unknown', logger, tls }: NodeInit,
   address: HostPort | undefined,
@@ -75,7 +76,7 @@ export function respDoor(
   });
 }
 
-/** Undefined where the configuration has no address for it: then its library is not even loaded. */
+/** The gRPC listener; undefined if the configuration has no address for it. Only then its library is loaded. */
 export async function grpcDoor(
   { logger, tls }: NodeInit,
   address: HostPort | undefined,

@@ -1,23 +1,25 @@
 /**
- * This node while an operator drains it: what it leads it hands over, asking again for as long as that lasts, and its doors are told
- * to take no requests. Group 0 says whether it does: a process that is killed and started again knows it again. Driven by ticks.
+ * Drains this node as long as an operator wants that: it hands over its leaderships again and again, and its
+ * listeners refuse requests. The wish is stored in group 0, so it survives a restart. Driven by ticks.
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { MetaState } from '../meta/cluster-state.ts';
 
+/** What `Draining` needs. */
 export interface DrainingInit {
   readonly nodeId: NodeId;
   readonly raft: Pick<MultiRaft, 'avoidLeading'>;
-  /** As group 0 says it here. */
+  /** The state of group 0 on this node. */
   readonly state: () => MetaState | undefined;
-  /** Told when that begins and ends. */
+  /** Called when draining begins and ends. */
   readonly drained?: ((isDraining: boolean) => void) | undefined;
 }
 
-/** So often it is looked whether somebody takes over what nobody took before. */
+/** How often handing over is retried. */
 const AGAIN_TICKS = 10;
 
+/** The draining of one node. */
 export class Draining {
   readonly #init: DrainingInit;
   #seen: MetaState | undefined;
@@ -28,11 +30,12 @@ export class Draining {
     this.#init = init;
   }
 
-  /** As known since the last tick. */
+  /** The node is drained, as of the last tick. */
   get isOn(): boolean {
     return this.#isOn;
   }
 
+  /** Call once per tick. */
   tick(): void {
     const { raft, state } = this.#init;
     this.#ticks += 1;
@@ -41,7 +44,7 @@ export class Draining {
   }
 
   #look(state: MetaState | undefined): void {
-    // It is replaced when it changes.
+    // The state is an immutable object, replaced with every change.
     if (state === undefined || state === this.#seen) return;
     this.#seen = state;
     const { nodeId, raft, drained } = this.#init;

@@ -1,30 +1,37 @@
 /**
- * One turn of the event loop, as a node uses it: what its sockets and its disk brought is decided together, and what comes of it
- * leaves together. Each write to a socket wakes another process, which costs more than what is written.
+ * Batches the work of one turn (one pass of the event loop): everything that sockets and disk delivered is decided
+ * together, and the results leave together. Each write to a socket wakes another process, which costs more than the
+ * data itself.
  */
 
 /**
- * - `decide`: whatever came since the last turn;
- * - `gather`: what was decided, for whom it concerns;
- * - `send`: frames to peers, one write for each, since others wait for those;
- * - `reply`: answers to clients.
+ * The stages of a turn, in order:
+ *
+ * - `decide`: everything that has arrived since the last turn
+ * - `gather`: collect what was decided, by recipient
+ * - `send`: frames to peers, one write each; first, as other nodes wait for them
+ * - `reply`: answers to clients
  */
 const STAGES = ['decide', 'gather', 'send', 'reply'] as const;
+/** One stage of a turn. */
 export type TurnStage = (typeof STAGES)[number];
 type Task = () => void;
 
-/** Nothing may throw out of a task: whoever gives one deals with what can go wrong in it. */
+/** The turns of one process. Tasks must not throw. */
 export class EventTurn {
   readonly #tasks: Record<TurnStage, Task[]> = { decide: [], gather: [], send: [], reply: [] };
   readonly #began: () => void;
   #isPlanned = false;
 
-  /** @param began told of each turn before its first task */
+  /** @param began called at the beginning of each turn */
   constructor(began: () => void = () => {}) {
     this.#began = began;
   }
 
-  /** Runs `task` once, when everything that can be read now was read. While that stage runs, or a later one: in the next turn. */
+  /**
+   * Runs `task` once, in this stage of the turn after the current poll. If that stage is running or over, in the
+   * next turn.
+   */
   at(stage: TurnStage, task: Task): void {
     this.#tasks[stage].push(task);
     if (this.#isPlanned) return;

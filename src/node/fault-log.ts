@@ -1,13 +1,14 @@
 /**
- * What went wrong in the cluster lately, and right again, as this node saw it: the differences between one report and the next. For
- * people to look at; nothing is decided by it.
+ * A log of recent faults and recoveries in the cluster, as seen by this node: the differences between consecutive
+ * reports. For people; nothing is decided by it.
  */
 import type { ClusterReport, ReportedNode } from '../api/cluster-report.ts';
 import { type Fault, FAULT_PARTITIONS_MAX, type FaultKind, FAULTS_MAX } from '../api/monitoring.ts';
 
+/** The faults that one node has seen. */
 export class FaultLog {
   readonly #wallMillis: () => number;
-  /** Latest first, at most `FAULTS_MAX`. A new list whenever one is added. */
+  /** Latest first, at most `FAULTS_MAX`. The list is replaced whenever a fault is added. */
   #faults: readonly Fault[] = [];
   #before: ClusterReport | undefined;
   #lastId = 0;
@@ -16,11 +17,12 @@ export class FaultLog {
     this.#wallMillis = wallMillis;
   }
 
+  /** The faults, latest first. */
   get faults(): readonly Fault[] {
     return this.#faults;
   }
 
-  /** To be called every second or so. What was so when it was called first is no fault. */
+  /** Call about once a second with the current report. The first report is only the baseline. */
   look(report: ClusterReport): void {
     const before = this.#before;
     this.#before = report;
@@ -57,7 +59,7 @@ export class FaultLog {
     for (const { id, leader } of report.partitions) {
       const was = leaders.get(id);
       if (was === undefined || was === leader) continue;
-      // Others may have been faster than this look.
+      // The leader may have been replaced before this report was taken.
       const isLost = was !== 0 && (leader === 0 || silent.has(was));
       if (isLost) lost.add(was, id);
       if (leader !== 0) (isLost || was === 0 ? elected : moved).add(leader, id);

@@ -1,66 +1,79 @@
 /**
- * Leaders gather on one node while it could lead every partition and have headroom left: their requests share its turns and its disk
- * writes, which cost much more than a request. When it has none left, each partition is led where its placement says.
+ * Gathers all leaders on one node as long as it can lead every partition with headroom to spare. Then their
+ * requests share its event loop turns and disk writes, which cost much more than a single request. Without headroom
+ * each partition is led where its placement says.
  *
- * The leader of group 0 decides, and tells all nodes once a second. Each node follows the decision of the highest term: it transfers the
- * groups that it leads, one after the other. No decision is stored. A node that has heard none for some seconds takes leaders to be spread.
- * While two nodes follow different decisions a partition may change its leader once or twice more; nothing else depends on it.
+ * The leader of group 0 decides and tells all nodes once a second. Each node follows the decision with the highest
+ * term and transfers the leaderships it has, one after the other. No decision is stored. A node that has heard no
+ * decision for some seconds assumes that leaders are spread. While two nodes follow different decisions, a
+ * partition may change its leader once or twice more; nothing else depends on it.
  *
- * - Leaders gather on the node that clients ask most: when the cluster starts, and later after a calm minute, in which no node was busy. If they
- *   were spread because their node was busy, each time takes twice as long as the one before; else some idle seconds suffice.
- * - They spread when their node was busy three seconds in a row and another machine has a processor to spare, or when their node may not lead any more.
- * - They move when clients ask another node much more for some seconds.
+ * - Leaders gather on the node with the most requests from clients: when the cluster starts, and later after a calm
+ *   minute, in which no node was busy. If leaders were spread because their node was busy, the calm period doubles
+ *   each time; else a few idle seconds suffice.
+ * - They spread when their node was busy for three seconds and another machine has a processor to spare, or when
+ *   their node may not lead any more.
+ * - They move when clients send another node far more requests for some seconds.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { LoadReport } from '../wire/load-report.ts';
 
-/** What a node can say of itself. */
+/** The load of this node. */
 export interface NodeLoad {
-  /** Share of the time since the last call in which the main thread worked, from 0 to 1. */
+  /** Fraction of the time since the last call in which the main thread worked, 0 to 1. */
   readonly busy: number;
-  /** Processors of its machine that nobody used in that time. */
+  /** Processors of its machine that were idle in that time. */
   readonly idleProcessors: number;
-  /** Requests that its doors have answered since it began. */
+  /** Requests that its listeners have answered since the start. */
   readonly asked: number;
 }
 
+/** What `Gathering` needs. */
 export interface GatheringInit {
   readonly nodeId: NodeId;
   readonly monotonicMillis: () => number;
   readonly load: () => NodeLoad;
-  /** Nothing keeps this node from leading. */
+  /** Nothing prevents this node from leading. */
   readonly mayLead: () => boolean;
   /** All nodes of the cluster. */
   readonly nodes: () => readonly NodeId[];
-  /** Nodes on which leaders may gather: those that hold every partition. None where leaders belong to several zones. */
+  /**
+   * Nodes that leaders may gather on: those that hold every partition. Empty if leaders should be in several zones.
+   */
   readonly places: () => readonly NodeId[];
-  /** The term in which this node leads group 0; undefined if it does not. */
+  /** The term in which this node leads group 0; undefined if it does not lead it. */
   readonly decidesIn: () => number | undefined;
   readonly send: (to: NodeId, report: LoadReport) => void;
-  /** Leaders belong elsewhere now: to this node, or, if it is `NO_NODE`, where the placement says. */
+  /** Called when leaders belong elsewhere: on this node, or (`NO_NODE`) where the placement says. */
   readonly changed: (target: NodeId) => void;
 }
 
 const EVERY_MILLIS = 1_000;
-/** A report or a decision that is older does not count. */
+/** Reports and decisions older than this do not count. */
 const HEARD_MILLIS = 4_000;
 const PERMILLE = 1_000;
-/** The node on which leaders are gathered has no headroom left. */
+/** Above this the node with the leaders has no headroom. */
 const BUSY_PERMILLE = 600;
-/** It has none for so long, that is in three reports: what others say of a second is heard in the one after. */
+/** For how long it must be busy: that is three reports, as a report describes the second before. */
 const BUSY_MILLIS = 2_000;
-/** A machine with less of a processor to spare would lead nothing faster: as where all nodes share one. */
+/** A machine with less idle time than this could not lead faster; all nodes may share one machine. */
 const SPARE_PERMILLE = 300;
-/** A node that leads all works at most nearly twice as much as the busiest of those that share that. */
+/** A node that leads everything works at most nearly twice as much as the busiest node of a spread cluster. */
 const CALM_PERMILLE = 330;
 const IDLE_PERMILLE = 50;
 const CALM_MILLIS = 60_000;
-/** Each time that gathered leaders were too much for a node, they wait for twice as long: else they would go to and fro. */
+/**
+ * The calm period doubles each time gathered leaders were too much for a node, so that they do not move to and fro;
+ * up to this.
+ */
 const CALM_MILLIS_MAX = 32 * CALM_MILLIS;
-/** When leaders have stayed gathered for so long, a calm minute suffices again. */
+/** After leaders have stayed gathered this long, a calm minute suffices again. */
 const SETTLED_MILLIS = 30 * CALM_MILLIS;
 const IDLE_MILLIS = 5_000;
-/** Leaders move to a node that is asked more than so many times as much, so often a second at least, for so long. */
+/**
+ * Leaders move to a node that gets more than `MUCH_MORE` times as many requests, and at least `ASKED_MIN` a second,
+ * for `MORE_MILLIS`.
+ */
 const MUCH_MORE = 2;
 const ASKED_MIN = 50;
 const MORE_MILLIS = 10_000;
@@ -70,24 +83,28 @@ interface Heard {
   readonly atMillis: number;
 }
 
+/** The gathering of leaders, as one node takes part in it. */
 export class Gathering {
   readonly #init: GatheringInit;
   readonly #heard = new Map<NodeId, Heard>();
   #nextMillis: number;
   #asked = 0;
   #target: NodeId = NO_NODE;
-  /** The term of group 0 in which its leader made the decision that this node follows. */
+  /** The term of group 0 in which the decision was made that this node follows. */
   #term = 0;
-  /** When this node last made that decision, or heard it. */
+  /** When this node last made or heard that decision. */
   #decidedMillis = -Infinity;
-  /** As far as this node knows, nobody has said yet where leaders are to gather. */
+  /** This node knows of no decision yet. */
   #isNew = true;
-  /** While this node decides: since when all are calm, or idle, or another node is asked more, or the target is busy; undefined: it is not so. */
+  /**
+   * While this node decides: since when all nodes are calm, or idle, another node gets far more requests, or the
+   * target is busy. Undefined: not the case.
+   */
   #calmSince: number | undefined;
   #idleSince: number | undefined;
   #moreSince: number | undefined;
   #busySince: number | undefined;
-  /** Leaders were spread as their node was busy. */
+  /** Leaders were spread because their node was busy. */
   #wasBusy = false;
   #calmMillis = CALM_MILLIS;
   #gatheredMillis = 0;
@@ -102,7 +119,7 @@ export class Gathering {
     return this.#target;
   }
 
-  /** Time passed. */
+  /** Call every tick. */
   tick(): void {
     const { nodeId, monotonicMillis, nodes, send, decidesIn } = this.#init;
     const now = monotonicMillis();
@@ -118,6 +135,7 @@ export class Gathering {
     for (const node of nodes()) if (node !== nodeId) send(node, report);
   }
 
+  /** Takes the report of another node. */
   receive(from: NodeId, report: LoadReport): void {
     const now = this.#init.monotonicMillis();
     this.#heard.set(from, { report, atMillis: now });
@@ -156,7 +174,7 @@ export class Gathering {
     this.#setTarget(target);
   }
 
-  /** The last report of each node that has sent one lately. */
+  /** The last report of each node that has sent one recently. */
   #known(now: number): ReadonlyMap<NodeId, LoadReport> {
     const known = new Map<NodeId, LoadReport>();
     for (const node of this.#init.nodes()) {
@@ -166,7 +184,7 @@ export class Gathering {
     return known;
   }
 
-  /** Leaders are spread. Returns where they are to gather, or `NO_NODE`. */
+  /** Decides while leaders are spread. Returns the node to gather on, or `NO_NODE`. */
   #gather(known: ReadonlyMap<NodeId, LoadReport>, able: readonly NodeId[], now: number): NodeId {
     const most = Math.max(...[...known.values()].map(({ busyPermille }) => busyPermille));
     this.#calmSince = most <= CALM_PERMILLE ? (this.#calmSince ?? now) : undefined;
@@ -183,7 +201,7 @@ export class Gathering {
     return this.#mostAsked(known, able);
   }
 
-  /** Leaders are gathered. Returns where they are to be from now on. */
+  /** Decides while leaders are gathered. Returns the node to gather on from now on, or `NO_NODE`. */
   #stay(known: ReadonlyMap<NodeId, LoadReport>, able: readonly NodeId[], now: number): NodeId {
     const load = known.get(this.#target);
     this.#calmSince = undefined;
@@ -203,7 +221,7 @@ export class Gathering {
     return lasted(this.#moreSince, MORE_MILLIS, now) ? best : this.#target;
   }
 
-  /** Another node has a processor for what it would lead. */
+  /** Another node can lead and has a processor to spare. */
   #canTakeOver(known: ReadonlyMap<NodeId, LoadReport>): boolean {
     return [...known].some(
       ([node, { mayLead, sparePermille }]) =>
@@ -211,7 +229,7 @@ export class Gathering {
     );
   }
 
-  /** The node that clients ask most; if several are asked as much, the one with the lowest id. `NO_NODE` if none is able. */
+  /** The node with the most requests from clients; ties go to the lowest id. `NO_NODE` if none is able. */
   #mostAsked(known: ReadonlyMap<NodeId, LoadReport>, able: readonly NodeId[]): NodeId {
     const askedOf = (node: NodeId): number => known.get(node)?.askedPerSecond ?? 0;
     const most = Math.max(...able.map(askedOf));

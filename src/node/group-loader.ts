@@ -1,13 +1,13 @@
-/** Brings a group back from the disk: its log, and its snapshot chunk by chunk, so that nothing holds the event loop. */
+/** Restores a group from disk, chunk by chunk, so that the event loop is not blocked. */
 import type { GroupApplication } from '../../raft/driver/group-application.ts';
 import { assert } from '../../raft/assert.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, StoredGroup } from '../../raft/types.ts';
 
 /**
- * Gives `app` the state of the stored snapshot. Nothing may be written meanwhile.
+ * Restores the stored snapshot into `app`. Nothing may be written meanwhile.
  *
- * @throws what the disk throws if a chunk cannot be read, or `app` if the snapshot is none it wrote
+ * @throws the error of the disk if a chunk cannot be read, or that of `app` if the snapshot is invalid
  */
 export async function restoreGroup(
   store: LogStore,

@@ -1,15 +1,17 @@
-/** Looks how much of the memory of this process is in use: short of it, the node remembers nobody new. */
+/** Watches the memory in use by this process. When it is short, the node refuses new users. */
 import type { Logger } from 'pino';
 import { HeapBound } from '../shedding/heap-bound.ts';
 import type { MemoryInUse } from './memory.ts';
 
+/** What `HeapWatch` needs. */
 export interface HeapWatchInit {
   readonly memoryInUse: () => MemoryInUse;
   readonly logger: Logger;
-  /** Told when that changes. */
+  /** Called when the state changes. */
   readonly changed: (isShort: boolean) => void;
 }
 
+/** The watch of one process. */
 export class HeapWatch {
   readonly #init: HeapWatchInit;
   readonly #bound = new HeapBound();
@@ -18,7 +20,7 @@ export class HeapWatch {
     this.#init = init;
   }
 
-  /** To be called every second or so. */
+  /** Call about once a second. */
   look(): void {
     const { memoryInUse, logger, changed } = this.#init;
     const { heapShare, memoryShare } = memoryInUse();
@@ -28,7 +30,7 @@ export class HeapWatch {
       { isShort, heapShare: rounded(heapShare), memoryShare: rounded(memoryShare) },
       isShort
         ? 'short of memory: requests of new users are refused until less is in use; give the process more with --max-old-space-size'
-        : 'memory is free again: nobody is refused for it any more',
+        : 'enough memory again: new users are accepted',
     );
     changed(isShort);
   }

@@ -1,4 +1,6 @@
-/** Who should lead each partition: one node while leaders gather there, else the one that the placement names first. */
+/**
+ * Decides which node should lead each partition: the one that leaders gather on, else the first in the placement.
+ */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { type ClusterPlacement, META_GROUP } from '../meta/cluster-placement.ts';
@@ -8,17 +10,19 @@ import { encodeLoadReport, type LoadReport } from '../wire/load-report.ts';
 import { Gathering } from './gathering.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 
+/** What `Leading` needs. */
 export interface LeadingInit {
   readonly init: NodeCoreInit;
   readonly raft: MultiRaft;
   readonly placement: ClusterPlacement;
-  /** As group 0 says it here. */
+  /** The state of group 0 on this node. */
   readonly state: () => MetaState | undefined;
 }
 
+/** The preferred leaders, as one node knows them. */
 export class Leading {
   readonly #init: LeadingInit;
-  /** Undefined: leaders are spread, always. */
+  /** Undefined: leaders are always spread. */
   readonly #gathering: Gathering | undefined;
 
   constructor(init: LeadingInit) {
@@ -26,12 +30,12 @@ export class Leading {
     this.#gathering = this.#newGathering();
   }
 
-  /** The node on which leaders are gathered; `NO_NODE`: on none; undefined: they never are. */
+  /** The node that leaders are gathered on; `NO_NODE`: none; undefined: they never gather. */
   get gatheredOn(): NodeId | undefined {
     return this.#gathering?.target;
   }
 
-  /** Tells Raft who should lead what: the placement is another one now, or leaders belong elsewhere. */
+  /** Tells Raft the preferred leaders. Call it when the placement or the gathering has changed. */
   prefer(): void {
     const { placement, raft } = this.#init;
     const target = this.gatheredOn ?? NO_NODE;
@@ -44,10 +48,12 @@ export class Leading {
     if (leader !== undefined) raft.preferLeader(META_GROUP, leader);
   }
 
+  /** Call once per tick. */
   tick(): void {
     this.#gathering?.tick();
   }
 
+  /** Takes the load report of another node. */
   heard(from: NodeId, report: LoadReport): void {
     this.#gathering?.receive(from, report);
   }
@@ -76,7 +82,7 @@ export class Leading {
   }
 }
 
-/** Nodes that hold a copy of every partition; none if leaders are to be in several zones. */
+/** Nodes that hold a replica of every partition; empty if leaders should be in several zones. */
 function placesOf(state: MetaState | undefined, placement: ClusterPlacement): readonly NodeId[] {
   const nodes = state?.nodes ?? [];
   const zones = new Set(nodes.flatMap(({ zone }) => zone ?? []));

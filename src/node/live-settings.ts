@@ -1,10 +1,11 @@
-/** The settings that change while a node runs. Whoever goes by one of them asks for it at every use. */
+/** The settings that can change while a node runs. Users of a setting read it at every use. */
 import { type HttpSettings, HTTP_SETTINGS_DEFAULTS } from '../config/http-settings.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import { RLS_SETTINGS_DEFAULTS, type RlsSettings } from '../rls/rls-settings.ts';
 
 type Source = Pick<ClusterConfig, 'http' | 'rls' | 'freeFloorBytes'>;
 
+/** The current settings of one node. */
 export class LiveSettings {
   #source: Source;
 
@@ -12,6 +13,7 @@ export class LiveSettings {
     this.#source = source;
   }
 
+  /** Replaces all settings. */
   replace(source: Source): void {
     this.#source = source;
   }

@@ -1,6 +1,6 @@
 /**
- * Loads what is on the disk into a core that is wired to the rest of its node. What follows from the core's events is here:
- * each is a line of the log, and when the nodes of the cluster are others, others are dialled.
+ * Loads the core of a node from disk and connects its events: each is logged, and a changed list of nodes changes
+ * the peers that are dialled.
  */
 import { randomInt } from 'node:crypto';
 import { MULTI_RAFT_DEFAULTS } from '../../raft/driver/multi-raft.ts';
@@ -16,7 +16,7 @@ import type { NodeCoreInit } from './node-core-init.ts';
 import type { NodeParts } from './node-parts.ts';
 import { currentPeers } from './peer-addresses.ts';
 
-/** @throws what the disk throws if something cannot be read */
+/** Loads the core. @throws the error of the disk if something cannot be read */
 export async function loadCore(parts: NodeParts): Promise<NodeCore> {
   const {
     init,
@@ -60,7 +60,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
     fatal,
     raft: { snapshotEveryBytes: everyBytes, keepLogBytes: Math.floor(everyBytes / 4) },
     ...membershipEvents(parts),
-    ...toldEvents(parts),
+    ...loggedEvents(parts),
   });
   core.limitState(config.stateBytesMax ?? stateBytesDefault(memory));
   return core;
@@ -69,7 +69,7 @@ export async function loadCore(parts: NodeParts): Promise<NodeCore> {
 function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' | 'excluded'> {
   const { transport, memberCache, access } = parts;
   const { config, logger } = parts.init;
-  let toldMode: ReturnType<Access['mode']> | undefined;
+  let loggedMode: ReturnType<Access['mode']> | undefined;
   return {
     nodesChanged(state, metaMembers) {
       const { nodes, version, settledVersion } = state;
@@ -80,8 +80,8 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
       transport.setPeers(currentPeers(state, metaMembers, config));
       memberCache.update(state);
       const mode = access.mode();
-      if (mode !== toldMode) tellMode(mode, logger);
-      toldMode = mode;
+      if (mode !== loggedMode) logMode(mode, logger);
+      loggedMode = mode;
     },
     excluded({ state, reason }) {
       logger[state === 'removed' ? 'warn' : 'error']({ standing: state }, reason);
@@ -91,15 +91,15 @@ function membershipEvents(parts: NodeParts): Pick<NodeCoreInit, 'nodesChanged' |
   };
 }
 
-function tellMode(mode: ReturnType<Access['mode']>, logger: Logger): void {
+function logMode(mode: ReturnType<Access['mode']>, logger: Logger): void {
   if (mode === 'open')
     logger.warn(
-      'open: whoever reaches a door may ask, and programs on this machine may change everything; `quorate tokens create --role admin` ends that',
+      'access is open: anybody who reaches a listener may ask, and programs on this machine may change everything; `quorate tokens create --role admin` closes it',
     );
-  if (mode === 'closed') logger.info('closed: every request needs a token');
+  if (mode === 'closed') logger.info('access is closed: every request needs a token');
 }
 
-type ToldEvents = Pick<
+type LoggedEvents = Pick<
   NodeCoreInit,
   | 'leaderChanged'
   | 'leadersGather'
@@ -111,7 +111,7 @@ type ToldEvents = Pick<
   | 'decidesDegraded'
 >;
 
-function toldEvents({ init: { logger }, metrics, slow }: NodeParts): ToldEvents {
+function loggedEvents({ init: { logger }, metrics, slow }: NodeParts): LoggedEvents {
   return {
     timed(partition, timing) {
       metrics.operation.entryApplied(timing);
@@ -129,16 +129,19 @@ function toldEvents({ init: { logger }, metrics, slow }: NodeParts): ToldEvents 
     drained: (isDraining) =>
       logger.warn(
         isDraining
-          ? 'draining: others are to lead what this node leads, and its doors take no requests'
-          : 'drained no more: this node takes requests and leads again',
+          ? 'draining: this node hands over its leaderships, and its listeners refuse requests'
+          : 'no longer draining: this node takes requests and leads again',
       ),
     snapshotRefused: (group, error) =>
-      logger.warn({ group, err: error }, 'a snapshot of a leader is unsound'),
+      logger.warn({ group, err: error }, 'refused an invalid snapshot from a leader'),
     refusingAtCapacity: (isRefusing, report) =>
-      logger.warn(report, isRefusing ? 'at capacity: new users are refused' : 'nobody is refused any more'),
+      logger.warn(
+        report,
+        isRefusing ? 'at capacity: new users are refused' : 'no longer at capacity: new users are accepted',
+      ),
     decidesDegraded(isDegraded, decisions) {
-      if (isDegraded) logger.warn('degraded: where nobody can decide, the fail modes of the rules do');
-      else logger.warn({ decisions }, 'degraded no more: fail modes of rules decided nothing for a while');
+      if (isDegraded) logger.warn('degraded: partitions cannot decide, so the fail modes of the rules do');
+      else logger.warn({ decisions }, 'no longer degraded: fail modes have decided nothing for a while');
     },
     clockJudged(verdict) {
       if (verdict.fit) logger.info("this node's clock runs at the speed of the others': it may lead again");

@@ -1,39 +1,45 @@
 /**
- * How much the rounds of this process's event loop have to do: what comes in one waits for the next. Rounds that take long are
- * counted in processor time, so that a process that others keep from running does not take itself for busy. It decides nothing.
+ * Measures how much work each round (pass) of this process's event loop has: whatever arrives in one waits for the
+ * next. Long rounds are measured in processor time, so that a process that others keep from running does not count
+ * as busy.
  */
 
+/** What `LoopRounds` needs. */
 export interface LoopRoundsInit {
   readonly monotonicMillis: () => number;
   /**
-   * Told of some rounds together: what one of them took, and how long the loop waited in all of them. Up to `shortMillis` it is
-   * what passed while the loop did not wait; above, processor time, as soon as that is known.
+   * Called for several rounds together: time per round, and time that the loop waited in all of them. Up to
+   * `shortMillis` it is the time that passed while the loop did not wait; above, it is processor time, once that is
+   * known.
    */
   readonly rounds: (busyMillisPerRound: number, idleMillis: number) => void;
-  /** No round that takes less is a long one, whoever has the processor. */
+  /** Rounds shorter than this count as short, without asking for processor time. */
   readonly shortMillis: number;
-  /** Processor time of this process since it began; default: what the system says. */
+  /** Processor time of this process in milliseconds. Default: from the system. */
   readonly processorMillis?: () => number;
-  /** How long the event loop has waited since it began; default: what Node.js says. */
+  /** Time that the event loop has waited, in milliseconds. Default: from Node.js. */
   readonly idleMillis?: () => number;
 }
 
 const WINDOW_MILLIS = 40;
-/** While rounds are long, the system is asked for processor time so seldom: to answer takes it up to two milliseconds. */
+/** How often processor time is read while rounds are long: reading it takes up to two milliseconds. */
 const ASK_MILLIS = 160;
 
+/** The measurement of one process. */
 export class LoopRounds {
   readonly #init: LoopRoundsInit;
   readonly #processorMillis: () => number;
   readonly #idleMillis: () => number;
-  /** Of the rounds that nobody was told of yet. */
+  /** Rounds since the last call of `rounds`. */
   #count = 0;
   #sinceMillis: number;
-  /** When the system was last asked, and what it said; undefined: not since rounds became long. */
+  /** The last reading of processor time; undefined: none since rounds became long. */
   #asked: { readonly atMillis: number; readonly processorMillis: number } | undefined;
-  /** How long the loop did not wait since. */
+  /** Time since that reading in which the loop did not wait. */
   #passedMillis = 0;
-  /** How much of that time the process had a processor, when it was last asked; above 1: more than one. */
+  /**
+   * Fraction of that time in which the process had a processor, at the last reading; above 1 with several threads.
+   */
   #share: number | undefined;
   #idleBefore: number;
 
@@ -45,7 +51,7 @@ export class LoopRounds {
     this.#idleBefore = this.#idleMillis();
   }
 
-  /** To be called once in each round in which anything was done. */
+  /** Call once in each round that has done anything. */
   turn(): void {
     this.#count += 1;
     const now = this.#init.monotonicMillis();
@@ -58,7 +64,7 @@ export class LoopRounds {
     this.#idleBefore = idle;
   }
 
-  /** @param passed while the loop did not wait, in all of these rounds */
+  /** @param passed time in which the loop did not wait, in all of these rounds */
   #roundMillis(now: number, passed: number): number {
     const { shortMillis } = this.#init;
     if (passed <= shortMillis * this.#count) {
@@ -80,7 +86,7 @@ export class LoopRounds {
   }
 }
 
-/** Of all its threads: those that write and collect garbage take little beside the loop. */
+/** All threads of the process: those for writes and garbage collection take little compared to the loop. */
 function processorMillisOfProcess(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

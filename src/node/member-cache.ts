@@ -1,7 +1,8 @@
 /**
- * What a node last knew of the nodes of its cluster, and whether everybody must show a token, in a small file beside its database: for
- * the script that starts the nodes of a directory, before any of them can be asked, and for the doors of this node until it knows
- * better. A cache: nothing that must be right is decided by it, and it may be missing or old.
+ * Caches the last known members of the cluster, and whether requests need a token, in a small file next to the
+ * database. It is read by the program that starts the nodes of a directory, before any of them can be asked, and by
+ * the listeners of this node until group 0 is known. The file may be missing or outdated; nothing that must be
+ * right depends on it.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,25 +13,27 @@ import { hasAdmin } from '../meta/token-table.ts';
 
 const FILE = 'members.json';
 
+/** The contents of the file. */
 export interface KnownMembers {
-  /** Of the list; with a higher one, or the same and a higher settled one, it is newer. */
+  /** Version of the list of nodes. With a higher one, or the same and a higher settled one, the list is newer. */
   readonly version: number;
   readonly settledVersion: number;
-  /** Those that belong to the cluster, and those that are needed until all partitions have moved away. */
+  /** Members, and nodes that are leaving and needed until all partitions have moved away. */
   readonly nodes: readonly NodeId[];
   readonly retired: readonly NodeId[];
-  /** The node that wrote this was told that it was removed. */
+  /** The node that wrote this was removed from the cluster. */
   readonly isRemoved: boolean;
   readonly tokens?: KnownTokens;
 }
 
-/** Not which tokens there are. */
+/** About tokens; which ones there are is not cached. */
 export interface KnownTokens {
   readonly version: number;
-  /** Everybody must show one. */
+  /** Every request needs a token. */
   readonly isClosed: boolean;
 }
 
+/** Reads the file; undefined if it is missing or invalid. */
 export async function readKnownMembers(databaseDirectory: string): Promise<KnownMembers | undefined> {
   let text: string;
   try {
@@ -41,7 +44,7 @@ export async function readKnownMembers(databaseDirectory: string): Promise<Known
   return parseKnownMembers(text);
 }
 
-/** Undefined of a text that was not written here. */
+/** Parses the file; undefined if it is invalid. */
 export function parseKnownMembers(text: string): KnownMembers | undefined {
   try {
     const known = JSON.parse(text) as Partial<KnownMembers>;
@@ -62,7 +65,7 @@ export function parseKnownMembers(text: string): KnownMembers | undefined {
   }
 }
 
-/** Writes the latest of what it is told, one write after the other. */
+/** Writes the latest state to the file, one write after the other. */
 export class MemberCache {
   readonly #directory: string;
   readonly #failed: (error: unknown) => void;
@@ -71,8 +74,8 @@ export class MemberCache {
   #isDirty = false;
 
   /**
-   * @param failed told that a write failed; nothing depends on it
-   * @param tokens as they were known last
+   * @param failed called when a write fails; nothing depends on the file
+   * @param tokens as read from the file
    */
   constructor(databaseDirectory: string, failed: (error: unknown) => void, tokens?: KnownTokens) {
     const nothing = { version: 0, settledVersion: 0, nodes: [], retired: [], isRemoved: false };
@@ -81,16 +84,18 @@ export class MemberCache {
     this.#failed = failed;
   }
 
+  /** Takes a new state of group 0. */
   update({ version, settledVersion, nodes, leaving, retired, tokens }: MetaState): void {
     const ids = [...nodes, ...leaving].map(({ id }) => id);
     const known = this.#known.tokens;
-    // After a restart group 0 may be back at an older version here.
+    // After a restart group 0 may be at an older version on this node.
     const isNewer = tokens !== undefined && tokens.version >= (known?.version ?? 0);
     const newest = isNewer ? { version: tokens.version, isClosed: hasAdmin(tokens.entries) } : known;
-    const told = newest === undefined ? {} : { tokens: newest };
-    this.#change({ ...this.#known, version, settledVersion, nodes: ids, retired, ...told });
+    const ofTokens = newest === undefined ? {} : { tokens: newest };
+    this.#change({ ...this.#known, version, settledVersion, nodes: ids, retired, ...ofTokens });
   }
 
+  /** This node was removed from the cluster. */
   removed(): void {
     this.#change({ ...this.#known, isRemoved: true });
   }

@@ -1,21 +1,22 @@
-/** What memory there is for this process, and how much of it is in use. It only asks the engine and the system. */
+/** Reads how much memory this process may use, and how much it uses. */
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import type { Memory } from '../partition/node-budget.ts';
 
-/** Parts of what there may be, from 0 to 1. */
+/** Fractions in use, 0 to 1. */
 export interface MemoryInUse {
   readonly heapShare: number;
-  /** Of the limit of the control group; 0 where there is none. */
+  /** Fraction of the limit of the control group; 0 if there is none. */
   readonly memoryShare: number;
 }
 
-/** 0: no control group sets a limit below what the machine has. */
+/** Limit of the control group; 0 if there is none below the memory of the machine. */
 function constrainedBytes(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 && constrained < totalmem() ? constrained : 0;
 }
 
+/** The limits of this process. */
 export function memoryLimits(): Memory {
   return {
     heapBytesMax: getHeapStatistics().heap_size_limit,
@@ -23,6 +24,7 @@ export function memoryLimits(): Memory {
   };
 }
 
+/** The memory in use. */
 export function memoryInUse(): MemoryInUse {
   const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();
   const constrained = constrainedBytes();

@@ -1,4 +1,4 @@
-/** Prometheus metrics of one node. No label ever holds a user id. */
+/** The Prometheus metrics of one node. No label contains a user id. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { ReservationCounts } from '../matching/reservations.ts';
 import type { SheddingReport } from '../shedding/load-shedder.ts';
@@ -8,6 +8,7 @@ import { addUsageMetrics } from './usage-metrics.ts';
 
 const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
 
+/** Where the values are read when Prometheus asks. */
 export interface MetricSources {
   readonly leaderships: () => number;
   readonly openRequests: () => number;
@@ -16,26 +17,27 @@ export interface MetricSources {
   readonly stateBytesMax: () => number;
   /** Since the node started. */
   readonly refusedAtCapacity: () => number;
-  /** Of requests whose limits are in several partitions, since the node started. */
+  /** Reservations for requests with limits in several partitions, since the node started. */
   readonly reservations: () => Readonly<ReservationCounts>;
-  /** See `Partition.restoredMillis`: of the partition here where that is most. */
+  /** The largest `Partition.restoredMillis` on this node. */
   readonly restoredMillis: () => number;
   readonly isClockUnfit: () => boolean;
-  /** Answers of the door for the Redis protocol, by what they are. */
+  /** Answers of the RESP listener, by kind. */
   readonly respAnswers: () => Iterable<readonly [string, number]>;
-  /** The same of the gRPC door. */
+  /** Answers of the gRPC listener, by kind. */
   readonly grpcAnswers: () => Iterable<readonly [string, number]>;
-  /** By node. */
+  /** By peer. */
   readonly clockRatesPpm: () => Iterable<readonly [number, number]>;
   readonly usage: DoorUsage;
   readonly operation: OperationSources;
   readonly shedding: () => SheddingReport;
-  /** Wrong tokens that were shown, by door, since the node started. */
+  /** Requests with a wrong token since the node started, by listener. */
   readonly authFailures: () => Iterable<readonly [string, number]>;
 }
 
+/** The metrics of one node. */
 export class Metrics {
-  /** To be told how the node works. */
+  /** Metrics that are fed by events. */
   readonly operation: OperationMetrics;
   readonly #registry = new Registry();
   readonly #requests: Counter;
@@ -67,12 +69,12 @@ export class Metrics {
     gauge('quorate_leaderships', 'Partitions this node leads.', sources.leaderships, registers);
     gauge('quorate_open_requests', 'Requests without an answer yet.', sources.openRequests, registers);
     gauge('quorate_waiting_proposals', 'Requests not applied yet.', sources.waitingProposals, registers);
-    gauge('quorate_state_bytes', 'What all partitions here remember.', sources.stateBytes, registers);
-    gauge('quorate_state_bytes_max', 'Beyond it new users are refused.', sources.stateBytesMax, registers);
+    gauge('quorate_state_bytes', 'Bytes of state of all partitions here.', sources.stateBytes, registers);
+    gauge('quorate_state_bytes_max', 'Above this new users are refused.', sources.stateBytesMax, registers);
     const refused = 'quorate_refused_at_capacity_total';
     counter(
       refused,
-      'Requests refused for want of room, here or elsewhere.',
+      'Requests refused because this node or another replica is at capacity.',
       sources.refusedAtCapacity,
       registers,
     );
@@ -80,7 +82,7 @@ export class Metrics {
     addAnswers(sources, registers);
     gauge(
       'quorate_restored_seconds',
-      'How long some partition here still denies everybody, because the cluster was restored or recovered.',
+      'Longest time for which a partition here still denies everybody, because the cluster was restored or recovered.',
       () => sources.restoredMillis() / 1_000,
       registers,
     );
@@ -92,7 +94,7 @@ export class Metrics {
     );
     const rates: Gauge = new Gauge({
       name: 'quorate_clock_rate_ppm',
-      help: 'By how much the clock of this node was faster than that of a peer, over the last minute.',
+      help: 'How much faster the clock of this node ran than that of a peer, over the last minute.',
       labelNames: ['peer'],
       registers,
       collect() {
@@ -106,16 +108,19 @@ export class Metrics {
     this.operation = new OperationMetrics(sources.operation, this.#registry);
   }
 
+  /** Records an answer of the HTTP listener. */
   observeRequest(status: number, seconds: number): void {
     const label = String(status);
     this.#requests.inc({ status: label });
     this.#requestSeconds.observe({ status: label }, seconds);
   }
 
+  /** Records a synced write. */
   observeWrite(seconds: number): void {
     this.#writeSeconds.observe(seconds);
   }
 
+  /** All metrics in the text format of Prometheus. */
   async render(): Promise<{ readonly contentType: string; readonly text: string }> {
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }
@@ -125,7 +130,7 @@ function gauge(name: string, help: string, read: () => number, registers: Regist
   const metric: Gauge = new Gauge({ name, help, registers, collect: () => metric.set(read()) });
 }
 
-/** Of a number that only grows. */
+/** A counter whose value is read from a number that only grows. */
 function counter(name: string, help: string, read: () => number, registers: Registry[]): void {
   let last = 0;
   const metric: Counter = new Counter({
@@ -143,7 +148,7 @@ function counter(name: string, help: string, read: () => number, registers: Regi
 function addAuthFailures({ authFailures }: MetricSources, registers: Registry[]): void {
   const failures: Counter = new Counter({
     name: 'quorate_auth_failures_total',
-    help: 'Requests with a token that is wrong or was revoked, by door.',
+    help: 'Requests with a token that is wrong or was revoked, by listener.',
     labelNames: ['door'],
     registers,
     collect() {
@@ -154,16 +159,16 @@ function addAuthFailures({ authFailures }: MetricSources, registers: Registry[])
 }
 
 function addShedding({ shedding }: MetricSources, registers: Registry[]): void {
-  const limit = 'Requests that this node lets be open at a time. Below 65536 it sheds load.';
+  const limit = 'Most requests that may be open here at a time. Below 65536 the node sheds load.';
   gauge('quorate_open_requests_max', limit, () => shedding().limit, registers);
   const round =
     'Processor time of the shortest round of the event loop in the last tenth of a second: above 0.012 requests queue.';
   gauge('quorate_loop_round_seconds', round, () => shedding().roundMillis / 1_000, registers);
-  const shed = 'Requests refused before they were looked at, because this node had more to do than it could.';
+  const shed = 'Requests refused unread, because this node had more to do than it could.';
   counter('quorate_shed_requests_total', shed, () => shedding().refused, registers);
 }
 
-/** Of the doors that do not count by statuses of HTTP. */
+/** Answers of the listeners that have no HTTP statuses. */
 function addAnswers({ respAnswers, grpcAnswers }: MetricSources, registers: Registry[]): void {
   for (const [name, asked, answersOf] of [
     ['quorate_resp_answers_total', 'ALLOW and CL.THROTTLE', respAnswers],
@@ -185,6 +190,6 @@ function addAnswers({ respAnswers, grpcAnswers }: MetricSources, registers: Regi
 function addReservations({ reservations }: MetricSources, registers: Registry[]): void {
   const released = 'Reservations given back, because another limit denied the request.';
   counter('quorate_reservations_released_total', released, () => reservations().released, registers);
-  const left = 'Reservations that nobody could give back: they may stay charged until their window is over.';
+  const left = 'Reservations that could not be given back: they may stay charged until their window ends.';
   counter('quorate_reservations_left_total', left, () => reservations().left, registers);
 }

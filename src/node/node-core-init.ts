@@ -1,4 +1,4 @@
-/** What a node without sockets, timers and clocks needs of the outside world, and tells it. */
+/** The dependencies of a node core on the outside world, and its events. Types only. */
 import type { NodeLoad } from './gathering.ts';
 import type { GroupApplication, MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
@@ -18,77 +18,85 @@ import type { NodeUsage } from '../usage/node-usage.ts';
 import type { PeerFrameType } from '../wire/frame.ts';
 import type { NodeReport } from '../wire/node-report.ts';
 
-/** Where the ids of what is asked of other nodes start: answers for an earlier process match nothing. */
+/** Bound for random first correlation ids, so that answers to an earlier process match nothing. */
 export const FIRST_ID_BOUND = 2 ** 47;
 
+/** The clocks of a node. */
 export interface Clocks {
-  /** Never runs back; fractions of a millisecond. */
+  /** Monotonic clock; may have fractions of a millisecond. */
   readonly monotonicMillis: () => number;
-  /** Milliseconds since 1970. Used to start group time, to refuse timestamps from the future, and in headers. */
+  /**
+   * Wall clock, milliseconds since 1970. It starts group time, bounds timestamps in requests, and appears in
+   * headers.
+   */
   readonly wallMillis: () => number;
 }
 
+/** What `NodeCore` needs. */
 export interface NodeCoreInit {
   readonly config: ClusterConfig;
   readonly nodeId: NodeId;
-  /** Kept up to date here; asked by whoever takes connections. */
+  /** Kept up to date by the core; used by the transport. */
   readonly admission: Admission;
   readonly store: LogStore;
   readonly hash: Hash32;
   readonly clocks: Clocks;
-  /** On the monotonic clock: what is read from sockets now came after this. */
+  /** On the monotonic clock: a lower bound for the arrival of what is read from sockets now. */
   readonly doorMillis: () => number;
-  /** A whole number in [0, bound), bound up to 2^47. */
+  /** A random integer in [0, bound); bound up to 2^47. */
   readonly random: (bound: number) => number;
-  /** Runs `fn` soon, after what is already queued. */
+  /** Runs `fn` soon, after everything already queued. */
   readonly defer: (fn: () => void) => void;
-  /** Runs `fn` when what was deferred has run: what that decided leaves together. */
+  /** Runs `fn` after all deferred functions, so that their results leave together. */
   readonly gather: (fn: () => void) => void;
   /** Sends one frame to a peer; false if it was dropped. */
   readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
-  /** Whether there are connections to and from a peer: it can be asked, and can answer. */
+  /** There are connections to and from the peer, so it can be asked and can answer. */
   readonly isConnected: (peer: NodeId) => boolean;
-  /** What this node has to do, asked once a second; absent: leaders do not gather. */
+  /** Load of this node, read once a second; absent: leaders do not gather. */
   readonly load?: () => NodeLoad;
-  /** Leaders gather on this node now, or, if it is `NO_NODE`, are where the placement says. */
+  /** Called when leaders gather on another node, or (`NO_NODE`) are spread. */
   readonly leadersGather?: (target: NodeId) => void;
-  /** Refuses what other nodes forward and is too much for this one; absent: only full queues do. */
+  /** Load shedding for forwarded requests; absent: only full queues refuse them. */
   readonly shedding?: SheddingOfForwarded;
-  /** What the doors of this node answered; absent: nothing was counted. */
+  /** Usage figures of the listeners of this node; absent: nothing is counted. */
   readonly usage?: (query: UsageQuery, untilMinute: number) => NodeUsage;
-  /** What a rule in shadow would have done to a request that all others let through. */
+  /** Called with each decision of a shadow rule about a request that all other rules let through. */
   readonly tried?: (ruleId: string, wouldAllow: boolean) => void;
-  /** A peer says how its groups are doing. */
+  /** A peer reported the state of its groups. */
   readonly reported?: (report: NodeReport) => void;
   readonly leaderChanged: (partition: number, leader: NodeId) => void;
-  /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
+  /** The list of nodes was loaded or has changed, or other nodes are admitted. */
   readonly nodesChanged?: (state: MetaState, metaMembers: readonly NodeId[]) => void;
-  /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
+  /**
+   * Called once: this node was removed, or has another database than the one recorded for its id. It takes part no
+   * more.
+   */
   readonly excluded?: (exclusion: Exclusion) => void;
   /** A partition that this node leads has applied an entry that was proposed here. */
   readonly timed?: ((partition: number, timing: EntryTiming) => void) | undefined;
-  /** An operator drains this node, or does so no more. */
+  /** An operator starts or ends the draining of this node. */
   readonly drained?: (isDraining: boolean) => void;
-  /** Whether this node's clock runs at the speed of the others' has changed. */
+  /** The verdict about this node's clock has changed. */
   readonly clockJudged?: (verdict: ClockVerdict) => void;
-  /** A group was added to this node, before anything of it is applied beyond `applied`; for those who look on. */
+  /** A group was added to this node, before anything beyond `applied` is applied; for observers. */
   readonly groupAdded?: (group: GroupId, app: GroupApplication, applied: number) => void;
-  /** While the node loads: so many groups of so many have been read. */
+  /** Progress while loading: number of groups that are loaded. */
   readonly loaded?: (done: number, total: number) => void;
-  /** A leader sent a snapshot that is no sound one; it was forgotten. */
+  /** A leader sent an invalid snapshot; it was dropped. */
   readonly snapshotRefused?: (group: GroupId, error: unknown) => void;
-  /** Requests are refused for want of room now, or no longer. */
+  /** The node begins or ends refusing requests for lack of capacity. */
   readonly refusingAtCapacity?: (isRefusing: boolean, report: CapacityReport) => void;
-  /** Answers are by the fail modes of rules now; or no longer, and `decisions` were. */
+  /** Decisions by fail mode begin (`true`), or have ended after this many decisions. */
   readonly decidesDegraded?: (isDegraded: boolean, decisions: number) => void;
-  /** Called once, when nothing may be said any more. */
+  /** Called once, when the node must stop speaking. */
   readonly fatal: (error: unknown) => void;
   readonly raft?: Partial<MultiRaftOptions>;
-  /** Smaller than usual, for tests that fill them. */
+  /** Smaller queues, for tests that fill them. */
   readonly queues?: QueueBounds;
 }
 
-/** Requests that wait at a time: at a node for their answer, and see `PartitionOptions`. */
+/** Bounds of the queues of a node; `openMax`: unanswered requests. See also `PartitionOptions`. */
 export interface QueueBounds extends Pick<PartitionOptions, 'pendingMax' | 'inflightMax' | 'batchMax'> {
   readonly openMax: number;
 }

@@ -1,6 +1,6 @@
 /**
- * One node without its sockets, timers and clocks: the partitions, the driver of their Raft groups and the router,
- * wired together. What it needs of the outside world comes in as arguments, so that a simulator can run it too.
+ * One node without sockets, timers and clocks: the partitions, their Raft groups, group 0 and the request path,
+ * wired together. Its dependencies are arguments, so a simulator can run it too.
  */
 import type { ChangeDone, ClusterChange } from '../api/cluster-change.ts';
 import type { DoneWith, UserRequest } from '../api/user-request.ts';
@@ -38,32 +38,33 @@ import { RulesChanges, type RulesChangesInit } from './rules-changes.ts';
 import { newTokens, type Tokens } from './tokens.ts';
 import { UsageExchange } from './usage-exchange.ts';
 
+/** The core of one node. */
 export class NodeCore {
   readonly raft: MultiRaft;
   readonly router: Router;
   readonly placement: ClusterPlacement;
   readonly meta: MetaGroup;
   readonly clock: ClockWatch;
-  /** To be asked for other rules, which reach the logs of all partitions through group 0. */
+  /** Changes and spreads rules. */
   readonly rules: RulesChanges;
-  /** To be asked who may ask what, and for other tokens. */
+  /** Checks and changes tokens. */
   readonly tokens: Tokens;
   readonly draining: Draining;
   readonly leading: Leading;
   readonly #firstRules: FirstRules;
-  /** To be asked what the doors of all nodes answered. */
+  /** Collects the usage figures of all nodes. */
   readonly usage: UsageExchange;
-  /** To be asked what callers ask. */
+  /** Answers the requests of clients. */
   readonly requests: MatchedRequests;
   readonly backups: Backups;
-  /** To be told of all that comes from peers. */
+  /** Takes everything that comes from peers. */
   readonly peers: PeerEvents;
   readonly #init: NodeCoreInit;
   readonly #forwarder: Forwarder;
   readonly #membership: Membership;
   readonly #capacity: CapacityWatch;
   readonly #departure: Departure;
-  /** Those the cluster was created with, whatever the file lists. */
+  /** The nodes that the cluster was created with. */
   readonly #founders: readonly NodeId[];
   readonly #replicas: Replicas;
 
@@ -189,7 +190,7 @@ export class NodeCore {
     });
   }
 
-  /** Builds the node and loads its groups from the store, one after the other: each is done before the next is read. */
+  /** Builds the node and loads its groups from the store one after the other. */
   static async load(init: NodeCoreInit): Promise<NodeCore> {
     const core = new NodeCore(init);
     const { partitionCount } = core.placement;
@@ -197,7 +198,7 @@ export class NodeCore {
       core.#membership.keeper.loaded(partition, await core.#replicas.load(partition));
       init.loaded?.(partition + 1, partitionCount + 1);
     }
-    // Last, since it says what else belongs here: all that is on the disk is there by then.
+    // Last, as it says what else belongs here; by then all that is on disk is loaded.
     await core.#loadMeta();
     init.loaded?.(partitionCount + 1, partitionCount + 1);
     core.raft.start();
@@ -232,7 +233,7 @@ export class NodeCore {
     this.#membership.stateChanged(state);
   }
 
-  /** The partitions of which this node holds a replica. */
+  /** The replicas on this node, by partition. */
   get partitions(): ReadonlyMap<number, Partition> {
     return this.#replicas.all;
   }
@@ -241,24 +242,24 @@ export class NodeCore {
     return this.#membership.status(this.isReady);
   }
 
-  /** It was removed, or is refused for good: it takes part no more. */
+  /** The node was removed or is refused for good; it takes part no more. */
   get isExcluded(): boolean {
     return this.#membership.verdict !== undefined;
   }
 
-  /** Who has refused this node since it was last welcome there. */
+  /** Nodes that have refused this node since they last admitted it. */
   get refusals(): ReadonlyMap<NodeId, Refusal> {
     return this.#membership.refusals;
   }
 
-  /** This node knows its cluster, and every partition that should be here is, and has a leader. */
+  /** The node knows its cluster, and every partition that should be here exists and has a leader. */
   get isReady(): boolean {
     return this.meta.state !== undefined && !this.isExcluded && this.#replicas.haveLeaders;
   }
 
   /**
-   * Changes the cluster while it runs. A node to add is started with an empty store. One that was removed may be stopped once
-   * `meta.state.settledVersion` has reached the version told.
+   * Changes the cluster while it runs. A node to add is started with an empty store. One that was removed may be
+   * stopped once `meta.state.settledVersion` has reached the version in the answer.
    */
   change(asked: ClusterChange, done: ChangeDone): void {
     if (asked.type === 'rules') this.rules.change(asked.change, done);
@@ -266,7 +267,7 @@ export class NodeCore {
     else this.#membership.change(asked, done);
   }
 
-  /** Asks whoever leads the user's partition; see `Router.ask`. */
+  /** Asks the leader of the user's partition; see `Router.ask`. */
   ask<R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis?: number): void {
     if (this.#membership.verdict !== undefined) {
       const partition = this.router.partitionOf(request.userId);
@@ -276,13 +277,13 @@ export class NodeCore {
     try {
       this.router.ask(request, done, deadlineMillis);
     } catch (error) {
-      // A broken invariant: the state behind it can no longer be trusted.
+      // An invariant is broken, so the state behind it cannot be trusted any more.
       this.#init.fatal(error);
       throw error;
     }
   }
 
-  /** Time passed: one tick of `timing.tickMillis`. */
+  /** Call every `timing.tickMillis`. */
   tick(): void {
     this.raft.tick();
     this.router.tick();
@@ -300,21 +301,18 @@ export class NodeCore {
     this.usage.tick();
   }
 
-  /** Close to a full disk. To be called again while it lasts. */
+  /** The disk is nearly full. Call it again as long as that lasts. */
   setLowDisk(isLow: boolean): void {
     this.raft.avoidLeading('lowDisk', isLow);
     for (const partition of this.partitions.values()) partition.setLowDisk(isLow);
   }
 
-  /**
-   * What the partitions of this node may remember together, in bytes by the model of `StateSize`. Beyond that their
-   * leaders, here and elsewhere, refuse users and request ids that they do not know. No bound until this is called.
-   */
+  /** Limits the state of all partitions here, in bytes of `StateSize`. Above it all leaders refuse unknown users. */
   limitState(bytesMax: number): void {
     this.#capacity.limit(bytesMax);
   }
 
-  /** This process is short of memory: the same as if its partitions remembered too much. */
+  /** The process is short of memory, which has the same effect as too much state. */
   shortOfHeap(isShort: boolean): void {
     this.#capacity.shortOfHeap(isShort);
   }
@@ -323,12 +321,14 @@ export class NodeCore {
     return this.#capacity.report;
   }
 
-  /** This process is about to end: others take over what it leads. It goes on answering, and asks them. */
+  /** Begins to hand over all leaderships before the process ends. The node still answers, by asking the others. */
   leave(): void {
     this.#departure.begin();
   }
 
-  /** Others lead what this node led, or nobody would; and they know that they need not ask it any more. */
+  /**
+   * The leaderships are handed over, or nobody can take them, and the others know not to ask this node any more.
+   */
   get hasLeft(): boolean {
     return this.#departure.isDone;
   }

@@ -1,4 +1,4 @@
-/** What a node is started with. */
+/** The arguments that a node is started with. Types only. */
 import type { Logger } from 'pino';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -6,6 +6,7 @@ import type { ClusterConfig } from '../config/config.ts';
 import type { NodeTls } from '../tls/node-tls.ts';
 import type { Clocks } from './node-core-init.ts';
 
+/** What `startNode` needs. */
 export interface NodeInit {
   readonly config: ClusterConfig;
   readonly nodeId: NodeId;
@@ -14,13 +15,13 @@ export interface NodeInit {
   readonly logger: Logger;
   /** Storage failed or an invariant broke. The node has stopped speaking; the process must exit. */
   readonly onFatal: (error: unknown) => void;
-  /** Its certificates, which whoever opened them closes. Absent: everything is plain. */
+  /** The certificates, closed by the caller. Absent: connections are not encrypted. */
   readonly tls?: NodeTls;
-  /** Of the package, for clients that ask. */
+  /** Version of the package. */
   readonly version?: string;
-  /** The host to listen at. Absent: those where others find it. */
+  /** Host to listen on. Absent: the addresses at which others find the node. */
   readonly listen?: string;
   readonly clocks?: Clocks;
-  /** Puts something between the node and its disk, for tests of failing disks. */
+  /** Wraps the store, for tests of failing disks. */
   readonly wrapStore?: (store: LogStore) => LogStore;
 }

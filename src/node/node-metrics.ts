@@ -1,4 +1,6 @@
-/** Where the metrics of a node are read: from its core once that is loaded, its doors, its disk and its connections. */
+/** Connects the metrics of a node to their sources: core, listeners, disk and connections. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { RaftStatus } from '../../raft/status.ts';
 import { freeBytes } from '../../storage/free-space.ts';
 import type { FrontDoor } from '../api/front-door.ts';
@@ -9,7 +11,6 @@ import type { RespDoor } from '../resp/resp-door.ts';
 import type { LoadShedder } from '../shedding/load-shedder.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { Access } from './access.ts';
-import { bytesIn } from './database-size.ts';
 import type { DoorUsage } from './door-usage.ts';
 import type { LiveSettings } from './live-settings.ts';
 import { Metrics } from './metrics.ts';
@@ -29,10 +30,11 @@ interface Measured {
   readonly slow: SlowDecisions;
   readonly shedder: LoadShedder;
   readonly transport: TcpTransport;
-  /** By name; the last may come later. */
+  /** By name; entries may be added later. */
   readonly doors: Readonly<Record<string, FrontDoor>>;
 }
 
+/** The metrics of a node. */
 export function metricsOf(init: NodeInit, measured: Measured): Metrics {
   const { readiness, resp, grpc, usage, access, shedder } = measured;
   return new Metrics({
@@ -56,7 +58,7 @@ export function metricsOf(init: NodeInit, measured: Measured): Metrics {
   });
 }
 
-/** Of all groups that are here. */
+/** Raft status of all groups on this node. */
 function statusesOf({ raft, partitions }: NodeCore): RaftStatus[] {
   return [META_GROUP, ...[...partitions.keys()].map(groupOfPartition)].flatMap(
     (group) => raft.status(group) ?? [],
@@ -86,4 +88,14 @@ function operationOf(
     freeFloorBytes: settings.freeFloorBytes,
     slowDecisions: () => slow.count,
   };
+}
+
+/** Total size of the files in a directory, in bytes. Files that vanish meanwhile are ignored. */
+async function bytesIn(directory: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await readdir(directory).catch((): string[] => [])) {
+    const found = await stat(join(directory, name)).catch(() => undefined);
+    if (found?.isFile() === true) bytes += found.size;
+  }
+  return bytes;
 }

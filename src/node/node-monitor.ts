@@ -1,4 +1,4 @@
-/** What this node tells those who watch the cluster: the figures of the last seconds, and the last faults. It only tells. */
+/** What this node reports to those who watch the cluster: the figures of the last seconds, and the last faults. */
 import {
   type Fault,
   type MonitoringBehindDoor,
@@ -16,12 +16,12 @@ import { FaultLog } from './fault-log.ts';
 import type { Clocks } from './node-core-init.ts';
 import type { NodeReadiness } from './readiness.ts';
 
-/** The minute under way, and the one before: what was counted late in that is in no reading yet. */
+/** The current minute and the one before, as that may not have been complete at the last reading. */
 const MINUTES = 2;
-/** Rates that are older say nothing of now. */
+/** Rates older than this are outdated. */
 const RATES_MILLIS_MAX = 5_000;
 
-/** Nodes tell of so many seconds at most: `NodePace`. */
+/** Most seconds that the reports of nodes cover (`NodePace`). */
 const TIMES_SECONDS = 10;
 
 interface MonitorInit {
@@ -31,6 +31,7 @@ interface MonitorInit {
   readonly clocks: Clocks;
 }
 
+/** The monitoring API of one node. */
 export class NodeMonitor implements MonitoringBehindDoor {
   readonly #init: MonitorInit;
   readonly #rate = new LiveRate();
@@ -39,7 +40,7 @@ export class NodeMonitor implements MonitoringBehindDoor {
   #rates: { readonly of: LiveRates | null; readonly atMillis: number } | undefined;
   #isAsking = false;
   #untilLook = 0;
-  /** How a cluster comes up is no fault. */
+  /** The start of a cluster is not a fault. */
   #wasReady = false;
 
   constructor(init: MonitorInit) {
@@ -47,7 +48,7 @@ export class NodeMonitor implements MonitoringBehindDoor {
     this.#faults = new FaultLog(init.clocks.wallMillis);
   }
 
-  /** Looks for faults since this node was ready first; to be called once a second. */
+  /** Looks for faults; call it once a second. It starts when this node is ready for the first time. */
   look(): void {
     const { readiness, view } = this.#init;
     this.#wasReady ||= readiness.current.status === 'ready';
@@ -86,7 +87,7 @@ export class NodeMonitor implements MonitoringBehindDoor {
     return times && { ...times, nodes: [...byNode.keys()].sort((a, b) => a - b) };
   }
 
-  /** Nothing while a question is open: a silent node takes a second. */
+  /** Asks all nodes for their usage, one question at a time: a silent node delays the answer by a second. */
   #maybeAsk(atMillis: number): void {
     const { core } = this.#init.readiness;
     if (core === undefined || this.#isAsking) return;

@@ -1,21 +1,22 @@
-/** How this node works just now, for those who watch the cluster: how long its answers and its disk took, and how full it is. */
+/** Figures about the current work of this node, for monitoring: answer times, disk times, and memory. */
 import { LatestTimes, timesOf } from '../usage/latest-times.ts';
 import { stepOf, TIME_STEPS } from '../usage/time-steps.ts';
 import type { Pace } from '../wire/node-report.ts';
 import type { DoorUsage } from './door-usage.ts';
 import type { NodeCore } from './node-core.ts';
 
-/** Between two readings; reports may come more often. */
+/** Time between two readings; reports may come more often. */
 const READING_MILLIS = 1_000;
-/** What the readings that are compared are apart at most. */
+/** Readings that are compared are at most this far apart. */
 const SECONDS = 10;
 
+/** The current figures of one node. */
 export class NodePace {
   readonly #usage: Pick<DoorUsage, 'times'>;
   readonly #monotonicMillis: () => number;
   readonly #answers = new LatestTimes();
   readonly #writes = new LatestTimes();
-  /** Since the node started. */
+  /** Write times since the node started, by step. */
   readonly #written = new Float64Array(TIME_STEPS);
   #read: { readonly times: readonly number[]; readonly writes: readonly number[] } | undefined;
   #readMillis = Number.NEGATIVE_INFINITY;
@@ -25,12 +26,13 @@ export class NodePace {
     this.#monotonicMillis = monotonicMillis;
   }
 
-  /** The disk took so long for a synced write. */
+  /** Records the time of a synced write. */
   wrote(seconds: number): void {
     const step = stepOf(1_000 * seconds);
     this.#written[step] = (this.#written[step] ?? 0) + 1;
   }
 
+  /** The figures now. */
   of({ clock, capacity }: Pick<NodeCore, 'clock' | 'capacity'>): Pace {
     const { times, writes } = this.#latest();
     const { stateBytes, stateBytesMax } = capacity;
@@ -58,7 +60,7 @@ export class NodePace {
   }
 }
 
-/** The lower of the two in the middle; null of none. */
+/** The lower median; null for an empty list. */
 function median(values: readonly number[]): number | null {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;

@@ -1,6 +1,6 @@
 /**
- * What a node is made of before anything is loaded: its disk, its connections, its doors, and what tells how it is.
- * Nothing listens yet, and nothing here decides.
+ * Opens and creates the parts of a node before its core is loaded: disk, transport, listeners and monitoring.
+ * Nothing listens yet.
  */
 import { performance } from 'node:perf_hooks';
 import type { LogStore } from '../../raft/driver/store.ts';
@@ -37,13 +37,14 @@ import { NodeReadiness } from './readiness.ts';
 import { newShedding } from './shedding.ts';
 import { SlowDecisions } from './slow-decisions.ts';
 
+/** The parts of a node. */
 export interface NodeParts {
   readonly init: NodeInit;
-  /** Where this node is. */
+  /** The addresses of this node. */
   readonly self: NodeAddress;
   readonly clocks: Clocks;
   readonly store: ObservedStore;
-  /** Nothing may be said any more. Only the first error counts. */
+  /** Stops the node for good after an error; only the first one counts. */
   readonly fatal: (error: unknown) => void;
   readonly admission: Admission;
   readonly memberCache: MemberCache;
@@ -69,16 +70,19 @@ const SYSTEM_CLOCKS: Clocks = {
   wallMillis: () => Date.now(),
 };
 
-/** Whatever was recovered here without its quorum is said at every start. */
+/** Logs at every start which groups were recovered here without their quorum. */
 async function warnOfRecoveries({ dataDirectory, logger }: NodeInit, store: LevelStore): Promise<void> {
   for (const recovered of await settleRecord(dataDirectory, (group) => store.termOf(group)))
     logger.warn(
       { recovered },
-      'a group was recovered here without its quorum: what the lost nodes had is lost',
+      'a group was recovered here without its quorum: entries that only the lost nodes had are lost',
     );
 }
 
-/** @throws ConfigError if the configuration is not for this node, or asks for TLS and no certificates were opened */
+/**
+ * The addresses of this node. @throws ConfigError if the node is not in the configuration, or TLS is configured and
+ * no certificates were opened
+ */
 function ownAddress({ config, nodeId, tls }: NodeInit): NodeAddress {
   const self = config.nodes.find((node) => node.id === nodeId);
   if (self === undefined) throw new ConfigError('nodeId', `${nodeId} is not in nodes`);
@@ -87,7 +91,7 @@ function ownAddress({ config, nodeId, tls }: NodeInit): NodeAddress {
   return self;
 }
 
-/** @throws what `openStore` throws if the directory must not be used */
+/** Opens the parts. @throws the errors of `openStore`, if the directory must not be used */
 export async function openParts(init: NodeInit): Promise<NodeParts> {
   const { config, nodeId, dataDirectory, logger, clocks = SYSTEM_CLOCKS } = init;
   const self = ownAddress(init);
@@ -127,7 +131,7 @@ export async function openParts(init: NodeInit): Promise<NodeParts> {
   const store = observed(init, opened, { metrics, slow, pace, monotonicMillis });
   const fatal = fatalOnce(init, (reason) => opened.condemn(reason));
   const unwritten = (error: unknown): void =>
-    logger.warn({ err: error }, 'cannot write what is known of the nodes');
+    logger.warn({ err: error }, 'cannot write the known members to members.json');
   const memberCache = new MemberCache(dataDirectory, unwritten, tokensBefore);
   return {
     init,
@@ -189,9 +193,9 @@ function newTransport(
 function observed(
   { wrapStore, logger }: NodeInit,
   opened: LogStore,
-  told: Pick<NodeParts, 'metrics' | 'slow' | 'pace'> & Pick<Clocks, 'monotonicMillis'>,
+  watchers: Pick<NodeParts, 'metrics' | 'slow' | 'pace'> & Pick<Clocks, 'monotonicMillis'>,
 ): ObservedStore {
-  const { metrics, slow, pace, monotonicMillis } = told;
+  const { metrics, slow, pace, monotonicMillis } = watchers;
   return new ObservedStore(wrapStore?.(opened) ?? opened, {
     monotonicMillis,
     wrote(seconds) {
@@ -206,7 +210,7 @@ function observed(
   });
 }
 
-/** @param before whether this node knew that everybody must show a token, and by which version of the tokens */
+/** @param before the last known tokens: their version, and whether every request needed one */
 function accessBehind(
   { config }: NodeInit,
   readiness: NodeReadiness,
@@ -219,7 +223,7 @@ function accessBehind(
   });
 }
 
-/** Closes everything that `openParts` opened; whoever is on his way through a door is not waited for. */
+/** Closes everything that `openParts` opened. Requests that are still open at a listener are dropped. */
 export async function closeParts({ doorClock, doors, transport, store }: NodeParts): Promise<void> {
   doorClock.close();
   const closed = Promise.all(doors.map(async (door) => door.close()));
@@ -228,7 +232,7 @@ export async function closeParts({ doorClock, doors, transport, store }: NodePar
   await store.close();
 }
 
-/** @param condemn after a restart the node would take part again until a leader speaks to it */
+/** @param condemn marks the store as unusable; without that the node would take part again after a restart */
 function fatalOnce(
   { logger, onFatal }: NodeInit,
   condemn: (reason: string) => Promise<void>,

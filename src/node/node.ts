@@ -1,6 +1,6 @@
 /**
- * The composition root: starts one node from a configuration and a directory, and ends it. All clocks, timers and randomness
- * of a `NodeCore` enter here, in node-parts.ts and in load-core.ts.
+ * The composition root: starts one node from a configuration and a directory, and stops it. All clocks, timers and
+ * randomness of a `NodeCore` come from here, node-parts.ts and load-core.ts.
  */
 import type { ClusterConfig } from '../config/config.ts';
 import { stateBytesDefault } from '../partition/node-budget.ts';
@@ -22,6 +22,7 @@ const FREE_SPACE_CHECK_MILLIS = 1_000;
 const HEAP_CHECK_MILLIS = 1_000;
 const FAULT_LOOK_MILLIS = 1_000;
 
+/** A running node. */
 export class QuorateNode {
   readonly core: NodeCore;
   readonly #parts: NodeParts;
@@ -35,7 +36,7 @@ export class QuorateNode {
     this.#timers = timers;
   }
 
-  /** Takes over what changes without a restart (`LIVE_SETTINGS`), and nothing else. */
+  /** Applies the settings that can change without a restart (`LIVE_SETTINGS`), and no others. */
   reconfigure(config: ClusterConfig): void {
     const { settings, http } = this.#parts;
     settings.replace(config);
@@ -43,7 +44,7 @@ export class QuorateNode {
     this.core.limitState(config.stateBytesMax ?? stateBytesDefault(memoryLimits()));
   }
 
-  /** Stops gracefully: others lead first, open requests are answered, the disk is left closed. Safe to call twice. */
+  /** Stops gracefully: hands over leaderships, answers open requests, closes the disk. Can be called twice. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -56,7 +57,10 @@ export class QuorateNode {
     await this.abort();
   }
 
-  /** Ends at once, and leaves the disk closed: nothing is handed over, who waits learns nothing. Safe to call twice. */
+  /**
+   * Stops at once and closes the disk; nothing is handed over, and open requests get no answer. Can be called
+   * twice.
+   */
   abort(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
@@ -71,21 +75,22 @@ export class QuorateNode {
 }
 
 /**
- * Opens the disk, listens, loads what is on the disk, and joins the peers; then the process warms up, before the node says that it is ready.
- * While it loads, HTTP says how far it is. Resolves when it takes part; leaders may still be elected then.
+ * Starts a node: opens the disk, listens, loads what is on disk, joins the peers, and warms up the process before
+ * it reports that it is ready. While it loads, HTTP reports the progress. Resolves when the node takes part;
+ * leaders may not be elected yet.
  *
- * @throws what `openStore` throws if the directory must not be used, or the error of `listen`
+ * @throws the errors of `openStore` if the directory must not be used, or the error of `listen`
  */
 export async function startNode(init: NodeInit): Promise<QuorateNode> {
   const parts = await openParts(init);
   let core: NodeCore | undefined;
   try {
-    // First of all, so that everybody can see how far this node is.
+    // Listen first, so that everybody can see the progress.
     for (const door of parts.doors) await door.listen();
     core = await loadCore(parts);
     parts.readiness.started(core);
     const node = await joined(parts, core);
-    // The others do not wait for that: it votes and follows meanwhile.
+    // Not awaited: meanwhile the node votes and follows.
     void warmUpOnce({ ...parts.clocks, logger: init.logger }).then(() => parts.readiness.warmedUp());
     return node;
   } catch (error) {
@@ -95,7 +100,7 @@ export async function startNode(init: NodeInit): Promise<QuorateNode> {
   }
 }
 
-/** Begins to speak with the peers. */
+/** Starts the transport and the timers. */
 async function joined(parts: NodeParts, core: NodeCore): Promise<QuorateNode> {
   const { init, self, store, fatal, transport, view, shedder, monitor, settings } = parts;
   const { config, logger, dataDirectory } = init;

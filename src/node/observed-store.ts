@@ -1,25 +1,27 @@
-/** A store that tells what is done with it: how long its writes take, and what becomes of snapshots. Changes nothing. */
+/** A store that reports how long its writes take and which snapshots were kept. It changes nothing. */
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId, SnapshotMeta } from '../../raft/types.ts';
 
+/** Receives the observations. */
 export interface StoreWatcher {
   readonly monotonicMillis: () => number;
   readonly wrote: (seconds: number) => void;
-  /** On disk now: a snapshot of the group's own state, or one of its leader's. */
+  /** A snapshot is on disk: of the group's own state, or one received from its leader. */
   readonly snapshotKept: (snapshot: {
     readonly group: GroupId;
     readonly index: number;
     readonly from: 'self' | 'leader';
     readonly bytes: number;
-    /** Since its first chunk was handed to the disk; 0 if nobody saw that. */
+    /** Since its first chunk was written; 0 if that was not observed. */
     readonly seconds: number;
   }) => void;
 }
 
+/** Wraps a store and observes it. */
 export class ObservedStore implements LogStore {
-  /** Groups that were loaded and had one. */
+  /** Number of loaded groups that had a snapshot. */
   snapshotsLoaded = 0;
-  /** Snapshots on their way to the disk, by group: since when. */
+  /** Snapshots being written, by group: when their first chunk was written. */
   readonly #stagedMillis = new Map<GroupId, number>();
   readonly #store: LogStore;
   readonly #watcher: StoreWatcher;

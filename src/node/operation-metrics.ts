@@ -1,24 +1,25 @@
 /**
- * How a node works, for Prometheus: who it is, its Raft groups, its disk and its connections. What can be looked up is looked up
- * when Prometheus asks; what is counted is counted per entry, write or snapshot, never per request.
+ * Prometheus metrics about the operation of a node: version, Raft groups, disk and connections. Most are read when
+ * Prometheus asks; the others are counted per entry, write or snapshot, never per request.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { RaftStatus } from '../../raft/status.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { EntryTiming } from '../partition/entry-timing.ts';
 
+/** Where the values are read. */
 export interface OperationSources {
-  /** Of the package. */
+  /** Version of the package. */
   readonly version: string;
   readonly isReady: () => boolean;
   readonly isDraining: () => boolean;
-  /** Of all groups of this node. */
+  /** All groups of this node. */
   readonly groups: () => Iterable<RaftStatus>;
-  /** Clients' connections by door. */
+  /** Client connections by listener. */
   readonly connections: () => Promise<Iterable<readonly [string, number]>>;
-  /** Until when the certificates in force are valid, by setting of `cluster.json`; none without TLS. */
+  /** Expiry of the certificates in use, by setting of `cluster.json`; empty without TLS. */
   readonly certificates: () => Iterable<readonly [string, number]>;
-  /** Nodes that can be asked and can answer. */
+  /** Number of nodes with connections in both directions. */
   readonly peers: () => number;
   readonly diskBytes: () => Promise<number>;
   readonly diskFreeBytes: () => Promise<number>;
@@ -26,7 +27,7 @@ export interface OperationSources {
   readonly slowDecisions: () => number;
 }
 
-/** A snapshot that is in effect on the disk. */
+/** A snapshot that is in effect on disk. */
 export interface KeptSnapshot {
   readonly from: 'self' | 'leader';
   readonly bytes: number;
@@ -37,6 +38,7 @@ export interface KeptSnapshot {
 const SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2];
 const SNAPSHOT_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
 
+/** The operation metrics of one node. */
 export class OperationMetrics {
   readonly #commitSeconds: Histogram;
   readonly #queueSeconds: Histogram;
@@ -56,29 +58,29 @@ export class OperationMetrics {
     );
     this.#queueSeconds = histogram(
       'quorate_queue_seconds',
-      'What a request of an entry waited at most for a place in the log.',
+      'Longest wait of a request in an entry for its place in the log.',
       SECONDS,
     );
     this.#applySeconds = histogram(
       'quorate_apply_seconds',
-      'To apply an entry and answer its requests.',
+      'Time to apply an entry and answer its requests.',
       SECONDS,
     );
     this.#snapshotSeconds = histogram(
       'quorate_snapshot_seconds',
-      'From the first chunk of a snapshot on disk until it is in effect: own ones, and those of leaders.',
+      'Time from the first chunk of a snapshot on disk until it is in effect, by origin: self or leader.',
       SNAPSHOT_SECONDS,
       ['from'],
     );
     const counter = (name: string, help: string, labelNames: string[]): Counter =>
       new Counter({ name, help, labelNames, registers });
-    this.#snapshotBytes = counter('quorate_snapshot_bytes_total', 'Of snapshots that took effect.', ['from']);
+    this.#snapshotBytes = counter('quorate_snapshot_bytes_total', 'Snapshots that took effect.', ['from']);
     this.#leaderChanges = counter(
       'quorate_leader_changes_total',
-      'Times that a replica here heard of another leader of its partition, or lost it.',
+      'Leaders that the replicas here have found (elected) or lost.',
       ['what'],
     );
-    // Both are there before the first.
+    // Create all series, so that they exist before their first event.
     for (const what of ['elected', 'lost']) this.#leaderChanges.inc({ what }, 0);
     for (const from of ['self', 'leader']) {
       this.#snapshotSeconds.zero({ from });
@@ -90,16 +92,19 @@ export class OperationMetrics {
     addSurroundings(sources, registers);
   }
 
+  /** Records an applied entry. */
   entryApplied({ queueMillis, commitMillis, applyMillis }: EntryTiming): void {
     this.#queueSeconds.observe(queueMillis / 1_000);
     this.#commitSeconds.observe(commitMillis / 1_000);
     this.#applySeconds.observe(applyMillis / 1_000);
   }
 
+  /** Records a change of leader. */
   leaderChanged(leader: NodeId): void {
     this.#leaderChanges.inc({ what: leader === NO_NODE ? 'lost' : 'elected' });
   }
 
+  /** Records a snapshot. */
   snapshotKept({ from, bytes, seconds }: KeptSnapshot): void {
     this.#snapshotSeconds.observe({ from }, seconds);
     this.#snapshotBytes.inc({ from }, bytes);
@@ -123,7 +128,7 @@ function addIdentity({ version, isReady, isDraining }: OperationSources, registe
   const labelNames = ['version', 'node_version'];
   const info: Gauge = new Gauge({
     name: 'quorate_build_info',
-    help: 'Always 1: which version of quorate runs here, on which Node.js.',
+    help: 'Always 1; the labels are the versions of quorate and Node.js.',
     labelNames,
     registers,
   });
@@ -140,13 +145,13 @@ function addGroups({ groups }: OperationSources, registers: Registry[]): void {
   };
   gauge(
     'quorate_apply_lag_entries',
-    'Entries that are committed and not applied here, of the group with most of them.',
+    'Committed entries that are not applied here yet, in the group with most of them.',
     most(({ commit, applied }) => commit - applied),
     registers,
   );
   gauge(
     'quorate_replication_lag_entries',
-    'Entries that a member lacks, of the groups led here: of the member that lacks most.',
+    'Entries that the slowest member of a group led here lacks.',
     most(({ role, match, lastIndex }) =>
       role === 'leader' ? Math.max(0, ...[...match.values()].map((index) => lastIndex - index)) : 0,
     ),
@@ -154,7 +159,7 @@ function addGroups({ groups }: OperationSources, registers: Registry[]): void {
   );
   gauge(
     'quorate_groups_without_leader',
-    'Groups of this node whose leader it does not know, group 0 among them.',
+    'Groups on this node without a known leader, including group 0.',
     () => [...groups()].filter(({ leader }) => leader === NO_NODE).length,
     registers,
   );
@@ -176,25 +181,25 @@ function addSurroundings(sources: OperationSources, registers: Registry[]): void
   const { connections, peers, diskBytes, diskFreeBytes, freeFloorBytes, slowDecisions } = sources;
   const open: Gauge = new Gauge({
     name: 'quorate_connections',
-    help: 'Connections of clients, by door.',
+    help: 'Connections of clients, by listener.',
     labelNames: ['door'],
     registers,
     async collect() {
       for (const [door, count] of await connections()) open.set({ door }, count);
     },
   });
-  gauge('quorate_peer_connections', 'Nodes that this one is connected with, both ways.', peers, registers);
-  gauge('quorate_disk_bytes', 'What the database of this node takes on disk.', diskBytes, registers);
-  gauge('quorate_disk_free_bytes', 'What may still be written to that disk.', diskFreeBytes, registers);
+  gauge('quorate_peer_connections', 'Nodes with connections in both directions.', peers, registers);
+  gauge('quorate_disk_bytes', 'Size of the database of this node on disk.', diskBytes, registers);
+  gauge('quorate_disk_free_bytes', 'Free space on that disk.', diskFreeBytes, registers);
   gauge(
     'quorate_disk_free_floor_bytes',
-    'With less room than that, others lead, and in the end requests are refused.',
+    'With less free space than this, others lead, and in the end requests are refused.',
     freeFloorBytes,
     registers,
   );
   const slow: Counter = new Counter({
     name: 'quorate_slow_decisions_total',
-    help: 'Entries and timed answers that took long; the log tells of a few of them where the time went.',
+    help: 'Slow entries and slow timed answers; the log explains some of them.',
     registers,
     collect() {
       slow.reset();

@@ -1,6 +1,7 @@
 /**
- * Where nodes are: what this node says of itself, and what it knows of the others. Several sources may tell several
- * addresses of one node; all are tried, and the hello makes sure who answers, so no source needs to be right.
+ * Collects addresses of nodes: what this node says about itself, and what it knows about others. Several sources
+ * may list different addresses of one node; all are tried, and the hello verifies who answers, so no source has to
+ * be right.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
@@ -8,15 +9,15 @@ import { labelsOf } from '../api/node-labels.ts';
 import type { ClusterConfig } from '../config/config.ts';
 import type { Introduction, MetaState } from '../meta/cluster-state.ts';
 
-/** Addresses to listen on that mean nothing to others. */
+/** Listening addresses that are useless to others. */
 const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
 
-/** Whether others can do anything with an address that a node listens on. */
+/** Whether others can use an address that a node listens on. */
 export function sayable(address: HostPort): boolean {
   return !WILDCARDS.includes(address.host) && address.port !== 0;
 }
 
-/** Where a node listens that is told to do so at `host`: the ports are those where others find it. */
+/** The addresses of a node that listens on `host`, with the ports at which others find it. */
 export function listeningAt({ id, http, peer, resp, grpc }: NodeAddress, host: string): NodeAddress {
   return {
     id,
@@ -27,20 +28,20 @@ export function listeningAt({ id, http, peer, resp, grpc }: NodeAddress, host: s
   };
 }
 
-/** What a node can tell others about where it is. */
+/** The addresses that a node can tell to others. */
 export function addressesToSay({ peer, http }: NodeAddress): { peer?: HostPort; http?: HostPort } {
   return { ...(sayable(peer) && { peer }), ...(sayable(http) && { http }) };
 }
 
-/** Before anything is known of the cluster: everybody in the file. */
+/** The peers in the configuration file; used before anything is known of the cluster. */
 export function configuredPeers({ nodes }: ClusterConfig): Map<NodeId, readonly HostPort[]> {
   return new Map(nodes.map(({ id, peer }) => [id, [peer]]));
 }
 
 /**
- * Those to speak with, and where they may be: the nodes of the replicated list, those that leave, and those that group
- * 0 still has to tell that they left, at whatever address they are connected from. Those of the file too, unless they
- * were removed: what is known of the list may be older than the file, and everybody in it may be gone.
+ * The peers to connect to, with their possible addresses: members, leaving nodes, and nodes that group 0 still has
+ * to tell that they left. Nodes in the file are included as well, unless they were removed: the known list may be
+ * older than the file.
  */
 export function currentPeers(
   { nodes, leaving, retired }: MetaState,
@@ -56,7 +57,7 @@ export function currentPeers(
   return peers;
 }
 
-/** The founders, and where they are and stand as far as this node's configuration knows. */
+/** The founders, with their addresses and labels as far as this node's configuration knows them. */
 export function introductionsOf({ founders, nodes }: ClusterConfig): Introduction[] {
   return founders.map((founder) => {
     const { http, peer, ...others } = nodes.find(({ id }) => id === founder.id) ?? {};

@@ -1,7 +1,4 @@
-/**
- * What comes from peers: their frames, and that connections came and went. Hands each to the rooms it is about, in one
- * place, and decides nothing.
- */
+/** Dispatches everything that comes from peers, frames and connection events, to the parts of the node. */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { ClockWatch } from '../clock/clock-watch.ts';
@@ -25,6 +22,7 @@ import { decodeUsageQuestion, decodeUsageTold } from '../wire/usage.ts';
 import type { Leading } from './leading.ts';
 import type { UsageExchange } from './usage-exchange.ts';
 
+/** What `PeerEvents` needs. */
 export interface PeerEventsInit {
   readonly nodeId: NodeId;
   readonly admission: Admission;
@@ -36,10 +34,11 @@ export interface PeerEventsInit {
   readonly router: Router;
   readonly usage: UsageExchange;
   readonly leading: Leading;
-  /** A peer says how its groups are doing. */
+  /** A peer reported the state of its groups. */
   readonly reported: (report: NodeReport) => void;
 }
 
+/** The dispatcher of one node. */
 export class PeerEvents {
   readonly #init: PeerEventsInit;
 
@@ -47,7 +46,7 @@ export class PeerEvents {
     this.#init = init;
   }
 
-  /** A frame of a peer. @throws FrameError if it is malformed: the connection must be closed */
+  /** Handles a frame of a peer. @throws FrameError if it is malformed; the connection must be closed then */
   receive(sender: Sender, type: PeerFrameType, payload: Uint8Array): void {
     const { admission, nodeId, raft, membership, capacity, clock } = this.#init;
     const { forwarder, router, usage, leading, reported } = this.#init;
@@ -96,7 +95,7 @@ export class PeerEvents {
         reported(decodeNodeReport(from, payload));
         return;
       case 'usage':
-        // Users may be named in the answer.
+        // The answer may contain ids of users.
         if (trust === 'recorded') usage.receiveQuestion(from, decodeUsageQuestion(payload));
         return;
       case 'usageTold':
@@ -109,27 +108,27 @@ export class PeerEvents {
     }
   }
 
-  /** A peer said this, and was not refused. */
+  /** A peer with this hello was admitted. */
   introduced(hello: Hello): void {
     this.#init.membership.introduced(hello);
   }
 
-  /** A peer said this, and was refused. */
+  /** A peer with this hello was refused. */
   unwelcome(hello: Hello, refusal: Refusal): void {
     this.#init.membership.unwelcome(hello, refusal);
   }
 
-  /** `peer` takes this node for who it is. */
+  /** `peer` has admitted this node. */
   welcomedBy(peer: NodeId): void {
     this.#init.membership.welcomedBy(peer);
   }
 
-  /** `peer` does not. */
+  /** `peer` has refused this node. */
   refusedBy(peer: NodeId, refusal: Refusal): void {
     this.#init.membership.refusedBy(peer, refusal);
   }
 
-  /** The connection from `peer` broke: its process is gone, or cannot reach us. */
+  /** The connection from `peer` broke: its process is gone, or cannot reach this node. */
   peerLost(peer: NodeId): void {
     const { membership, raft, forwarder, router } = this.#init;
     membership.peerLost(peer);
@@ -138,7 +137,7 @@ export class PeerEvents {
     router.peerUnreachable(peer);
   }
 
-  /** The connection to `peer` broke: what was sent last may not have arrived. */
+  /** The connection to `peer` broke: what was sent last may be lost. */
   peerDisconnected(peer: NodeId): void {
     const { forwarder, membership, router, usage } = this.#init;
     forwarder.peerDisconnected(peer);

@@ -1,10 +1,14 @@
-/** The driver of all Raft groups of a node, set as its configuration says; what groups say to each other becomes frames. */
+/**
+ * Creates the driver of all Raft groups of a node, with the settings in its configuration; it sends messages as
+ * frames.
+ */
 import { RAFT_DEFAULTS } from '../../raft/core-state.ts';
 import { MULTI_RAFT_DEFAULTS, MultiRaft } from '../../raft/driver/multi-raft.ts';
 import { ticksOf } from '../config/config.ts';
 import { encodePeerMessages } from '../wire/peer-messages.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 
+/** The driver for a node core. */
 export function newRaft(init: NodeCoreInit): MultiRaft {
   const { nodeId, config, store, random, clocks, defer, fatal, send, snapshotRefused } = init;
   const raft = { ...RAFT_DEFAULTS, ...ticksOf(config.timing) };

@@ -1,10 +1,14 @@
-/** How far a node is, from the first group it loads to its last answer. It only tells. */
+/**
+ * Tells the state of a node from the loading of its first group to its last answer, for `/readyz` and the
+ * listeners.
+ */
 import type { Readiness } from '../api/readiness.ts';
 import type { MembershipStatus } from '../meta/own-membership.ts';
 import type { NodeCore } from './node-core.ts';
 
 const DRAINING = 'an operator drains this node: `quorate drain --undo` ends that';
 
+/** The readiness of one node. */
 export class NodeReadiness {
   #core: NodeCore | undefined;
   #loaded = 0;
@@ -18,21 +22,23 @@ export class NodeReadiness {
     this.#isFounder = isFounder;
   }
 
-  /** Of `of` groups so many are loaded. */
+  /** Progress of loading: `loaded` of `of` groups. */
   loading(loaded: number, of: number): void {
     this.#loaded = loaded;
     this.#of = of;
   }
 
+  /** Everything is loaded. */
   started(core: NodeCore): void {
     this.#core = core;
   }
 
-  /** Its process has decided some requests of its own. */
+  /** The warm-up of the process has ended. */
   warmedUp(): void {
     this.#isWarm = true;
   }
 
+  /** The node begins to stop. */
   stopping(): void {
     this.#isStopping = true;
   }
@@ -42,16 +48,17 @@ export class NodeReadiness {
     return this.#core;
   }
 
-  /** Its doors take no requests. */
+  /** The node is drained, so its listeners refuse requests. */
   get isDraining(): boolean {
     return this.#core?.draining.isOn === true;
   }
 
-  /** It stops, is drained, or will never be ready again. */
+  /** Clients should go elsewhere: the node stops, is drained, or will never be ready again. */
   get wantsNoClients(): boolean {
     return this.#isStopping || this.#core?.isExcluded === true || this.isDraining;
   }
 
+  /** The current state. */
   get current(): Readiness {
     if (this.#isStopping) return { status: 'stopping' };
     if (this.#core === undefined) return { status: 'starting', loaded: this.#loaded, of: this.#of };
@@ -62,7 +69,10 @@ export class NodeReadiness {
   }
 }
 
-/** Of one that is not ready. A founder is never added: it waits for the first leader, who writes the list of nodes. */
+/**
+ * The state of a node that is not ready. A founder is never added; it waits for the first leader, which writes the
+ * list of nodes.
+ */
 export function readinessOf(status: MembershipStatus, isFounder: boolean): Readiness {
   switch (status.state) {
     case 'waiting':

@@ -1,6 +1,6 @@
 /**
- * The replicas of partitions on this node: reads them from the disk, makes them, lets go of them, and knows which of them
- * have a vote. Which ones there should be is decided in meta/; what they grant, by themselves.
+ * Manages the replicas on this node: loads, creates and drops them, and knows which of them have a vote. src/meta
+ * decides which replicas should exist.
  */
 import { type GroupApplication, type MultiRaft } from '../../raft/driver/multi-raft.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
@@ -16,6 +16,7 @@ import { restoreGroup } from './group-loader.ts';
 import type { Clocks, NodeCoreInit } from './node-core-init.ts';
 import { PARTITION_DEFAULTS, type PartitionOptions } from '../partition/partition-options.ts';
 
+/** What `Replicas` needs. */
 export interface ReplicasInit {
   readonly nodeId: NodeId;
   readonly config: ClusterConfig;
@@ -23,13 +24,13 @@ export interface ReplicasInit {
   readonly placement: ClusterPlacement;
   readonly store: LogStore;
   readonly clocks: Clocks;
-  /** A whole number in [0, bound). */
+  /** A random integer in [0, bound). */
   readonly random: (bound: number) => number;
-  /** Other bounds than usual. */
+  /** Options that differ from the defaults. */
   readonly options: Partial<PartitionOptions> | undefined;
-  /** The newest version of the list of nodes that is known here; undefined before the first. */
+  /** Version of the newest list of nodes known here; undefined before the first. */
   readonly placementVersion: () => number | undefined;
-  /** What group 0 wants the partitions to decide by; undefined while the file says it. */
+  /** The rules in group 0, which partitions should take over; undefined while only the file has rules. */
   readonly rulesAsked: () => RuleTable | undefined;
   readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
   readonly refusedAtCapacity: () => void;
@@ -39,17 +40,19 @@ export interface ReplicasInit {
 
 const SEED_BOUND = 2 ** 47;
 
+/** The replicas of one node. */
 export class Replicas implements LocalReplicas {
   readonly #init: ReplicasInit;
-  /** Also of partitions that are moving here or have moved away. */
+  /** All replicas, including those of partitions that are moving here or have moved away. */
   readonly #all = new Map<number, Partition>();
-  /** Those that have a vote: they hear from Raft who leads. */
+  /** The replicas with a vote; they learn from Raft who leads. */
   readonly #voting = new Map<number, Partition>();
 
   constructor(init: ReplicasInit) {
     this.#init = init;
   }
 
+  /** All replicas by partition. */
   get all(): ReadonlyMap<number, Partition> {
     return this.#all;
   }
@@ -62,12 +65,12 @@ export class Replicas implements LocalReplicas {
     return this.#all.has(partition);
   }
 
-  /** Brings back what the disk holds of a partition, if it belongs here, and returns what that was. */
+  /** Loads a partition from disk if it belongs here, and returns what the disk holds. */
   async load(partition: number): Promise<StoredGroup | undefined> {
     const { store } = this.#init;
     const group = groupOfPartition(partition);
     const stored = await store.load(group);
-    // Also what has moved away: others may not know yet that this replica is not needed.
+    // A replica that has moved away is loaded as well, as other nodes may not know yet that they can do without it.
     if (stored?.removed === true || (stored === undefined && !this.#wasFoundedHere(partition))) return stored;
     const replica = this.#made(partition);
     if (stored !== undefined) await restoreGroup(store, group, stored, replica);
@@ -75,6 +78,7 @@ export class Replicas implements LocalReplicas {
     return stored;
   }
 
+  /** Creates a replica. @param returns the tombstone, if a replica of the partition was here before */
   add(partition: number, returns?: { readonly tombstone: StoredGroup; readonly placement: number }): void {
     this.#add(partition, this.#made(partition), {
       stored: returns?.tombstone,
@@ -82,6 +86,7 @@ export class Replicas implements LocalReplicas {
     });
   }
 
+  /** Drops a replica. */
   drop(partition: number): void {
     this.#all.get(partition)?.dropped();
     this.#all.delete(partition);
@@ -121,7 +126,7 @@ export class Replicas implements LocalReplicas {
     this.#all.set(partition, replica);
     raft.addGroup({
       group,
-      // A replica that comes later learns from the others who they are.
+      // A later replica learns the voters from the others.
       voters: this.#wasFoundedHere(partition) ? (placement.founded[partition] ?? []) : [],
       preferredLeader: placement.replicasOf(partition)[0] ?? nodeId,
       app: replica,
@@ -136,7 +141,10 @@ export class Replicas implements LocalReplicas {
     return placement.founded[partition]?.includes(nodeId) === true;
   }
 
-  /** The members of its group may be others now, or what is known of the nodes: does the replica here vote? */
+  /**
+   * Call when the members of its group, or the known list of nodes, may have changed: checks whether the replica
+   * has a vote.
+   */
   revise(partition: number): void {
     const replica = this.#all.get(partition);
     const config = this.#init.raft.configOf(groupOfPartition(partition));
@@ -148,19 +156,23 @@ export class Replicas implements LocalReplicas {
   #hasVote(partition: number, { voters, outgoing, epoch }: GroupConfig): boolean {
     const { nodeId, placement, placementVersion } = this.#init;
     if (!voters.includes(nodeId) && !outgoing.includes(nodeId)) return false;
-    // Removed while it was away, perhaps: then nobody told the replica, but the nodes know that all have moved.
+    // The node may have been removed while it was away. The replica was not notified then, but the nodes know that
+    // everything has moved.
     const version = placementVersion();
     if (!placement.isSettled || (version !== undefined && epoch > version)) return true;
     return placement.replicasOf(partition).includes(nodeId);
   }
 
-  /** A replica that waits for a leader may have been removed without being told; certainly not while none moves. */
+  /**
+   * Whether a replica will learn who leads. One without a leader may have been removed without notice, except
+   * while no partition moves.
+   */
   hearsOfLeaders(partition: number): boolean {
     const replica = this.#voting.get(partition);
     return replica !== undefined && (this.#init.placement.isSettled || replica.leader !== NO_NODE);
   }
 
-  /** Every partition that should be here is, and has a leader. */
+  /** Every partition that should be here exists and has a leader. */
   get haveLeaders(): boolean {
     const { nodeId, placement } = this.#init;
     for (let partition = 0; partition < placement.partitionCount; partition += 1) {
@@ -170,7 +182,7 @@ export class Replicas implements LocalReplicas {
     return true;
   }
 
-  /** A majority of the wall clocks have reached this time; undefined: nobody knows. */
+  /** A majority of the wall clocks has reached this time; undefined: unknown. */
   followUtc(utcMillis: number | undefined): void {
     for (const replica of this.#all.values()) replica.followUtc(utcMillis);
   }
@@ -182,7 +194,7 @@ export class Replicas implements LocalReplicas {
     return count;
   }
 
-  /** The strictest of the rules in force in the partitions held here: while a change of the rules travels they differ. */
+  /** The strictest drift bound in the partitions on this node; they differ while a change of the rules spreads. */
   get clockDriftPpm(): number {
     let least = Infinity;
     for (const { ruleTable } of this.#all.values())

@@ -1,10 +1,13 @@
-/** Tells the peers twice a second how the groups of this node are doing and who counts which rules there are. */
+/**
+ * Reports the state of this node's groups to its peers twice a second, and updates the rules for usage counting.
+ */
 import { encodeNodeReport } from '../wire/node-report.ts';
 import { reportOf } from './cluster-view.ts';
 import type { NodeCore } from './node-core.ts';
 import type { NodeParts } from './node-parts.ts';
 import { rulesInForce } from './rules-in-force.ts';
 
+/** The reporter of one node. */
 export class Reporter {
   readonly #parts: NodeParts;
   readonly #core: NodeCore;
@@ -14,6 +17,7 @@ export class Reporter {
     this.#core = core;
   }
 
+  /** Sends a report now. */
   report(): void {
     const { init, self, view, transport, usage, pace } = this.#parts;
     const replicas = [...this.#core.partitions.values()];

@@ -1,4 +1,7 @@
-/** The forwarder and the router of a node, as the timing of its cluster wants them. Wires; decides nothing. */
+/**
+ * Creates the forwarder, the router and the request matching of a node, with time limits that follow from the
+ * timing of its cluster.
+ */
 import { partitionOf } from '../partition/hash.ts';
 import type { Timing } from '../config/config.ts';
 import { LocalShares, type WantedShare } from '../limiter/local-shares.ts';
@@ -15,30 +18,33 @@ import { Forwarder } from '../router/forwarder.ts';
 import { Router } from '../router/router.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 
-/** Requests without an answer that a node holds at a time. */
+/** Most unanswered requests of a node. */
 export const OPEN_REQUESTS_MAX = 65_536;
-/** Two nodes never draw the same number for an attempt if their ids differ modulo this. */
+/** Attempt numbers of two nodes never collide if their ids differ modulo this. */
 const NODES_APART = 32;
 
+/** What `newRouting` needs. */
 export interface RoutingInit {
   readonly init: NodeCoreInit;
   readonly placement: ClusterPlacement;
   /** The replicas on this node. */
   readonly partitions: ReadonlyMap<number, Partition>;
-  /** What this node knows of its cluster. */
+  /** The state of group 0 on this node. */
   readonly state: () => MetaState | undefined;
-  /** Asks whoever leads, if this node may. */
+  /** Asks the leader of the partition, unless this node is excluded. */
   readonly ask: MatchedRequestsInit['ask'];
-  /** Can the replica here be relied on to learn who leads? */
+  /** Whether the replica here will learn who leads. */
   readonly hearsOfLeaders: (partition: number) => boolean;
 }
 
+/** The request path of a node. */
 export interface Routing {
   readonly forwarder: Forwarder;
   readonly router: Router;
   readonly requests: MatchedRequests;
 }
 
+/** Creates the request path. */
 export function newRouting(routing: RoutingInit): Routing {
   const { init, placement, partitions, hearsOfLeaders } = routing;
   const { nodeId, config, clocks, doorMillis, random, send, gather, isConnected, queues } = init;
@@ -73,7 +79,7 @@ export function newRouting(routing: RoutingInit): Routing {
     pauseMillisMax: electionMillis,
     electionMillisMax: 2 * electionMillis,
     breakerTicksMin: breakerTicksOf(config.timing),
-    // Long enough for a slow leader, as who reads a look too late says nothing of who leads.
+    // Long enough for a slow leader: a leader that reads the probe too late does not say that it leads.
     lookMillis: Math.min(requestDeadlineMillis, 4 * electionMillis),
     lookPauseTicks: Math.ceil(electionMillis / (2 * tickMillis)),
     openMax: queues?.openMax ?? OPEN_REQUESTS_MAX,
@@ -120,12 +126,14 @@ function newMatchedRequests({ init, state, ask, partitions }: RoutingInit, route
   });
 }
 
-/** The number of an attempt, 1 to `ATTEMPT_MAX`. @param count of attempts, from a start that each process draws at random */
+/** The number of an attempt, 1 to `ATTEMPT_MAX`. @param count of attempts, from a random start in each process */
 function attemptOf(nodeId: number, count: number): number {
   return (count % FIRST_ID_BOUND) * NODES_APART + (nodeId % NODES_APART) + 1;
 }
 
-/** What one of so many nodes may grant under these limits: all nodes together grant no more than the limit by it. */
+/**
+ * What a single node may grant under these limits by fail mode `local`. All nodes together grant at most the limit.
+ */
 export function localSharesOf(limits: readonly MatchedLimit[], nodes: number): WantedShare[] {
   return limits.map(({ ruleId, window, userId, cost }) => ({
     name: `${ruleId}\n${userId}`,
@@ -135,12 +143,12 @@ export function localSharesOf(limits: readonly MatchedLimit[], nodes: number): W
   }));
 }
 
-/** A deadline; where that is short, the time of two elections, so that a failover opens none. */
+/** One deadline, but at least the time of two elections, so that a failover opens no breaker. */
 function breakerTicksOf({ requestDeadlineMillis, electionMillis, tickMillis }: Timing): number {
   return Math.ceil(Math.max(requestDeadlineMillis, 4 * electionMillis) / tickMillis);
 }
 
-/** Early enough to ask another node before the deadline, late enough for a way there and back over slow links. */
+/** Early enough to ask another node before the deadline, late enough for a round trip over slow links. */
 function silentTicksOf({ requestDeadlineMillis, tickMillis }: Timing): number {
   return Math.max(3, Math.ceil((0.4 * requestDeadlineMillis) / tickMillis));
 }

@@ -1,6 +1,6 @@
 /**
- * Changes of the rules that this node was asked for: checked, handed to group 0, and answered when every partition decides by
- * them. And what group 0 says, handed to the partitions of this node. The partitions decide by what is in their own logs.
+ * Changes the rules: checks a change, hands it to group 0, and acknowledges it when every partition has it. Also
+ * hands the rules of group 0 to the partitions on this node. Partitions decide by the rules in their own logs.
  */
 import type { ChangeDone, ChangeFailure, ChangeRefused } from '../api/cluster-change.ts';
 import type { RulesChange, RulesInForce } from '../api/rules-change.ts';
@@ -22,9 +22,10 @@ interface Replica {
   wantRules(table: RuleTable): void;
 }
 
+/** What `RulesChanges` needs. */
 export interface RulesChangesInit {
   readonly core: {
-    /** The replicas of partitions on this node, by partition. */
+    /** The replicas on this node, by partition. */
     readonly partitions: ReadonlyMap<number, Replica>;
     readonly meta: { readonly state: MetaState | undefined };
   };
@@ -33,33 +34,37 @@ export interface RulesChangesInit {
   readonly change: (change: MetaChange, done: ChangeDone) => void;
 }
 
-/** How often what group 0 asks for is handed on again. */
+/** How often the rules of group 0 are handed to the partitions again. */
 const HAND_ON_TICKS = 100;
 
+/** The rules, as one node changes and spreads them. */
 export class RulesChanges {
   readonly #init: RulesChangesInit;
-  /** By partition: the newest version that a replica on another node has applied. */
+  /** By partition: the newest rule version that a replica on another node has applied. */
   readonly #heard = new Map<number, number>();
   readonly #awaited = new AwaitedChanges();
   #ticks = 0;
-  /** The table that was told last with the document it was made of. */
+  /** Cache of `inForce`, with its table. */
   #ofDocument: { readonly table: RuleTable; readonly rules: RulesInForce } | undefined;
 
   constructor(init: RulesChangesInit) {
     this.#init = init;
   }
 
-  /** What all partitions decide by, or will as soon as that has reached their logs. Undefined: nothing is known yet. */
+  /**
+   * The rules that all partitions have, or will have as soon as their logs contain them. Undefined: none are known
+   * yet.
+   */
   get newest(): RuleTable | undefined {
     return this.#init.core.meta.state?.rules;
   }
 
-  /** The same, with which requests they are for. */
+  /** The same, with the definitions and the document they were made of. */
   get inForce(): RulesInForce | undefined {
     const { newest } = this;
     const { definitions, document } = this.#init.core.meta.state ?? {};
     if (newest === undefined || definitions === undefined) return newest;
-    // Every look asks, and a document may be long. A table is of one document.
+    // Cached, as every peek asks and a document may be long. A table belongs to one document.
     if (this.#ofDocument?.table !== newest) {
       const parsed = JSON.parse(definitions) as readonly unknown[];
       const rules = { ...newest, definitions: parsed, ...(document !== undefined && { document }) };
@@ -68,7 +73,7 @@ export class RulesChanges {
     return this.#ofDocument.rules;
   }
 
-  /** Of the document in force, or of the table if there is none; in the form in which a change may give it. */
+  /** One rule of the document in force, or of the table, in the form in which a change may contain it. */
   oneInForce(id: string): { readonly version: number; readonly body: unknown } | undefined {
     const { inForce } = this;
     if (inForce === undefined) return undefined;
@@ -78,7 +83,10 @@ export class RulesChanges {
     return { version, body: definition && (nativeForm(definition) ?? definition) };
   }
 
-  /** @param done told once, when all partitions decide by them or after a few seconds; never if this process ends before */
+  /**
+   * Changes the rules. @param done called once, when all partitions have them, or after a few seconds; never if
+   * this process ends before
+   */
   change(change: RulesChange, done: ChangeDone): void {
     const { table, ifVersion } = change;
     const { newest } = this;
@@ -108,7 +116,7 @@ export class RulesChanges {
     });
   }
 
-  /** Where other rules match requests another way, those that they replace are remembered for retries. */
+  /** If the new rules match requests differently, the matching part of the old ones is kept for retries. */
   #matchedBefore(table: RuleTable, definitions: string | undefined): Pick<AskedChange, 'matchedBefore'> {
     const { state } = this.#init.core.meta;
     if (state === undefined) return {};
@@ -124,22 +132,26 @@ export class RulesChanges {
     return readRuleOfDocument(rule, definitions as readonly RuleDefinition[], text);
   }
 
-  /** To be called when group 0 has another state. Whatever is newer than what a partition has is proposed by its leader. */
+  /**
+   * Hands the rules to the partitions; call it when the state of group 0 has changed. Leaders propose rules that
+   * are newer than theirs.
+   */
   handOn(): void {
     const rules = this.newest;
     if (rules === undefined) return;
     for (const replica of this.#init.core.partitions.values()) replica.wantRules(rules);
   }
 
-  /** What another node says of its replicas. */
+  /** Takes the report of another node. */
   heard({ partitions }: NodeReport): void {
     for (const { partition, rulesVersion } of partitions)
       if (rulesVersion > (this.#heard.get(partition) ?? 0)) this.#heard.set(partition, rulesVersion);
   }
 
+  /** Call once per tick. */
   tick(): void {
     this.#ticks += 1;
-    // Where a proposal was refused nobody else asks again.
+    // Repeat it, as a proposal that was refused is not repeated elsewhere.
     if (this.#ticks % HAND_ON_TICKS === 0) this.handOn();
     this.#awaited.tick();
   }
@@ -148,22 +160,24 @@ export class RulesChanges {
     return Array.from({ length: this.#init.partitionCount }, (_, partition) => partition);
   }
 
-  /** The newest rules that a replica of the partition is known to have applied, here or elsewhere; 0: none. */
+  /**
+   * The newest rule version that a replica of the partition is known to have applied, here or elsewhere; 0: none.
+   */
   #appliedIn(partition: number): number {
     const here = this.#init.core.partitions.get(partition)?.ruleTable?.version ?? 0;
     return Math.max(here, this.#heard.get(partition) ?? 0);
   }
 
   /**
-   * The partitions of which nobody has said yet that their log holds this table, or a later one. One replica that has
-   * applied it is enough: it is committed, so whatever is granted from now on stands behind it.
+   * The partitions whose log is not known to contain this table or a later one. One replica that has applied it is
+   * enough: then it is committed, and every later grant comes after it in the log.
    */
   #pendingAt(table: RuleTable): number[] {
     return this.#partitions.filter((partition) => this.#appliedIn(partition) < table.version);
   }
 }
 
-/** What a change does not say stays as it is; the rules themselves it must say. */
+/** Options that a change does not mention stay as they are; the rules themselves must be given. */
 function optionsOf({
   requestIdHorizonMillis,
   clockDriftPpm,
@@ -184,7 +198,7 @@ function checkedTable(table: Readonly<Record<string, unknown>>, timing: Timing):
   }
 }
 
-/** @param text in JSON; undefined: they were given as a table */
+/** @param text definitions as JSON; undefined: the rules were given as a table */
 function definitionsOf({ rules }: RuleTable, text: string | undefined): readonly RuleDefinition[] {
   return text === undefined ? definitionsOfTable(rules) : (JSON.parse(text) as readonly RuleDefinition[]);
 }

@@ -1,4 +1,4 @@
-/** A document of rules, or one rule of it, as it is handed to group 0: read, and made rules of the limiter. */
+/** Reads a document of rules, or one rule of it, and prepares it for group 0. */
 import type { ChangeRefused } from '../api/cluster-change.ts';
 import { type OneRuleChange, RULES_DOCUMENT_BYTES_MAX } from '../api/rules-change.ts';
 import type { Rule } from '../api/rule.ts';
@@ -7,18 +7,19 @@ import { readRules, type RulesRead } from '../rules/read-rules.ts';
 import { textWithRule } from '../rules/rule-in-text.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 
-/** More would not help whoever has to mend them. */
+/** More mistakes would not help the author. */
 const MISTAKES_SHOWN_MAX = 10;
 
 interface ReadDocument {
-  /** One for each window; of a rule table any that are not checked yet. */
+  /** Rules of the limiter, one for each window. From a rule table they are not checked yet. */
   readonly rules?: readonly unknown[];
-  /** In JSON. */
+  /** The definitions as JSON. */
   readonly definitions?: string;
-  /** The text that they were read from, with its comments. */
+  /** The text they were read from, with its comments. */
   readonly document?: string;
 }
 
+/** Reads a whole document. */
 export function readDocument(document: string): ReadDocument | ChangeRefused {
   const bytes = Buffer.byteLength(document);
   if (bytes > RULES_DOCUMENT_BYTES_MAX)
@@ -29,13 +30,15 @@ export function readDocument(document: string): ReadDocument | ChangeRefused {
       saying(read, ({ line, column, message }) => `${line}:${column}: ${message}`),
       'document',
     );
-  const change = written(read.definitions, 'document repeats too much of itself', 'document');
+  const change = written(read.definitions, 'document is too large once its aliases are expanded', 'document');
   return 'ok' in change ? change : { ...change, document };
 }
 
 /**
- * @param inForce of the document that it is a rule of, in their order
- * @param document its text, which is changed likewise; dropped where that would not say the same
+ * Reads a change of one rule of a document.
+ *
+ * @param inForce the rules of the document, in order
+ * @param document its text, which is changed too; it is dropped if the changed text would not give the same rules
  */
 export function readRuleOfDocument(
   change: OneRuleChange,
@@ -61,9 +64,9 @@ function readOneRule(
     const name = inForce.find((definition) => definition.id === id)?.name ?? '';
     const successor = others.find(({ replaces }) => replaces.includes(name));
     if (successor !== undefined) return invalid(`rule '${successor.id}' replaces it`, 'id');
-    return written(others, 'the rules are too many', 'rules');
+    return written(others, 'there are too many rules', 'rules');
   }
-  // With places in a line that nobody wrote: what a mistake is about stands in its words.
+  // The text is generated, so places in it mean nothing to the caller; the messages alone must be clear.
   const read = readRules(JSON.stringify({ rules: [{ ...body, id }] }), others);
   if (read.kind === 'mistakes')
     return invalid(
@@ -71,15 +74,15 @@ function readOneRule(
       'rule',
     );
   const [definition] = read.definitions;
-  if (definition === undefined) return invalid('this is no rule', 'rule');
+  if (definition === undefined) return invalid('this is not a rule', 'rule');
   const isNew = others.length === inForce.length;
   const definitions = isNew
     ? [...inForce, definition]
     : inForce.map((other) => (other.id === id ? definition : other));
-  return written(definitions, 'the rules are too many', 'rules');
+  return written(definitions, 'there are too many rules', 'rules');
 }
 
-/** Where no document is in force, but a table. */
+/** Changes one rule if a table is in force, and not a document. */
 export function readRuleOfTable(
   { id, body }: OneRuleChange,
   inForce: readonly Rule[],

@@ -1,6 +1,6 @@
 /**
- * The HTTP and RESP listeners of one node of a scratch cluster, and clients that ask them over loopback: what a process runs for each
- * request is then compiled for the sockets that its real clients will use. The ports are free ones, for about a second.
+ * The HTTP and RESP listeners of one node of a scratch cluster, with clients that ask them over loopback. So the
+ * code for each request is compiled for real sockets. It uses free ports, for about a second.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -22,22 +22,26 @@ import { NodeReadiness } from './readiness.ts';
 import { SlowDecisions } from './slow-decisions.ts';
 
 const HOST = '127.0.0.1';
-/** Each sends one request at a time, as most clients do: so few that a turn of the node decides few, and many turns run. */
+/**
+ * Each client sends one request at a time, as most real clients do. There are few, so that each turn decides few
+ * and many turns run.
+ */
 const HTTP_CLIENTS = 3;
-/** The first sends one request at a time, the next pipelines. */
+/** RESP clients, by number of requests that each sends at a time. */
 const PIPELINES = [1, 1, 8];
-/** The rules of the scratch cluster put requests with descriptors under two limits: so the last of a pipeline is one of those. */
+/** From this position in a pipeline on, requests have descriptors, which the rules put under two limits. */
 const WITH_DESCRIPTORS_FROM = 7;
-/** Few enough that some of what they ask is denied. */
+/** Few enough users that some requests are denied. */
 const USERS = 200;
 
-/** How many requests were answered, and how. */
+/** Number of answers by kind. */
 export interface ScratchAnswers {
   granted: number;
   denied: number;
   others: number;
 }
 
+/** What `ScratchClients` needs. */
 export interface ScratchClientsInit {
   readonly config: ClusterConfig;
   readonly nodeId: number;
@@ -48,6 +52,7 @@ export interface ScratchClientsInit {
   readonly answers: ScratchAnswers;
 }
 
+/** The listeners and clients of one node. */
 export class ScratchClients {
   readonly #http: HttpDoor;
   readonly #resp: RespDoor;
@@ -67,9 +72,9 @@ export class ScratchClients {
     const behind = behindDoor({ nodeId }, {}, { readiness, view, usage, access, slow, shedder, pace });
     const node = {
       ...behind,
-      answered(...told: Parameters<typeof behind.answered>): void {
-        behind.answered(...told);
-        count(answers, told[1]);
+      answered(...counted: Parameters<typeof behind.answered>): void {
+        behind.answered(...counted);
+        count(answers, counted[1]);
       },
     };
     const common = { node, address: { host: HOST, port: 0 }, logger, ...clocks, accepted: () => undefined };
@@ -84,7 +89,10 @@ export class ScratchClients {
     this.#resp = new RespDoor({ ...common, version: '', atTurnEnd: soon });
   }
 
-  /** @throws the error of the system, if nobody can listen or connect on loopback */
+  /**
+   * Starts the listeners and connects the clients. @throws the error of the system, if listening or connecting on
+   * loopback fails
+   */
   async connect(): Promise<void> {
     await Promise.all([this.#http.listen(), this.#resp.listen()]);
     const ports = [
@@ -94,7 +102,7 @@ export class ScratchClients {
     await Promise.all(ports.map((port) => this.#connectTo(port)));
   }
 
-  /** Each client sends what it has. Returns how many requests that are. */
+  /** Each client sends its next requests. Returns how many that are. */
   ask(): number {
     const before = this.#asked;
     for (const [i, socket] of this.#sockets.entries())
@@ -102,6 +110,7 @@ export class ScratchClients {
     return this.#asked - before;
   }
 
+  /** Closes everything. */
   async end(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     const closed = Promise.all([this.#http.close(), this.#resp.close()]);
@@ -114,7 +123,7 @@ export class ScratchClients {
     const socket = connect({ host: HOST, port, noDelay: true });
     this.#sockets.push(socket);
     await once(socket, 'connect');
-    // A connection that breaks leaves requests without answers, until the time is over.
+    // Requests on a connection that breaks stay unanswered until the time is over.
     socket.on('error', () => undefined);
     socket.resume();
   }

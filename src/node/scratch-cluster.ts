@@ -1,7 +1,7 @@
 /**
- * Three nodes in this process, for `warm-up.ts`: the product's own cores, frames and listeners. The disks are missing, and the
- * sockets between the nodes. Their clock moves one tick whenever the caller asks for one. They share nothing with the node of the
- * process. The call during which an error happens throws it.
+ * Three nodes in this process, for warm-up.ts: the product's own cores, frames and listeners, without disks and
+ * without sockets between the nodes. Their clock advances by a tick when the caller says so. They share nothing
+ * with the real node of the process. Errors are thrown from the call in which they happen.
  */
 import { setImmediate as nextRound } from 'node:timers/promises';
 import type { NodeId } from '../../raft/types.ts';
@@ -15,7 +15,7 @@ import { NodeCore } from './node-core.ts';
 import { OPEN_REQUESTS_MAX } from './routing.ts';
 import { type ScratchAnswers, ScratchClients } from './scratch-clients.ts';
 
-/** After so long it is the turn of whatever else the process has to do. */
+/** After this time the event loop gets a chance to do other work. */
 const SLICE_MILLIS = 5;
 const RULES = `
 rules:
@@ -31,37 +31,41 @@ interface ScratchNode {
   readonly clients: ScratchClients;
 }
 
+/** A cluster for the warm-up. */
 export class ScratchCluster {
   readonly #config = localConfig({ nodes: 3, partitions: 3, limit: 1, windowMillis: 1_000, basePort: 1 });
   readonly #tag = clusterTag(this.#config.clusterId);
   readonly #millis: () => number;
   readonly #untilMillis: number;
-  /** What runs next, in order. */
+  /** Tasks to run next, in order. */
   #tasks: (() => void)[] = [];
   readonly #nodes: ScratchNode[] = [];
   readonly #answers: ScratchAnswers = { granted: 0, denied: 0, others: 0 };
   #nowMillis = 1;
   #asked = 0;
 
-  /** @param millis of the process, which say how long a slice lasts, and whether there is time for more */
+  /** @param millis clock of the process, for the length of slices and the time limit */
   constructor(millis: () => number, untilMillis: number) {
     this.#millis = millis;
     this.#untilMillis = untilMillis;
   }
 
+  /** The time limit has not been reached. */
   get hasTime(): boolean {
     return this.#millis() < this.#untilMillis;
   }
 
+  /** Number of requests sent. */
   get asked(): number {
     return this.#asked;
   }
 
+  /** Number of answers by kind. */
   get answers(): Readonly<ScratchAnswers> {
     return this.#answers;
   }
 
-  /** The nodes elect leaders and agree on the rules, if there is time. */
+  /** Elects leaders and changes the rules, as far as the time limit allows. */
   async start(): Promise<void> {
     const hash = await loadHash32();
     for (const { id } of this.#config.nodes) this.#nodes.push(await this.#node(id, hash));
@@ -75,13 +79,14 @@ export class ScratchCluster {
     await Promise.all(this.#nodes.map(({ clients }) => clients.connect()));
   }
 
-  /** All clients of all nodes ask once more; all are answered when this resolves, if there is time. */
+  /** All clients of all nodes ask once more. Resolves when all are answered, or the time limit is reached. */
   async ask(): Promise<void> {
     for (const { clients } of this.#nodes) this.#asked += clients.ask();
     do await this.#tick();
     while (this.hasTime && this.#answered < this.#asked);
   }
 
+  /** Stops everything. */
   async end(): Promise<void> {
     this.#tasks = [];
     for (const { core } of this.#nodes) {
@@ -96,7 +101,7 @@ export class ScratchCluster {
     return granted + denied + others;
   }
 
-  /** Time passes, and what follows from that is done, in slices. */
+  /** Advances the clock and runs what follows from that, in slices. */
   async #tick(): Promise<void> {
     this.#nowMillis += this.#config.timing.tickMillis;
     for (const { core } of this.#nodes) core.tick();
@@ -112,7 +117,7 @@ export class ScratchCluster {
         sliceEnds = this.#millis() + SLICE_MILLIS;
       }
     }
-    // However short it was, each time something else of the process may run.
+    // Yield after every tick, however short it was.
     await nextRound();
   }
 

@@ -1,4 +1,4 @@
-/** Load shedding of a node: its event loop is what is watched, and its log is told. Wires; decides nothing. */
+/** Connects the load shedding of a node to its event loop and its log. */
 import type { Logger } from 'pino';
 import { LoadShedder, ROUND_MILLIS_MAX } from '../shedding/load-shedder.ts';
 import { EventTurn } from './event-turn.ts';
@@ -6,18 +6,20 @@ import { LoopRounds } from './loop-rounds.ts';
 import type { Clocks } from './node-core-init.ts';
 import { OPEN_REQUESTS_MAX } from './routing.ts';
 
+/** Load shedding, and the turns that it measures. */
 export interface Shedding {
   readonly shedder: LoadShedder;
-  /** The turns that it goes by. */
+  /** The turns of the node; each is measured. */
   readonly turn: EventTurn;
 }
 
+/** Creates both. */
 export function newShedding(logger: Logger, { monotonicMillis }: Clocks): Shedding {
   const shedder = new LoadShedder({
     monotonicMillis,
     openMax: OPEN_REQUESTS_MAX,
     changed: (isShedding, report) =>
-      logger.warn(report, isShedding ? 'overloaded: requests are refused' : 'overloaded no more'),
+      logger.warn(report, isShedding ? 'overloaded: requests are refused' : 'no longer overloaded'),
   });
   const rounds = new LoopRounds({
     monotonicMillis,

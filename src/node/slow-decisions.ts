@@ -1,25 +1,26 @@
 /**
- * Decisions that took long, and where their time went, as lines of the log: few, whatever happens, and without the id of
- * any user. It is told of entries and of answers that somebody timed anyway; what was not slow costs a comparison.
+ * Logs slow decisions and where their time went. The lines are few in any case, and contain no user id. It only
+ * uses times that are measured anyway; a decision that is not slow costs a comparison.
  *
- * A leader tells of an entry: how long it was queued, committed and applied, and how long the disk here took meanwhile. A node
- * whose door was asked tells of an answer: the same partition, term and index lead from one line to the other.
+ * The leader logs an entry: time in the queue, to commit and to apply, and the slowest disk write meanwhile. The
+ * node with the listener logs the answer. Partition, term and index connect the two lines.
  */
 import { createHash } from 'node:crypto';
 import type { AskAnswer, Question } from '../api/question.ts';
 import type { UserRequest } from '../api/user-request.ts';
 import type { EntryTiming } from '../partition/entry-timing.ts';
 
+/** What `SlowDecisions` needs. */
 export interface SlowDecisionsInit {
   readonly logger: { warn(fields: object, message: string): void };
   readonly monotonicMillis: () => number;
 }
 
-/** Far above what a decision takes on a disk and a network that work. */
+/** From this on a decision is slow; far above what it takes on a working disk and network. */
 export const SLOW_MILLIS = 100;
-/** Between two lines. */
+/** Least time between two lines. */
 export const LINE_MILLIS = 10_000;
-/** Writes that are remembered: an entry that was slow waited for the last few at most. */
+/** Number of writes that are remembered; a slow entry waited for the last few at most. */
 const WRITES_KEPT = 16;
 const DIGEST_CHARACTERS = 16;
 
@@ -28,6 +29,7 @@ interface Write {
   readonly millis: number;
 }
 
+/** The slow decisions of one node. */
 export class SlowDecisions {
   readonly #init: SlowDecisionsInit;
   readonly #writes: Write[] = [];
@@ -45,7 +47,7 @@ export class SlowDecisions {
     return this.#count;
   }
 
-  /** The disk took so long for a synced write. */
+  /** Records the time of a synced write. */
   wrote(seconds: number): void {
     this.#writes[this.#nextWrite] = {
       endedMillis: this.#init.monotonicMillis(),
@@ -54,12 +56,12 @@ export class SlowDecisions {
     this.#nextWrite = (this.#nextWrite + 1) % WRITES_KEPT;
   }
 
-  /** This node led the partition, and the entry is applied. */
+  /** Records an entry of a partition that this node leads. */
   entryApplied(partition: number, timing: EntryTiming): void {
     const { queueMillis, commitMillis, applyMillis, sample, ...entry } = timing;
     const millis = queueMillis + commitMillis + applyMillis;
     if (millis < SLOW_MILLIS) return;
-    this.#say(sample, 'a decision took long: where its time went on its leader', () => ({
+    this.#log(sample, 'slow decision: where its time went on its leader', () => ({
       partition,
       ...entry,
       millis: Math.round(millis),
@@ -70,16 +72,18 @@ export class SlowDecisions {
     }));
   }
 
-  /** A door of this node gave this answer after so long, whoever decided. @param told its place, as far as it is known here */
+  /**
+   * Records an answer of a listener of this node. @param timing how long it took, and its partition as far as known
+   */
   answered(
     request: Question,
     answer: AskAnswer,
-    told: { readonly millis: number; readonly partition?: number; readonly leader?: number },
+    timing: { readonly millis: number; readonly partition?: number; readonly leader?: number },
   ): void {
-    if (told.millis < SLOW_MILLIS) return;
-    this.#say(request, 'an answer took long: from the door until there', () => ({
-      ...told,
-      millis: Math.round(told.millis),
+    if (timing.millis < SLOW_MILLIS) return;
+    this.#log(request, 'slow answer: time from reading the request to answering it', () => ({
+      ...timing,
+      millis: Math.round(timing.millis),
       ...(answer.kind === 'decision'
         ? { term: answer.decision.decided.term, index: answer.decision.decided.index }
         : { answer: answer.kind === 'unavailable' ? answer.reason : answer.kind }),
@@ -92,7 +96,7 @@ export class SlowDecisions {
     return Math.max(0, ...meanwhile.map((write) => write.millis));
   }
 
-  #say(request: UserRequest | Question, message: string, fields: () => object): void {
+  #log(request: UserRequest | Question, message: string, fields: () => object): void {
     const { logger, monotonicMillis } = this.#init;
     this.#count += 1;
     const now = monotonicMillis();
@@ -101,14 +105,14 @@ export class SlowDecisions {
       return;
     }
     this.#lineMillis = now;
-    // Others like it, of which nothing was said.
+    // Number of slow decisions without a line since the last one.
     const more = this.#unsaid === 0 ? {} : { unsaid: this.#unsaid };
     this.#unsaid = 0;
     logger.warn({ ...fields(), request: digestOf(request), ...more }, message);
   }
 }
 
-/** Who knows the request can compare it; nobody can read it. */
+/** Somebody who knows the request can compute the same digest; nobody can read the request from it. */
 function digestOf(request: UserRequest | Question): string {
   const said =
     'descriptors' in request

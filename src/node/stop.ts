@@ -1,32 +1,33 @@
 /**
- * The end of a node, in an order that clients and peers hardly notice: first it says that it stops, and hands over what it
- * leads; then clients that come again and again learn to go elsewhere; then it takes no new ones, and answers what it has.
- * Every step has a bound, so that one client, one peer or one group cannot hold up the end.
+ * Stops a node so that clients and peers hardly notice: first it reports that it stops, and hands over its
+ * leaderships; then returning clients learn to go elsewhere; then it accepts no new ones and answers what is open.
+ * Every step has a bound, so that no client, peer or group can hold up the end.
  */
 import { setImmediate as afterReading, setTimeout as delay } from 'node:timers/promises';
 import type { FrontDoor } from '../api/front-door.ts';
 import type { NodeCore } from './node-core.ts';
 
+/** Time limits of a stop. */
 export interface StopLimits {
-  /** After everything is handed over, at least so long: what peers have asked by then is answered. */
+  /** Shortest time after everything is handed over, so that requests sent by peers until then are answered. */
   readonly lingerMillisMin: number;
-  /** At most so long, while clients hold on to connections they may use any moment. */
+  /** Longest time to wait for clients that keep idle connections. */
   readonly lingerMillisMax: number;
-  /** For what is open then. */
+  /** Longest time for requests that are still open then. */
   readonly openMillisMax: number;
 }
 
-/** Peers have asked what they are going to ask of a node that leads nothing. */
+/** Within this time peers have sent everything that they send to a node that leads nothing. */
 const LINGER_MILLIS_MIN = 100;
-/** Pools of clients keep connections that they use only now and then: one used once in this time is closed by an answer. */
+/** Connection pools keep idle connections. One that is used within this time is closed with its answer. */
 const LINGER_MILLIS_MAX = 800;
-/** What open requests may take beyond their deadline: the rest of a body, a tick, a slow socket. */
+/** Time for open requests beyond their deadline: the rest of a body, a tick, a slow socket. */
 const LAST_ANSWERS_MILLIS_MAX = 500;
-/** Whatever the deadline is: the process is ended by force at some time, and its disk shall be closed before. */
+/** Independent of the deadline: the process may be killed at some time, and its disk should be closed before. */
 const OPEN_MILLIS_MAX = 6_000;
 const LOOK_MILLIS = 10;
 
-/** @param deadlineMillis of requests */
+/** The time limits of a stop. @param deadlineMillis deadline of requests */
 export function stopLimits(deadlineMillis: number): StopLimits {
   return {
     lingerMillisMin: LINGER_MILLIS_MIN,
@@ -35,7 +36,7 @@ export function stopLimits(deadlineMillis: number): StopLimits {
   };
 }
 
-/** Resolves when nobody waits for this node any more, or has no right to. */
+/** Stops serving. Resolves when nobody waits for this node any more, or the time limits are over. */
 export async function takeLeave(
   core: NodeCore,
   doors: readonly FrontDoor[],
@@ -46,15 +47,16 @@ export async function takeLeave(
   const { lingerMillisMin, lingerMillisMax, openMillisMax } = limits;
   const handedOverAt = performance.now();
   const lingered = (): number => performance.now() - handedOverAt;
-  // Each answer closes its connection now. Who stays silent for so long may be reset: it has nothing to lose.
+  // From now on each answer closes its connection. A client that stays silent for so long may be reset; it loses
+  // nothing.
   while (
     lingered() < lingerMillisMin ||
     (lingered() < lingerMillisMax && (await connectionCount(doors)) > 0)
   ) {
     await delay(LOOK_MILLIS);
   }
-  // Timers come first when a loop that was held up goes on: what came meanwhile is read before idle connections are
-  // closed.
+  // After the event loop was blocked, timers run first. Read what arrived meanwhile before closing idle
+  // connections.
   await afterReading();
   const closed = Promise.all(doors.map(async (door) => door.close()));
   const isOver = closed.then(() => true);
@@ -65,7 +67,7 @@ export async function takeLeave(
     if (isClosed && core.isIdle) break;
   }
   core.router.close();
-  // A client that never finishes its request must not keep the disk from being closed.
+  // A client that never finishes its request must not prevent the disk from being closed.
   for (const door of doors) door.closeAllConnections();
   await closed;
 }

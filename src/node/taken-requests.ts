@@ -1,4 +1,7 @@
-/** Which requests of clients the doors of this node take, and hand to its core: none before it is loaded, while it is drained, or once it belongs to its cluster no more. */
+/**
+ * Passes requests from the listeners to the core of a node, or refuses them: before the core is loaded, while the
+ * node is drained, and when it is excluded from its cluster.
+ */
 import type { Unavailable } from '../api/answer.ts';
 import type { NodeBehindDoor } from '../api/front-door.ts';
 import { settleRequest } from '../matching/settlements.ts';
@@ -14,8 +17,9 @@ const STARTING: Unavailable = { kind: 'unavailable', reason: 'starting', propose
 const DRAINING: Unavailable = { kind: 'unavailable', reason: 'draining', proposed: false };
 const NOT_MEMBER: Unavailable = { kind: 'unavailable', reason: 'not_member', proposed: false };
 
+/** The request part of `NodeApi`. */
 export function takenRequests(readiness: NodeReadiness): Taken {
-  /** Undefined while requests are refused, by `refusal`. */
+  /** The core; undefined while requests are refused with `refusal`. */
   const serving = (): NodeCore | undefined => {
     const { core, isDraining } = readiness;
     return isDraining || core?.isExcluded === true ? undefined : core;

@@ -1,7 +1,7 @@
 /**
- * Who may ask this node what: the tokens of group 0, and beside them those of its file. Changes that this node was asked for are
- * handed to group 0, and answered when the nodes that can be reached know of them. It keeps no secret, and no caller: every
- * request is judged by what group 0 says here at that moment.
+ * The tokens that give access to this node: those in group 0, and those in its file. Changes are handed to group 0
+ * and acknowledged when the reachable nodes have them. No secret and no caller is stored: every request is checked
+ * against the current state of group 0.
  */
 import type { ChangeDone, ChangeMade, TokenChange } from '../api/cluster-change.ts';
 import {
@@ -20,9 +20,10 @@ import type { NodeReport } from '../wire/node-report.ts';
 import { AwaitedChanges } from './awaited-changes.ts';
 import type { NodeCoreInit } from './node-core-init.ts';
 
+/** What `Tokens` needs. */
 export interface TokensInit {
   readonly nodeId: NodeId;
-  /** Of the file of this node. */
+  /** Tokens in the file of this node. */
   readonly configured: readonly TokenEntry[];
   readonly state: () => MetaState | undefined;
   readonly isConnected: (peer: NodeId) => boolean;
@@ -30,9 +31,10 @@ export interface TokensInit {
   readonly change: (change: MetaChange, done: ChangeDone) => void;
 }
 
-const IN_DOUBT = 'the tokens may have been changed: list them, and revoke what nobody was shown';
+const IN_DOUBT =
+  'the tokens may have been changed: list them, and revoke those whose secret nobody was shown';
 
-/** Those of a node whose core is made of `init`. */
+/** The tokens of a node core. */
 export function newTokens(
   { nodeId, config, isConnected, clocks }: NodeCoreInit,
   { state, change }: Pick<TokensInit, 'state' | 'change'>,
@@ -41,13 +43,14 @@ export function newTokens(
   return new Tokens({ nodeId, configured, isConnected, wallMillis: clocks.wallMillis, state, change });
 }
 
+/** The tokens, as one node knows and changes them. */
 export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
   readonly #init: TokensInit;
-  /** What `#byId` was made of. */
+  /** The table that `#byId` was made of. */
   #table: TokenTable | undefined;
   #byId: ReadonlyMap<string, TokenEntry>;
   #isClosed: boolean;
-  /** By node: up to which version it said that it knows the tokens. No more than there are nodes. */
+  /** By node: the version of the tokens that it has reported. */
   readonly #heard = new Map<NodeId, number>();
   readonly #awaited = new AwaitedChanges();
 
@@ -57,16 +60,18 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
     this.#isClosed = hasAdmin(init.configured);
   }
 
-  /** Of the tokens that this node knows; 0 while nobody made one. */
+  /** Version of the tokens known here; 0 if there are none yet. */
   get version(): number {
     return this.#init.state()?.tokens?.version ?? 0;
   }
 
+  /** `closed`: every request needs a token. */
   readonly mode = (): 'open' | 'closed' => {
     this.#look();
     return this.#isClosed ? 'closed' : 'open';
   };
 
+  /** The caller with this token; undefined if it is wrong. */
   readonly callerOf = (token: string): Caller | undefined => {
     const parts = partsOfToken(token);
     if (parts === undefined) return undefined;
@@ -74,15 +79,17 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
     return isSecretOf(entry, parts.secret) ? entry : undefined;
   };
 
+  /** The caller with this token id. */
   readonly callerById = (id: string): Caller | undefined => this.#look().get(id);
 
+  /** All tokens without their secrets. */
   readonly tokens = (): (TokenInfo & { readonly isConfigured: boolean })[] =>
     [...this.#look().values()].map((entry) => ({
       ...infoOfToken(entry),
       isConfigured: this.#isConfigured(entry.id),
     }));
 
-  /** What group 0 says now, by id. */
+  /** The current tokens by id. */
   #look(): ReadonlyMap<string, TokenEntry> {
     const table = this.#init.state()?.tokens;
     if (table !== this.#table) {
@@ -98,12 +105,15 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
     return this.#init.configured.some((entry) => entry.id === id);
   }
 
-  /** @param done told when all nodes that can be reached know, or after a few seconds; never if this process ends before */
+  /**
+   * Creates or revokes a token. @param done called when all reachable nodes know, or after a few seconds; never if
+   * this process ends before
+   */
   change(change: TokenChange, done: ChangeDone): void {
     if ('revoke' in change) {
       const { revoke, canOpen } = change;
       if (this.#isConfigured(revoke)) return done({ ok: false, reason: 'configuredToken' });
-      // With one in its file this node stays closed.
+      // A token in the file keeps this node closed anyway.
       return this.#ask({ revoke, canOpen: canOpen || hasAdmin(this.#init.configured) }, {}, done);
     }
     const { token, entry } = drawToken(change.create, Math.floor(this.#init.wallMillis()));
@@ -111,13 +121,13 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
     this.#ask({ create: entry }, { made: { info: infoOfToken(entry), token } }, done);
   }
 
-  #ask(change: TokenEntryChange, told: Pick<ChangeMade, 'made'>, done: ChangeDone): void {
+  #ask(change: TokenEntryChange, made: Pick<ChangeMade, 'made'>, done: ChangeDone): void {
     if (this.#awaited.isFull) return done({ ok: false, reason: 'overloaded' });
     const { nodeId, isConnected } = this.#init;
     this.#init.change({ type: 'tokens', change }, (result) => {
       if (result.ok)
         this.#awaited.add({
-          made: { ...result, ...told },
+          made: { ...result, ...made },
           pending: () => this.#pendingAt(result.version),
           mayHear: (pending) => pending.some((node) => node === nodeId || isConnected(node)),
           done,
@@ -126,16 +136,17 @@ export class Tokens implements Omit<AccessBehindDoor, 'failed'> {
     });
   }
 
-  /** What another node says of itself. */
+  /** Takes the report of another node. */
   heard({ node, tokensVersion = 0 }: NodeReport): void {
     this.#heard.set(node, tokensVersion);
   }
 
+  /** Call once per tick. */
   tick(): void {
     this.#awaited.tick();
   }
 
-  /** The nodes of which nobody knows that they know this version. */
+  /** The nodes that have not reported this version. */
   #pendingAt(version: number): NodeId[] {
     const { nodeId, state } = this.#init;
     const { nodes = [], leaving = [] } = state() ?? {};

@@ -1,6 +1,6 @@
 /**
- * What the doors of all nodes answered, asked for at this one: it asks the others, waits for them until a deadline, and adds up. Who
- * does not answer is named, and missing. It counts nothing itself.
+ * Collects the usage figures of all nodes: asks the others, waits until a deadline, and adds up. Nodes that do not
+ * answer are listed as silent.
  */
 import type { NodeId } from '../../raft/types.ts';
 import { USAGE_COLUMNS, type UsageQuery, type UsageResult } from '../api/usage.ts';
@@ -9,29 +9,32 @@ import { Calls, type Question } from '../wire/calls.ts';
 import { FIRST_ID_BOUND, type NodeCoreInit } from './node-core-init.ts';
 import { encodeUsageQuestion, encodeUsageTold, type UsageQuestion, type UsageTold } from '../wire/usage.ts';
 
-/** A node that has not answered by then is named as silent. */
+/** A node that has not answered by then is listed as silent. */
 export const USAGE_DEADLINE_MILLIS = 1_000;
-/** Questions of clients that wait for other nodes; one more is refused. Each is one call to each node. */
+/** Most open questions of clients; more are refused. Each sends one call to each node. */
 export const USAGE_QUESTIONS_MAX = 16;
 const MINUTE_MILLIS = 60_000;
 
 type Asked = Question<NodeUsage | undefined>;
 type UsageExchangeInit = Pick<NodeCoreInit, 'nodeId' | 'random' | 'send' | 'clocks' | 'usage'>;
 
+/** The exchange of one node. */
 export class UsageExchange {
   readonly #init: UsageExchangeInit;
   readonly #nodes: () => readonly NodeId[];
-  /** Undefined as a result: the node did not answer. None before the first question. */
+  /** Open calls; the result is undefined if the node did not answer. Created with the first question. */
   #calls: Calls<Asked, NodeUsage | undefined> | undefined;
   #questions = 0;
 
-  /** @param nodes of the cluster, this one perhaps among them */
+  /** @param nodes of the cluster; may include this one */
   constructor(init: UsageExchangeInit, nodes: () => readonly NodeId[]) {
     this.#init = init;
     this.#nodes = nodes;
   }
 
-  /** @param done told once, at the latest a tick after the deadline, perhaps before this returns */
+  /**
+   * Asks all nodes. @param done called once, at the latest one tick after the deadline, perhaps before this returns
+   */
   ask(query: UsageQuery, done: (result: UsageResult) => void): void {
     const { nodeId, clocks } = this.#init;
     if (this.#questions >= USAGE_QUESTIONS_MAX) {
@@ -71,7 +74,7 @@ export class UsageExchange {
   ): void {
     const calls = (this.#calls ??= new Calls<Asked, NodeUsage | undefined>({
       firstId: this.#init.random(FIRST_ID_BOUND),
-      // Bounded by the questions, whatever the number of nodes.
+      // Bounded by `USAGE_QUESTIONS_MAX`, whatever the number of nodes.
       outstandingMax: Number.POSITIVE_INFINITY,
       lateMax: 0,
       notSent: () => undefined,
@@ -84,19 +87,22 @@ export class UsageExchange {
     else calls.notSent(call);
   }
 
-  /** A node asks what was counted here. */
+  /** Answers the question of another node. */
   receiveQuestion(from: NodeId, { id, query, untilMinute }: UsageQuestion): void {
     this.#init.send(from, 'usageTold', encodeUsageTold({ id, usage: this.#counted(query, untilMinute) }));
   }
 
+  /** Takes the answer of another node. */
   receiveTold(from: NodeId, { id, usage }: UsageTold): void {
     this.#calls?.answered(from, id, usage);
   }
 
+  /** The connection to `peer` broke. */
   peerDisconnected(peer: NodeId): void {
     this.#calls?.disconnected(peer);
   }
 
+  /** Call once per tick. */
   tick(): void {
     this.#calls?.expire(this.#init.clocks.monotonicMillis());
   }

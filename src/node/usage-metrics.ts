@@ -1,4 +1,7 @@
-/** What the doors of one node answered, and the limits themselves, for Prometheus. Labels are rules and outcomes, never users. */
+/**
+ * Prometheus metrics about the answers of one node's listeners, and about the rules. Labels are rules and outcomes,
+ * never users.
+ */
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { USAGE_OUTCOMES, type UsageColumn, type UsageOutcome } from '../api/usage.ts';
 import { RECENT_MINUTES, type AlertFigures } from '../usage/recent-figures.ts';
@@ -10,27 +13,28 @@ function isOutcome(column: UsageColumn): column is UsageOutcome {
 }
 
 const RECENT = `over the last ${RECENT_MINUTES} minutes`;
-/** By the name of the gauge: a figure, and what it says. */
+/** Name of a gauge, the figure that it shows, and its help text. */
 const ALERTS: readonly (readonly [string, keyof AlertFigures, string])[] = [
-  ['quorate_limit_hit_ratio', 'limitHitRatio', `Denials of all decisions ${RECENT}.`],
+  ['quorate_limit_hit_ratio', 'limitHitRatio', `Denials divided by decisions, ${RECENT}.`],
   [
     'quorate_request_p99_seconds',
     'p99Seconds',
-    `99 of 100 answers took no longer ${RECENT}; every eighth is timed.`,
+    `99th percentile of answer times, ${RECENT}; every eighth answer is timed.`,
   ],
-  ['quorate_availability_ratio', 'availability', `Decisions of all requests ${RECENT}.`],
+  ['quorate_availability_ratio', 'availability', `Decisions divided by requests, ${RECENT}.`],
   [
     'quorate_wrong_denial_ratio_max',
     'wrongDenialRatioMax',
-    `At most so many of all requests were blocked although their limit had room, ${RECENT}.`,
+    `Upper bound of the fraction of requests that were blocked although their limit had room, ${RECENT}.`,
   ],
 ];
 
+/** Registers the metrics. */
 export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
   const registers = [registry];
   const decisions: Counter = new Counter({
     name: 'quorate_decisions_total',
-    help: 'Answers of all doors by rule; unavailable: nobody could decide; degraded: a fail mode did.',
+    help: 'Answers of all listeners by rule; unavailable: no partition could decide; degraded: a fail mode did.',
     labelNames: ['rule', 'outcome'],
     registers,
     collect() {
@@ -41,7 +45,7 @@ export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
   });
   const trials: Counter = new Counter({
     name: 'quorate_shadow_decisions_total',
-    help: 'What rules in shadow would have done to requests that all other rules let through: wouldAllow, wouldDeny.',
+    help: 'Decisions of shadow rules on requests that all other rules let through: wouldAllow, wouldDeny.',
     labelNames: ['rule', 'outcome'],
     registers,
     collect() {
@@ -52,7 +56,7 @@ export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
   });
   const limits: Gauge = new Gauge({
     name: 'quorate_rule_limit',
-    help: 'Cost that a rule in force grants per key and window.',
+    help: 'Limit of a rule in force: cost per key and window.',
     labelNames: ['rule'],
     registers,
     collect() {
@@ -62,7 +66,7 @@ export function addUsageMetrics(usage: DoorUsage, registry: Registry): void {
   });
   const windows: Gauge = new Gauge({
     name: 'quorate_rule_window_seconds',
-    help: 'The window of a rule in force.',
+    help: 'Window of a rule in force, in seconds.',
     labelNames: ['rule'],
     registers,
     collect() {

@@ -1,19 +1,24 @@
 /**
- * Before its node says that it is ready, a process decides a few thousand requests of its own, by the code that decides those of clients. Without
- * that, the first second is spent on code that is not compiled yet, and of many requests at once most are refused as too late. It
- * bounds how much and for how long; the node that starts learns nothing of it, and starts whatever comes of it.
+ * Warms up the process before its node reports that it is ready: it decides a few thousand requests of its own with
+ * the code for real ones. Otherwise the first second would run uncompiled code, and most of many simultaneous
+ * requests would be refused as too late. Amount and time are bounded, and the node starts whatever the result is.
  */
 import type { Logger } from 'pino';
 import { ScratchCluster } from './scratch-cluster.ts';
 
 /**
- * A node that starts alone takes about 1.2 s for so many. Three that start together on two processors then decide in their first second
- * 0.3 to 0.45 of what they decide later, instead of 0.2 to 0.25. With warm nodes that is 0.65 to 0.7: the load generator starts cold too.
+ * A node that starts alone takes about 1.2 s for this many. Three nodes that start together on two processors then
+ * decide 0.3 to 0.45 of their later throughput in their first second, instead of 0.2 to 0.25. With warm nodes it is
+ * 0.65 to 0.7, as the load generator starts cold as well.
  */
 const REQUESTS = 4_000;
-/** Three nodes that start together on two processors need nearly as long. A busier machine starts its nodes all the same. */
+/**
+ * Three nodes that start together on two processors need nearly this long. On a busier machine the warm-up is cut
+ * short.
+ */
 const MILLIS_MAX = 3_000;
 
+/** What the warm-up needs. */
 export interface WarmUpInit {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   readonly monotonicMillis: () => number;
@@ -21,13 +26,13 @@ export interface WarmUpInit {
 
 let warmingUp: Promise<void> | undefined;
 
-/** The first call warms up the whole process; the others wait for that. */
+/** Warms up the process. Later calls wait for the first one. */
 export function warmUpOnce(init: WarmUpInit): Promise<void> {
   warmingUp ??= warmUp(init);
   return warmingUp;
 }
 
-/** Never rejects: a node that could not warm up is slow at first. */
+/** Never rejects: a node that could not warm up is only slow at first. */
 export async function warmUp(init: WarmUpInit): Promise<void> {
   try {
     await decideSome(init);

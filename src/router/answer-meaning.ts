@@ -1,8 +1,11 @@
-/** What an answer tells beyond the request it answers: whether it charged anything, and who leads. Pure. */
+/**
+ * Interprets answers beyond the single request: whether something was charged, and whether the answering node leads
+ * the partition. Pure functions.
+ */
 import type { Unavailable } from '../api/answer.ts';
 import type { Answer, UserAnswer, UserRequest } from '../api/user-request.ts';
 
-/** Does the answer say what was asked? Another node is not believed to have understood it. */
+/** Whether an answer fits the request. Another node may have misunderstood it. */
 export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean {
   switch (kind) {
     case 'standing':
@@ -20,7 +23,7 @@ export function isAnswerTo({ ask }: UserRequest, { kind }: UserAnswer): boolean 
   }
 }
 
-/** Whoever got this did not charge the request, or take anything back for it. */
+/** The answering node did not charge the request, or did not refund or change anything for it. */
 export function isRejection(answer: Answer): boolean {
   switch (answer.kind) {
     case 'decision':
@@ -40,9 +43,11 @@ export function isRejection(answer: Answer): boolean {
 }
 
 /**
- * What a refusal says of the node it comes from.
- * - `elsewhere`: another one may do better
- * - `leads`: nobody but the leader refuses a request for this, for whoever does not lead says so first
+ * What a refusal says about the node that sent it:
+ *
+ * - `elsewhere`: another node may be able to answer
+ * - `leads`: the node leads the partition, as only a leader refuses for this reason
+ * - `nothing`: neither
  */
 export function meaningOf({ reason }: Unavailable): 'elsewhere' | 'leads' | 'nothing' {
   switch (reason) {
@@ -56,10 +61,10 @@ export function meaningOf({ reason }: Unavailable): 'elsewhere' | 'leads' | 'not
     case 'rules_changed':
     case 'customer_changed':
       return 'leads';
-    // Whoever gets a request too late says so without a look at who leads.
+    // A node that gets a request too late refuses it before it checks whether it leads.
     case 'deadline':
     case 'not_member':
-    // Only a door says so, of its own node.
+    // Only a listener answers this, about its own node.
     case 'draining':
       return 'nothing';
   }

@@ -1,29 +1,31 @@
 /**
- * A circuit breaker for the requests of one partition: while its leader answers nobody, all are refused at once instead of waiting out
- * their deadlines. Meanwhile the node looks for the leader itself, so no caller has to. The breaker counts ticks, not time, so that a
- * process that was stopped finds nobody silent when it goes on. It asks nobody and answers nobody.
+ * A circuit breaker for the requests of one partition. While no leader answers, it refuses all requests at once, so
+ * that they need not wait for their deadlines; meanwhile the node itself probes for a leader. It counts ticks and
+ * not time, so a process that was paused does not find everybody silent when it resumes.
  *
- * - closed: all requests go on, to the leader or into the queue for one
- * - open, since a request came to its deadline and the partition had answered nobody for `silentTicksMin`: all are refused, and the
- *   node makes one look at a time
+ * - closed: all requests are sent to the leader, or wait for one
+ * - open: all requests are refused, and the node sends one probe at a time. It opens when a request reaches its
+ *   deadline and the partition has answered nobody for `silentTicksMin`.
  *
- * Any word of a leader closes it, and nothing else does.
+ * It closes when a leader answers anything, and only then.
  */
+/** Times of the breaker, in ticks. */
 export interface BreakerLimits {
-  /** Longer than elections take: who waits for one of these is served by its winner. */
+  /** Longer than an election takes, so that requests waiting for one are served by its winner. */
   readonly silentTicksMin: number;
-  /** From the end of a look of the node to the next one. */
+  /** From the end of one probe to the next. */
   readonly pauseTicks: number;
 }
 
+/** The breaker of one partition. */
 export class Breaker {
   readonly #limits: BreakerLimits;
   #ticks = 0;
-  /** When the first request came since a leader was last heard. */
+  /** Tick of the first request since a leader was last heard from. */
   #silentSince: number | undefined;
-  /** What the node looks at while it is open; undefined: closed. */
+  /** Key to probe with while the breaker is open; undefined: it is closed. */
   #lookAt: string | undefined;
-  /** When the next look is due; `Infinity` while there is one. */
+  /** Tick of the next probe; `Infinity` while one is running. */
   #lookDue = Infinity;
 
   constructor(limits: BreakerLimits) {
@@ -34,7 +36,10 @@ export class Breaker {
     return this.#lookAt === undefined ? 'closed' : 'open';
   }
 
-  /** Returns the key of the partition that the node is to look at now, if it is to: then `lookEnded` must be told of that. */
+  /**
+   * Call once per tick. Returns a key of the partition if a probe is due; the caller must call `lookEnded` when it
+   * has ended.
+   */
   tick(): string | undefined {
     this.#ticks += 1;
     if (this.#ticks < this.#lookDue) return undefined;
@@ -42,20 +47,20 @@ export class Breaker {
     return this.#lookAt;
   }
 
-  /** May a request go on? If so, and it comes to its deadline without an answer, `overdue` must be told of it. */
+  /** Whether a request may be sent. If it reaches its deadline unanswered, call `overdue`. */
   admits(): boolean {
     this.#silentSince ??= this.#ticks;
     return this.state === 'closed';
   }
 
-  /** A leader has spoken, or is known from now on. */
+  /** A leader has answered, or has become known. */
   heard(): void {
     this.#silentSince = undefined;
     this.#lookAt = undefined;
     this.#lookDue = Infinity;
   }
 
-  /** A request for `key` came to its deadline without an answer. */
+  /** A request for `key` reached its deadline unanswered. */
   overdue(key: string): void {
     if (this.state === 'open' || this.#silentSince === undefined) return;
     if (this.#ticks - this.#silentSince < this.#limits.silentTicksMin) return;
@@ -63,7 +68,7 @@ export class Breaker {
     this.#lookDue = this.#ticks;
   }
 
-  /** The look of the node was answered, or came to its deadline. */
+  /** The probe was answered or reached its deadline. */
   lookEnded(): void {
     if (this.state === 'open') this.#lookDue = this.#ticks + this.#limits.pauseTicks;
   }

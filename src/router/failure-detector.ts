@@ -1,33 +1,35 @@
 /**
- * Suspects nodes that were asked and say nothing. A connection proves little: a stopped process keeps its own, and a
- * path that is cut one way lets a leader's heartbeats through and no request back. Who owes an answer for a while is
- * asked for a sign of life, which costs it no disk and no decision; who does not give one either is suspected, until it
- * speaks again. Heartbeats of Raft are no sign: they tell nothing about the way there.
+ * Suspects nodes that do not answer. An open connection proves little: a stopped process keeps its connections, and
+ * a path that is cut in one direction still delivers a leader's heartbeats. So a node that owes an answer for a
+ * while gets a ping, which needs no disk and no decision; if it does not answer that either, it is suspected until
+ * it answers something. Raft heartbeats do not count, as they say nothing about the path to the node.
  *
- * It counts ticks, not time, so that a process that was stopped does not suspect everybody when it goes on.
+ * It counts ticks and not time, so a process that was paused does not suspect everybody when it resumes.
  */
 import type { NodeId } from '../../raft/types.ts';
 
+/** What `FailureDetector` needs. */
 export interface FailureDetectorInit {
-  /** Asks for a sign of life. */
+  /** Sends a ping (an empty frame of requests). */
   readonly ask: (peer: NodeId) => void;
-  /** From now on `peer` is suspected. */
+  /** Called when `peer` becomes suspected. */
   readonly suspected: (peer: NodeId) => void;
-  /** Ticks without a word from a node that owes one, until it is suspected. */
+  /** A node that owes an answer is suspected after this many ticks without one. */
   readonly silentTicksMax: number;
 }
 
 interface Peer {
-  /** Requests without an answer. */
+  /** Number of unanswered requests. */
   open: number;
-  /** Ticks since it owes a word; undefined: it owes none. */
+  /** Ticks since it owes an answer; undefined: it owes none. */
   silentTicks: number | undefined;
   isSuspected: boolean;
 }
 
-/** So often in that time a sign of life is asked for: the way there and back takes a part of it, and one may get lost. */
+/** Pings per `silentTicksMax`: more than one, as a round trip takes time and a ping may get lost. */
 const SIGNS_ASKED_FOR = 4;
 
+/** Watches all nodes that this node sends requests to. */
 export class FailureDetector {
   readonly #init: FailureDetectorInit;
   readonly #peers = new Map<NodeId, Peer>();
@@ -36,11 +38,12 @@ export class FailureDetector {
     this.#init = init;
   }
 
+  /** The node has not answered for too long. */
   suspects(peer: NodeId): boolean {
     return this.#peers.get(peer)?.isSuspected ?? false;
   }
 
-  /** A request is on its way to `peer`. */
+  /** A request was sent to `peer`. */
   asked(peer: NodeId): void {
     let known = this.#peers.get(peer);
     if (known === undefined) {
@@ -51,7 +54,7 @@ export class FailureDetector {
     known.silentTicks ??= 0;
   }
 
-  /** A request to `peer` waits no more, whoever ended that. */
+  /** A request to `peer` is not waited for any more, for whatever reason. */
   ended(peer: NodeId): void {
     const known = this.#peers.get(peer);
     if (known !== undefined) known.open -= 1;
@@ -65,11 +68,12 @@ export class FailureDetector {
     known.silentTicks = known.open > 0 ? 0 : undefined;
   }
 
-  /** The connection to `peer` broke: nothing that was asked over it will be answered. */
+  /** The connection to `peer` broke, so what was sent over it will not be answered. */
   disconnected(peer: NodeId): void {
     this.#peers.delete(peer);
   }
 
+  /** Call once per tick. */
   tick(): void {
     const { silentTicksMax, ask, suspected } = this.#init;
     const signTicks = Math.max(1, Math.floor(silentTicksMax / SIGNS_ASKED_FOR));

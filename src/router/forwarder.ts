@@ -1,13 +1,13 @@
 /**
- * Carries requests to the node that leads their partition, and answers back. Requests and answers of one turn
- * share a frame per peer. The receiving node decides, or says who leads.
+ * Sends requests to the nodes that lead their partitions, and sends answers back. Requests, and answers, of one
+ * event loop turn share a frame per peer. The receiving node decides, or answers who leads.
  *
- * Or it passes the request on, if the asking node asks for that: it names the leader that it cannot reach itself, and
- * whoever believes in the same leader and can reach it asks in its place. One relay is enough: a leader reaches a
- * quorum both ways, or it would not stay one, so every follower in that quorum is such a relay. And it cannot become a
- * loop: the request goes to the one node named, with the order not to pass it on. A relay adds nothing to what can
- * happen to a request: it is proposed by that leader or not at all, under the same id; a relay that dies leaves its
- * outcome unknown, like a leader that dies.
+ * A request may ask to be relayed: it names a leader that the asking node cannot reach. A node that considers the
+ * same node the leader and can reach it forwards the request. One relay is enough: a leader reaches a quorum in
+ * both directions, or it would lose its lead, so every follower in that quorum can relay. There are no loops, as
+ * the request goes to the named node only, with the order not to relay it again. Relaying adds no new outcomes: the
+ * request is proposed by that leader, under the same id, or not at all. If the relay dies, the outcome is unknown,
+ * as if the leader had died.
  */
 import type { SheddingOfForwarded } from '../api/shedding.ts';
 import type { Answer, UserRequest } from '../api/user-request.ts';
@@ -20,45 +20,51 @@ import { encodeRequests, type ForwardedRequest, rowsOfForwarded } from '../wire/
 import { FailureDetector } from './failure-detector.ts';
 import type { Done } from '../partition/waiters.ts';
 
+/** What `Forwarder` needs. */
 export interface ForwarderInit {
   readonly nodeId: NodeId;
   readonly partitions: ReadonlyMap<number, Partition>;
   readonly monotonicMillis: () => number;
-  /** On the same clock: what is received now came after this. */
+  /** On the same clock: when what is received now arrived. */
   readonly doorMillis: () => number;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'requests' | 'answers', payload: Uint8Array) => boolean;
-  /** Runs `flush` soon, when what has come by then is decided. */
+  /** Runs `flush` soon, after the requests that have arrived are decided. */
   readonly gather: (flush: () => void) => void;
   readonly isConnected: (node: NodeId) => boolean;
-  /** What other nodes forward is refused by it as what comes through a door; absent: nothing is. */
+  /** Load shedding for forwarded requests; absent: none are shed. */
   readonly shedding?: SheddingOfForwarded | undefined;
-  /** A node that has requests, or was asked for a sign of life, is silent for too long: ask others. */
+  /** Called when a node owes an answer for too long. */
   readonly suspected: (node: NodeId) => void;
   readonly silentTicksMax: number;
-  /** Where correlation ids start: see `Calls`. */
+  /** First correlation id, see `Calls`. */
   readonly firstId: number;
 }
 
-/** Who says that it leaves has ended by then. One that is still there is asked again: what it said may have come late. */
+/**
+ * How long a node that announced its end is avoided. If it is still there after that, the announcement was late.
+ */
 const LEAVING_MILLIS_MAX = 10_000;
-/** Requests on their way to other nodes; more are refused. */
+/** Most unanswered requests to other nodes; more are refused. */
 const OUTSTANDING_MAX = 65_536;
-/** Requests that nobody waits for any more, and whose answers still tell who leads. The oldest are forgotten. */
+/** Expired requests that are remembered, as their answers still say who leads. The oldest are dropped. */
 const LATE_MAX = 4_096;
 
-/** A request on its way to another node. */
+/** A request to another node. */
 export interface Ask {
   readonly to: NodeId;
   readonly partition: number;
   readonly request: UserRequest;
   /** On this node's monotonic clock. */
   readonly deadlineMillis: number;
-  /** `to` may pass the request on to this node, if it leads as far as `to` knows. NO_NODE: it must not. */
+  /**
+   * The leader that `to` may relay the request to, if `to` considers it the leader as well. NO_NODE: it must not
+   * relay.
+   */
   readonly relayTo: NodeId;
   /**
-   * Called at most once, perhaps after the deadline: then nobody waits for the decision, but a node that is slow to say
-   * that it does not lead would be asked for ever if nobody listened.
+   * Called at most once. It may be called after the deadline: the caller has its answer then, but a late "not
+   * leader" is still news for the search.
    */
   readonly done: Done;
 }
@@ -69,15 +75,16 @@ const NOT_HERE: Answer = NOT_SENT;
 const SHED: Answer = { kind: 'unavailable', reason: 'overloaded', proposed: false };
 const TOO_LATE: Answer = { kind: 'unavailable', reason: 'deadline', proposed: false };
 
+/** The connections of one router to all other nodes. */
 export class Forwarder {
   readonly #init: ForwarderInit;
-  /** By their deadlines, which is the order of asking but for relays: those are younger than they seem. */
+  /** In order of their deadlines, which is the order of asking except for relayed requests. */
   readonly #calls: Calls<Ask, Answer>;
-  /** For the end of the turn. */
+  /** Queued until the end of the turn. */
   readonly #unsent = new Outbox<Call<Ask>>();
   readonly #answers = new Outbox<ForwardedAnswer>();
   readonly #detector: FailureDetector;
-  /** They lead nothing any more, and end soon; until when that is believed. */
+  /** Nodes that announced their end, with the time until which they are avoided. */
   readonly #leaving = new Map<NodeId, number>();
   #scheduled = false;
 
@@ -98,31 +105,32 @@ export class Forwarder {
     });
   }
 
-  /** Requests that were asked elsewhere and have no answer yet. */
+  /** Number of unanswered requests to other nodes. */
   get outstandingCount(): number {
     return this.#calls.outstandingCount;
   }
 
-  /** Answers for other nodes wait for the end of the turn. */
+  /** Answers for other nodes are queued until the end of the turn. */
   get owesAnswers(): boolean {
     return !this.#answers.isEmpty;
   }
 
-  /** Can a request be sent there now, with hope of an answer? */
+  /** A request can be sent to the node now and is likely to be answered. */
   isReachable(node: NodeId): boolean {
     return this.#init.isConnected(node) && !this.#detector.suspects(node) && !this.#leaving.has(node);
   }
 
-  /** `peer` is about to end: what it is asked now might not be answered. */
+  /** `peer` announced that it will end soon and might not answer new requests. */
   peerLeaves(peer: NodeId): void {
     this.#leaving.set(peer, this.#init.monotonicMillis() + LEAVING_MILLIS_MAX);
   }
 
-  /** Whatever `peer` said, its process has ended. */
+  /** The process of `peer` has ended, so its announcement is over. */
   peerLost(peer: NodeId): void {
     this.#leaving.delete(peer);
   }
 
+  /** Sends a request to another node. */
   forward(ask: Ask): void {
     const { to } = ask;
     const call = this.#calls.maybeAsk(ask, ask.deadlineMillis);
@@ -161,7 +169,7 @@ export class Forwarder {
     }
   }
 
-  /** The connection to `peer` broke. What it was asked may or may not have been decided. */
+  /** The connection to `peer` broke. Requests sent over it may or may not be decided. */
   peerDisconnected(peer: NodeId): void {
     this.#unsent.keep((_call, to) => to !== peer);
     this.#calls.disconnected(peer);
@@ -169,7 +177,7 @@ export class Forwarder {
     this.#leaving.delete(peer);
   }
 
-  /** Time passed: sets aside requests that nobody waits for any more, and looks who is silent. */
+  /** Call once per tick: drops expired requests and detects silent nodes. */
   tick(): void {
     const now = this.#init.monotonicMillis();
     this.#calls.expire(now);
@@ -177,7 +185,7 @@ export class Forwarder {
     this.#detector.tick();
   }
 
-  /** Requests of another node. None at all: it asks for a sign of life. */
+  /** Handles the requests of another node. An empty list is a ping. */
   receiveRequests(from: NodeId, requests: readonly ForwardedRequest[]): void {
     const now = this.#init.monotonicMillis();
     const doorMillis = this.#init.doorMillis();
@@ -190,15 +198,15 @@ export class Forwarder {
         this.#answer(from, id, local === undefined ? NOT_HERE : TOO_LATE);
         continue;
       }
-      // What operators say is little, and may be what ends the load.
+      // Operators' requests are few, and may be what ends the overload; so they are not shed.
       const mayShed = request.ask !== 'customer' && local.leader === this.#init.nodeId;
-      // Who does not lead says that, and nothing else: nobody would look for the leader any more.
+      // A node that does not lead must say so and nothing else; a refusal would hide that.
       const { shedding } = this.#init;
       if (mayShed && shedding?.maybeRefuseForwarded() === true) {
         this.#answer(from, id, SHED);
         continue;
       }
-      // Most requests come here: one closure for each.
+      // Hot path: one closure per request.
       local.decide(request, deadlineMillis, (answer) => {
         if (mayShed) this.#init.shedding?.leftForwarded();
         const isTheirs =
@@ -223,17 +231,17 @@ export class Forwarder {
     this.forward({ to: relayTo, partition, request, deadlineMillis, relayTo: NO_NODE, done });
   }
 
-  /** Answers of another node, believed only if that node was asked. */
+  /** Handles answers; an answer counts only if it comes from the node that was asked. */
   receiveAnswers(from: NodeId, answers: readonly ForwardedAnswer[]): void {
     for (const { id, answer } of answers) this.#calls.answered(from, id, answer);
     this.#detector.heard(from);
   }
 }
 
-/** Far below the bound of a frame, whatever the requests hold, and the answers in as many limits. */
+/** Rows per frame: far below the size limit of a frame, whatever requests and answers contain. */
 const ITEMS_PER_FRAME_MAX = 4_096;
 
-/** @param sizeOf how many items one of them is worth */
+/** @param sizeOf how many rows an item takes */
 function inParts<T>(items: readonly T[], sizeOf: (item: T) => number): (readonly T[])[] {
   const parts: (readonly T[])[] = [];
   let size = 0;
@@ -255,12 +263,12 @@ function rowsOfCall({ question }: Call<Ask>): number {
   return rowsOfForwarded(question.request);
 }
 
-/** A look under all rules is answered by as many limits. */
+/** The answer to a peek under all rules contains that many limits. */
 function sizeOf({ answer }: ForwardedAnswer): number {
   return answer.kind === 'standing' ? 1 + answer.standing.limits.length : 1;
 }
 
-/** As it travels: the other node's clock is another one. */
+/** In its form on the wire. It has a time budget and no deadline, as clocks differ. */
 function requestOf({ id, question }: Call<Ask>, nowMillis: number): ForwardedRequest {
   const { partition, relayTo, request, deadlineMillis } = question;
   const budgetMillis = Math.max(0, Math.floor(deadlineMillis - nowMillis));

@@ -1,6 +1,6 @@
 /**
- * The requests that wait for the leader of one partition. While nobody is known, one of them at a time is sent to find
- * out: the probe. The others follow when it was decided. It asks nobody itself, and does not choose whom to ask.
+ * The requests that wait for the leader of one partition. While no leader is known, one of them at a time is sent
+ * as a probe. When the probe is decided, the others follow. The router chooses the node and sends.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { OpenRequest } from './open-request.ts';
@@ -8,43 +8,45 @@ import type { OpenRequest } from './open-request.ts';
 interface Probe {
   readonly open: OpenRequest;
   readonly attempt: number;
-  /** Since it was sent. */
+  /** Ticks since it was sent. */
   ticks: number;
 }
 
+/** The queue of one partition. */
 export class LeaderQueue {
   #waiting: OpenRequest[] = [];
   #probe: Probe | undefined;
 
-  /** Nothing waits. */
+  /** No request waits. */
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
   }
 
+  /** A probe was sent and is not answered yet. */
   get isProbing(): boolean {
     return this.#probe !== undefined;
   }
 
+  /** Adds a request to the end. */
   add(open: OpenRequest): void {
     this.#waiting.push(open);
   }
 
-  /** All that wait: nothing does any more. */
+  /** Removes and returns all requests. */
   takeAll(): OpenRequest[] {
     const taken = this.#waiting;
     this.#waiting = [];
     return taken;
   }
 
-  /** Forgets what has its answer. */
+  /** Drops requests that have an answer. */
   prune(): void {
     this.#waiting = this.#waiting.filter(({ isSettled }) => !isSettled);
   }
 
   /**
-   * Takes the request whose next attempt is the probe: the youngest, for it has most of its time left: with the oldest,
-   * one after the other would run out of it. One with an id if there is any: if nobody answers it, it can be asked
-   * elsewhere. Undefined: nothing waits.
+   * Removes the request that becomes the next probe; undefined if none waits. It is the youngest one, which has the
+   * most time left. One with an id is preferred, as it can be asked elsewhere if the node does not answer.
    */
   takeProbe(): OpenRequest | undefined {
     this.prune();
@@ -54,19 +56,19 @@ export class LeaderQueue {
     return open;
   }
 
-  /** An attempt was answered. Returns whether it was the probe: there is none any more then. */
+  /** Ends the probe if this attempt is the probe; returns whether it is. */
   maybeEndProbe(open: OpenRequest, attempt: number): boolean {
     const isProbe = this.#probe?.open === open && this.#probe.attempt === attempt;
     if (isProbe) this.#probe = undefined;
     return isProbe;
   }
 
-  /** `node` is not waited for: if it has the probe, there is none any more. */
+  /** Stops waiting for the probe if `node` has it. */
   avoid(node: NodeId): void {
     if (this.#probe?.open.asked === node) this.#probe = undefined;
   }
 
-  /** Time passed. Returns the node that has had the probe for `ticksMax` by now: there is none any more then. */
+  /** Call once per tick. Ends a probe that was out for `ticksMax` and returns the node that has it. */
   tick(ticksMax: number): NodeId | undefined {
     const probe = this.#probe;
     if (probe === undefined) return undefined;

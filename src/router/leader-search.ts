@@ -1,39 +1,41 @@
 /**
- * The search for the leader of one partition: whom to believe, and whom to ask next. All requests that wait for that
- * leader share it, and it goes on where it stands from one request to the next. It asks nobody itself.
+ * Searches the leader of one partition: which node is considered the leader, and which to ask next. All requests
+ * that wait for the leader share one search, and it continues from one request to the next.
  *
- * A leader is believed by its term: a term has one leader at most, and one of a newer term has taken the office from
- * all before. Who denies that it leads, or cannot be reached, is believed to lead no more, or not to be of use; the term
- * stays, so that news older than what was known is never believed again.
+ * A claim about a leader counts by its term. A term has at most one leader, and a leader of a newer term replaces
+ * all older ones. A node that denies that it leads, or cannot be reached, is not considered the leader any more;
+ * the term is kept, so that older claims are never accepted again.
  *
- * The nodes that may hold the partition are asked in turn, in rounds. A round asks each of them once, and once more when
- * there is news of a newer leader that cannot be reached from here: then each is asked to pass the request on to that
- * leader. Between rounds it pauses, longer each time.
+ * The nodes that may hold the partition are asked one after the other, in rounds. A round asks each node once, and
+ * a second time if a newer leader becomes known that cannot be reached from here: then each is asked to relay the
+ * request to that leader. Between rounds there is a pause, longer each time.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 
+/** What `LeaderSearch` needs. */
 export interface LeaderSearchInit {
-  /** Nodes that may hold the partition, likeliest first. */
+  /** Nodes that may hold the partition, most likely leader first. */
   readonly candidates: () => readonly NodeId[];
-  /** Can a request be sent there now, with hope of an answer? */
+  /** A request can be sent to the node now and is likely to be answered. */
   readonly isReachable: (node: NodeId) => boolean;
-  /** Between the first two rounds; doubles up to `pauseMillisMax`. */
+  /** Pause after the first round; doubles up to `pauseMillisMax`. */
   readonly pauseMillisMin: number;
   readonly pauseMillisMax: number;
 }
 
+/** The search for the leader of one partition. */
 export class LeaderSearch {
   readonly #init: LeaderSearchInit;
   #leader: NodeId = NO_NODE;
-  /** Nobody said that it leads, and in which term. */
+  /** The leader is a guess: it decided a request, but nobody said that it leads in a term. */
   #isGuess = false;
-  /** Of the newest leader known of, also when it is not believed to lead any more. */
+  /** Term of the newest leader known, even if it is not considered the leader any more. */
   #term = 0;
-  /** In this round. */
+  /** Nodes asked in this round. */
   readonly #asked = new Set<NodeId>();
   /** The newest term for which nodes were asked a second time in one round. */
   #askedAgainForTerm = 0;
-  /** Index of the candidate whose turn is next. */
+  /** Index of the next candidate. */
   #turn = 0;
   #pauseMillis: number;
   #pausesUntilMillis = Number.NEGATIVE_INFINITY;
@@ -43,12 +45,12 @@ export class LeaderSearch {
     this.#pauseMillis = init.pauseMillisMin;
   }
 
-  /** Who is believed to lead, reachable or not. */
+  /** The node considered the leader, reachable or not; NO_NODE: none. */
   get leader(): NodeId {
     return this.#leader;
   }
 
-  /** Somebody says that `leader` leads in `term`. Returns whether that is news, and believed. */
+  /** Takes the claim that `leader` leads in `term`. Returns whether it is new and accepted. */
   told(leader: NodeId, term: number): boolean {
     const isNewer = term > this.#term;
     const isKnown = this.#leader !== NO_NODE && !this.#isGuess;
@@ -62,7 +64,7 @@ export class LeaderSearch {
     this.#term = term;
     if (isNewer) {
       this.#pauseMillis = this.#init.pauseMillisMin;
-      // It may have denied that it leads before it did.
+      // It may have denied that it leads before it was elected.
       this.#asked.delete(leader);
     }
     if (term > this.#askedAgainForTerm && !this.#init.isReachable(leader)) {
@@ -73,8 +75,8 @@ export class LeaderSearch {
   }
 
   /**
-   * `node` had a request decided: it leads, or passed it on to who does. Whoever is told to lead in this term is
-   * believed rather than it.
+   * `node` had a request decided, itself or by relaying it. So it is guessed to be the leader, until somebody names
+   * the leader of this term.
    */
   proved(node: NodeId): void {
     this.#leader = node;
@@ -82,25 +84,25 @@ export class LeaderSearch {
     this.found();
   }
 
-  /** Whoever was asked last has the request decided: the next search is a new one. */
+  /** The node asked last had the request decided, so the next search starts afresh. */
   found(): void {
     this.#asked.clear();
     this.#pauseMillis = this.#init.pauseMillisMin;
     this.#pausesUntilMillis = Number.NEGATIVE_INFINITY;
   }
 
-  /** `node` does not lead, or leads no more. */
+  /** `node` does not lead, or not any more. */
   denied(node: NodeId): void {
     this.#asked.add(node);
     if (this.#leader === node) this.#leader = NO_NODE;
   }
 
-  /** Nobody is believed to lead any more. */
+  /** No node is considered the leader any more. */
   lost(): void {
     this.#leader = NO_NODE;
   }
 
-  /** Whom to ask now. NO_NODE: nobody can be reached, or it is time to pause. */
+  /** The node to ask now. NO_NODE: none can be reached, or there is a pause. */
   next(nowMillis: number): NodeId {
     if (nowMillis < this.#pausesUntilMillis) return NO_NODE;
     const { candidates, isReachable, pauseMillisMax } = this.#init;

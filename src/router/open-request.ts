@@ -1,72 +1,74 @@
 /**
- * One request between its door and its answer: which nodes were asked, and what their answers add up to. It asks nobody
- * itself, and knows of no leader.
+ * One request from its listener to its answer: which nodes were asked, and what their answers mean together.
  *
- * What is asked of a second node may have been proposed by the first: so only a request with an id, which makes a
- * repeat the same request, is ever asked in two places, and it is rejected only if none of them may grant it yet. A look
- * is asked wherever it may be answered: nobody proposes anything for it.
+ * A request that was sent to one node may be proposed there. So it is sent to a second node only if it has an id,
+ * which makes the repeat the same request, and it is rejected only if no node may still grant it. A peek proposes
+ * nothing, so it may be sent anywhere.
  */
 import type { Unavailable } from '../api/answer.ts';
 import type { Answer, UserAnswer, UserRequest } from '../api/user-request.ts';
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import { isAnswerTo, isRejection, meaningOf } from './answer-meaning.ts';
 
-/** Ticks are about this coarse; an answer this little past its deadline still counts. */
+/** An answer may be this late, as ticks come about this often. */
 const LATE_ANSWER_MILLIS_MAX = 20;
 const TOO_LATE: Unavailable = { kind: 'unavailable', reason: 'deadline', proposed: true };
 const UNKNOWN: Unavailable = { kind: 'unavailable', reason: 'unknown_outcome', proposed: true };
 
+/** What `OpenRequest` needs. */
 export interface OpenRequestInit {
   readonly request: UserRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
-  /** No caller waits for it: its node asks for itself. */
+  /** A probe of this node itself; no caller waits for it. */
   readonly isOwn?: boolean;
-  /** Told what answers a request of this kind, and nothing else. */
+  /** Called once with an answer that fits the request. */
   readonly done: (answer: never, partition: number) => void;
 }
 
+/** A request that has no answer yet. */
 export class OpenRequest {
   readonly request: UserRequest;
   readonly partition: number;
   readonly deadlineMillis: number;
-  /** No caller waits for it. */
+  /** A probe of this node itself; no caller waits for it. */
   readonly isOwn: boolean;
   #done: OpenRequestInit['done'] | undefined;
   #attempts = 0;
   #asked: NodeId = NO_NODE;
-  /** An attempt may have reached a log, so "nothing was proposed" can no longer be claimed. */
+  /** An attempt may have reached a log, so the answer must not say that nothing was proposed. */
   #mayBeProposed = false;
-  /** Attempts at nodes that were suspected meanwhile, and may still be decided there. */
+  /** Attempts at nodes that became suspected; they may still be decided there. */
   #astray = 0;
-  /** An attempt ended, and nobody knows how. */
+  /** The outcome of some attempt is unknown for good. */
   #isLost = false;
   #isSettled = false;
 
   constructor({ request, partition, deadlineMillis, isOwn = false, done }: OpenRequestInit) {
     this.request = request;
     this.partition = partition;
-    // Whole milliseconds: every other number would be an object of its own, wherever it is kept.
+    // Round down: a fractional number would be a heap object of its own.
     this.deadlineMillis = Math.floor(deadlineMillis);
     this.isOwn = isOwn;
     this.#done = done;
   }
 
-  /** Has its answer. */
+  /** The request has its answer. */
   get isSettled(): boolean {
     return this.#isSettled;
   }
 
-  /** The node that was asked last and has not answered; NO_NODE: it waits for a leader. */
+  /** The node that was asked last and has not answered; NO_NODE: the request waits for a leader. */
   get asked(): NodeId {
     return this.#asked;
   }
 
+  /** Number of attempts so far. */
   get attempts(): number {
     return this.#attempts;
   }
 
-  /** May be asked again while an earlier attempt may still be decided. */
+  /** The request may be sent again while an earlier attempt may still be decided. */
   get isRepeatable(): boolean {
     const { request } = this;
     if (request.ask === 'customer') return request.action.type === 'read';
@@ -77,30 +79,30 @@ export class OpenRequest {
     return this.request.ask === 'look';
   }
 
-  /** `node` is asked now. Returns the number of this attempt. */
+  /** Notes that `node` is asked now. Returns the number of this attempt. */
   attempt(node: NodeId): number {
     this.#attempts += 1;
     this.#asked = node;
     return this.#attempts;
   }
 
-  /** The node that was asked last is not waited for any more, and may still decide. */
+  /** Stops waiting for the node that was asked last; it may still decide. */
   strayed(): void {
     this.#mayBeProposed = true;
     this.#astray += 1;
     this.#asked = NO_NODE;
   }
 
-  /** What an answer to an attempt comes to: the answer of the request, another attempt, or nothing yet. */
+  /** What an answer to an attempt leads to: the answer of the request, another attempt, or nothing yet. */
   verdictOn(attempt: number, answer: Answer, nowMillis: number): UserAnswer | 'askAgain' | undefined {
     const isLast = attempt === this.#attempts && this.#asked !== NO_NODE;
     if (isLast) this.#asked = NO_NODE;
     if (!isLast && !(answer.kind === 'unavailable' && answer.proposed)) this.#astray -= 1;
     if (isRejection(answer) && !this.#isLook) {
-      // It is asked elsewhere again: whoever has it now may still grant it.
+      // The request was sent elsewhere meanwhile, and that node may still grant it.
       if (this.#asked !== NO_NODE) return undefined;
-      // What went astray, or was lost with its connection, may arrive yet, and be granted when its window has room again:
-      // then it would count although it was rejected (P4).
+      // A strayed or lost attempt may still arrive and be granted when its window has room again. It would count
+      // although the request was rejected (P4), so the answer is "unknown".
       if (this.#astray > 0 || this.#isLost) return UNKNOWN;
     }
     switch (answer.kind) {
@@ -109,7 +111,7 @@ export class OpenRequest {
       case 'standing':
       case 'customer':
         if (!isAnswerTo(this.request, answer)) return UNKNOWN;
-        // After a stall an answer may come before the tick that would have refused: late is late (P3).
+        // After a stall an answer may come before the tick that ends the request. Late is late (P3).
         if (nowMillis > this.deadlineMillis + LATE_ANSWER_MILLIS_MAX) return TOO_LATE;
         return this.#mayBeProposed ? withoutRepeat(answer) : answer;
       case 'invalid':
@@ -123,7 +125,7 @@ export class OpenRequest {
           this.#isLost = true;
         }
         if (!isLast) return undefined;
-        // A repeat is harmless if nothing reached the log, or if an id makes it the same request.
+        // Asking again is safe if nothing reached a log, or if the id makes it the same request.
         const isHarmless = !answer.proposed || this.isRepeatable;
         if (meaningOf(answer) === 'elsewhere' && isHarmless) return 'askAgain';
         return { ...answer, proposed: this.#mayBeProposed };
@@ -131,25 +133,29 @@ export class OpenRequest {
     }
   }
 
-  /** Its answer at the deadline. */
+  /** The answer when the deadline has come. */
   get overdue(): UserAnswer {
-    // Whoever has it may have proposed it: only an answer could say that nothing happened.
+    // The asked node may have proposed the request; only an answer could exclude that.
     const isAsking = this.#asked !== NO_NODE;
     const reason = isAsking ? 'deadline' : 'no_leader';
     return { kind: 'unavailable', reason, proposed: this.#mayBeProposed || isAsking };
   }
 
+  /** Answers the caller. Call it once. */
   settle(answer: UserAnswer): void {
     this.#isSettled = true;
     const isDoubtless = this.#isLook && answer.kind === 'unavailable';
     const done = this.#done;
-    // `OpenRequests` keeps this object until those before it are settled; the caller's closure need not stay as long.
+    // `OpenRequests` keeps this object for a while; release the caller's closure now.
     this.#done = undefined;
     done?.((isDoubtless ? { ...answer, proposed: false } : answer) as never, this.partition);
   }
 }
 
-/** Of who asked twice it may be the grant: what belongs to that must not be given back as if somebody else had it. */
+/**
+ * Removes `isRepeat`: the grant may belong to another attempt of this very request, so its reservations must not be
+ * given back.
+ */
 function withoutRepeat<A extends Answer>(answer: A): A {
   if (answer.kind !== 'decision' || answer.isRepeat === undefined) return answer;
   const { kind, decision } = answer;

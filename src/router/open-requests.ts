@@ -1,12 +1,14 @@
-/** All requests of a router that have no answer yet, and which of them are due. It settles none itself. */
+/** Holds all unanswered requests of a router and finds those whose deadline has come. */
 import type { OpenRequest } from './open-request.ts';
 
+/** The unanswered requests. */
 export class OpenRequests {
-  /** In order of their deadlines: most have as much time as those before them. */
+  /** In order of their deadlines. Most requests have the same timeout, so they can be appended. */
   #usual: OpenRequest[] = [];
-  /** Those that have less. */
+  /** Requests with a shorter timeout. */
   #others: OpenRequest[] = [];
 
+  /** Adds a request. */
   add(open: OpenRequest): void {
     const last = this.#usual.at(-1);
     const isUsual = last === undefined || open.deadlineMillis >= last.deadlineMillis;
@@ -18,7 +20,7 @@ export class OpenRequests {
     yield* this.#others;
   }
 
-  /** Takes out those whose deadline has come, and forgets those that were settled meanwhile. */
+  /** Removes and returns the requests whose deadline has come; also drops those that were settled. */
   takeDue(nowMillis: number): OpenRequest[] {
     const due: OpenRequest[] = [];
     let count = 0;

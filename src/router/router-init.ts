@@ -1,38 +1,41 @@
-/** What a router is made of: where partitions may be, how their nodes are asked, and how long each step may take. */
+/** The dependencies and time limits of a router. Types only. */
 import type { NodeId } from '../../raft/types.ts';
 import type { Partition } from '../partition/partition.ts';
 import type { Forwarder } from './forwarder.ts';
 
+/** What `Router` needs. */
 export interface RouterInit {
   readonly nodeId: NodeId;
   readonly placement: {
     readonly partitionCount: number;
-    /** Nodes to ask who leads the partition, likeliest first. */
+    /** Nodes to ask who leads the partition, most likely first. */
     candidatesOf(partition: number): readonly NodeId[];
   };
   /** The replicas on this node. */
   readonly partitions: ReadonlyMap<number, Partition>;
-  /** Can the replica here be relied on to learn who leads? Otherwise this node asks around. */
+  /**
+   * Whether the replica on this node will learn who leads (it is a member). Otherwise the router asks other nodes.
+   */
   readonly hearsOfLeaders: (partition: number) => boolean;
   readonly forwarder: Forwarder;
   readonly partitionOf: (userId: string) => number;
   readonly monotonicMillis: () => number;
-  /** On the same clock: what is asked now came after this. */
+  /** On the same clock: when what is asked now arrived. */
   readonly doorMillis: () => number;
   readonly deadlineMillis: number;
-  /** A node that is alive and has a request for so long, without refusing it, leads. */
+  /** Ticks after which a node that has a probe, is alive and has not refused it is taken for the leader. */
   readonly silentTicksMax: number;
-  /** Between two rounds of asking for a leader. */
+  /** Pauses between two rounds of the search for a leader. */
   readonly pauseMillisMin: number;
   readonly pauseMillisMax: number;
-  /** So long a replica here is relied on to hear of the next leader, before this node asks around. */
+  /** How long a replica on this node is relied on to learn the next leader, before other nodes are asked. */
   readonly electionMillisMax: number;
-  /** Ticks without a word of a leader, since somebody asked, until requests need not wait for their deadlines. */
+  /** Ticks without an answer of any leader after which the breaker may open. */
   readonly breakerTicksMin: number;
-  /** Until then a look of this node for the leader is answered, while requests need not wait. */
+  /** Time limit of a probe of the breaker. */
   readonly lookMillis: number;
-  /** From the end of such a look to the next one. */
+  /** From the end of such a probe to the next one. */
   readonly lookPauseTicks: number;
-  /** Requests without an answer yet; more are refused as `overloaded`. */
+  /** Most unanswered requests; more are refused as `overloaded`. */
   readonly openMax: number;
 }

@@ -1,10 +1,7 @@
 /**
- * Finds the node that can decide a request and waits for its answer, but never past the deadline: then the
- * answer is "denied, unavailable" (P3). It caches whom to ask for which partition in one array, drops an entry on the
- * first sign that it is wrong, and makes no decision of its own.
- *
- * While nobody is known, the requests of a partition wait in its queue, and one of them at a time is sent to whom the
- * search names.
+ * Finds the node that can decide a request and waits for its answer, until the deadline at most: then the answer is
+ * "denied, unavailable" (P3). It caches one node per partition and drops the entry at the first sign that it is
+ * wrong. While no leader is known, requests wait in the partition's queue, and one at a time is sent as a probe.
  */
 import { ANY_RULE } from '../api/stated-rule.ts';
 import type { Answer, DoneWith, UserAnswer, UserRequest } from '../api/user-request.ts';
@@ -17,25 +14,26 @@ import { OpenRequest } from './open-request.ts';
 import { OpenRequests } from './open-requests.ts';
 import type { RouterInit } from './router-init.ts';
 
-/** The lookup of one partition's leader: whom to ask, and who waits. */
+/** The state of one partition's search for its leader. */
 interface Lookup {
   readonly search: LeaderSearch;
   readonly queue: LeaderQueue;
   readonly breaker: Breaker;
-  /** When the replica here lost its leader. */
+  /** When the replica on this node lost its leader. */
   leaderlessSinceMillis: number;
 }
 
+/** The router of one node. */
 export class Router {
   readonly #init: RouterInit;
-  /** partition -> whom to ask, 0 = unknown: one read finds the way. */
+  /** partition -> node to ask; 0: unknown. The hot path reads nothing else. */
   readonly #routeOf: Int32Array;
   readonly #lookups: readonly Lookup[];
   readonly #open = new OpenRequests();
   #openCount = 0;
-  /** Partitions with requests that wait, or a probe. */
+  /** Partitions with waiting requests or a probe. */
   readonly #searched = new Set<number>();
-  /** Partitions whose leader cannot be reached but through another node. */
+  /** Partitions whose leader can only be reached through another node. */
   readonly #relayed = new Set<number>();
 
   constructor(init: RouterInit) {
@@ -46,7 +44,7 @@ export class Router {
     const leaderlessSinceMillis = init.monotonicMillis();
     this.#lookups = Array.from({ length: placement.partitionCount }, (_, partition) => ({
       search: new LeaderSearch({
-        // Not this node: its replica is believed without being asked.
+        // This node is left out: its replica's knowledge is used directly.
         candidates: () => placement.candidatesOf(partition).filter((node) => node !== init.nodeId),
         isReachable: (node) => this.#isReachable(node, partition),
         pauseMillisMin,
@@ -67,10 +65,9 @@ export class Router {
   }
 
   /**
-   * Asks whoever leads the user's partition. `done` is called exactly once, at the latest one tick after the deadline,
-   * perhaps before this returns.
-   *
-   * @param deadlineMillis absent: that of all requests which came as late as this
+   * Asks the leader of the user's partition. `done` is called exactly once, at the latest one tick after the
+   * deadline, perhaps before this returns. @param deadlineMillis absent: the usual timeout, from the arrival of the
+   * request
    */
   ask<R extends UserRequest>(request: R, done: DoneWith<R>, deadlineMillis?: number): void {
     const partition = this.partitionOf(request.userId);
@@ -80,12 +77,12 @@ export class Router {
     }
     const untilMillis = deadlineMillis ?? this.#init.doorMillis() + this.#init.deadlineMillis;
     if (untilMillis <= this.#init.monotonicMillis()) {
-      // It waited for too long before this process came to read it.
+      // The request waited too long before this process read it.
       done({ kind: 'unavailable', reason: 'deadline', proposed: false }, partition);
       return;
     }
     const open = new OpenRequest({ request, partition, deadlineMillis: untilMillis, done });
-    // What is given back may wait: nobody is kept by it, and what is not given back stays charged.
+    // Refunds may wait: no caller is held up, and what is not refunded stays charged.
     if (request.ask !== 'refund' && !this.#lookup(partition).breaker.admits()) {
       done({ kind: 'unavailable', reason: 'no_leader', proposed: false }, partition);
       return;
@@ -101,7 +98,7 @@ export class Router {
     if (!open.isSettled) this.#open.add(open);
   }
 
-  /** While callers are refused at once, the node finds out itself when somebody leads: a look takes a quorum, and no entry. */
+  /** Probes for a leader while the breaker refuses requests. A peek needs a quorum but no log entry. */
   #lookForLeader(partition: number, userId: string): void {
     const { monotonicMillis, lookMillis } = this.#init;
     const open = new OpenRequest({
@@ -114,7 +111,7 @@ export class Router {
     this.#begin(open);
   }
 
-  /** The replica of `partition` on this node learned of a leader in `term`, or lost it. */
+  /** The replica of `partition` on this node learned of a leader in `term`, or lost it (NO_NODE). */
   leaderChanged(partition: number, leader: NodeId, term: number): void {
     const lookup = this.#lookup(partition);
     const { search } = lookup;
@@ -127,17 +124,17 @@ export class Router {
     search.told(leader, term);
     if (search.leader !== leader) return;
     lookup.breaker.heard();
-    // Anybody else's word would be tried out first.
+    // The own replica's word needs no probe, unlike that of others.
     this.#route(partition, this.#isReachable(leader, partition) ? leader : NO_NODE);
     this.#advance(partition);
   }
 
-  /** Nothing can be sent to `node` now, or it cannot answer: whoever it leads, ask another way. */
+  /** Nothing can be sent to `node` now, or it cannot answer. */
   peerUnreachable(node: NodeId): void {
     this.#avoid(node);
   }
 
-  /** `node` is connected, and silent: ask others, what can be asked twice at once. */
+  /** `node` is connected but silent: repeatable requests are sent elsewhere. */
   peerSuspected(node: NodeId): void {
     this.#avoid(node);
     for (const open of this.#open) {
@@ -147,12 +144,12 @@ export class Router {
     }
   }
 
-  /** `node` leads nothing any more, and ends soon. */
+  /** `node` gave up its leaders and ends soon. */
   peerLeaves(node: NodeId): void {
     for (const [partition, { search }] of this.#lookups.entries()) {
       if (search.leader !== node) continue;
       search.lost();
-      // Nor is it of use to ask others to pass anything on to it.
+      // Nor should others relay requests to it.
       this.#route(partition, NO_NODE);
     }
     this.#avoid(node);
@@ -165,7 +162,7 @@ export class Router {
     for (const partition of this.#searched) this.#lookup(partition).queue.avoid(node);
   }
 
-  /** Call every few milliseconds: ends requests at their deadline and goes on looking for leaders. */
+  /** Call every few milliseconds: ends requests at their deadline and continues the searches. */
   tick(): void {
     for (const [partition, { breaker }] of this.#lookups.entries()) {
       const key = breaker.tick();
@@ -180,14 +177,14 @@ export class Router {
       const { queue } = this.#lookup(partition);
       queue.prune();
       const slow = queue.tick(this.#init.silentTicksMax);
-      // Not suspected, or it would not have the probe any more: it is alive, and who does not lead says so at once.
+      // The node is not suspected, so it is alive; and one that does not lead says so at once. So it leads.
       if (slow !== undefined) this.#found(partition, slow);
       this.#advance(partition);
       if (queue.isEmpty && !queue.isProbing) this.#searched.delete(partition);
     }
   }
 
-  /** Refuses everything that is still open; for a graceful stop. */
+  /** Answers everything that is still open; for a graceful stop. */
   close(): void {
     this.#expire(Number.POSITIVE_INFINITY);
   }
@@ -207,7 +204,7 @@ export class Router {
     return this.#init.partitions.has(partition);
   }
 
-  /** From now on `node` is asked for this partition at once; NO_NODE: a leader is looked for. */
+  /** Routes this partition to `node`; NO_NODE: search for a leader. */
   #route(partition: number, node: NodeId): void {
     this.#routeOf[partition] = node;
     const { leader } = this.#lookup(partition).search;
@@ -215,7 +212,7 @@ export class Router {
     else this.#relayed.delete(partition);
   }
 
-  /** `node` decides the requests of this partition, itself or by passing them on to its leader. */
+  /** `node` decides the requests of this partition, itself or by relaying them. */
   #found(partition: number, node: NodeId): void {
     const { search } = this.#lookup(partition);
     if (search.leader === NO_NODE) search.proved(node);
@@ -226,7 +223,7 @@ export class Router {
   #denied(partition: number, node: NodeId): void {
     const { search } = this.#lookup(partition);
     search.denied(node);
-    // Nobody passes anything on to a leader that nobody believes in.
+    // Relaying is useless when no leader is known.
     const isPointless = search.leader === NO_NODE && this.#relayed.has(partition);
     if (isPointless || this.#routeOf[partition] === node) this.#route(partition, NO_NODE);
   }
@@ -241,7 +238,7 @@ export class Router {
     this.#searched.add(open.partition);
   }
 
-  /** Sends what waits to the leader if there is one to ask, or one request to find out. */
+  /** Sends what waits to the leader if one is known, else one request as a probe. */
   #advance(partition: number): void {
     const { queue, search } = this.#lookup(partition);
     if (queue.isEmpty) return;
@@ -258,7 +255,7 @@ export class Router {
     if (open !== undefined) this.#ask(open, target);
   }
 
-  /** The replica here is without a leader, but not for longer than an election takes. */
+  /** The replica on this node has no leader, but not for longer than an election takes. */
   #hearsSoon(partition: number): boolean {
     const { partitions, hearsOfLeaders, monotonicMillis, electionMillisMax } = this.#init;
     const { leaderlessSinceMillis } = this.#lookup(partition);
@@ -271,7 +268,7 @@ export class Router {
     for (const open of queue.takeAll()) {
       if (open.isSettled) continue;
       const route = this.#routeOf[partition] ?? NO_NODE;
-      // One of those before was told that it is not the leader.
+      // The answer to one of the requests before was "not leader".
       if (route === NO_NODE) queue.add(open);
       else this.#ask(open, route);
     }
@@ -284,7 +281,7 @@ export class Router {
     const done = (answer: Answer): void => this.#answered(open, target, attempt, answer);
     if (target === nodeId) {
       const local = partitions.get(partition);
-      // A replica that has moved away leads no more, whatever others may say.
+      // A replica that has moved away does not lead, whatever others say.
       if (local === undefined) done({ kind: 'notLeader', leader: NO_NODE, term: 0 });
       else local.decide(request, deadlineMillis, done);
       return;
@@ -303,14 +300,14 @@ export class Router {
   #answered(open: OpenRequest, asked: NodeId, attempt: number, answer: Answer): void {
     const { partition } = open;
     const isProbe = this.#lookup(partition).queue.maybeEndProbe(open, attempt);
-    // A look may be answered too late, and tells who leads all the same.
+    // A probe of the breaker may be answered too late, but still says who leads.
     const isNews = open.isOwn && this.#routeOf[partition] === NO_NODE;
     this.#learn(partition, asked, answer, isProbe || isNews);
     if (!open.isSettled) this.#conclude(open, attempt, answer);
     this.#advance(partition);
   }
 
-  /** What an answer says about who leads. */
+  /** Learns from an answer who leads. */
   #learn(partition: number, asked: NodeId, answer: Answer, isProbe: boolean): void {
     switch (answer.kind) {
       case 'decision':

@@ -1,12 +1,15 @@
 /**
- * What the limiter keeps of rules: one rule for each window of each definition. Which requests they are for is not said in
- * them; that is for `match.ts`.
+ * Compiles rule definitions to the rules that the limiter stores: one for each window. Which requests a rule
+ * applies to is not part of them; match.ts decides that.
  */
 import type { Rule } from '../api/rule.ts';
 import type { RuleDefinition } from './rule-definition.ts';
 import { windowRuleId } from './window-id.ts';
 
-/** In the order of the definitions, those of each the shortest first. Of those without limits, or not enabled, there are none. */
+/**
+ * The limiter's rules, in the order of the definitions; the windows of each definition are sorted, shortest first.
+ * Unlimited and disabled definitions give none.
+ */
 export function limiterRulesOf(definitions: readonly RuleDefinition[]): readonly Rule[] {
   return definitions.filter(({ enabled, unlimited }) => enabled && !unlimited).flatMap(rulesOf);
 }

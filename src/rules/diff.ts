@@ -1,25 +1,26 @@
 /**
- * What becomes of a set of rules when another takes its place: which are new, which are gone, and field by field what is other,
- * with whether that binds tighter. Of rules that are looked at together only their order is compared.
+ * Compares two sets of rules: which rules were added or removed, and which fields changed, with the effect of each
+ * change. The order of rules is compared only where it matters, for patterns of values on paths.
  */
 import { type Binding, type FieldChange, fieldChanges } from './field-changes.ts';
 import type { RuleDefinition } from './rule-definition.ts';
 import { isPattern } from './value-pattern.ts';
 import { ruleInWords } from './words.ts';
 
+/** One difference between two rule sets; `words` describes it for people. */
 export type RuleChange =
   | { readonly kind: 'added' | 'removed'; readonly id: string; readonly words: string }
   | {
       readonly kind: 'changed';
       readonly id: string;
       readonly words: string;
-      /** How the rule by itself binds whom it applies to. */
+      /** Whether the rule alone has become stricter for the requests that it applies to. */
       readonly binds: Binding;
       readonly fields: readonly FieldChange[];
     }
   | { readonly kind: 'reordered'; readonly words: string };
 
-/** Nothing that is decided differently gives no change. What is removed comes first; else in the order of the new rules. */
+/** All differences that change decisions: removed rules first, then the rest in the order of the new rules. */
 export function diffRules(
   before: readonly RuleDefinition[],
   after: readonly RuleDefinition[],
@@ -43,7 +44,7 @@ export function diffRules(
   if (patternOrder(before, ids) !== patternOrder(after, new Set(old.keys()))) {
     changes.push({
       kind: 'reordered',
-      words: 'patterns of values come in another order, and the first that fits applies',
+      words: 'value patterns come in another order; the first one that fits applies',
     });
   }
   return changes;
@@ -62,7 +63,7 @@ function together(fields: readonly FieldChange[]): Binding {
   return felt.size > 1 ? 'differently' : only;
 }
 
-/** Only of patterns on levels of descriptors does the order in the document say anything. */
+/** The order in the document matters only for patterns of values on levels of descriptors. */
 function patternOrder(rules: readonly RuleDefinition[], known: ReadonlySet<string>): string {
   const ordered = rules.filter(
     ({ id, scope }) =>

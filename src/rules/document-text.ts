@@ -1,9 +1,10 @@
-/** Rules as the text of a document, which `readRules` reads as the same rules. Pure. */
+/** Writes rules as a document in the native format, which `readRules` reads as the same rules. Pure functions. */
 import { Document, isMap, isSeq, visit } from 'yaml';
 import { nativeForm } from './native-form.ts';
 import { type LimitWindow, type RuleDefinition, UNIT_MILLIS } from './rule-definition.ts';
 import { isForUnmatched, unmatchedIn } from './unmatched.ts';
 
+/** Column at which the YAML writer wraps. */
 const WIDTH = 100;
 
 function windowForm({ limit, windowMillis }: LimitWindow): object {
@@ -11,7 +12,10 @@ function windowForm({ limit, windowMillis }: LimitWindow): object {
   return unit === undefined ? { limit, windowMillis } : { limit, per: unit };
 }
 
-/** Undefined if some are of nested descriptors, which this form has no words for. */
+/**
+ * The text of the document, in YAML. Undefined if a rule is for nested descriptors, which the native format cannot
+ * express.
+ */
 export function documentText(definitions: readonly RuleDefinition[]): string | undefined {
   const unmatched = unmatchedIn(definitions);
   const rules = definitions

@@ -1,6 +1,7 @@
 /**
- * The descriptors of envoyproxy/ratelimit as rules: each level that has a limit is one, and so is each end without a limit,
- * which has none. What its service keeps apart from limits, such as metrics, is noted and left out.
+ * Reads the configuration format of envoyproxy/ratelimit. Each level of nested descriptors that has a limit becomes
+ * a rule; a leaf without a limit becomes an unlimited rule. Settings that do not affect limits, such as metrics,
+ * are ignored with a note.
  */
 import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/question.ts';
 import { FIXED_LIMIT_MAX, LIMIT_MAX, WINDOW_MILLIS_MAX } from '../api/rule.ts';
@@ -24,16 +25,16 @@ import { readUnmatched } from './unmatched.ts';
 import { isPattern } from './value-pattern.ts';
 import type { MapTree, Tree } from './yaml-tree.ts';
 
-/** A document that has one of them is of this form. */
+/** A document with one of these fields is in this format. */
 export const ENVOY_FIELDS = ['domain', 'descriptors'];
-/** `name` is what Envoy Gateway calls a document; it says nothing that `domain` does not. */
+/** Fields of the document. Envoy Gateway writes `name` as well, which repeats the `domain`. */
 const DOCUMENT_FIELDS = ['name', ...ENVOY_FIELDS, 'shadow_mode', UNMATCHED];
-/** What is left out of each, and what that means. */
+/** Fields that are ignored, with the consequence that the note states. */
 const IGNORED: ReadonlyMap<string, string> = new Map([
-  ['detailed_metric', 'metrics have no names of requests here'],
-  ['value_to_metric', 'metrics have no names of requests here'],
-  ['metadata', 'nothing of it is answered'],
-  ['quota_mode', 'the limit holds by itself, which denies more'],
+  ['detailed_metric', 'metrics here have no labels for single requests'],
+  ['value_to_metric', 'metrics here have no labels for single requests'],
+  ['metadata', 'it is not sent with answers'],
+  ['quota_mode', 'the limit always holds by itself, which denies more'],
 ]);
 const DESCRIPTOR_FIELDS = [
   'key',
@@ -55,7 +56,7 @@ const LIMIT_FIELDS = [
 ];
 const UNITS = [...Object.keys(UNIT_MILLIS), 'year'];
 
-/** What a level inherits: where it is. */
+/** The place of a level: its domain and the steps above it. */
 interface Above {
   readonly domain: string;
   readonly steps: readonly PathStep[];
@@ -71,6 +72,7 @@ interface RateLimit {
 }
 const NO_LIMIT: RateLimit = { name: '', windows: [], unlimited: true, whitelisted: true, replaces: [] };
 
+/** Reads a document of this format; mistakes go to `findings`. */
 export function readEnvoyRules(map: MapTree, findings: Findings): readonly Located[] {
   const fields = fieldsOf(map, DOCUMENT_FIELDS, findings);
   if (!fields.has('domain')) findings.mistake(map.at, 'the document needs a domain');
@@ -78,11 +80,12 @@ export function readEnvoyRules(map: MapTree, findings: Findings): readonly Locat
   const rules: Located[] = [];
   readLevel(fields, { domain, steps: [] }, rules, findings);
   rules.push(...readUnmatched(fields));
-  // The word that each descriptor has for itself: the service loads it at the top, too, and reads nothing in it.
+  // The service reads `shadow_mode` at the top but ignores it there. Here it applies to all rules, as it does to
+  // each descriptor.
   return fields.flag('shadow_mode') ? rules.map(inShadow) : rules;
 }
 
-/** The fields that have a value. Envoy Gateway writes all, also the empty ones. */
+/** The fields that have a value: Envoy Gateway writes all fields, including empty ones. */
 function fieldsOf(map: MapTree, known: readonly string[], findings: Findings): Fields {
   const entries = map.entries.filter(({ key, value }) => !known.includes(key) || !isEmpty(value));
   return new Fields({ ...map, entries }, known, findings);
@@ -92,7 +95,7 @@ function isEmpty(value: Tree): boolean {
   return value.kind === 'scalar' && (value.value === null || value.value === '');
 }
 
-/** The descriptors beside each other on one level. True if there are some. */
+/** Reads all descriptors of one level. True if there are any. */
 function readLevel(fields: Fields, above: Above, rules: Located[], findings: Findings): boolean {
   const tree = fields.tree('descriptors');
   if (tree === undefined) return false;
@@ -112,7 +115,7 @@ function readLevel(fields: Fields, above: Above, rules: Located[], findings: Fin
       const value = step.value === undefined ? 'no value' : `the value ${quoted(step.value)}`;
       findings.mistake(
         item.at,
-        `key ${quoted(step.name)} with ${value} stands here twice; first in line ${line}`,
+        `key ${quoted(step.name)} with ${value} appears here twice; first in line ${line}`,
       );
     }
   }
@@ -132,13 +135,13 @@ function readDescriptor(
   const step = readStep(fields, findings);
   const steps = [...above.steps, step ?? { name: '', isCounted: false }];
   if (steps.length > PATH_STEPS_MAX) {
-    findings.mistake(map.at, `descriptors lie in each other at most ${PATH_STEPS_MAX} deep`);
+    findings.mistake(map.at, `descriptors may be nested at most ${PATH_STEPS_MAX} deep`);
     return undefined;
   }
   const shadow = fields.flag('shadow_mode');
   const tree = fields.tree('rate_limit');
   const limit = tree && readLimit(tree, findings);
-  // Before those below it: they follow in the order of the document.
+  // Remember the place: this rule goes before those of its sub-levels, as in the document.
   const place = rules.length;
   const hasMore = readLevel(fields, { ...above, steps }, rules, findings);
   if (limit === undefined && (hasMore || tree !== undefined)) return step;
@@ -155,7 +158,7 @@ function readStep(fields: Fields, findings: Findings): PathStep | undefined {
   const isWild = value !== undefined && isPattern(value);
   const isShared = fields.flag('share_threshold');
   if (isShared && !isWild) {
-    findings.mistake(fields.whereIs('share_threshold'), 'share_threshold goes with a value that has a *');
+    findings.mistake(fields.whereIs('share_threshold'), 'share_threshold needs a value with a *');
   }
   if (name === undefined) return undefined;
   return {
@@ -173,7 +176,8 @@ function readLimit(tree: Tree, findings: Findings): RateLimit | undefined {
   const replaces = readReplaces(fields, findings);
   if (fields.flag('unlimited')) {
     for (const field of ['unit', 'unit_multiplier', 'post_paid'])
-      if (fields.has(field)) findings.mistake(fields.whereIs(field), `what is unlimited has no ${field}`);
+      if (fields.has(field))
+        findings.mistake(fields.whereIs(field), `an unlimited rate_limit has no ${field}`);
     return { name, windows: [], unlimited: true, replaces };
   }
   const limit = fields.integer('requests_per_unit', 0, FIXED_LIMIT_MAX);
@@ -202,7 +206,7 @@ function readUnit(fields: Fields, findings: Findings): number | undefined {
   if (found !== undefined) return found[1];
   if (name === 'year') {
     const days = WINDOW_MILLIS_MAX / UNIT_MILLIS.day;
-    findings.mistake(unit.at, `unit year is longer than any window, which has at most ${days} days`);
+    findings.mistake(unit.at, `unit year is too long: a window has at most ${days} days`);
   } else {
     findings.mistake(unit.at, `unknown unit ${quoted(unit.text)}; ${knownInstead(name, UNITS)}`);
   }
@@ -240,10 +244,10 @@ function ruleOf(
     group: id,
     priority: 0,
     windows,
-    // A log of so many grants would be too long; this is how Envoy counts.
+    // A log of that many grants would be too long; Envoy counts in fixed windows as well.
     meter: windows.some(({ limit }) => limit > LIMIT_MAX) ? 'fixedWindow' : 'slidingLog',
     cost: { otherwise: 1, endpoints: [] },
-    // Such requests bring no time along.
+    // Requests from a gateway carry no timestamp.
     clock: 'cluster',
     failMode: 'closed',
     enabled: true,

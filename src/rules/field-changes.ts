@@ -1,4 +1,4 @@
-/** What differs between two versions of one rule, field by field, in words, and whether it binds tighter by that. */
+/** Compares two versions of one rule field by field: in words, and whether each change makes the rule stricter. */
 import {
   type FailMode,
   type LimitWindow,
@@ -17,18 +17,18 @@ import {
 } from './words.ts';
 import { windowName } from './window-id.ts';
 
-/** Alike: whatever was granted is, and nothing else. */
+/** The effect of a change. `alike`: the same requests are granted as before. */
 export type Binding = 'tighter' | 'looser' | 'differently' | 'alike';
 
+/** One field that has changed. `before` and `after` are words for people. */
 export interface FieldChange {
   readonly field: string;
-  /** In words. */
   readonly before: string;
   readonly after: string;
   readonly binds: Binding;
 }
 
-/** In a fixed order. Empty if they say the same. */
+/** The changed fields, in a fixed order. Empty if the two rules mean the same. */
 export function fieldChanges(before: RuleDefinition, after: RuleDefinition): readonly FieldChange[] {
   const changes: FieldChange[] = [...windowChanges(before, after)];
   const compare = (field: string, was: string, is: string, binds: Binding): void => {
@@ -64,7 +64,7 @@ export function fieldChanges(before: RuleDefinition, after: RuleDefinition): rea
   return changes;
 }
 
-/** How much is granted where the cluster cannot decide. */
+/** How much is granted when the cluster cannot decide. */
 const OPENNESS: Readonly<Record<FailMode, number>> = { closed: 0, local: 1, open: 2 };
 
 function tighterIf(isTighter: boolean): Binding {
@@ -91,7 +91,7 @@ function windowChanges(before: RuleDefinition, after: RuleDefinition): readonly 
   });
 }
 
-/** Less in as long, or as much in longer, binds tighter. */
+/** A lower limit in the same or a longer time is tighter. */
 function windowBinding(was: LimitWindow | undefined, is: LimitWindow | undefined): Binding {
   if (was === undefined || is === undefined) return tighterIf(was === undefined);
   if (is.limit <= was.limit && is.windowMillis >= was.windowMillis) return 'tighter';
@@ -102,7 +102,7 @@ function matched(scope: Scope): string {
   return conditionsInWords(scope) || 'every request';
 }
 
-/** Fewer budgets bind tighter. Other ones bind others. */
+/** Counting by fewer descriptors means fewer budgets, which is tighter. */
 function keyBinding(before: Scope, after: Scope): Binding {
   if (before.kind !== 'descriptors' || after.kind !== 'descriptors') return 'differently';
   const was = before.key.map(partName);
@@ -112,7 +112,10 @@ function keyBinding(before: Scope, after: Scope): Binding {
   return 'differently';
 }
 
-/** These grant up to twice the limit in some span as long as a window, a sliding log never more than the limit. */
+/**
+ * Meters that may grant up to twice the limit within one window length; a sliding log never grants more than the
+ * limit.
+ */
 const LOOSER_THAN_LOG: readonly MeterName[] = ['fixedWindow', 'tokenBucket'];
 
 function meterBinding(before: RuleDefinition, after: RuleDefinition): Binding {

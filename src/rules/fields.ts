@@ -1,23 +1,27 @@
 /**
- * Maps of a document, field by field: what is wrong is told with its place and its bound, and reading goes on. Knows the form
- * of values, nothing of what they mean.
+ * Reads the fields of a map in a document. Mistakes are reported with their place and the allowed range, and
+ * reading goes on. It checks the form of values only; their meaning is for the callers.
  */
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { type Findings, knownInstead, type Offset, quoted } from './mistakes.ts';
 import type { ListTree, MapEntry, MapTree, Tree } from './yaml-tree.ts';
 
+/** Text with its place in the document. */
 export interface TextAt {
   readonly text: string;
   readonly at: Offset;
 }
 
-/** The fields of one map. A method gives undefined where a field is absent, or wrong: then it has said so. */
+/**
+ * The fields of one map. A method returns undefined if the field is absent or wrong; if it is wrong, the mistake
+ * was reported.
+ */
 export class Fields {
   readonly at: Offset;
   readonly #entries: ReadonlyMap<string, MapEntry>;
   readonly #findings: Findings;
 
-  /** @param known a field of another name is a mistake */
+  /** @param known names of the allowed fields; any other is a mistake */
   constructor(map: MapTree, known: readonly string[], findings: Findings) {
     this.at = map.at;
     this.#findings = findings;
@@ -32,15 +36,17 @@ export class Fields {
     return this.#entries.has(name);
   }
 
-  /** Where the field is; the map, if it is absent. */
+  /** Place of the field; of the map if the field is absent. */
   whereIs(name: string): Offset {
     return this.#entries.get(name)?.keyAt ?? this.at;
   }
 
+  /** The value as it was parsed. */
   tree(name: string): Tree | undefined {
     return this.#entries.get(name)?.value;
   }
 
+  /** Text of 1 to `maxBytes` UTF-8 bytes. */
   text(name: string, maxBytes: number): string | undefined {
     return this.textAt(name, maxBytes)?.text;
   }
@@ -50,12 +56,13 @@ export class Fields {
     return value && textOf(value, name, maxBytes, this.#findings);
   }
 
+  /** An integer from `min` to `max`. */
   integer(name: string, min: number, max: number): number | undefined {
     const value = this.tree(name);
     return value && integerOf(value, name, { min, max }, this.#findings);
   }
 
-  /** Absent is false. */
+  /** A boolean; false if absent. */
   flag(name: string): boolean {
     const value = this.tree(name);
     if (value === undefined) return false;
@@ -64,6 +71,7 @@ export class Fields {
     return false;
   }
 
+  /** One of the given choices. */
   choice<T extends string>(name: string, choices: readonly T[]): T | undefined {
     const value = this.tree(name);
     if (value === undefined) return undefined;
@@ -77,7 +85,7 @@ export class Fields {
     return undefined;
   }
 
-  /** A list, or what stands there instead of a list of one. */
+  /** The items of a list; a single value counts as a list of one. */
   oneOrMore(name: string, max: number): readonly Tree[] | undefined {
     const value = this.tree(name);
     if (value === undefined) return undefined;
@@ -90,28 +98,30 @@ export class Fields {
   }
 }
 
-/** Its items, no more than the bound: what is beyond is told and left out. */
+/** The items of a list. Items beyond `max` are reported and left out. */
 export function itemsOf(list: ListTree, name: string, max: number, findings: Findings): readonly Tree[] {
   const beyond = list.items[max];
   if (beyond === undefined) return list.items;
-  findings.mistake(beyond.at, `${name} has at most ${max} entries, and here are ${list.items.length}`);
+  findings.mistake(beyond.at, `${name} may have at most ${max} entries, but has ${list.items.length}`);
   return list.items.slice(0, max);
 }
 
+/** The entries of a map. Entries beyond `max` are reported and left out. */
 export function entriesOf(map: MapTree, name: string, max: number, findings: Findings): readonly MapEntry[] {
   const beyond = map.entries[max];
   if (beyond === undefined) return map.entries;
-  findings.mistake(beyond.keyAt, `${name} has at most ${max} entries, and here are ${map.entries.length}`);
+  findings.mistake(beyond.keyAt, `${name} may have at most ${max} entries, but has ${map.entries.length}`);
   return map.entries.slice(0, max);
 }
 
+/** The value as a map; reports a mistake if it is none. */
 export function mapOf(value: Tree, name: string, findings: Findings): MapTree | undefined {
   if (value.kind === 'map') return value;
   findings.mistake(value.at, `${name} must have fields, but is ${shown(value)}`);
   return undefined;
 }
 
-/** Text; a number, or a word such as true, is the text that is written. */
+/** The value as text. A number, or a word such as `true`, counts as the text that is written. */
 export function textOf(value: Tree, name: string, maxBytes: number, findings: Findings): TextAt | undefined {
   if (value.kind === 'scalar' && value.value !== null) {
     return boundedText({ text: value.text, at: value.at }, name, maxBytes, findings);
@@ -120,6 +130,7 @@ export function textOf(value: Tree, name: string, maxBytes: number, findings: Fi
   return undefined;
 }
 
+/** Checks that a text has 1 to `maxBytes` UTF-8 bytes and is valid Unicode. */
 export function boundedText(
   given: TextAt,
   name: string,
@@ -132,6 +143,7 @@ export function boundedText(
   return undefined;
 }
 
+/** The value as an integer from `min` to `max`. */
 export function integerOf(
   value: Tree,
   name: string,
@@ -143,11 +155,12 @@ export function integerOf(
   return undefined;
 }
 
-/** A field that was written down without a value. */
+/** The field is written without a value. */
 export function isNothing(value: Tree): boolean {
   return value.kind === 'scalar' && value.value === null;
 }
 
+/** A value as it is shown in a message. */
 export function shown(value: Tree): string {
   switch (value.kind) {
     case 'map':

@@ -1,17 +1,21 @@
-/**
- * Addresses as keys: one text for all ways to write an address, or the leading bits of it. Knows addresses, nothing of rules.
- */
+/** Turns addresses into keys: one text for all spellings of an address, or for its leading bits. */
 import { IPV4_BITS, IPV6_BITS } from './rule-definition.ts';
 
-/** What is counted instead of what is no address: all of that together, so that no nonsense brings a budget of its own. */
+/**
+ * The key of everything that is not an address. All of it shares one budget, so that nobody gets a new budget by
+ * sending garbage.
+ */
 export const NO_ADDRESS = 'none';
-/** The longest text of an address, with an IPv4 address at its end. */
+/** Length of the longest address text (IPv6 with an IPv4 address at its end). */
 const LENGTH_MAX = 45;
 const GROUP_BITS = 16;
 const OCTET = /^(?:0|[1-9]\d{0,2})$/;
 const GROUP = /^[\da-fA-F]{1,4}$/;
 
-/** The leading bits of an address as text: `10.1.0.0`, `2001:db8:0:1`; for the same bits the same text. */
+/**
+ * The leading bits of an address as text, such as `10.1.0.0` or `2001:db8:0:1::`. Addresses with the same leading
+ * bits give the same text.
+ */
 export function networkOf(address: string, bits: { readonly ipv4: number; readonly ipv6: number }): string {
   if (address.length > LENGTH_MAX) return NO_ADDRESS;
   const octets = octetsOf(address);
@@ -19,7 +23,7 @@ export function networkOf(address: string, bits: { readonly ipv4: number; readon
   const groups = groupsOf(address);
   if (groups === undefined) return NO_ADDRESS;
   const [, , , , , mark, high = 0, low = 0] = groups;
-  // What a socket for both kinds says of an IPv4 address.
+  // An IPv4-mapped IPv6 address (::ffff:a.b.c.d), as dual-stack sockets report IPv4 peers.
   if (mark === 0xffff && groups.slice(0, 5).every((group) => group === 0)) {
     return masked([high >> 8, high & 0xff, low >> 8, low & 0xff], 8, bits.ipv4).join('.');
   }
@@ -27,13 +31,16 @@ export function networkOf(address: string, bits: { readonly ipv4: number; readon
   return `${kept.map((group) => group.toString(16)).join(':')}${kept.length < 8 ? '::' : ''}`;
 }
 
-/** What each kind of address is counted by in a part such as `ip/24`, `ip/64` or `ip/24/64`; undefined if it is none. */
+/**
+ * The number of bits for each kind of address in a key part such as `ip/24`, `ip/64` or `ip/24/64`. Undefined if
+ * the part is not of this form.
+ */
 export function ipBits(part: string): { readonly ipv4: number; readonly ipv6: number } | undefined {
   const [, first, second] = /^ip(?:\/(\d{1,3}))?(?:\/(\d{1,3}))?$/.exec(part) ?? [undefined, ''];
   if (first === '') return undefined;
   if (first === undefined) return { ipv4: IPV4_BITS, ipv6: IPV6_BITS };
   const isIpv4 = second !== undefined || Number(first) <= IPV4_BITS;
-  // 64 bits are what one customer of a network has: more of them would bring one customer many budgets.
+  // A /64 is what one customer of a network gets; with more bits one customer would have many budgets.
   const bits = isIpv4
     ? { ipv4: Number(first), ipv6: Number(second ?? 64) }
     : { ipv4: IPV4_BITS, ipv6: Number(first) };
@@ -47,7 +54,7 @@ function octetsOf(text: string): number[] | undefined {
   return isAddress ? parts.map(Number) : undefined;
 }
 
-/** The eight groups of an IPv6 address. */
+/** The eight 16-bit groups of an IPv6 address. */
 function groupsOf(text: string): number[] | undefined {
   const [head = '', tail, more] = text.split('::');
   if (more !== undefined) return undefined;
@@ -59,7 +66,7 @@ function groupsOf(text: string): number[] | undefined {
   return gap < 1 ? undefined : [...before, ...Array<number>(gap).fill(0), ...after];
 }
 
-/** @param isEnd an IPv4 address may be its last part */
+/** @param isEnd the last part may be an IPv4 address */
 function groupsBetweenColons(text: string, isEnd: boolean): number[] | undefined {
   if (text === '') return [];
   const parts = text.split(':');
@@ -75,7 +82,7 @@ function groupsBetweenColons(text: string, isEnd: boolean): number[] | undefined
   return groups;
 }
 
-/** The leading bits of a row of numbers of so many bits each. */
+/** The leading bits of a row of numbers of `width` bits each. */
 function masked(numbers: readonly number[], width: number, bits: number): number[] {
   return numbers.map((number, i) => {
     const kept = Math.max(0, Math.min(width, bits - i * width));

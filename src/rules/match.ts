@@ -1,6 +1,6 @@
 /**
- * Which rules apply to a request, and the key that each of them counts it under. Looks at the rules that could match, found by
- * an index made once, never at all of them. It decides no limit.
+ * Finds the rules that apply to a request, and the key that each counts it under. An index that is built once gives
+ * the candidates, so not every rule is tried. It decides no limit.
  */
 import { networkOf } from './ip-prefix.ts';
 import type { Descriptors } from '../api/descriptors.ts';
@@ -11,71 +11,82 @@ import { compareNumbers, standing } from './specificity.ts';
 import { isForUnmatched } from './unmatched.ts';
 import { fits, PatternIndex, type Pieces, piecesOf } from './value-pattern.ts';
 
+/** A rule that applies to a request. */
 export interface AppliedRule {
-  /** With its `unlimited` and `shadow`: what they mean is for whoever decides. */
+  /** The rule. It may be unlimited or in shadow; the caller decides what that means. */
   readonly rule: RuleDefinition;
-  /** 1 to `KEY_BYTES_MAX` bytes. Of rules without a limit `GLOBAL_KEY`: nothing is counted. */
+  /**
+   * The key to count under, 1 to `KEY_BYTES_MAX` bytes. `GLOBAL_KEY` for an unlimited rule, which counts nothing.
+   */
   readonly key: string;
-  /** What the cost of the request is multiplied by. */
+  /** Factor for the cost of the request. */
   readonly cost: number;
 }
 
 /**
- * `unkeyed`: a rule applies, and what it counts by is too long for a key, or no Unicode. Such a request is refused; rules in
- * shadow, which deny nothing, are left out instead.
+ * A rule applies, but its key is too long or not valid Unicode. Such a request is refused. A shadow rule without a
+ * key is left out instead, as it denies nothing.
  */
 export type Unkeyed = { readonly kind: 'unkeyed'; readonly rule: RuleDefinition };
 
-/** Why a rule that was asked by name does not apply. `field` is what the caller has to change. */
+/**
+ * Why a rule that a request asks for by name does not apply. `field` is the field that the caller has to change.
+ */
 export interface Unnamed {
   readonly kind: 'unnamed';
   readonly field: 'rule' | 'descriptors';
   readonly message: string;
 }
 
-/** None that apply: nothing limits this request. In the order of the document. */
+/** The rules that apply to a request, in the order of the document. Empty: nothing limits it. */
 export type Matching =
   | {
       readonly kind: 'rules';
       readonly applied: readonly AppliedRule[];
-      /** Some rule is for the request, also where none of them has a limit for it, or one in shadow has no key. */
+      /**
+       * At least one rule matches the request, even if none of them gives a limit (a shadow rule may lack a key).
+       */
       readonly isMatched: boolean;
     }
   | Unkeyed;
 
-/** For each list of descriptors, in their order, the rules that apply to it: of those by path one at most. */
+/**
+ * The rules that apply to each list of descriptors, in the order of the lists. At most one of each list is a rule
+ * by path.
+ */
 export type ListMatching =
   | {
       readonly kind: 'rules';
       readonly applied: readonly (readonly AppliedRule[])[];
-      /** Of each list: some rule is for it, also one that is replaced. */
+      /** For each list: at least one rule matches it, including replaced ones. */
       readonly areMatched: readonly boolean[];
     }
   | Unkeyed;
 
 const NONE_APPLY = { kind: 'rules', applied: [], isMatched: false } as const satisfies Matching;
 
-/** A rule made ready. */
+/** A rule prepared for matching. */
 interface Ready {
   readonly rule: RuleDefinition;
-  /** Its place in the document. */
+  /** Its index in the document. */
   readonly order: number;
-  /** Of rules of a group the highest applies. */
+  /** Within a group the rules with the highest rank apply. */
   readonly rank: number;
   readonly conditions: readonly { readonly name: string; readonly pieces: Pieces }[];
   readonly key: readonly KeyPart[];
   readonly costs: readonly { readonly pieces: Pieces; readonly cost: number }[];
 }
 
+/** Matches requests against the rules of one rule set. */
 export class RuleMatcher {
-  /** Of rules with conditions: by the one of them that the fewest rules share. */
+  /** Rules with conditions, by the name in the condition that the fewest rules share. */
   readonly #byName = new Map<string, PatternIndex<Ready>>();
   readonly #unconditional: Ready[] = [];
   readonly #unnamed = new Set<string>();
   readonly #named = new Map<string, Ready>();
   readonly #paths: PathIndex;
 
-  /** @param definitions with distinct ids, as `readRules` gives them */
+  /** @param definitions with distinct ids, as `readRules` returns them */
   constructor(definitions: readonly RuleDefinition[]) {
     const enabled = definitions.filter((rule) => rule.enabled && !isForUnmatched(rule));
     const all = madeReady(enabled);
@@ -90,7 +101,7 @@ export class RuleMatcher {
     this.#paths = new PathIndex(enabled);
   }
 
-  /** The rules for a request that is described by names and values. */
+  /** The rules for a request with named descriptors. */
   match(descriptors: Descriptors): Matching {
     const candidates: Ready[] = [...this.#unconditional];
     const take = (one: Ready): void => {
@@ -120,7 +131,7 @@ export class RuleMatcher {
     const one = this.#named.get(id);
     if (one === undefined) {
       const message = this.#unnamed.has(id)
-        ? `rule '${id}' is for all requests that match it: only one with named: true is asked by its id`
+        ? `rule '${id}' applies to all requests that match it; only a rule with named: true can be asked for by its id`
         : `rule must be the id of a rule in force with named: true, but there is no '${id}'`;
       return { kind: 'unnamed', field: 'rule', message };
     }
@@ -138,8 +149,9 @@ export class RuleMatcher {
   }
 
   /**
-   * The rules for a request of lists of descriptors: one list is one question, and what rules by path replace is looked for in all
-   * of them. For rules by names a list is what its entries say; of a name that comes twice, what the last one says.
+   * The rules for a request of lists of descriptors. Rules by path are looked up for each list, and `replaces`
+   * works across all lists. For rules by name a list is a set of descriptors; if a name appears twice, the last
+   * value counts.
    */
   matchLists(domain: string, lists: readonly (readonly DescriptorEntry[])[]): ListMatching {
     const found = lists.map((entries) => this.#paths.find(domain, entries));
@@ -214,7 +226,7 @@ function conditionIds({ scope }: RuleDefinition): readonly string[] {
   return scope.kind === 'descriptors' ? scope.conditions.map(({ name, value }) => `${name}\n${value}`) : [];
 }
 
-/** All its conditions hold, and all it counts by is there. */
+/** All conditions hold, and all descriptors of its key are present. */
 function holds({ conditions, key }: Ready, descriptors: Descriptors): boolean {
   for (const { name, pieces } of conditions) {
     const value = descriptors.get(name);
@@ -223,7 +235,10 @@ function holds({ conditions, key }: Ready, descriptors: Descriptors): boolean {
   return key.every(({ name }) => (descriptors.get(name) ?? '') !== '');
 }
 
-/** Of each group those of the highest rank. A rule in shadow is beaten by all, and beats none but its like: it is a trial. */
+/**
+ * The rules of the highest rank in each group. Shadow rules must not change what others decide: they lose to all
+ * rules of higher rank, and beat only other shadow rules.
+ */
 function mostSpecific(matching: readonly Ready[]): readonly Ready[] {
   const highest = new Map<string, number>();
   const highestEnforced = new Map<string, number>();
@@ -241,7 +256,7 @@ function withoutReplaced(rules: readonly Ready[]): Ready[] {
   return rules.filter(({ rule }) => isHeld(rule));
 }
 
-/** Which of these rules none of the others replaces. One in shadow replaces nothing that could deny. */
+/** Tells which rules are not replaced by any of the others. A shadow rule replaces only shadow rules. */
 function notReplaced(rules: readonly RuleDefinition[]): (rule: RuleDefinition) => boolean {
   const replaced = new Set<string>();
   const replacedInShadow = new Set<string>();
@@ -251,7 +266,7 @@ function notReplaced(rules: readonly RuleDefinition[]): (rule: RuleDefinition) =
   return ({ name, shadow }) => !replaced.has(name) && !(shadow && replacedInShadow.has(name));
 }
 
-/** Undefined: it has no key. */
+/** The rule with its key and cost. Undefined: the key is too long or not valid Unicode. */
 function appliedRule(one: Ready, descriptors: Descriptors): AppliedRule | undefined {
   const key = keyOf(
     one.rule,

@@ -1,16 +1,17 @@
 /**
- * What of a document says which requests its rules are for, and by which keys they count them: enough to find out, once other rules
- * are in force, which key kept the id of a request. Equal texts match all requests alike. Limits are no part of it.
+ * Extracts the part of a document that says which requests its rules match and which keys they count by. It is kept
+ * for earlier rules, to find out which key kept the id of a request. Equal texts match all requests alike. Limits
+ * are not included.
  */
 import type { LimitWindow, RuleDefinition } from './rule-definition.ts';
 import { isForUnmatched } from './unmatched.ts';
 
-/** Stands for whatever windows a rule has. */
+/** Stands in for the windows of any rule. */
 const ANY_WINDOW: readonly LimitWindow[] = [{ name: 'any', limit: 1, windowMillis: 1 }];
 
-/** In JSON: definitions as `RuleMatcher` takes them. */
+/** The matching part as JSON: definitions as `RuleMatcher` takes them. */
 export function matchingForm(definitions: readonly RuleDefinition[]): string {
-  // No other rule charges a key, so none of them keeps an id.
+  // Only enabled rules that can deny keep the id of a request.
   const matching = definitions.filter((rule) => rule.enabled && !rule.shadow && !isForUnmatched(rule));
   return JSON.stringify(matching.map(withoutLimits));
 }

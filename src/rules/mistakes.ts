@@ -1,22 +1,23 @@
 /**
- * What is wrong with a document, told all at once: where, what, and what was perhaps meant. Bounded; it decides nothing about
- * rules.
+ * Collects the mistakes in a document, all in one pass: place, message, and a suggestion if a name looks misspelt.
+ * The number and length of the messages are bounded.
  */
 import type { LineCounter } from 'yaml';
 
-/** The most mistakes, and the most notes, that are told of one document. */
+/** At most this many mistakes, and as many notes, are reported for one document. */
 export const MISTAKES_MAX = 100;
 const QUOTED_LENGTH_MAX = 64;
 const MESSAGE_LENGTH_MAX = 400;
-/** What would move the cursor of a terminal, or end the line. */
+/** Characters that would move the cursor of a terminal or end the line. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const SUGGESTED_LENGTH_MAX = 40;
-/** Among how many names one is looked for that was perhaps meant. */
+/** How many known names are searched for a similar one. */
 const LOOKED_AT_MAX = 1_000;
 
-/** Where something is in a document: an index into its text. */
+/** A place in a document: index into its text, in UTF-16 units. */
 export type Offset = number;
 
+/** A mistake or a note, with its place. */
 export interface Mistake {
   /** From 1. */
   readonly line: number;
@@ -25,7 +26,7 @@ export interface Mistake {
   readonly message: string;
 }
 
-/** Thrown where there is no use in reading on: enough mistakes, or one that hides the rest. */
+/** Thrown when reading on is useless: there are enough mistakes, or one that hides the rest. */
 export class StopReading extends Error {
   readonly code = 'STOP_READING';
   override readonly name = 'StopReading';
@@ -42,17 +43,21 @@ export class Findings {
     this.#lines = lines;
   }
 
-  /** @throws StopReading when there are enough */
+  /** @throws StopReading if `MISTAKES_MAX` mistakes were reported already */
   mistake(at: Offset, message: string): void {
     if (this.#mistakes.length === MISTAKES_MAX) throw new StopReading();
     this.#mistakes.push({ ...this.place(at), message: oneLine(message) });
   }
 
-  /** Not wrong, but other than its author may think. Those beyond the bound are left out. */
+  /**
+   * Reports something that is allowed, but may not mean what its author expects. Notes beyond `MISTAKES_MAX` are
+   * dropped.
+   */
   note(at: Offset, message: string): void {
     if (this.#notes.length < MISTAKES_MAX) this.#notes.push({ ...this.place(at), message: oneLine(message) });
   }
 
+  /** Line and column of a place, from 1. */
   place(at: Offset): { readonly line: number; readonly column: number } {
     const { line, col } = this.#lines.linePos(at);
     return { line: Math.max(1, line), column: Math.max(1, col) };
@@ -62,21 +67,23 @@ export class Findings {
     return this.#mistakes.length > 0;
   }
 
-  /** In order of their places. */
+  /** All mistakes, sorted by place. */
   get mistakes(): readonly Mistake[] {
     return this.#mistakes.toSorted(byPlace);
   }
 
+  /** All notes, sorted by place. */
   get notes(): readonly Mistake[] {
     return this.#notes.toSorted(byPlace);
   }
 }
 
-/** Some of it is a text of the document, where anything may stand. */
+/** Messages quote the document, which may contain any characters. */
 function oneLine(message: string): string {
   return printable(message.slice(0, MESSAGE_LENGTH_MAX));
 }
 
+/** The text with unprintable characters replaced by `?`. */
 export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, '?');
 }
@@ -85,12 +92,12 @@ function byPlace(a: Mistake, b: Mistake): number {
   return a.line - b.line || a.column - b.column;
 }
 
-/** A text of the document in a message. */
+/** A text of the document in quotes, cut if it is long, for a message. */
 export function quoted(text: string): string {
   return `'${text.length > QUOTED_LENGTH_MAX ? `${text.slice(0, QUOTED_LENGTH_MAX)}...` : text}'`;
 }
 
-/** What follows a name that is not known: the nearest one that is, or all there are. */
+/** The end of a message about an unknown name: the most similar known name, or the list of known ones. */
 export function knownInstead(name: string, known: readonly string[], some = 20): string {
   const near = nearest(name, known);
   if (near !== undefined) return `did you mean ${near}?`;
@@ -98,7 +105,7 @@ export function knownInstead(name: string, known: readonly string[], some = 20):
   return `known here are ${known.slice(0, some).join(', ')}${rest}`;
 }
 
-/** The name that differs by the fewest letters, if those are few; how words are joined or capitalised does not count. */
+/** The known name with the fewest differing letters, if those are few. Case, `-`, `_` and spaces do not count. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   if (name.length > SUGGESTED_LENGTH_MAX) return undefined;
   const wanted = folded(name);
@@ -118,7 +125,7 @@ function folded(name: string): string {
   return name.toLowerCase().replaceAll(/[-_ ]/g, '');
 }
 
-/** How many letters to insert, leave out, replace, or swap with their neighbour. */
+/** Number of letters to insert, delete, replace, or swap with a neighbour (optimal string alignment distance). */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,10 +1,10 @@
-/** A rule as rules.yaml has it, from what was read of it: whoever was told it can change a field, and give it back. */
+/** Writes a rule in the form of rules.yaml, so that a caller of the API can change a field and send it back. */
 import { keyKind, partName, type RuleCost, type RuleDefinition } from './rule-definition.ts';
 import { isForUnmatched } from './unmatched.ts';
 
 /**
- * What is as it is without being stated is left out. Undefined of what a list of rules has no words for: a rule for descriptors in an
- * order, and what the document says of requests that no rule is for.
+ * The fields of a rule; defaults are left out. Undefined for what this form cannot express: a rule for descriptors
+ * in an order, and the setting for requests that no rule matches.
  */
 export function nativeForm(definition: RuleDefinition): Readonly<Record<string, unknown>> | undefined {
   const { id, scope, group, priority, windows, meter, burst, cost, clock, failMode } = definition;

@@ -1,4 +1,7 @@
-/** One rule of the list `rules` in rules.yaml. What several rules are to each other is not looked at here. */
+/**
+ * Reads one rule of the list `rules` in rules.yaml. How several rules relate to each other is checked in
+ * together.ts.
+ */
 import { LIMIT_MAX, limitMaxOf, RULE_CLOCKS, WINDOW_MILLIS_MAX } from '../api/rule.ts';
 import { isStatedId } from '../api/stated-rule.ts';
 import { UNMATCHED } from '../api/unmatched.ts';
@@ -45,9 +48,13 @@ const RULE_FIELDS = [
   'replaces',
   'comment',
 ];
+/** The names of the units of time, such as `minute`. */
 export const UNITS = Object.keys(UNIT_MILLIS) as (keyof typeof UNIT_MILLIS)[];
 
-/** Undefined if there is no telling which rule it is; other mistakes are told, and the rule is read as far as it goes. */
+/**
+ * Reads a rule. Undefined if it has no id; all other mistakes are reported, and the rule is read as far as
+ * possible.
+ */
 export function readNativeRule(tree: Tree, findings: Findings): Located | undefined {
   const map = mapOf(tree, 'a rule', findings);
   if (map === undefined) return undefined;
@@ -82,19 +89,20 @@ export function readNativeRule(tree: Tree, findings: Findings): Located | undefi
   return id && { definition, at: id.at, replacesAt: replaces.map(({ at }) => at) };
 }
 
+/** Reports ids that are reserved. */
 export function checkId({ text, at }: TextAt, findings: Findings): void {
   if (text === UNMATCHED) {
-    const instead = `say ${UNMATCHED}: deny at the top of the document, or choose another id`;
-    findings.mistake(at, `${quoted(text)} is what requests are called that no rule is for; ${instead}`);
+    const instead = `write ${UNMATCHED}: deny at the top of the document, or choose another id`;
+    findings.mistake(at, `${quoted(text)} is reserved for requests that no rule matches; ${instead}`);
   }
   if (!isStatedId(text)) return;
   findings.mistake(
     at,
-    `${quoted(text)} is what a request calls a rule that it states itself; choose another id`,
+    `${quoted(text)} has the form of a limit that a request states itself; choose another id`,
   );
 }
 
-/** `windows`, shortest first, in whatever order they are written: none only if there is no limit. */
+/** Reads `windows` and sorts them, shortest first. Empty only if the rule is unlimited. */
 function readWindows(
   fields: Fields,
   { id, meter, unlimited }: Pick<RuleDefinition, 'id' | 'meter' | 'unlimited'>,
@@ -111,7 +119,10 @@ function readWindows(
     );
   }
   if (!unlimited && trees?.length === 0) {
-    findings.mistake(fields.whereIs('windows'), `windows has 1 to ${WINDOWS_MAX} entries, and here is none`);
+    findings.mistake(
+      fields.whereIs('windows'),
+      `windows must have 1 to ${WINDOWS_MAX} entries, but has none`,
+    );
   }
   const windows: LimitWindow[] = [];
   for (const tree of trees ?? []) {
@@ -123,7 +134,7 @@ function readWindows(
   );
 }
 
-/** Two windows of one name would share what they granted. */
+/** Adds a window. Two windows with one name would share one counter. */
 function addWindow(
   windows: LimitWindow[],
   added: LimitWindow,
@@ -137,7 +148,7 @@ function addWindow(
       at,
       added.name === undefined
         ? `there is a window ${period} already; two windows of one period need a name, such as name: peak`
-        : `name ${quoted(name)} is that of another window of the rule; each needs its own`,
+        : `name ${quoted(name)} is used by another window of the rule; each needs its own`,
     );
     return;
   }
@@ -165,7 +176,7 @@ function readWindow(tree: Tree, meter: MeterName, findings: Findings): LimitWind
   return { ...(name !== undefined && { name }), limit, windowMillis };
 }
 
-/** `name` of a window: undefined if it says the period, as it is called without. */
+/** Reads the name of a window. Undefined if it is just its period, which is the name of a window without one. */
 function readName(fields: Fields, windowMillis: number, findings: Findings): string | undefined {
   const named = fields.textAt('name', WINDOW_NAME_BYTES_MAX);
   if (named === undefined || named.text === periodOf(windowMillis)) return undefined;
@@ -189,7 +200,7 @@ function readBurst(
 ): { readonly burst?: number } {
   const burst = fields.integer('burst', 1, LIMIT_MAX);
   if (!fields.has('burst')) return {};
-  if (unlimited) findings.mistake(fields.whereIs('burst'), 'a rule without limits has no burst');
+  if (unlimited) findings.mistake(fields.whereIs('burst'), 'an unlimited rule has no burst');
   else if (!METERS_WITH_BURST.includes(meter)) {
     findings.mistake(
       fields.whereIs('burst'),

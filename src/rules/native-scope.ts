@@ -1,4 +1,7 @@
-/** `match`, `key` and `cost` of a rule in rules.yaml: which requests it is for, what it counts them by, and as how much. */
+/**
+ * Reads `match`, `key` and `cost` of a rule in rules.yaml: which requests it applies to, what it counts them by,
+ * and at which cost.
+ */
 import { DESCRIPTOR_NAME_BYTES_MAX } from '../api/question.ts';
 import { COST_MAX } from '../api/request.ts';
 import { entriesOf, type Fields, integerOf, isNothing, mapOf, shown, textOf } from './fields.ts';
@@ -20,7 +23,7 @@ import type { Tree } from './yaml-tree.ts';
 
 const NAME = /^[\p{L}_][\p{L}\p{N}_.:-]*$/u;
 
-/** `match`, in order of the names of its descriptors. */
+/** Reads `match`; the conditions are sorted by name. */
 export function readConditions(fields: Fields, findings: Findings): readonly Condition[] {
   const tree = fields.tree('match');
   const map = tree && mapOf(tree, 'match', findings);
@@ -34,7 +37,7 @@ export function readConditions(fields: Fields, findings: Findings): readonly Con
   return conditions.toSorted((a, b) => compareText(a.name, b.name));
 }
 
-/** `key`, in order of the names. */
+/** Reads `key`; the parts are sorted by name. */
 export function readKey(fields: Fields, findings: Findings): readonly KeyPart[] {
   const parts: KeyPart[] = [];
   for (const tree of fields.oneOrMore('key', KEY_PARTS_MAX) ?? []) {
@@ -47,7 +50,7 @@ export function readKey(fields: Fields, findings: Findings): readonly KeyPart[] 
   return parts.toSorted((a, b) => compareText(partName(a), partName(b)));
 }
 
-/** `cost`: a number, or a number for each pattern of endpoints. */
+/** Reads `cost`: a number, or a map from patterns of endpoints to numbers. */
 export function readCost(fields: Fields, findings: Findings): RuleCost {
   const tree = fields.tree('cost');
   const bounds = { min: 1, max: COST_MAX };
@@ -69,7 +72,7 @@ export function readCost(fields: Fields, findings: Findings): RuleCost {
   return { otherwise, endpoints };
 }
 
-/** An exact value, or the beginning of values with a `*` at its end. */
+/** Reads an exact value, or a prefix with a `*` at its end. */
 export function readPattern(value: Tree, name: string, findings: Findings): string | undefined {
   const text = textOf(value, name, PATTERN_BYTES_MAX, findings)?.text;
   if (text === undefined) return undefined;
@@ -93,7 +96,7 @@ function readPart(tree: Tree, findings: Findings): KeyPart | undefined {
     if (bits !== undefined) return { name: 'ip', bits };
     findings.mistake(
       at,
-      `a part of an address is ip/1 to ip/128, or ip/24/64 for both kinds, but is ${quoted(text)}`,
+      `an address is counted by ip/1 to ip/128, or ip/24/64 for both kinds, but is ${quoted(text)}`,
     );
     return undefined;
   }
@@ -117,7 +120,7 @@ function readName(text: string, at: Offset, findings: Findings): boolean {
   return true;
 }
 
-/** The same everywhere, whatever language a machine speaks. */
+/** Compares by code units, so the order is the same in every locale. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

@@ -1,6 +1,6 @@
 /**
- * rules.yaml: the list `rules`, and the short form by tiers, endpoints and customers, in one document. What a rule says is
- * read elsewhere.
+ * Reads rules.yaml: the list `rules` and the short form by tiers, endpoints and customers, which may stand in one
+ * document.
  */
 import { UNMATCHED } from '../api/unmatched.ts';
 import { Fields, itemsOf, mapOf, shown } from './fields.ts';
@@ -12,13 +12,14 @@ import { inShadow, type Located } from './together.ts';
 import { readUnmatched } from './unmatched.ts';
 import type { MapTree, Tree } from './yaml-tree.ts';
 
-/** What the short form may lie in. */
+/** The short form may be nested in this field. */
 const TABLE = 'rate_limits';
-/** Where rules stand: a document that has one of them is of this form. */
+/** The fields that contain rules; a document with one of them is in this format. */
 export const NATIVE_FIELDS = ['rules', TABLE, ...TABLE_FIELDS];
 /** Puts all rules of the document in shadow. */
 const SHADOW = 'shadow';
 
+/** Reads a document of this format; mistakes go to `findings`. */
 export function readNativeRules(map: MapTree, findings: Findings): readonly Located[] {
   const fields = new Fields(map, [...NATIVE_FIELDS, UNMATCHED, SHADOW], findings);
   const isInShadow = fields.flag(SHADOW);
@@ -40,10 +41,10 @@ export function readNativeRules(map: MapTree, findings: Findings): readonly Loca
   return isInShadow ? rules.map(inShadow) : rules;
 }
 
-/** Whoever writes it believes that this rule denies. */
+/** Reports a rule with `shadow: false` in a shadow document: its author would believe that it denies. */
 function checkNotExempt(tree: Tree, findings: Findings): void {
   if (tree.kind !== 'map') return;
   const stated = tree.entries.find(({ key }) => key === SHADOW);
   if (stated?.value.kind === 'scalar' && stated.value.value === false)
-    findings.mistake(stated.keyAt, 'shadow: true at the top of the document is for all its rules');
+    findings.mistake(stated.keyAt, 'shadow: true at the top of the document applies to all its rules');
 }

@@ -1,4 +1,7 @@
-/** The id of a rule that has no name but its place among nested descriptors. Grants belong to it: it must never come out otherwise. */
+/**
+ * Makes the id of a rule that is only identified by its place among nested descriptors. Grants are stored under it,
+ * so it must stay the same in every version.
+ */
 import { utf8Length } from '../api/bounded.ts';
 import { DIGEST_DIGITS, textDigest } from '../api/text-hash.ts';
 import { DEFINITION_ID_BYTES_MAX, type PathStep } from './rule-definition.ts';
@@ -7,7 +10,7 @@ const SEPARATING = /[%|=]/g;
 /** `#` and a digest. */
 const HASH_LENGTH = 1 + DIGEST_DIGITS;
 
-/** As `domain|key=value|key`. Where that is too long, its beginning and a hash of all of it. */
+/** The id, such as `domain|key=value|key`. If that is too long: its beginning and a hash of all of it. */
 export function shortId(domain: string, steps: readonly PathStep[]): string {
   const parts = steps.map(({ name, value }) =>
     value === undefined ? escaped(name) : `${escaped(name)}=${escaped(value)}`,

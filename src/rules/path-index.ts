@@ -1,18 +1,21 @@
 /**
- * Rules for descriptors in an order, as a tree: level by level the exact value is looked for, then a pattern, the first of the
- * document, then the key alone; what was found is not taken back. Only a rule at the depth of the last descriptor applies.
+ * Finds rules for descriptors in an order, in a tree. On each level it takes the exact value, else the first
+ * matching pattern of the document, else the key without a value; it never backtracks. Only a rule at the depth of
+ * the last descriptor applies. (This is the matching of envoyproxy/ratelimit.)
  */
 import type { PathStep, RuleDefinition } from './rule-definition.ts';
 import { isPattern, PatternIndex } from './value-pattern.ts';
 
+/** One descriptor of a list. */
 export interface DescriptorEntry {
   readonly key: string;
   readonly value: string;
 }
 
+/** The rule for a list of descriptors. */
 export interface PathMatch {
   readonly rule: RuleDefinition;
-  /** What it counts by: names and values. */
+  /** Names and values that the rule counts by. */
   readonly counted: readonly (readonly [string, string])[];
 }
 
@@ -28,7 +31,7 @@ class Level {
     this.order = order;
   }
 
-  /** The level below for this step, made if there is none. */
+  /** The level below for this step; created if it does not exist. */
   entered(step: PathStep, order: number): Level {
     let branches = this.#below.get(step.name);
     if (branches === undefined) {
@@ -67,10 +70,11 @@ interface Branches {
   any: Level | undefined;
 }
 
+/** The rules by path of one rule set. */
 export class PathIndex {
   readonly #domains = new Map<string, Level>();
 
-  /** Those of another kind are passed over. */
+  /** @param definitions rules of other kinds are ignored */
   constructor(definitions: readonly RuleDefinition[]) {
     for (const [order, rule] of definitions.entries()) {
       const { scope } = rule;
@@ -85,6 +89,7 @@ export class PathIndex {
     }
   }
 
+  /** The rule for a list of descriptors, if there is one. */
   find(domain: string, entries: readonly DescriptorEntry[]): PathMatch | undefined {
     let level = this.#domains.get(domain);
     const counted: (readonly [string, string])[] = [];

@@ -1,6 +1,6 @@
 /**
- * A document of rules, in whichever of the known formats, to checked definitions; or to all its mistakes. Text in, data out: it
- * opens no file.
+ * Reads a document of rules in any of the known formats. The result is either checked definitions or all mistakes.
+ * It opens no file.
  */
 import { LineCounter } from 'yaml';
 import { utf8Length } from '../api/bounded.ts';
@@ -12,8 +12,10 @@ import { DEFINITIONS_MAX, DOCUMENT_BYTES_MAX, type RuleDefinition } from './rule
 import { checkTogether, type Located } from './together.ts';
 import { type MapTree, readTree } from './yaml-tree.ts';
 
+/** `native`: rules.yaml; `envoy`: the configuration of envoyproxy/ratelimit. */
 export type RulesFormat = 'native' | 'envoy';
 
+/** The rules of a document, or its mistakes. */
 export type RulesRead =
   | {
       readonly kind: 'rules';
@@ -24,16 +26,18 @@ export type RulesRead =
     }
   | {
       readonly kind: 'mistakes';
-      /** 1 to `MISTAKES_MAX`, in order of their places. */
+      /** 1 to `MISTAKES_MAX`, sorted by place. */
       readonly mistakes: readonly Mistake[];
-      /** There may be more: at the bound, or at one that hides what follows, reading ends. */
+      /** False if reading ended early: at the bound, or at a mistake that hides the rest. There may be more. */
       readonly isComplete: boolean;
       readonly notes: readonly Mistake[];
     };
 
 /**
- * @param source text, or its bytes in UTF-8
- * @param beside rules that hold besides: what is read is checked together with them, and they are not among the definitions
+ * Reads and checks a document.
+ *
+ * @param source text, or UTF-8 bytes
+ * @param beside other rules in force, which the document is checked together with; they are not returned
  * @example readRules('rules: [{id: per-user, key: user, windows: {limit: 100, per: minute}}]')
  */
 export function readRules(source: string | Uint8Array, beside: readonly RuleDefinition[] = []): RulesRead {
@@ -60,7 +64,7 @@ export function readRules(source: string | Uint8Array, beside: readonly RuleDefi
   }
 }
 
-/** Told by what a document says: no other format has descriptors at its top. */
+/** Recognises the format by its fields: only Envoy's has descriptors at the top. */
 function formatOf({ entries }: MapTree): RulesFormat {
   const names = entries.map(({ key }) => key);
   const isEnvoy = ENVOY_FIELDS.some((name) => names.includes(name));
@@ -72,33 +76,33 @@ function checkCount(rules: readonly Located[], findings: Findings): void {
   if (beyond === undefined) return;
   findings.mistake(
     beyond.at,
-    `a document has at most ${DEFINITIONS_MAX} rules, and here are ${rules.length}`,
+    `a document may have at most ${DEFINITIONS_MAX} rules, but has ${rules.length}`,
   );
 }
 
 function textOf(source: string | Uint8Array, lines: LineCounter, findings: Findings): string {
   const bytes = typeof source === 'string' ? utf8Length(source) : source.length;
   if (bytes > DOCUMENT_BYTES_MAX) {
-    findings.mistake(0, `a document has at most ${DOCUMENT_BYTES_MAX} bytes, and this one has ${bytes}`);
+    findings.mistake(0, `a document may have at most ${DOCUMENT_BYTES_MAX} bytes, but has ${bytes}`);
     throw new StopReading();
   }
   if (typeof source === 'string') return source;
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(source);
   } catch {
-    findings.mistake(damageIn(source, lines), 'this is no UTF-8');
+    findings.mistake(damageIn(source, lines), 'the document is not valid UTF-8');
     throw new StopReading();
   }
 }
 
-/** Where the first bytes are that are no UTF-8. */
+/** Index of the first invalid UTF-8 sequence. */
 function damageIn(bytes: Uint8Array, lines: LineCounter): number {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   let at = 0;
   let index = 0;
   for (const letter of text) {
     if (letter === '\n') lines.addNewLine(index + 1);
-    // The sign for damage may also have been written.
+    // The replacement character may also be part of the document itself.
     if (letter === '\uFFFD' && (bytes[at] !== 0xef || bytes[at + 1] !== 0xbf || bytes[at + 2] !== 0xbd))
       break;
     at += utf8Length(letter);

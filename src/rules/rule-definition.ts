@@ -1,37 +1,42 @@
 /**
- * What a rule is as its author means it, whatever format it was written in, and the bound of each of its fields. Plain
- * data: it survives JSON. How it is read, matched or kept by the limiter is not said here.
+ * The definition of a rule, independent of the format it was written in, and the allowed range of each field. Plain
+ * data that survives JSON.
  */
 import type { RuleClock } from '../api/rule.ts';
 
-/** The longest document, in UTF-8 bytes. */
+/** Largest document, in UTF-8 bytes. */
 export const DOCUMENT_BYTES_MAX = 1 << 20;
-/** The most rules of one document. How many windows a cluster keeps is for `RULES_MAX` of the limiter to say. */
+/** Most rules in one document. The number of windows is bounded by `RULES_MAX` of the limiter. */
 export const DEFINITIONS_MAX = 10_000;
-/**
- * The longest id, in UTF-8 bytes. Each window becomes a rule of the limiter: what is left of `RULE_ID_BYTES_MAX` has
- * room to say which.
- */
+/** Longest id, in UTF-8 bytes. It leaves room in `RULE_ID_BYTES_MAX` for the name of the window. */
 export const DEFINITION_ID_BYTES_MAX = 96;
-/** The longest name of a window, in UTF-8 bytes: with that of its rule and a `/` between them it makes an id of the limiter. */
+/** Longest name of a window, in UTF-8 bytes. With the rule's id and a `/` it forms an id of the limiter. */
 export const WINDOW_NAME_BYTES_MAX = 31;
-/** The longest value, or pattern of values, of a condition or a step. */
+/** Longest value, or pattern of values, in UTF-8 bytes. */
 export const PATTERN_BYTES_MAX = 256;
+/** Longest domain, in UTF-8 bytes. */
 export const DOMAIN_BYTES_MAX = 128;
+/** Most conditions of a rule. */
 export const CONDITIONS_MAX = 16;
+/** Most descriptors that a rule counts by. */
 export const KEY_PARTS_MAX = 8;
+/** Deepest nesting of descriptors. */
 export const PATH_STEPS_MAX = 16;
+/** Most windows of a rule. */
 export const WINDOWS_MAX = 8;
+/** Most endpoints with a cost of their own in a rule. */
 export const ENDPOINT_COSTS_MAX = 100;
+/** Most rules that a rule replaces. */
 export const REPLACES_MAX = 64;
+/** Longest comment, in UTF-8 bytes. */
 export const COMMENT_BYTES_MAX = 1_024;
-/** Stated priorities are from -this to this. */
+/** Priorities range from -`PRIORITY_MAX` to `PRIORITY_MAX`. */
 export const PRIORITY_MAX = 1_000_000;
-/** No address is counted by more bits than it has; 0 bits would be no part of a key. */
+/** Bits of an address. A key part counts by 1 to this many of them. */
 export const IPV4_BITS = 32;
 export const IPV6_BITS = 128;
 
-/** How long the units are by which limits are stated. A month is 30 days, as everybody's is who counts windows. */
+/** Lengths of the units of time. A month is 30 days. */
 export const UNIT_MILLIS = {
   second: 1_000,
   minute: 60_000,
@@ -41,16 +46,17 @@ export const UNIT_MILLIS = {
   month: 2_592_000_000,
 } as const;
 
+/** The ways to meter a limit, see src/limiter. */
 export const METERS = ['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const;
 export type MeterName = (typeof METERS)[number];
-/** Those that hold more, or less, than a limit. */
+/** Meters whose `burst` may differ from the limit. */
 export const METERS_WITH_BURST: readonly MeterName[] = ['tokenBucket', 'leakyBucket'];
 
-/** What is answered where the cluster cannot decide: no, yes, or what one node decides alone. */
+/** What happens when the cluster cannot decide: deny, allow, or decide by this node's fraction of the limit. */
 export const FAIL_MODES = ['closed', 'open', 'local'] as const;
 export type FailMode = (typeof FAIL_MODES)[number];
 
-/** Descriptors that the documentation names. Any other is as good. */
+/** Descriptors that the documentation names; any other works as well. */
 export const KNOWN_DESCRIPTORS: readonly string[] = [
   'user',
   'customer',
@@ -62,48 +68,49 @@ export const KNOWN_DESCRIPTORS: readonly string[] = [
   'method',
 ];
 
-/** The descriptor has this value; `/api/*` is any that begins so, and `*` any at all. */
+/** A condition on one descriptor: an exact value, a prefix such as `/api/*`, or `*` for any value. */
 export interface Condition {
   readonly name: string;
-  /** 1 to `PATTERN_BYTES_MAX` bytes. A `*` at the end is any text, also none; there is no other. */
+  /** 1 to `PATTERN_BYTES_MAX` bytes. Only a `*` at the end is special; it matches any text, including none. */
   readonly value: string;
 }
 
-/** One of the descriptors that a rule counts by. */
+/** A descriptor that a rule counts by. */
 export interface KeyPart {
   readonly name: string;
-  /** Of `ip` only: addresses with these leading bits in common are counted together. */
+  /** For `ip` only: addresses that share these leading bits are counted together. */
   readonly bits?: { readonly ipv4: number; readonly ipv6: number };
 }
 
 /** One level of nested descriptors. */
 export interface PathStep {
   readonly name: string;
-  /** Absent: any value. A `*` is any text, also none, wherever it stands. */
+  /** Absent: any value. A `*` anywhere matches any text, including none. */
   readonly value?: string;
-  /** Each value is counted for itself. */
+  /** Each value has a budget of its own. */
   readonly isCounted: boolean;
 }
 
-/** Which requests a rule is for, and which of them it counts together. */
+/** Which requests a rule applies to, and which of them it counts together. */
 export type Scope =
   | {
       readonly kind: 'descriptors';
-      /** All must hold. In order of their names; none: every request. */
+      /** All must hold. Sorted by name; empty: every request. */
       readonly conditions: readonly Condition[];
-      /** In order of their names; none: all requests are counted together. */
+      /** Sorted by name; empty: all requests are counted together. */
       readonly key: readonly KeyPart[];
     }
   | {
-      /** For descriptors in an order, all of them, as envoyproxy/ratelimit has them. */
+      /** For a list of descriptors in this order, all of them, as in envoyproxy/ratelimit. */
       readonly kind: 'path';
       readonly domain: string;
       /** 1 to `PATH_STEPS_MAX`. */
       readonly steps: readonly PathStep[];
     };
 
+/** A limit over a period. */
 export interface LimitWindow {
-  /** 1 to `WINDOW_NAME_BYTES_MAX` bytes without a `/`; absent: it is known by its period; empty: see `LIKE_ITS_RULE`. */
+  /** 1 to `WINDOW_NAME_BYTES_MAX` bytes without `/`. Absent: named by its period. Empty: see `LIKE_ITS_RULE`. */
   readonly name?: string;
   /** 0 (deny all) to `limitMaxOf` the meter. */
   readonly limit: number;
@@ -111,59 +118,72 @@ export interface LimitWindow {
   readonly windowMillis: number;
 }
 
+/** The factor that a rule applies to the cost of a request. */
 export interface RuleCost {
-  /** 1 to `COST_MAX`: what the cost of a request is multiplied by. */
+  /** 1 to `COST_MAX`. */
   readonly otherwise: number;
-  /** The same for some endpoints: the most specific pattern counts. In order of the patterns. */
+  /** Factors for some endpoints; the most specific matching pattern counts. Sorted by pattern. */
   readonly endpoints: readonly { readonly endpoint: string; readonly cost: number }[];
 }
 
+/** One rule of a rule set. */
 export interface RuleDefinition {
-  /** Unique in its document, 1 to `DEFINITION_ID_BYTES_MAX` bytes. Grants belong to it. */
+  /** Unique in its document, 1 to `DEFINITION_ID_BYTES_MAX` bytes. Grants are stored under it. */
   readonly id: string;
-  /** What `replaces` calls it; the id, unless the format has names of its own. */
+  /** The name that `replaces` refers to. It is the id, unless the format has separate names. */
   readonly name: string;
   readonly scope: Scope;
-  /** Of the rules of one group that match a request, the one of the highest priority applies. */
+  /** If several rules of a group match a request, the one with the highest priority applies. */
   readonly group: string;
-  /** -`PRIORITY_MAX` to `PRIORITY_MAX`; 0 unless it is stated. Among equal ones the more specific applies (specificity.ts). */
+  /**
+   * -`PRIORITY_MAX` to `PRIORITY_MAX`, default 0. Among equal priorities the more specific rule applies
+   * (specificity.ts).
+   */
   readonly priority: number;
   /**
-   * 1 to `WINDOWS_MAX` of different names (window-id.ts), shortest first, those of one length by name: a request is granted in
-   * all of them or in none. None if `unlimited`.
+   * 1 to `WINDOWS_MAX` with different names (window-id.ts), sorted by length, then name. A request is granted in
+   * all of them or in none. Empty if `unlimited`.
    */
   readonly windows: readonly LimitWindow[];
   readonly meter: MeterName;
-  /** 1 to `LIMIT_MAX`: what a bucket of the shortest window holds; absent, and for all others, that is the limit. */
+  /**
+   * 1 to `LIMIT_MAX`: capacity of the bucket of the shortest window. Absent, and for the other windows: the limit.
+   */
   readonly burst?: number;
   readonly cost: RuleCost;
   readonly clock: RuleClock;
   readonly failMode: FailMode;
-  /** A rule that is not is as good as absent. */
+  /** A disabled rule has no effect. */
   readonly enabled: boolean;
-  /** It is decided and told, and denies nothing. */
+  /** In shadow: the rule is decided and reported, but denies nothing. */
   readonly shadow: boolean;
-  /** It applies to requests that ask for it by its id, and to no others; absent: to all that match. */
+  /** The rule applies only to requests that ask for it by id. Absent: to all requests that match. */
   readonly named?: true;
-  /** Whoever it applies to has no limit. */
+  /** Requests that it applies to have no limit. */
   readonly unlimited: boolean;
-  /** It is there to have none, and says so nowhere: who asks is told the same as where no rule is. Beside `unlimited`. */
+  /**
+   * The rule is unlimited because its level has no limit of its own: it is answered as if no rule matched. Only
+   * with `unlimited`.
+   */
   readonly whitelisted?: true;
-  /** Of a path: lists settle their costs under it, so it denies none of them. A list of cost 0 is over the limit while nothing is left. */
+  /**
+   * For rules by path: lists settle their costs under the rule, so it denies none of them. A list of cost 0 is over
+   * the limit while nothing is left.
+   */
   readonly postPaid?: true;
-  /** It is no rule, but what the document says of requests that no rule is for: they are denied. */
+  /** Not a rule, but the setting that requests without a matching rule are denied. */
   readonly unmatched?: true;
-  /** The names of rules that do not apply where this one does. */
+  /** Names of rules that do not apply where this one does. */
   readonly replaces: readonly string[];
   readonly comment?: string;
 }
 
-/** What rules that count by the same have in common: their group, unless they state one. */
+/** The default group: rules that count by the same descriptors share one. */
 export function keyKind(key: readonly KeyPart[]): string {
   return key.length === 0 ? '*' : key.map(partName).join(',');
 }
 
-/** As it is written: `user`, `ip`, `ip/24/64`. */
+/** The part as it is written: `user`, `ip`, `ip/24/64`. */
 export function partName({ name, bits }: KeyPart): string {
   if (bits === undefined || (bits.ipv4 === IPV4_BITS && bits.ipv6 === IPV6_BITS)) return name;
   return `${name}/${bits.ipv4}/${bits.ipv6}`;

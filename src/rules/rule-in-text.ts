@@ -1,10 +1,13 @@
-/** One rule changed in the text of a document, so that the words of its author around it stay. Pure. */
+/**
+ * Changes one rule in the text of a document and keeps the author's comments and layout around it. Pure functions.
+ */
 import { isMap, isNode, isSeq, parseDocument } from 'yaml';
 
 /**
- * Undefined where the text has no list of rules to change. What it says afterwards is for the caller to check.
+ * Adds, replaces or removes a rule. Undefined if the text has no list `rules`, or none with this id to remove. The
+ * caller must check the resulting document.
  *
- * @param body without its id; undefined: the rule is taken out
+ * @param body the rule without its id; undefined: the rule is removed
  */
 export function textWithRule(
   text: string,

@@ -1,11 +1,14 @@
 /**
- * Which of two rules of a group is the one to apply: the one of the higher priority, then the more specific one. Rules that
- * are equal in both apply together, so that what is undecided is decided by the stricter one.
+ * Decides which rule of a group applies: the one with the higher priority, then the more specific one. Rules that
+ * are equal in both apply together, so the stricter one decides.
  */
 import type { Condition, RuleDefinition } from './rule-definition.ts';
 import { isPattern } from './value-pattern.ts';
 
-/** Descriptors that name one caller say most; those that name whom it belongs to, least. */
+/**
+ * Weight of a condition by its descriptor: one that names a single caller is the most specific, one that names a
+ * class of callers the least.
+ */
 const RANKS: ReadonlyMap<string, number> = new Map([
   ['user', 3],
   ['customer', 3],
@@ -14,13 +17,13 @@ const RANKS: ReadonlyMap<string, number> = new Map([
   ['tenant', 1],
   ['tier', 0],
 ]);
-/** The endpoint, the method, and every other descriptor. */
+/** Weight of the endpoint, the method and all other descriptors. */
 const OTHER_RANK = 2;
 const HIGHEST_RANK = 3;
 
 /**
- * How specific some conditions are, to be compared from left to right. For each rank of descriptors, the highest first: how
- * many exact values, how many beginnings of values, how long those are, how many that may have any value.
+ * The specificity of conditions, to be compared from left to right. For each rank, highest first: number of exact
+ * values, number of prefixes, their total length, number of `*` conditions.
  */
 function specificity(conditions: readonly Condition[]): readonly number[] {
   const numbers: number[] = [];
@@ -36,18 +39,21 @@ function specificity(conditions: readonly Condition[]): readonly number[] {
   return numbers;
 }
 
-/** What a rule is compared by with others of its group, from left to right: the greater one applies, equal ones both do. */
+/**
+ * The precedence of a rule in its group: numbers to be compared from left to right. The greater one applies; equal
+ * ones both do.
+ */
 export function standing({ priority, scope }: RuleDefinition): readonly number[] {
   return [priority, ...specificity(scope.kind === 'descriptors' ? scope.conditions : [])];
 }
 
-/** Above 0 if `a` is greater. */
+/** Compares lexicographically. Above 0 if `a` is greater. */
 export function compareNumbers(a: readonly number[], b: readonly number[]): number {
   const differing = a.findIndex((number, i) => number !== b[i]);
   return differing === -1 ? 0 : (a[differing] ?? 0) - (b[differing] ?? 0);
 }
 
-/** The most specific of the patterns that fit a value comes first: the exact one, then the longest. */
+/** Sorts patterns, the most specific first: exact values, then longer patterns. */
 export function byPattern(a: string, b: string): number {
   return Number(isPattern(a)) - Number(isPattern(b)) || b.length - a.length;
 }

@@ -1,4 +1,4 @@
-/** A rule that a request states itself, as a rule like any other. */
+/** Makes a definition of the limit that a request states itself. */
 import { parseStatedRule, parseStatedThrottle } from '../api/stated-rule.ts';
 import type { RuleDefinition } from './rule-definition.ts';
 import { LIKE_ITS_RULE } from './window-id.ts';

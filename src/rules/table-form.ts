@@ -1,12 +1,14 @@
 /**
- * A rule table as rules: all of them count by user. The first is for every request that names none, the others are asked by name.
- * So it is with the rules that `cluster.json` creates a cluster with, and with a change that gives a list of limits.
+ * Makes definitions of a plain rule table, in which all rules count by user. The first rule applies to every
+ * request that names no rule; the others are asked for by name. Tables come from `cluster.json` and from changes
+ * that give a list of limits.
  */
 import type { Rule } from '../api/rule.ts';
 import { USER } from '../api/descriptors.ts';
 import type { RuleDefinition } from './rule-definition.ts';
 import { LIKE_ITS_RULE } from './window-id.ts';
 
+/** The definitions of a table, in its order. */
 export function definitionsOfTable(rules: readonly Rule[]): readonly RuleDefinition[] {
   return rules.map(({ id, limit, windowMillis, meter = 'slidingLog', burst, clock }, place) => ({
     id,

@@ -1,6 +1,7 @@
 /**
- * The short form of rules.yaml: limits by default, by tier, by customer and by endpoint, one number per unit. What applies to
- * whom follows from that: the customer's own limit, else that of its tier, else the default; and that of the endpoint besides.
+ * Reads the short form of rules.yaml: limits by default, by tier, by customer and by endpoint, one number per unit.
+ * A customer's own limit applies, else that of its tier, else the default; the limit of an endpoint applies in
+ * addition.
  */
 import { LIMIT_MAX } from '../api/rule.ts';
 import { boundedText, entriesOf, Fields, isNothing, mapOf, shown, type TextAt } from './fields.ts';
@@ -25,15 +26,15 @@ import {
 import type { Located } from './together.ts';
 import type { MapTree, Tree } from './yaml-tree.ts';
 
-/** The fields of a document, or of its `rate_limits`, in this form. */
+/** The fields of this form, in a document or in its `rate_limits`. */
 export const TABLE_FIELDS = ['default', 'tiers', 'endpoints', 'customers'];
 
-/** Limits are spelt as `requests_per_minute` or `per_minute`. */
+/** Limits are spelt `requests_per_minute` or `per_minute`. */
 const LIMIT_FIELDS = UNITS.flatMap((unit) => [`requests_per_${unit}`, `per_${unit}`]);
 const BURST_FIELDS = ['burst', 'burst_size'];
 const LIMITS_FIELDS = [...LIMIT_FIELDS, ...BURST_FIELDS, 'priority', 'enabled', 'comment', 'description'];
 
-/** What an entry of a section is called, where the section is a list. */
+/** For each section: the prefix of rule ids, and the fields that name an entry if the section is a list. */
 const SECTIONS = {
   tiers: { id: 'tier', names: ['tier', 'name'] },
   endpoints: { id: 'endpoint', names: ['endpoint', 'path', 'name'] },
@@ -41,18 +42,22 @@ const SECTIONS = {
 } as const;
 type Section = keyof typeof SECTIONS;
 
-/** Whoever is asked for is who pays. */
+/** All limits of this form count by customer. */
 const CUSTOMER = [{ name: 'customer' }];
-/** Whom the default counts by where a request has no customer: the first of these that it has, or all such requests together. */
+/**
+ * What the default counts by if a request has no customer: the first of these that it has; else all such requests
+ * together.
+ */
 const INSTEAD_OF_CUSTOMER: readonly { readonly name: string; readonly key: readonly KeyPart[] }[] = [
   { name: 'user', key: [{ name: 'user' }] },
   { name: 'ip', key: [{ name: 'ip', bits: { ipv4: IPV4_BITS, ipv6: IPV6_BITS } }] },
   { name: 'all', key: [] },
 ];
-/** Limits of endpoints do not stand in for others of the same customer, but beside them. */
+/** The group of endpoint limits: they apply in addition to the other limits of a customer. */
 const ENDPOINT_GROUP = keyKind([{ name: 'customer' }, { name: 'endpoint' }]);
 const METHOD_AND_PATH = /^([A-Z]+) +(\/.*)$/;
 
+/** Reads this form; mistakes go to `findings`. */
 export function readTierTable(fields: Fields, findings: Findings): readonly Located[] {
   const rules: Located[] = [];
   const byDefault = fields.tree('default');
@@ -68,7 +73,10 @@ export function readTierTable(fields: Fields, findings: Findings): readonly Loca
   return rules;
 }
 
-/** One group with the default, and each after it: so one of them applies, and none where the customer or its tier has a limit. */
+/**
+ * The default for requests without a customer. The rules share the group of the default with lower priorities, so
+ * exactly one applies, and none if the customer or its tier has a limit.
+ */
 function withoutCustomer({ definition, at, replacesAt }: Located): readonly Located[] {
   return INSTEAD_OF_CUSTOMER.map(({ name, key }, i) => {
     const id = `${definition.id}/${name}`;
@@ -96,7 +104,7 @@ function readListed(section: Section, item: Tree, findings: Findings): Located |
   const names = map.entries.filter(({ key }) => known.includes(key));
   const [named] = names;
   if (named === undefined || names.length > 1 || named.value.kind !== 'scalar') {
-    findings.mistake(map.at, `an entry of ${section} is told apart by one of ${known.join(', ')}`);
+    findings.mistake(map.at, `an entry of ${section} needs exactly one of ${known.join(', ')}`);
     return undefined;
   }
   const limits = { ...map, entries: map.entries.filter((entry) => entry !== named) };
@@ -139,7 +147,7 @@ function readLimits(map: MapTree, id: TextAt, conditions: readonly Condition[], 
     group: isOfEndpoint ? ENDPOINT_GROUP : keyKind(CUSTOMER),
     priority: fields.integer('priority', -PRIORITY_MAX, PRIORITY_MAX) ?? 0,
     windows,
-    // Only a bucket can hold more than its limit.
+    // Only a token bucket can hold more than its limit.
     meter: burst === undefined ? 'slidingLog' : 'tokenBucket',
     ...(burst !== undefined && { burst }),
     cost: { otherwise: 1, endpoints: [] },
@@ -154,7 +162,7 @@ function readLimits(map: MapTree, id: TextAt, conditions: readonly Condition[], 
   return { definition, at: id.at, replacesAt: [] };
 }
 
-/** A limit that is `unlimited` is no window; if all are, there is no limit. */
+/** Reads the limits. One with the value `unlimited` adds no window; if all are, the entry is unlimited. */
 function readWindows(
   fields: Fields,
   findings: Findings,
@@ -165,7 +173,7 @@ function readWindows(
   for (const unit of UNITS) {
     const names = [`requests_per_${unit}`, `per_${unit}`].filter((name) => fields.has(name));
     const [name, other] = names;
-    if (other !== undefined) findings.mistake(fields.whereIs(other), `${name} says this already`);
+    if (other !== undefined) findings.mistake(fields.whereIs(other), `${name} sets this already`);
     const tree = name === undefined ? undefined : fields.tree(name);
     if (name === undefined || tree === undefined) continue;
     stated += 1;
@@ -191,9 +199,9 @@ function isUnlimited(tree: Tree): boolean {
 
 function readBurst(fields: Fields, unlimited: boolean, findings: Findings): number | undefined {
   const [name, other] = BURST_FIELDS.filter((field) => fields.has(field));
-  if (other !== undefined) findings.mistake(fields.whereIs(other), `${name} says this already`);
+  if (other !== undefined) findings.mistake(fields.whereIs(other), `${name} sets this already`);
   if (name === undefined) return undefined;
   const burst = fields.integer(name, 1, LIMIT_MAX);
-  if (unlimited) findings.mistake(fields.whereIs(name), 'without a limit there is no burst');
+  if (unlimited) findings.mistake(fields.whereIs(name), 'an unlimited entry has no burst');
   return unlimited ? undefined : burst;
 }

@@ -1,23 +1,27 @@
 /**
- * What rules of one document are to each other: every id is there once, what is replaced is there, and no rules replace each
- * other in a circle, for then none of them would apply.
+ * Checks the rules of a document against each other: ids are unique, replaced rules exist, and rules do not replace
+ * each other in a circle, as then none of them would apply.
  */
 import { type Findings, knownInstead, type Offset, quoted } from './mistakes.ts';
 import type { RuleDefinition } from './rule-definition.ts';
 
-/** A rule, and where it says what it is. */
+/** A rule with its place in the document. */
 export interface Located {
   readonly definition: RuleDefinition;
   readonly at: Offset;
-  /** Of each entry of `replaces`. */
+  /** Place of each entry of `replaces`. */
   readonly replacesAt: readonly Offset[];
 }
 
+/** The same rule in shadow. */
 export function inShadow(rule: Located): Located {
   return { ...rule, definition: { ...rule.definition, shadow: true } };
 }
 
-/** @param isWhole what is not in this document is nowhere: to replace it is a mistake, and not only worth a note */
+/**
+ * Reports mistakes between rules. @param isWhole this document has all rules, so replacing an unknown one is a
+ * mistake; else it is a note
+ */
 export function checkTogether(rules: readonly Located[], isWhole: boolean, findings: Findings): void {
   const first = new Map<string, Located>();
   const names = new Set<string>();
@@ -50,7 +54,7 @@ interface Edge {
   readonly at: Offset;
 }
 
-/** From name to name, for that is what replaces each other. Without recursion, each name once. */
+/** Searches circles in the graph of names, iteratively; each name is visited once. */
 function checkCircles(rules: readonly Located[], findings: Findings): void {
   const edges = new Map<string, Edge[]>();
   for (const { definition, replacesAt } of rules) {

@@ -1,6 +1,6 @@
 /**
- * What a document says of requests that none of its rules is for. It is kept among the definitions, behind those of rules: so it is in
- * force, shown, compared and kept with them. It has no windows, and applies to no request that a rule is for.
+ * The setting for requests that no rule matches (`unmatched`). It is stored as a definition after those of the
+ * rules, so that it is replicated, shown and compared with them. It has no windows and matches no request.
  */
 import { UNMATCHED, type Unmatched } from '../api/unmatched.ts';
 import type { Fields } from './fields.ts';
@@ -9,7 +9,7 @@ import type { Located } from './together.ts';
 
 const CHOICES = ['allow', 'deny', 'shadow'] as const;
 
-/** `unmatched` at the top of a document. Nothing if such requests are let through, as they are where it is absent. */
+/** Reads `unmatched` at the top of a document. Empty for `allow`, which is the default. */
 export function readUnmatched(fields: Fields): readonly Located[] {
   const chosen = fields.choice(UNMATCHED, CHOICES) ?? 'allow';
   if (chosen === 'allow') return [];
@@ -17,12 +17,13 @@ export function readUnmatched(fields: Fields): readonly Located[] {
   return [{ definition, at: fields.whereIs(UNMATCHED), replacesAt: [] }];
 }
 
-/** Undefined: such requests are let through. */
+/** The setting in these definitions. Undefined: such requests are let through. */
 export function unmatchedIn(definitions: readonly RuleDefinition[]): Unmatched | undefined {
   const found = definitions.find(isForUnmatched);
   return found && (found.shadow ? 'shadow' : 'deny');
 }
 
+/** The definition is this setting and not a rule. */
 export function isForUnmatched({ unmatched }: RuleDefinition): boolean {
   return unmatched === true;
 }
@@ -30,7 +31,7 @@ export function isForUnmatched({ unmatched }: RuleDefinition): boolean {
 function definitionOf(chosen: Unmatched): RuleDefinition {
   return {
     id: UNMATCHED,
-    // No rule can replace it.
+    // Without a name no rule can replace it.
     name: '',
     scope: { kind: 'descriptors', conditions: [], key: [] },
     group: UNMATCHED,

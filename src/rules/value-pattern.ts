@@ -1,20 +1,22 @@
 /**
- * Patterns of values: text in which `*` is any text, also none. `PatternIndex` finds what belongs to a value without trying
- * every pattern.
+ * Patterns of values: text in which `*` matches any text, including none. `PatternIndex` finds the patterns that a
+ * value matches without trying all.
  */
 
-/** The texts between the stars of a pattern, in their order. One: there is no star. */
+/** The texts between the stars of a pattern, in order. A single piece means that there is no star. */
 export type Pieces = readonly string[];
 
+/** Splits a pattern at its stars. */
 export function piecesOf(pattern: string): Pieces {
   return pattern.split('*');
 }
 
+/** The text contains a star. */
 export function isPattern(value: string): boolean {
   return value.includes('*');
 }
 
-/** Does the value fit? In time linear in its length, for each star. */
+/** Whether the value matches. Takes time linear in its length for each star. */
 export function fits(pieces: Pieces, value: string): boolean {
   const first = pieces[0] ?? '';
   if (pieces.length === 1) return value === first;
@@ -23,7 +25,7 @@ export function fits(pieces: Pieces, value: string): boolean {
   if (!value.startsWith(first) || !value.endsWith(last)) return false;
   const end = value.length - last.length;
   let at = first.length;
-  // The earliest place of each piece leaves the most room for the next one.
+  // Taking the earliest place of each piece leaves the most room for the next.
   for (let i = 1; i < pieces.length - 1; i += 1) {
     const piece = pieces[i] ?? '';
     const found = value.indexOf(piece, at);
@@ -38,14 +40,15 @@ interface Indexed<T> {
   readonly item: T;
 }
 
-/** Items by the pattern of values that they are for. */
+/** Items by pattern. */
 export class PatternIndex<T> {
   readonly #exact = new Map<string, T[]>();
-  /** By the text before their first star. */
+  /** Patterns by the text before their first star. */
   readonly #byPrefix = new Map<string, Indexed<T>[]>();
-  /** How long those texts are, shortest first. */
+  /** The lengths of these texts, shortest first. */
   #lengths: readonly number[] = [];
 
+  /** Adds an item under a pattern. */
   add(pattern: string, item: T): void {
     const pieces = piecesOf(pattern);
     const [prefix = ''] = pieces;
@@ -59,7 +62,7 @@ export class PatternIndex<T> {
     }
   }
 
-  /** Gives `take` each item whose pattern fits, those without a star first. */
+  /** Calls `take` for each item whose pattern matches the value, exact patterns first. */
   each(value: string, take: (item: T) => void): void {
     for (const item of this.#exact.get(value) ?? []) take(item);
     for (const length of this.#lengths) {

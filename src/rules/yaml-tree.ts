@@ -1,53 +1,58 @@
 /**
- * Text to a tree of maps, lists and scalars, each with its place. YAML, and so JSON, within bounds: of size, depth, and what
- * aliases make of it. Knows nothing of rules.
+ * Parses YAML (and so JSON) to a tree of maps, lists and scalars, each with its place. Bounds on size, depth and
+ * alias expansion keep hostile documents harmless. It knows nothing about rules.
  */
 import { type CST, type Document, type LineCounter, type Node } from 'yaml';
 import { Composer, isAlias, isMap, isPair, isScalar, isSeq, Lexer, Parser } from 'yaml';
 import { type Findings, type Offset, quoted, StopReading } from './mistakes.ts';
 
-/** How deep lists and maps may lie in each other: far more than any rule needs, far less than a stack holds. */
+/** Deepest nesting of lists and maps: far more than rules need, far less than the stack allows. */
 export const DEPTH_MAX = 64;
-/** Values, with those that aliases repeat. */
+/** Most values, counted after alias expansion. */
 export const VALUES_MAX = 300_000;
-/** Words, signs and spaces: a document of the largest size has fewer, if it says anything. */
+/** Most tokens. A sensible document of the largest size has fewer. */
 const LEXEMES_MAX = 600_000;
 
 const TAG_PREFIX = 'tag:yaml.org,2002:';
-/** What is there anyway. All others make something else of what is written. */
+/** Tags that change nothing. Any other would change what the text means. */
 const KNOWN_TAGS: ReadonlySet<string> = new Set(
   ['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((name) => `${TAG_PREFIX}${name}`),
 );
 
+/** Text, a number, a boolean or null. */
 export interface ScalarTree {
   readonly kind: 'scalar';
   readonly at: Offset;
   readonly value: string | number | boolean | null;
-  /** As it is written, where it is no quoted text. */
+  /** The source text; for a quoted text the text without its quotes. */
   readonly text: string;
 }
+/** A list. */
 export interface ListTree {
   readonly kind: 'list';
   readonly at: Offset;
   readonly items: readonly Tree[];
 }
+/** A map. */
 export interface MapTree {
   readonly kind: 'map';
   readonly at: Offset;
   /** With distinct keys. */
   readonly entries: readonly MapEntry[];
 }
+/** One field of a map. */
 export interface MapEntry {
   readonly key: string;
   readonly keyAt: Offset;
   readonly value: Tree;
 }
+/** Any node of the tree. */
 export type Tree = ScalarTree | ListTree | MapTree;
 
 /**
- * The tree of the one document in the text. What is wrong goes to `findings`, which knows places by `lines`.
+ * Parses the only document in the text. Mistakes go to `findings`; `lines` gives their places.
  *
- * @throws StopReading if nothing can be made of it
+ * @throws StopReading if no tree can be made
  */
 export function readTree(text: string, lines: LineCounter, findings: Findings): Tree {
   const document = composed(documentToken(text, lines, findings), findings);
@@ -60,14 +65,20 @@ export function readTree(text: string, lines: LineCounter, findings: Findings): 
   return new TreeBuilder(findings).build(contents);
 }
 
-/** The first document as tokens, without recursion; a depth that recursion could not bear is refused here. */
+/**
+ * The tokens of the first document. This part does not recurse, so it can refuse a depth that the recursive parts
+ * could not bear.
+ */
 function documentToken(text: string, lines: LineCounter, findings: Findings): CST.Token {
   const parser = new Parser(lines.addNewLine);
   let found: CST.Token | undefined;
   const take = (token: CST.Token): void => {
     if (token.type === 'error') findings.mistake(token.offset, `not YAML: ${token.message}`);
     if (token.type === 'directive') {
-      findings.mistake(token.offset, 'a line that begins with % is not known here; leave it out');
+      findings.mistake(
+        token.offset,
+        'a directive (a line that begins with %) is not supported; leave it out',
+      );
     }
     if (token.type !== 'document') return;
     if (found === undefined) {
@@ -82,11 +93,11 @@ function documentToken(text: string, lines: LineCounter, findings: Findings): CS
     for (const token of parser.next(lexeme)) take(token);
     lexemes += 1;
     if (parser.stack.length > DEPTH_MAX) {
-      findings.mistake(parser.offset, `lists and maps lie in each other at most ${DEPTH_MAX} deep`);
+      findings.mistake(parser.offset, `lists and maps may be nested at most ${DEPTH_MAX} deep`);
       throw new StopReading();
     }
     if (lexemes > LEXEMES_MAX) {
-      findings.mistake(parser.offset, `a document has at most ${LEXEMES_MAX} words, signs and spaces`);
+      findings.mistake(parser.offset, `a document may have at most ${LEXEMES_MAX} tokens`);
       throw new StopReading();
     }
   }
@@ -100,12 +111,13 @@ function composed(token: CST.Token, findings: Findings): Document.Parsed {
   const composer = new Composer({
     version: '1.2',
     schema: 'core',
-    // Its own look for repeated keys compares each with each.
+    // The library's check for repeated keys takes quadratic time.
     uniqueKeys: false,
     prettyErrors: false,
     logLevel: 'silent',
   });
-  // Told one by one and up to a bound, instead of all in a list: half a megabyte of commas has half a million of them.
+  // Report errors as they come and stop at the bound: half a megabyte of commas would give a list of half a million
+  // errors.
   Object.assign(composer, {
     onError(source: number | readonly number[] | { readonly offset: number }, _: string, message: string) {
       findings.mistake(offsetOf(source), `not YAML: ${message}`);
@@ -124,10 +136,10 @@ function offsetOf(source: number | readonly number[] | { readonly offset: number
   return 'offset' in source ? source.offset : (source[0] ?? 0);
 }
 
-/** Nodes to trees. An alias becomes another copy of what it stands for, and all copies are counted. */
+/** Converts nodes to trees. An alias becomes a copy of its target, and each copy counts towards `VALUES_MAX`. */
 class TreeBuilder {
   readonly #findings: Findings;
-  /** What each anchor stands for where the reader is: the last one before. */
+  /** The node of each anchor at the current place: the last one before it. */
   readonly #anchors = new Map<string, Node>();
   #values = 0;
 
@@ -139,7 +151,10 @@ class TreeBuilder {
     const place = node?.range?.[0] ?? at;
     this.#values += 1;
     if (this.#values > VALUES_MAX) {
-      this.#findings.mistake(place, `a document has at most ${VALUES_MAX} values, with those aliases repeat`);
+      this.#findings.mistake(
+        place,
+        `a document may have at most ${VALUES_MAX} values, counting those that aliases repeat`,
+      );
       throw new StopReading();
     }
     if (depth > DEPTH_MAX) {
@@ -161,16 +176,13 @@ class TreeBuilder {
 
   #checkTag(tag: string | undefined, at: Offset): void {
     if (tag === undefined || KNOWN_TAGS.has(tag)) return;
-    this.#findings.mistake(
-      at,
-      `tags such as ${tag.replace(TAG_PREFIX, '!!')} are not known here; leave it out`,
-    );
+    this.#findings.mistake(at, `the tag ${tag.replace(TAG_PREFIX, '!!')} is not supported; leave it out`);
   }
 
   #target(anchor: string, at: Offset, depth: number): Tree {
     const target = this.#anchors.get(anchor);
     if (target !== undefined) return this.build(target, at, depth + 1);
-    this.#findings.mistake(at, `nothing before this is called &${anchor.slice(0, 40)}`);
+    this.#findings.mistake(at, `no anchor &${anchor.slice(0, 40)} is defined before this alias`);
     return { kind: 'scalar', at, value: null, text: '' };
   }
 
@@ -189,7 +201,7 @@ class TreeBuilder {
       const first = seen.get(name);
       if (first !== undefined) {
         const { line } = this.#findings.place(first);
-        this.#findings.mistake(key.at, `${quoted(name)} stands here twice; first in line ${line}`);
+        this.#findings.mistake(key.at, `${quoted(name)} appears here twice; first in line ${line}`);
         continue;
       }
       seen.set(name, key.at);
@@ -201,7 +213,10 @@ class TreeBuilder {
     return { kind: 'map', at, entries: [...fields.values()] };
   }
 
-  /** What `<<` brings along: the fields of a map, or of all maps in a list. The first map that has a field counts. */
+  /**
+   * The entries that `<<` merges: the fields of a map, or of all maps in a list. The first map that has a field
+   * wins.
+   */
   #merged(value: Tree): readonly MapEntry[] {
     const maps = value.kind === 'list' ? value.items : [value];
     return maps.flatMap((map) => {
@@ -212,7 +227,7 @@ class TreeBuilder {
   }
 }
 
-/** The merge key of YAML 1.1, which programs in Go still read. In quotes it is a name like any other. */
+/** The merge key of YAML 1.1, which Go programs still read. In quotes it is an ordinary name. */
 function isMergeKey(key: Node): boolean {
   return isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
 }

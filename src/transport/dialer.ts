@@ -1,7 +1,7 @@
 /**
- * The connection that this node dials to one peer, and sends on: tries the peer's addresses in turn, says hello, and
- * counts as connected once it is welcome. While there is nothing else to say it says that it lives. What is known of the peer's addresses may be old or wrong; the hello says who
- * is looked for, so whoever else answers refuses.
+ * The connection that this node dials to one peer and sends on. It tries the peer's addresses in turn, says hello,
+ * and counts as connected once it is welcomed. When there is nothing to send it sends keep-alives. Addresses may be
+ * outdated; the hello names the node that is looked for, so any other node refuses.
  */
 import { connect, type Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -29,68 +29,73 @@ import {
   type Welcome,
 } from '../wire/hello.ts';
 
+/** A host name or address, and a port. */
 export interface PeerAddress {
   readonly host: string;
   readonly port: number;
 }
 
+/** What `Dialer` needs. */
 export interface DialerInit {
   readonly peer: NodeId;
   readonly tag: Uint8Array;
-  /** Absent: whoever answers may be anybody. */
+  /** Absent: without TLS, anybody could answer. */
   readonly tls?: PeerTls;
   readonly logger: Logger;
-  /** In [0, 1); spreads reconnects. */
+  /** In [0, 1); spreads reconnects over time. */
   readonly random: () => number;
-  /** Runs `flush` at the end of this turn of the event loop: all frames of a turn are one write. */
+  /** Runs `flush` at the end of this event loop turn, so that all frames of a turn are one write. */
   readonly atTurnEnd: (flush: () => void) => void;
   readonly hello: () => Hello;
   readonly onConnected: () => void;
   readonly onDisconnected: () => void;
   readonly onRefused: (refusal: Refusal) => void;
-  /** Whether to go on after a connection failed or broke. */
+  /** Whether to dial again after a connection failed or broke. */
   readonly mayRetry: () => boolean;
 }
 
-/** What may wait in memory for one slow peer. Past it, frames are dropped: Raft and the deadlines cope. */
+/**
+ * Bytes that may be queued for one slow peer. Beyond that, frames are dropped; Raft and the deadlines handle that.
+ */
 const SEND_BUFFER_BYTES_MAX = 64 << 20;
 const RECONNECT_MILLIS_MIN = 50;
 const RECONNECT_MILLIS_MAX = 1_000;
-/** Whoever was refused at every address will most likely be again: an operator has to do something first. */
+/** Wait after a refusal at every address: it will most likely happen again until an operator acts. */
 const REFUSED_MILLIS = 5_000;
 /** From dialling to the welcome. */
 const CONNECT_MILLIS_MAX = 2_000;
-/** A connection that held for so long was a success: the next reconnect starts from the shortest wait. */
+/** A connection that held this long was a success; the next wait starts from the minimum. */
 const STABLE_MILLIS_MIN = 1_000;
-/** A connection says so often that it lives, unless something else was sent since. */
+/** Interval of keep-alives, unless something else was sent. */
 export const KEEP_ALIVE_MILLIS = 1_000;
 const NOTHING = new Uint8Array(0);
 
+/** The connection to one peer. */
 export class Dialer {
   readonly #init: DialerInit;
-  /** Where others say that the peer is. */
+  /** Addresses from the list of nodes. */
   #listed: readonly PeerAddress[];
-  /** Where it said itself that it is. */
+  /** The address from the peer's own hello. */
   #said: PeerAddress | undefined;
-  /** Which address is next, counted on and on. */
+  /** Counts attempts; the address is this modulo their number. */
   #turn = 0;
   #socket: Socket | undefined;
   #isConnected = false;
-  /** What was reached; `undefined` before. */
+  /** The peer's welcome; undefined while not connected. */
   #reached: Welcome | undefined;
-  /** Of the frames that are sent. */
+  /** Protocol version of the frames that are sent. */
   #version = HANDSHAKE_VERSION;
   #connectedAtMillis = 0;
   #keepAlive: NodeJS.Timeout | undefined;
-  /** Since it was last looked at. */
+  /** Since the last keep-alive check. */
   #hasSent = false;
   #failures = 0;
   /** Attempts in a row that ended with a refusal. */
   #refusals = 0;
   #isRefused = false;
-  /** What was logged since it was connected last, by address and kind: no more than there are of those. */
-  readonly #told = new Set<string>();
-  /** Names that did not resolve when they were looked up last. */
+  /** Address and kind of what was logged since the last connection; bounded by their number. */
+  readonly #logged = new Set<string>();
+  /** Host names that did not resolve at the last attempt. */
   readonly #unresolved = new Set<string>();
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -105,25 +110,26 @@ export class Dialer {
     return this.#isConnected;
   }
 
+  /** The peer's welcome; undefined while not connected. */
   get reached(): Welcome | undefined {
     return this.#reached;
   }
 
-  /** Each once; never empty for long, for a peer without addresses is not dialled. */
+  /** All known addresses, each once. A peer without any is not dialled. */
   get #addresses(): PeerAddress[] {
     const all = [...this.#listed, ...(this.#said === undefined ? [] : [this.#said])];
     return all.filter((one, i) => all.findIndex((other) => isSame(one, other)) === i);
   }
 
-  /** Others say that the peer is there. A connection that holds is left alone. */
+  /** Sets the addresses from the list of nodes. An open connection is left alone. */
   list(listed: readonly PeerAddress[]): void {
     this.#learn(() => (this.#listed = listed));
   }
 
-  /** The peer lives, and says that it is there, if it can say so. */
+  /** The peer is alive, as it said hello, perhaps with its address. */
   heardFrom(said: PeerAddress | undefined): void {
     this.#learn(() => (this.#said = said ?? this.#said));
-    // It is worth a try at once.
+    // Try again at once.
     if (this.#retry === undefined) return;
     clearTimeout(this.#retry);
     this.dial();
@@ -157,7 +163,7 @@ export class Dialer {
     this.#hasSent = true;
   }
 
-  /** What was sent and is not taken yet says as much as a sign of life would. */
+  /** Sends a keep-alive, unless something was sent or is still queued. */
   #sayAlive(socket: Socket): void {
     if (!this.#hasSent && socket.writableLength === 0) this.#write(socket, 'alive', NOTHING);
     this.#hasSent = false;
@@ -168,14 +174,16 @@ export class Dialer {
     this.#socket?.destroy();
   }
 
+  /** Ends the connection for good. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#retry);
-    // What was said in this turn is still said: it may be the last answers of a node that stops.
+    // Flush what was written in this turn: it may be the last answers of a node that stops.
     this.#socket?.uncork();
     this.#socket?.destroy();
   }
 
+  /** Dials the next address. */
   dial(): void {
     this.#retry = undefined;
     this.#isRefused = false;
@@ -207,31 +215,34 @@ export class Dialer {
         });
       } catch (error) {
         if (!(error instanceof FrameError)) throw error;
-        this.#tellOnce(address, 'frame', `what answers there is not node ${peer}: ${error.message}`);
+        this.#logOnce(address, 'frame', `the process at this address is not node ${peer}: ${error.message}`);
         socket.destroy();
       }
     });
-    // Told of each name that is looked up, and of no address.
+    // Only emitted for host names.
     socket.on('lookup', (error) => this.#lookedUp(error, address));
     socket.on('error', (error) => this.#failed(error, address));
     socket.once('close', () => {
       clearTimeout(timer);
-      // Whoever does not trust our certificate says so after the handshake, or only hangs up.
+      // A peer that does not trust our certificate closes the connection after the handshake, without a frame.
       if (isProven && !this.#isConnected && !this.#isRefused && !this.#isClosed)
-        this.#tellDistrust(address, 'it hung up without a word after it saw our certificate');
+        this.#logDistrust(address, 'it closed the connection after it saw our certificate');
       this.#closed();
     });
   }
 
-  /** A welcome comes first, or a refusal; a refusal may also come later, when the peer has learned something. */
+  /**
+   * Handles the peer's frames: first a welcome or a refusal; a refusal may also come later, when the peer learns
+   * something.
+   */
   #answered(socket: Socket, frame: Frame, address: PeerAddress): void {
     const { peer, logger } = this.#init;
     if (frame.type === 'welcome' && !this.#isConnected) {
       const reached = decodeWelcome(frame.payload);
       const { node, speaks, targetIncarnation } = this.#init.hello();
-      // It may have come to be known only after the hello which database is the right one.
+      // The recorded database of the peer may have become known only after our hello.
       if ((targetIncarnation ?? reached.incarnation) !== reached.incarnation)
-        throw new FrameError('its database is another than the one recorded');
+        throw new FrameError('it has another database than the one recorded');
       const version = agreedVersion(speaks, reached.speaks);
       if (version === undefined) {
         const text = noCommonVersionText({ node: peer, speaks: reached.speaks }, { node, speaks });
@@ -244,7 +255,7 @@ export class Dialer {
       this.#connectedAtMillis = performance.now();
       this.#keepAlive = setInterval(() => this.#sayAlive(socket), KEEP_ALIVE_MILLIS);
       this.#refusals = 0;
-      this.#told.clear();
+      this.#logged.clear();
       logger.info({ peer, address, version }, 'connected to peer');
       this.#init.onConnected();
     } else if (frame.type === 'refused') {
@@ -256,25 +267,25 @@ export class Dialer {
     }
   }
 
-  /** Either end has refused the other: nothing is sent, and it is tried again after a while. */
+  /** One side has refused the other: closes the connection and tries again later. */
   #unwanted(socket: Socket, address: PeerAddress, { code, text }: Refusal): void {
     this.#refusals += 1;
     this.#isRefused = true;
-    this.#tellOnce(address, code, text);
+    this.#logOnce(address, code, text);
     socket.destroy();
   }
 
-  #tellOnce(address: PeerAddress, kind: string, text: string): void {
+  #logOnce(address: PeerAddress, kind: string, text: string): void {
     const key = `${addressText(address)} ${kind}`;
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
+    if (this.#logged.has(key)) return;
+    this.#logged.add(key);
     const { logger, peer } = this.#init;
-    // A node that was removed, here or there, is what somebody wanted.
+    // The removal of a node, here or there, was intended by somebody.
     const isExpected = kind === 'removed' || kind === 'wrongTarget';
     logger[isExpected ? 'warn' : 'error']({ peer, address, refused: kind }, text);
   }
 
-  /** Tells when a name begins not to resolve, and when it does again: in between every attempt says the same. */
+  /** Logs when a name stops resolving and when it resolves again, not every attempt in between. */
   #lookedUp(error: NodeJS.ErrnoException | null, address: PeerAddress): void {
     const { peer, logger } = this.#init;
     const { host } = address;
@@ -289,15 +300,19 @@ export class Dialer {
     }
   }
 
-  /** A peer that is not there is no news. One that cannot be trusted, or does not trust this node, is. */
+  /** An absent peer is normal and logged for debugging only. A failure of trust is logged as an error. */
   #failed(error: Error & { readonly code?: string }, address: PeerAddress): void {
     const { peer, logger, tls } = this.#init;
     logger.debug({ peer, err: error }, 'connection to peer failed');
-    if (tls !== undefined && isDistrust(error)) this.#tellDistrust(address, error.message);
+    if (tls !== undefined && isDistrust(error)) this.#logDistrust(address, error.message);
   }
 
-  #tellDistrust(address: PeerAddress, why: string): void {
-    this.#tellOnce(address, 'certificate', `no trust between this node and what answers there: ${why}`);
+  #logDistrust(address: PeerAddress, why: string): void {
+    this.#logOnce(
+      address,
+      'certificate',
+      `no trust between this node and the process at this address: ${why}`,
+    );
   }
 
   #closed(): void {
@@ -308,7 +323,7 @@ export class Dialer {
     this.#socket = undefined;
     if (wasConnected && performance.now() - this.#connectedAtMillis >= STABLE_MILLIS_MIN) this.#failures = 0;
     if (!this.#isRefused) this.#refusals = 0;
-    // One that worked is where it most likely is still.
+    // An address that worked is tried again first.
     if (!wasConnected) this.#turn += 1;
     if (wasConnected) this.#init.onDisconnected();
     if (this.#isClosed || !this.#init.mayRetry()) return;
@@ -316,7 +331,7 @@ export class Dialer {
     this.#failures += 1;
   }
 
-  /** Doubles up to a second, with jitter, so that a returning node is not met by everybody at once. */
+  /** Doubles up to a second, with jitter, so that a returning node is not flooded. */
   #reconnectMillis(): number {
     const rounds = this.#failures / Math.max(1, this.#addresses.length);
     const usual = Math.min(RECONNECT_MILLIS_MAX, RECONNECT_MILLIS_MIN * 2 ** Math.min(rounds, 10));

@@ -1,6 +1,6 @@
 /**
- * One connection that a peer dialled, on which this node only receives: the hello that must come first, and then frames of the
- * version that was agreed on. It cuts, times and closes; who is welcome, and what frames mean, others decide.
+ * One connection that a peer dialled. This node only receives on it: first the hello, then frames of the agreed
+ * version. Admission and the meaning of frames are up to the callbacks.
  */
 import type { Socket } from 'node:net';
 import type { NodeId } from '../../raft/types.ts';
@@ -15,43 +15,51 @@ import {
 import { decodeHello, encodeRefusal, HELLO_BYTES_MAX, type Hello, type Refusal } from '../wire/hello.ts';
 import { KEEP_ALIVE_MILLIS } from './dialer.ts';
 
+/** What `IncomingConnection` needs. */
 export interface IncomingConnectionInit {
   readonly socket: Socket;
-  /** Who it is, by its certificate; undefined without TLS. */
+  /** The node that the certificate is for; undefined without TLS. */
   readonly proven: NodeId | undefined;
   readonly tag: Uint8Array;
-  /** The version that is spoken from now on; undefined: it is refused. A FrameError thrown here closes the connection. */
+  /**
+   * Admits or refuses a peer. Returns the agreed version; undefined: it is refused. A FrameError closes the
+   * connection.
+   */
   readonly introduced: (hello: Hello) => number | undefined;
-  /** A frame of a peer that was welcome. A FrameError thrown here closes the connection. */
+  /** Handles a frame of an admitted peer. A FrameError closes the connection. */
   readonly received: (hello: Hello, type: PeerFrameType, payload: Uint8Array) => void;
-  /** @param hello undefined: it did not get so far as to say one */
+  /** A frame was malformed. @param hello undefined: the peer has not said hello */
   readonly bad: (error: FrameError, hello: Hello | undefined) => void;
-  /** Nothing came for long: the connection is closed. */
+  /** Nothing was received for too long, so the connection is closed. */
   readonly silent: (hello: Hello | undefined) => void;
   readonly failed: (error: Error, hello: Hello | undefined) => void;
   readonly closed: (hello: Hello | undefined) => void;
 }
 
-/** A connection that has not said who it is by then is closed. */
+/** Time for the hello; after that the connection is closed. */
 const HELLO_MILLIS_MAX = 5_000;
-/** Who dialled says more often that it lives; one that is silent for so long is gone, though nobody closed the connection. */
+/**
+ * The dialling node sends a keep-alive more often than this. After so long a silence it is gone, even if the
+ * connection is not closed.
+ */
 const SILENT_MILLIS_MAX = 5 * KEEP_ALIVE_MILLIS;
-/** Whoever was refused has so long to read why. */
+/** Time for a refused peer to read the reason. */
 const REFUSED_MILLIS_MAX = 1_000;
 
-/** It is told why, and hung up on. */
+/** Sends the reason of a refusal and closes the connection. */
 export function refuse(socket: Socket, tag: Uint8Array, refusal: Refusal): void {
   socket.end(encodeFrame('refused', encodeRefusal(refusal), tag));
   socket.setTimeout(REFUSED_MILLIS_MAX);
 }
 
+/** A connection that a peer dialled. */
 export class IncomingConnection {
   readonly #init: IncomingConnectionInit;
   readonly #decoder: FrameDecoder;
   readonly #helloTimer: NodeJS.Timeout;
   #hello: Hello | undefined;
 
-  /** From now on it is read. */
+  /** Starts reading. */
   constructor(init: IncomingConnectionInit) {
     const { socket, tag, silent, failed, closed } = init;
     this.#init = init;
@@ -84,7 +92,7 @@ export class IncomingConnection {
 
   #take({ type, payload }: Frame): void {
     const { socket, received } = this.#init;
-    // An earlier frame of the same read may have been the last one that is listened to.
+    // An earlier frame of the same read may have closed the connection.
     if (socket.destroyed || socket.writableEnded) return;
     if (this.#hello === undefined) {
       clearTimeout(this.#helloTimer);
@@ -93,14 +101,14 @@ export class IncomingConnection {
       return;
     }
     if (type === 'hello' || type === 'welcome' || type === 'refused')
-      throw new FrameError(`${type} is said once, at the beginning`);
+      throw new FrameError(`${type} may come only once, at the beginning`);
     if (type !== 'alive') received(this.#hello, type, payload);
   }
 
   #introduced(said: Hello): void {
     const { proven, introduced } = this.#init;
     if (proven !== undefined && said.node !== proven)
-      throw new FrameError(`its certificate is of node ${proven}, and it says that it is node ${said.node}`);
+      throw new FrameError(`its certificate is for node ${proven}, but its hello says node ${said.node}`);
     const version = introduced(said);
     if (version === undefined) return;
     this.#hello = said;

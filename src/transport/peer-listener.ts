@@ -1,6 +1,6 @@
 /**
- * Where peers connect to this node: plainly, or with certificates by which it knows them before it reads anything. Bounds how
- * many there are; what they say is not its business.
+ * Accepts connections of peers, plain or with TLS certificates that identify them before anything is read. Limits
+ * the number of connections.
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -10,23 +10,25 @@ import type { PeerTls } from '../tls/node-tls.ts';
 import { createPeerServer } from '../tls/peer-connections.ts';
 import type { PeerAddress } from './dialer.ts';
 
+/** What `PeerListener` needs. */
 export interface PeerListenerInit {
   readonly tls: PeerTls | undefined;
   readonly logger: Logger;
-  /** @param proven the node that its certificate is for; undefined without TLS */
+  /** @param proven the node that the certificate is for; undefined without TLS */
   readonly accepted: (socket: Socket, proven: NodeId | undefined) => void;
-  /** A connection came to nothing before anything was read. May be told as often as strangers like. */
+  /** A connection failed before anything was read. Strangers can cause this as often as they like. */
   readonly refused: (reason: string, remoteAddress: string | undefined) => void;
 }
 
-/** Far above what a cluster needs, far below what would exhaust memory or descriptors. */
+/** Far above what a cluster needs, and far below what would exhaust memory or file descriptors. */
 const INCOMING_MAX = 256;
 
+/** The peer listener of one node. */
 export class PeerListener {
   readonly #init: PeerListenerInit;
   readonly #server: Server;
   readonly #handshakes: Handshakes | undefined;
-  /** Of nodes that showed their certificate. */
+  /** Connections of nodes that showed a valid certificate. */
   #provenCount = 0;
 
   constructor(init: PeerListenerInit) {
@@ -46,7 +48,7 @@ export class PeerListener {
     this.#server = server;
   }
 
-  /** Rejects if the address cannot be bound. Resolves with the port listened on. */
+  /** Starts listening. Resolves with the port; rejects if the address cannot be bound. */
   async start({ host, port }: PeerAddress): Promise<number> {
     const server = this.#server;
     await new Promise<void>((resolve, reject) => {
@@ -61,7 +63,7 @@ export class PeerListener {
     return typeof address === 'object' && address !== null ? address.port : port;
   }
 
-  /** Resolves when the last connection is closed, also those that were accepted. */
+  /** Resolves when the last accepted connection is closed. */
   async close(): Promise<void> {
     this.#handshakes?.close();
     await new Promise<void>((resolve) => {
@@ -69,10 +71,10 @@ export class PeerListener {
     });
   }
 
-  /** Strangers never come here, so none of them takes the place of a node. */
+  /** Only nodes with a certificate are counted here, so strangers cannot take their places. */
   #proven(socket: Socket, node: NodeId): void {
     if (this.#provenCount >= INCOMING_MAX) {
-      this.#init.refused(`more than ${INCOMING_MAX} connections of nodes`, socket.remoteAddress);
+      this.#init.refused(`more than ${INCOMING_MAX} connections from nodes`, socket.remoteAddress);
       socket.destroy();
       return;
     }

@@ -1,18 +1,17 @@
 /**
- * Connections between the nodes of one cluster. Each node dials every peer and sends only on the connection it
- * dialled; it receives on those that peers dialled. A connection that misbehaves is closed and harms nothing
- * else. Delivery is best effort and in order per connection; who needs more repeats himself.
+ * Connections between the nodes of a cluster. Each node dials every peer and sends only on connections that it
+ * dialled; it receives on those that peers dialled. A connection that misbehaves is closed and harms no other.
+ * Delivery is best effort, in order per connection; a sender that needs more must repeat.
  *
- * Who dials says who it is, whom it looks for, and its own address. It is told why if it is refused. A node that was away,
- * or joins with an old configuration, may know nobody of those who belong to the cluster now, and hears from them who
- * does: so it dials back whoever introduces itself.
+ * A dialling node sends its id, the node that it looks for, and its own address; if it is refused, it gets the
+ * reason. A node that was away, or joins with an old configuration, may know no current member. So members dial
+ * back a node that introduces itself.
  */
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { NodeId } from '../../raft/types.ts';
-import { agreedVersion } from '../api/versions.ts';
+import { agreedVersion, type VersionRange } from '../api/versions.ts';
 import { Dialer, type PeerAddress } from './dialer.ts';
-import type { Gate } from './gate.ts';
 import type { PeerTls } from '../tls/node-tls.ts';
 import { clusterTag, encodeFrame, FrameError, type PeerFrameType } from '../wire/frame.ts';
 import { encodeWelcome, type Hello, type Refusal, type Sender } from '../wire/hello.ts';
@@ -21,46 +20,58 @@ import { PeerListener } from './peer-listener.ts';
 import { ThrottledLog } from './throttled-log.ts';
 
 export type { PeerAddress } from './dialer.ts';
-export type { Gate } from './gate.ts';
 
+/** Identity of this node, and admission of others. Implemented in src/meta/admission.ts. */
+export interface Gate {
+  readonly self: Sender;
+  /** The protocol versions that this node speaks now, as in its hello. */
+  readonly versions: VersionRange;
+  /** The hello for a node that is dialled. */
+  helloTo(target: NodeId): Hello;
+  /** Why this node is refused; undefined: it is admitted. */
+  refusalOf(hello: Hello): Refusal | undefined;
+}
+
+/** The callbacks of a transport. */
 export interface TransportHandlers {
-  /** A frame of a peer that was welcome. A FrameError thrown here closes that connection. */
+  /** A frame of an admitted peer. A FrameError thrown here closes that connection. */
   onFrame(from: Sender, type: PeerFrameType, payload: Uint8Array): void;
-  /** A peer that said this was welcome. */
+  /** A peer with this hello was admitted. */
   onIntroduced(hello: Hello): void;
-  /** A peer that said this was refused. */
+  /** A peer with this hello was refused. */
   onUnwelcome(hello: Hello, refusal: Refusal): void;
-  /** The connection that `peer` dialled broke: its process ended, or the network between us did. */
+  /** The connection that `peer` dialled broke: its process ended, or the network failed. */
   onPeerLost(peer: NodeId): void;
-  /** We can send to `peer` again: it takes this node for who it is. */
+  /** This node can send to `peer` again, as it was welcomed there. */
   onPeerConnected(peer: NodeId): void;
-  /** We cannot send to `peer` any more; what was sent last may not have arrived. */
+  /** This node cannot send to `peer` any more; what was sent last may be lost. */
   onPeerDisconnected(peer: NodeId): void;
-  /** `peer`, or who answers at its address, does not want this node. */
+  /** `peer`, or the process at its address, refused this node. */
   onRefused(peer: NodeId, refusal: Refusal): void;
 }
 
+/** What `TcpTransport` needs. */
 export interface TcpTransportInit {
   readonly nodeId: NodeId;
   readonly clusterId: string;
   readonly listen: PeerAddress;
   readonly peers: ReadonlyMap<NodeId, readonly PeerAddress[]>;
   readonly gate: Gate;
-  /** Absent: whoever connects may be anybody. */
+  /** Absent: without TLS, anybody can connect. */
   readonly tls?: PeerTls;
   readonly logger: Logger;
-  /** In [0, 1); spreads reconnects. */
+  /** In [0, 1); spreads reconnects over time. */
   readonly random: () => number;
-  /** Runs `flush` at the end of this turn of the event loop. */
+  /** Runs `flush` at the end of this event loop turn. */
   readonly atTurnEnd: (flush: () => void) => void;
 }
 
-/** Nodes that introduced themselves and are no known peers. */
+/** Most nodes that have introduced themselves and are not listed as peers. */
 const INTRODUCED_MAX = 16;
 
 interface Outgoing {
   readonly dialer: Dialer;
-  /** It told its address itself, and nobody else has told us of it yet. */
+  /** The peer is known only by its own introduction. */
   isIntroduced: boolean;
 }
 
@@ -69,6 +80,7 @@ interface Incoming {
   readonly hello: Hello;
 }
 
+/** The transport of one node. */
 export class TcpTransport {
   readonly #init: TcpTransportInit;
   /** For what strangers and broken peers can cause as often as they like. */
@@ -78,9 +90,9 @@ export class TcpTransport {
   readonly #incoming = new Map<NodeId, Incoming>();
   readonly #accepted = new Set<Socket>();
   #listener: PeerListener | undefined;
-  /** Undefined until the start: before that nothing happens. */
+  /** Undefined before `start`. */
   #handlers: TransportHandlers | undefined;
-  /** Removed from the cluster: nobody is dialled any more. */
+  /** This node was removed from the cluster, so it dials nobody. */
   #isAlone = false;
   #closed = false;
 
@@ -92,9 +104,9 @@ export class TcpTransport {
   }
 
   /**
-   * From now on these are the peers, to be found at these addresses: others are disconnected, new ones dialled. One
-   * without an address is kept if there is a connection. Those who introduced themselves stay until they are known, or
-   * are not welcome any more.
+   * Sets the peers and their addresses: others are disconnected, new ones dialled. A peer without an address is
+   * kept if it is connected. Nodes that introduced themselves stay until they are listed, or are not admitted any
+   * more.
    */
   setPeers(peers: ReadonlyMap<NodeId, readonly PeerAddress[]>): void {
     if (this.#isAlone) return;
@@ -112,7 +124,7 @@ export class TcpTransport {
     }
   }
 
-  /** Others are welcome now than before: whoever is not any more is told so, and is not spoken with. */
+  /** Call when admission changes: peers that are not admitted any more get a refusal and are disconnected. */
   recheck(): void {
     for (const [peer, { socket, hello }] of this.#incoming) {
       const refusal = this.#init.gate.refusalOf(hello);
@@ -129,13 +141,13 @@ export class TcpTransport {
     }
   }
 
-  /** This node was removed: it dials nobody any more. */
+  /** This node was removed from the cluster: disconnects all peers and dials nobody any more. */
   leave(): void {
     this.#isAlone = true;
     for (const peer of this.#outgoing.keys()) this.#drop(peer);
   }
 
-  /** Everybody this node talks to. */
+  /** All peers that this node dials. */
   get peers(): Iterable<NodeId> {
     return this.#outgoing.keys();
   }
@@ -178,7 +190,7 @@ export class TcpTransport {
     const outgoing = this.#outgoing.get(peer);
     if (this.#closed || outgoing?.dialer !== dialer) return false;
     if (!outgoing.isIntroduced || this.#incoming.has(peer)) return true;
-    // It is gone, and says who it is when it comes back.
+    // The peer is gone; it will introduce itself when it comes back.
     this.#outgoing.delete(peer);
     return false;
   }
@@ -188,13 +200,13 @@ export class TcpTransport {
     this.#outgoing.delete(peer);
     outgoing?.dialer.close();
     const socket = this.#incoming.get(peer)?.socket;
-    // One that was refused is to read why.
+    // Let a refused peer read the reason.
     if (socket?.writableEnded === false) socket.destroy();
   }
 
   /**
-   * Listens and starts dialling; from now on `handlers` are told. Rejects if the address cannot be bound. Resolves with the
-   * port listened on.
+   * Listens and starts dialling; from now on it calls `handlers`. Resolves with the port; rejects if the address
+   * cannot be bound.
    */
   async start(handlers: TransportHandlers): Promise<number> {
     this.#handlers = handlers;
@@ -211,11 +223,12 @@ export class TcpTransport {
     return port;
   }
 
+  /** This node can send to `peer`. */
   isConnected(peer: NodeId): boolean {
     return this.#outgoing.get(peer)?.dialer.isConnected ?? false;
   }
 
-  /** What `peer` is asked can be answered: after a restart of this node its peers take a while to dial it again. */
+  /** `peer` can also answer: after a restart of this node it takes a while until peers dial it again. */
   isConnectedBothWays(peer: NodeId): boolean {
     return this.isConnected(peer) && this.#incoming.has(peer);
   }
@@ -233,7 +246,7 @@ export class TcpTransport {
     await this.#listener?.close();
   }
 
-  /** @param proven who it is, by its certificate */
+  /** @param proven the node that the certificate is for */
   #accept(socket: Socket, proven: NodeId | undefined): void {
     this.#accepted.add(socket);
     void new IncomingConnection({
@@ -249,8 +262,12 @@ export class TcpTransport {
         else this.#log.warn('badFrame', fields, 'closed a peer connection: bad frame');
       },
       silent: (hello) => {
-        this.#log.warn('silent', { from: hello?.node }, 'a peer fell silent');
-        // What we send to it may go nowhere as well: dial anew.
+        this.#log.warn(
+          'silent',
+          { from: hello?.node },
+          'closed a peer connection: nothing was received for too long',
+        );
+        // Our own connection to it may be dead as well: dial again.
         if (hello !== undefined) this.#outgoing.get(hello.node)?.dialer.break();
       },
       failed: (err, hello) =>
@@ -264,7 +281,7 @@ export class TcpTransport {
     });
   }
 
-  /** The first frame says who dials and whom they think they reached. Undefined: it is refused; or the version to speak. */
+  /** Handles the hello of a dialling peer. Returns the agreed version; undefined: the peer is refused. */
   #welcome(socket: Socket, hello: Hello): number | undefined {
     const { gate, logger } = this.#init;
     const { node, peer: said } = hello;

@@ -1,11 +1,11 @@
 /**
- * Log lines about what others cause: strangers and broken peers may be bad sixty times a second, for ever, and must not
- * fill the disk. The first of a kind is written at once, those that follow are counted, and told together. It keeps
- * one line per kind: what the sender chooses (addresses, ids) is never a key.
+ * Throttles log lines that other processes cause. Strangers and broken peers may misbehave many times a second
+ * without end, and must not fill the disk. The first line of a kind is written at once; later ones are counted and
+ * summed up in one line. Kinds are fixed; nothing that a sender chooses (addresses, ids) is a key.
  */
 import type { Logger } from 'pino';
 
-/** A kind that goes on is told again as often. */
+/** Time between two lines of a kind that goes on. */
 const SPAN_MILLIS = 10_000;
 
 interface Held {
@@ -16,6 +16,7 @@ interface Held {
   readonly timer: NodeJS.Timeout;
 }
 
+/** A logger with at most one line per kind and span. */
 export class ThrottledLog<Kind extends string> {
   readonly #logger: Logger;
   readonly #held = new Map<Kind, Held>();
@@ -24,6 +25,7 @@ export class ThrottledLog<Kind extends string> {
     this.#logger = logger;
   }
 
+  /** Logs a warning, or counts it if one of this kind was logged recently. */
   warn(kind: Kind, fields: object, message: string): void {
     const held = this.#held.get(kind);
     if (held !== undefined) {
@@ -33,13 +35,16 @@ export class ThrottledLog<Kind extends string> {
       return;
     }
     this.#logger.warn(fields, message);
-    const timer = setInterval(() => this.#tell(kind), SPAN_MILLIS);
+    const timer = setInterval(() => this.#report(kind), SPAN_MILLIS);
     timer.unref();
     this.#held.set(kind, { count: 0, fields, message, timer });
   }
 
-  /** Says how many there were, with the last one as an example. After a span without any, the next is told at once. */
-  #tell(kind: Kind): void {
+  /**
+   * Logs how many there were, with the last one as an example. After a span without any, the next one is logged at
+   * once.
+   */
+  #report(kind: Kind): void {
     const held = this.#held.get(kind);
     if (held === undefined) return;
     if (held.count === 0) {
@@ -51,10 +56,10 @@ export class ThrottledLog<Kind extends string> {
     held.count = 0;
   }
 
-  /** Tells what was not told yet. */
+  /** Logs what was only counted so far. */
   close(): void {
     for (const kind of this.#held.keys()) {
-      this.#tell(kind);
+      this.#report(kind);
       clearInterval(this.#held.get(kind)?.timer);
     }
     this.#held.clear();

@@ -1,31 +1,35 @@
 /**
- * Which users are granted and denied most, per rule, in the hour under way and the one before. A sketch forgets nothing, so each hour has
- * its own. It reads no clock.
+ * Finds the keys that are granted and denied most, per rule, in the current hour and the one before. A sketch
+ * cannot forget, so each hour has sketches of its own.
  */
 import type { TopKey } from '../api/usage.ts';
 import { SpaceSaving } from './space-saving.ts';
 import { sumOf, type TopList } from './top-keys.ts';
 
-/** So many keys per list and hour: errors are a thousandth of the answers of that hour at most. */
+/** Keys per list and hour. The error of a count is at most a thousandth of the answers of that hour. */
 export const TOP_COUNTERS = 1_000;
 const HOUR_MINUTES = 60;
 const LISTS = ['allowed', 'denied'] as const;
 type List = (typeof LISTS)[number];
 type Sketches = Readonly<Record<List, SpaceSaving>>;
 
+/** The most frequent keys of one node. */
 export class HourlyTop {
   readonly #counters: number;
   #hour = -1;
   #current: Sketches;
   #previous: Sketches | undefined;
 
-  /** @param counters keys that a list of one hour holds */
+  /** @param counters number of keys that a list of one hour holds */
   constructor(counters: number = TOP_COUNTERS) {
     this.#counters = counters;
     this.#current = this.#empty();
   }
 
-  /** It is this minute now, since 1970. Only the next hour keeps this one: after a gap or a step of the clock both begin anew. */
+  /**
+   * Sets the current minute, counted since 1970. The previous hour is kept only if it directly precedes; after a
+   * gap or a clock step both hours start empty.
+   */
   turnTo(minute: number): void {
     const hour = Math.floor(minute / HOUR_MINUTES);
     if (hour === this.#hour) return;
@@ -34,17 +38,17 @@ export class HourlyTop {
     this.#hour = hour;
   }
 
-  /** The first minute of what is kept. */
+  /** The first minute that the lists cover. */
   get fromMinute(): number {
     return Math.max(0, this.#hour - 1) * HOUR_MINUTES;
   }
 
-  /** @param row a small number that stands for the rule */
+  /** Counts an answer for a key. @param row small number of the rule */
   add(list: List, row: number, key: string): void {
     this.#current[list].add(row, key);
   }
 
-  /** @param ruleOf the name of a row; undefined: rows that are left out */
+  /** The most frequent keys of both hours. @param ruleOf the rule of a row; undefined: the row is left out */
   list(list: List, ruleOf: (row: number) => string | undefined): TopList {
     return sumOf(
       [this.#current, ...(this.#previous === undefined ? [] : [this.#previous])].map((sketches) =>

@@ -1,8 +1,8 @@
-/** How long the answers of the last seconds took, from counts that only grow: the difference of two readings. It reads no clock. */
+/** Tells how long the answers of the last seconds took. It compares two readings of counters that only grow. */
 import type { LatestTimes as Times } from '../api/monitoring.ts';
 import { countIn, LATE, quantileMillis } from './time-steps.ts';
 
-/** Readings are taken once a second or so; one more than the seconds that are told of. */
+/** Readings are taken about once a second; this is one more than the seconds that are reported. */
 const READINGS_MAX = 11;
 const SPAN_MILLIS_MAX = 15_000;
 
@@ -11,18 +11,24 @@ interface Reading {
   readonly times: Float64Array;
 }
 
+/** The recent readings of one node's counters. */
 export class LatestTimes {
   /** Oldest first. */
   #readings: Reading[] = [];
 
-  /** @param times how many answers took how long since the node started, by step @param atMillis on the monotonic clock */
+  /**
+   * Takes a reading and returns the quantiles since the oldest one. Null if nothing was timed.
+   *
+   * @param times number of answers since the node started, by step
+   * @param atMillis on the monotonic clock
+   */
   seen(times: Float64Array, atMillis: number): Times | null {
     const counts = this.grown(times, atMillis);
     const [oldest] = this.#readings;
     return oldest === undefined ? null : timesOf(counts, Math.ceil((atMillis - oldest.atMillis) / 1_000));
   }
 
-  /** As `seen`, by step. */
+  /** Like `seen`, but returns the counts by step. */
   grown(times: Float64Array, atMillis: number): number[] {
     const isRecent = (each: Reading): boolean => atMillis - each.atMillis <= SPAN_MILLIS_MAX;
     this.#readings = [...this.#readings.filter(isRecent), { atMillis, times }].slice(-READINGS_MAX);
@@ -31,14 +37,14 @@ export class LatestTimes {
   }
 }
 
-/** Null if nothing was timed. @param counts by step, of so many seconds at most */
+/** Quantiles of counts; null if nothing was timed. @param counts by step @param seconds that they cover, at most */
 export function timesOf(counts: readonly number[], seconds: number): Times | null {
   const timed = countIn(counts);
   if (timed === 0) return null;
   return { seconds, timed, p50Millis: quantileMillis(counts, 0.5), p99Millis: quantileMillis(counts, LATE) };
 }
 
-/** Of all of them together, by step. */
+/** The sum of several counts, step by step. */
 export function sumOfCounts(all: readonly (readonly number[])[]): number[] {
   const length = Math.max(0, ...all.map((counts) => counts.length));
   return Array.from({ length }, (_, step) => all.reduce((sum, counts) => sum + (counts[step] ?? 0), 0));

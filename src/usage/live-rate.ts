@@ -1,11 +1,8 @@
-/**
- * How many answers the doors of all nodes give in a second, from what they counted by the minute: the difference of two readings.
- * It reads no clock.
- */
+/** Tells how many answers all nodes give per second. It compares two readings of the counts by minute. */
 import { USAGE_OUTCOMES, type UsageOutcome, type UsageReport } from '../api/usage.ts';
 
 const MINUTE_MILLIS = 60_000;
-/** What was counted longer ago than the minutes of a reading would be missing from the difference. */
+/** A reading that is older covers none of the same minutes. */
 const APART_MILLIS_MAX = MINUTE_MILLIS;
 
 interface Reading {
@@ -13,14 +10,16 @@ interface Reading {
   readonly atMillis: number;
 }
 
+/** The rate of a whole cluster. */
 export class LiveRate {
   #before: Reading | undefined;
 
   /**
-   * Answers per second since the reading before; undefined where the two cannot be compared: there was none, it is too old, or
-   * other nodes are in it, or began anew.
+   * Takes a reading and returns answers per second since the reading before. Undefined if the two cannot be
+   * compared: there is none, it is too old, the nodes differ, or one has restarted.
    *
-   * @param report of at least two minutes @param atMillis when it was asked for, on the monotonic clock
+   * @param report of at least two minutes
+   * @param atMillis when it was asked for, on the monotonic clock
    */
   seen(report: UsageReport, atMillis: number): Record<UsageOutcome, number> | undefined {
     const before = this.#before;
@@ -30,7 +29,7 @@ export class LiveRate {
     const elapsed = atMillis - before.atMillis;
     if (elapsed <= 0 || elapsed > APART_MILLIS_MAX || !isOfSameNodes(before, now)) return undefined;
     const grown = USAGE_OUTCOMES.map((outcome) => [outcome, grownBy(before, now, outcome)] as const);
-    // Who counts less than before was started anew.
+    // A count that shrinks means that a node has restarted.
     if (grown.some(([, count]) => count < 0)) return undefined;
     const rates = grown.map(([outcome, count]) => [outcome, (1_000 * count) / elapsed] as const);
     return Object.fromEntries(rates) as Record<UsageOutcome, number>;
@@ -41,7 +40,7 @@ function isOfSameNodes({ report: a }: Reading, { report: b }: Reading): boolean 
   return a.nodes.length === b.nodes.length && a.nodes.every((node, i) => node === b.nodes[i]);
 }
 
-/** In minutes that both readings have; all of a minute that only the later one has is new. */
+/** The growth in minutes that both readings have, plus all of the minutes that only the later one has. */
 function grownBy(before: Reading, after: Reading, outcome: UsageOutcome): number {
   const was = before.report.history;
   const is = after.report.history;

@@ -1,4 +1,4 @@
-/** What one node counted, as it tells it to another; and the figures of all of them, added up. Pure. */
+/** The figures of one node as it sends them to another, and the sum over all nodes. Pure functions. */
 import {
   USAGE_COLUMNS,
   USAGE_MINUTES_MAX,
@@ -12,35 +12,38 @@ import { cut, sumOf, type TopList } from './top-keys.ts';
 const WIDTH = USAGE_COLUMNS.length;
 const MINUTE_MILLIS = 60_000;
 
+/** The counts of one rule. */
 export interface RuleUsage {
   readonly ruleId: string;
   /** By column of `USAGE_COLUMNS`. */
   readonly counts: readonly number[];
 }
 
+/** The figures of one node. */
 export interface NodeUsage {
-  /** With an answer or a trial in the minutes asked for; each once. */
+  /** Rules with an answer or a shadow decision in the minutes asked for, each once. */
   readonly rules: readonly RuleUsage[];
-  /** Of all these rules together: the columns of the first minute, of the second, and so on. */
+  /** All these rules together: the columns of the first minute, then of the second, and so on. */
   readonly history: readonly number[];
-  /** The first minute of the two lists, since 1970. */
+  /** First minute that `allowed` and `denied` cover, counted since 1970. */
   readonly topFromMinute: number;
   readonly allowed: TopList;
   readonly denied: TopList;
-  /** By minute: 0 where no answer was timed, otherwise one more than the step of the 99th percentile (`MinuteTimes`). */
+  /** By minute: 0 if no answer was timed, else the step of the 99th percentile + 1 (`MinuteTimes`). */
   readonly late?: readonly number[];
 }
 
+/** The figures of all nodes that are summed up. */
 export interface UsageMerge {
   readonly query: UsageQuery;
-  /** The last of the minutes asked for, since 1970. */
+  /** The last of the minutes asked for, counted since 1970. */
   readonly untilMinute: number;
   readonly told: ReadonlyMap<number, NodeUsage>;
-  /** Nodes that told nothing in time. */
+  /** Nodes that sent nothing in time. */
   readonly silent: readonly number[];
 }
 
-/** @param merge `query.minutes` of 1 to `USAGE_MINUTES_MAX`, and each node told as many */
+/** Sums up the figures. @param merge `query.minutes` from 1 to `USAGE_MINUTES_MAX`; each node sent that many */
 export function reportOf({ query, untilMinute, told, silent }: UsageMerge): UsageReport {
   const { minutes, top } = query;
   const usages = [...told.values()];
@@ -80,7 +83,7 @@ export function reportOf({ query, untilMinute, told, silent }: UsageMerge): Usag
   };
 }
 
-/** Of the slowest node in each minute: of the answers of all, no more than 1 in 100 took longer. */
+/** The percentile of the slowest node in each minute. Of the answers of all nodes, at most 1 in 100 took longer. */
 function lateOf(usages: readonly NodeUsage[], minutes: number): (number | null)[] {
   return zeros(minutes).map((_, minute) => {
     const late = Math.max(0, ...usages.map((usage) => usage.late?.[minute] ?? 0));
@@ -88,6 +91,7 @@ function lateOf(usages: readonly NodeUsage[], minutes: number): (number | null)[
   });
 }
 
+/** An array of zeros. */
 export function zeros(length: number): number[] {
   return Array.from({ length }, () => 0);
 }

@@ -1,10 +1,10 @@
 /**
- * How the answers of the last minutes were, for alerts: how many were denials, how many no decision at all, and how long they
- * took. Memory is fixed. It reads no clock.
+ * Figures about the answers of the last minutes, for alerts: denials, answers without a decision, and answer times.
+ * Memory is fixed.
  */
 import { LATE, quantileMillis, stepOf, TIME_STEPS } from './time-steps.ts';
 
-/** The minute under way and those before it that the figures cover. */
+/** The figures cover this many minutes, including the current one. */
 export const RECENT_MINUTES = 5;
 
 const NOTHING = { allowed: 0, denied: 0, unavailable: 0, letThrough: 0, heldBack: 0, lostCost: 0 };
@@ -14,32 +14,36 @@ interface Minute {
   allowed: number;
   denied: number;
   unavailable: number;
-  /** Decided by fail modes. */
+  /** Let through by a fail mode. */
   letThrough: number;
+  /** Denied by a fail mode. */
   heldBack: number;
-  /** What requests without a decision may have cost all the same. */
+  /** The cost that requests without a decision may have been charged nevertheless. */
   lostCost: number;
-  /** By step: times that were sampled. */
+  /** Sampled answer times, by step. */
   readonly times: Uint32Array;
 }
 
+/** The figures, for metrics and the dashboard. */
 export interface AlertFigures {
-  /** Denials of all decisions, 0 to 1. */
+  /** Denials divided by decisions, 0 to 1. */
   readonly limitHitRatio: number;
-  /** 99 of 100 answers took no longer; at most a fifth too long. 0 while there is none. */
+  /** 99th percentile of answer times in seconds, too high by a fifth at most. 0 if nothing was timed. */
   readonly p99Seconds: number;
-  /** Decisions of all requests, 0 to 1; 1 while there is none. What fail modes decide is none. */
+  /** Decisions divided by requests, 0 to 1; 1 without requests. A decision by fail mode does not count. */
   readonly availability: number;
   /**
-   * Of all requests, at most so many were blocked although their limit had room, 0 to 1: those without a decision that were not let through, and as many
-   * as have the cost that these may have been charged with and that nobody used.
+   * Upper bound of the fraction of requests that were blocked although their limit had room, 0 to 1. It counts the
+   * requests without a decision that were not let through, plus one for each unit of cost that these may have been
+   * charged for nothing.
    */
   readonly wrongDenialRatioMax: number;
 }
 
+/** The recent figures of one node. */
 export class RecentFigures {
   readonly #ring: readonly Minute[] = Array.from({ length: RECENT_MINUTES }, () => emptyMinute());
-  /** Since the beginning, by step. */
+  /** Answer times since the node started, by step. */
   readonly #times = new Float64Array(TIME_STEPS);
   #now: Minute;
 
@@ -47,47 +51,52 @@ export class RecentFigures {
     this.#now = this.#ring[0] ?? emptyMinute();
   }
 
-  /** What is told from now on happened in this minute, since 1970. */
+  /** Sets the current minute, counted since 1970. */
   turnTo(minute: number): void {
     if (minute === this.#now.minute) return;
     this.#now = this.#ring[minute % RECENT_MINUTES] ?? this.#now;
     if (this.#now.minute !== minute) clear(this.#now, minute);
   }
 
+  /** Counts a decision. */
   decided(isAllowed: boolean): void {
     if (isAllowed) this.#now.allowed += 1;
     else this.#now.denied += 1;
   }
 
-  /** @param lostCost what may have been charged although nothing was granted */
+  /** Counts a request without a decision. @param lostCost what it may have been charged nevertheless */
   undecided(lostCost: number): void {
     this.#now.unavailable += 1;
     this.#now.lostCost += lostCost;
   }
 
-  /** So many requests were refused before anybody read them. */
+  /** Counts requests that were refused before they were read. */
   unread(requests: number): void {
     this.#now.unavailable += requests;
   }
 
-  /** Nobody could decide, and a fail mode did. */
+  /** Counts a decision by fail mode. */
   degraded(isAllowed: boolean): void {
     if (isAllowed) this.#now.letThrough += 1;
     else this.#now.heldBack += 1;
   }
 
-  /** How long an answer took, of all or of a sample. */
+  /** Counts an answer time. All answers are counted, or a sample. */
   took(millis: number): void {
     const at = stepOf(millis);
     this.#now.times[at] = (this.#now.times[at] ?? 0) + 1;
     this.#times[at] = (this.#times[at] ?? 0) + 1;
   }
 
-  /** How many answers took how long since the beginning: a copy, for `quantileMillis` of what two of them differ by. */
+  /**
+   * A copy of the answer times since the node started, by step. The difference of two copies can be given to
+   * `quantileMillis`.
+   */
   get times(): Float64Array {
     return this.#times.slice();
   }
 
+  /** The figures of the last `RECENT_MINUTES`. */
   get figures(): AlertFigures {
     const { minute } = this.#now;
     const sum = emptyMinute();

@@ -1,19 +1,20 @@
 /**
- * The most frequent keys of a stream in memory that does not grow: Space-Saving (Metwally, Agrawal and El Abbadi,
- * "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005), behind a filter (Homem and
- * Carvalho, "Finding top-k elements in data streams", Information Sciences 180, 2010). With `capacity` counters and n
- * additions, the count of a key that is kept is too high by its `error` at most, and never too low; a key that is not
- * kept was added `least` times at most; and no error, nor `least`, exceeds n / capacity.
+ * Finds the most frequent keys of a stream in fixed memory: Space-Saving (Metwally, Agrawal and El Abbadi,
+ * "Efficient Computation of Frequent and Top-k Elements in Data Streams", ICDT 2005) behind a filter (Homem and
+ * Carvalho, "Finding top-k elements in data streams", Information Sciences 180, 2010). With `capacity` counters and
+ * n additions: the count of a kept key is never too low, and too high by its `error` at most; a key that is not
+ * kept was added at most `least` times; and no error, nor `least`, exceeds n / capacity.
  *
- * The filter bounds how often keys that are not kept were added, by what they hash to. One of them takes a counter
- * only when that bound would exceed `least`: else most keys of a long tail would take one, to lose it to the next.
+ * The filter bounds, per hash cell, how often keys that are not kept were added. Such a key gets a counter only
+ * when this bound would exceed `least`. Without the filter most keys of a long tail would take a counter, only to
+ * lose it to the next.
  *
- * Counters lie in the order of their counts, and those with equal counts are a block: so one more is a matter of a swap, however
- * many counters there are. A key is a text in a group, so that the same text in two groups is two keys without being joined to another.
+ * Counters are sorted by count, and counters with equal counts form a block, so an increment is a swap in constant
+ * time. A key is a text in a group; the same text in two groups counts as two keys.
  */
 import { FNV_OFFSET_BASIS, fnv1a } from '../api/text-hash.ts';
 
-/** A key that is kept: added from `count - error` to `count` times. */
+/** A kept key: it was added from `count - error` to `count` times. */
 export interface Kept {
   readonly group: number;
   readonly key: string;
@@ -21,15 +22,16 @@ export interface Kept {
   readonly error: number;
 }
 
-/** So that few keys that are not kept share a cell with one that is, which costs them a search. */
+/** Enough cells that few keys share one with a kept key, which would cost them a lookup. */
 const CELLS_PER_COUNTER = 8;
 
+/** A sketch of the most frequent keys. */
 export class SpaceSaving {
-  /** By cell of the filter: no key of it that is not kept was added more often. */
+  /** By filter cell: no key of it that is not kept was added more often than this. */
   readonly #tailOf: Float64Array;
   /** By cell: how many of its keys are kept. */
   readonly #keptOf: Int32Array;
-  /** By group: which counter a key has. */
+  /** By group: the counter of each kept key. */
   readonly #counterOf: Map<string, number>[] = [];
   /** By counter. */
   readonly #keys: (string | undefined)[];
@@ -37,16 +39,18 @@ export class SpaceSaving {
   readonly #errors: Float64Array;
   readonly #placeOf: Int32Array;
   readonly #blockOf: Int32Array;
-  /** By place: the counters, least count first. */
+  /** By place: the counters, smallest count first. */
   readonly #counterAt: Int32Array;
-  /** By block: the place of its last counter, and the count of all of them; no two blocks have the same. */
+  /**
+   * By block: the place of its last counter, and the count of all its counters. No two blocks have the same count.
+   */
   readonly #lastOf: Int32Array;
   readonly #countOf: Float64Array;
-  /** Blocks without a counter; one more than there are counters, so that one is always there to be taken. */
+  /** Unused blocks. There is one block more than counters, so one is always unused. */
   readonly #freeBlocks: Int32Array;
   #freeCount: number;
 
-  /** @param capacity counters, at least 1 */
+  /** @param capacity number of counters, at least 1 */
   constructor(capacity: number) {
     this.#keys = Array.from({ length: capacity }, () => undefined);
     const cells = 2 ** Math.ceil(Math.log2(capacity * CELLS_PER_COUNTER));
@@ -59,17 +63,17 @@ export class SpaceSaving {
     this.#blockOf = new Int32Array(capacity);
     this.#lastOf = new Int32Array(capacity + 1).fill(capacity - 1);
     this.#countOf = new Float64Array(capacity + 1);
-    // Block 0 has all of them, at 0.
+    // At first block 0 has all counters, with count 0.
     this.#freeBlocks = Int32Array.from({ length: capacity }, (_, i) => i + 1);
     this.#freeCount = capacity;
   }
 
-  /** A key that is not kept was added so often at most; 0 while there is a counter for everyone. */
+  /** A key that is not kept was added at most this often; 0 while there are unused counters. */
   get least(): number {
     return this.#count(this.#counterAt[0] ?? 0);
   }
 
-  /** @param group a whole number >= 0, small */
+  /** Adds a key once. @param group a small whole number >= 0 */
   add(group: number, key: string): void {
     const counters = (this.#counterOf[group] ??= new Map());
     const cell = this.#cellOf(group, key);
@@ -90,7 +94,7 @@ export class SpaceSaving {
     this.#increment(counter);
   }
 
-  /** In no order. */
+  /** The kept keys, in no particular order. */
   *kept(): Iterable<Kept> {
     for (const [counter, key] of this.#keys.entries()) {
       if (key === undefined) continue;
@@ -99,7 +103,7 @@ export class SpaceSaving {
     }
   }
 
-  /** Keys that meet in a cell cost exactness within the bounds, and nothing else. */
+  /** Two keys in one cell only make the counts less exact, within the bounds. */
   #cellOf(group: number, key: string): number {
     const value = fnv1a(key, FNV_OFFSET_BASIS ^ group);
     return (value ^ (value >>> 15)) & (this.#tailOf.length - 1);
@@ -109,7 +113,10 @@ export class SpaceSaving {
     return this.#countOf[this.#blockOf[counter] ?? 0] ?? 0;
   }
 
-  /** The counter with the least count loses its key, and keeps its count: the next key may have been added so often. */
+  /**
+   * Takes the counter with the smallest count from its key. The count stays, as the next key may have been added
+   * that often.
+   */
   #freeLeast(): number {
     const counter = this.#counterAt[0] ?? 0;
     const key = this.#keys[counter];
@@ -122,7 +129,7 @@ export class SpaceSaving {
     return counter;
   }
 
-  /** It leaves its block at the end, for the one with the next count. */
+  /** Adds one: the counter moves from the end of its block to the block with the next count. */
   #increment(counter: number): void {
     const block = this.#blockOf[counter] ?? 0;
     const count = (this.#countOf[block] ?? 0) + 1;

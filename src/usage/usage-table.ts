@@ -1,7 +1,6 @@
 /**
- * What the doors of one node answered, per rule: since the node started, and by the minute for a day. Memory is bounded: a row
- * for each of so many rules, each of `USAGE_MINUTES_MAX` minutes. It reads no clock, and is told of every answer in
- * constant time, without allocating once a rule has its row.
+ * Counts the answers of one node per rule: since it started, and by minute for a day. Memory is bounded: one row
+ * for each of a fixed number of rules. Counting takes constant time and allocates nothing once a rule has a row.
  */
 import { isStatedId } from '../api/stated-rule.ts';
 import {
@@ -23,45 +22,46 @@ const UNAVAILABLE = USAGE_COLUMNS.indexOf('unavailable');
 const DEGRADED = USAGE_COLUMNS.indexOf('degraded');
 const WOULD_ALLOW = USAGE_COLUMNS.indexOf('wouldAllow');
 const WOULD_DENY = USAGE_COLUMNS.indexOf('wouldDeny');
-/** Stated rules that are known as such without being parsed. */
+/** How many stated rules are remembered, so that they need not be parsed again. */
 const STATED_SEEN_MAX = 1_024;
 
-/** Keys of one list that a node tells another. */
+/** Most keys per list that a node sends to another. */
 export const TOP_TOLD_MAX = 400;
 
 interface Row {
   readonly ruleId: string;
-  /** Its place in the table; keys are counted under it. */
+  /** Index in the table; keys are counted under it. */
   readonly place: number;
   /** By column, since the node started. */
   readonly totals: Float64Array;
-  /** By slot of the ring and column. */
+  /** By slot of the ring, then by column. */
   readonly minutes: Uint32Array;
   lastMinute: number;
 }
 
+/** The usage table of one node. */
 export class UsageTable {
   readonly #rulesMax: number;
-  /** Those of no rule of a table come first. */
+  /** The two rows for stated and other rules come first. */
   readonly #rows: Row[] = [];
   readonly #rowOf = new Map<string, Row>();
   readonly #stated: Row;
   readonly #other: Row;
-  /** Of the decision before: the next one is likely of the same rule. In the table, like all rows. */
+  /** Row of the decision before; the next one is likely by the same rule. */
   #latest: Row;
   #statedSeen = new Map<string, Row>();
-  /** By slot: the minute that is counted there; nothing is believed of a slot under another one. */
+  /** By slot: the minute that is counted there. A slot with another minute is outdated. */
   readonly #minuteOf = new Float64Array(USAGE_MINUTES_MAX).fill(-1);
   #minute = -1;
-  /** Of the minute under way, in `Row.minutes`. */
+  /** Offset of the current minute in `Row.minutes`. */
   #offset = 0;
-  /** Every row was in use when one was looked for last. */
+  /** The minute in which the last search for an idle row found none. */
   #fullMinute = -1;
   readonly #top = new HourlyTop();
   #names: ReadonlySet<string> = new Set();
   #defaultRule: string | undefined;
 
-  /** @param rulesMax rules that are counted apart; beyond them, all count as `OTHER_RULES` */
+  /** @param rulesMax most rules with a row of their own; all others count as `OTHER_RULES` */
   constructor(rulesMax: number) {
     this.#rulesMax = rulesMax;
     this.#stated = this.#append(STATED_RULES);
@@ -71,8 +71,8 @@ export class UsageTable {
   }
 
   /**
-   * What is told from now on happened in this minute, since 1970. A clock may step: a minute that comes again goes on where it was,
-   * and what a later minute has put in its place is lost with it.
+   * Sets the current minute, counted since 1970. If the clock steps back, a minute continues where it was, unless a
+   * later minute has taken its slot.
    */
   turnTo(minute: number): void {
     if (minute === this.#minute) return;
@@ -85,13 +85,19 @@ export class UsageTable {
     for (const { minutes } of this.#rows) minutes.fill(0, this.#offset, this.#offset + WIDTH);
   }
 
-  /** The rules in force, the default first. What nobody decided is counted under these names, or under `OTHER_RULES`. */
+  /**
+   * Sets the rules in force, the default first. Requests without a decision are counted under these names, or under
+   * `OTHER_RULES`.
+   */
   setRules(ruleIds: readonly string[]): void {
     this.#names = new Set(ruleIds);
     this.#defaultRule = ruleIds[0];
   }
 
-  /** @param ruleId of the decision, so it is one of a table, or stated @param key that it counted by; undefined: not known */
+  /**
+   * Counts a decision. @param ruleId a rule of the table, or a stated one @param key that it counted by; undefined:
+   * unknown
+   */
   decided(ruleId: string, isAllowed: boolean, key: string | undefined): void {
     if (this.#latest.ruleId !== ruleId)
       this.#latest = this.#rowOf.get(ruleId) ?? this.#statedSeen.get(ruleId) ?? this.#rowFor(ruleId);
@@ -100,27 +106,27 @@ export class UsageTable {
     if (key !== undefined) this.#top.add(isAllowed ? 'allowed' : 'denied', row.place, key);
   }
 
-  /** Nobody could decide. @param ruleId as the caller has it: any text; undefined: the default */
+  /** Counts a request without a decision. @param ruleId as the caller sent it: any text; undefined: the default */
   undecided(ruleId: string | undefined): void {
     this.#count(this.#rowAsked(ruleId ?? this.#defaultRule), UNAVAILABLE);
   }
 
-  /** So many requests were refused before anybody read which rule they are for. */
+  /** Counts requests that were refused before it was read which rule they are for. */
   unread(requests: number): void {
     this.#count(this.#other, UNAVAILABLE, requests);
   }
 
-  /** Nobody could decide, and a fail mode did. @param ruleId of the first rule that it was for */
+  /** Counts a decision by fail mode. @param ruleId of the first rule that it was for */
   degraded(ruleId: string | undefined): void {
     this.#count(this.#rowAsked(ruleId), DEGRADED);
   }
 
-  /** What a rule in shadow would have done. @param ruleId of the decision */
+  /** Counts what a shadow rule would have done. @param ruleId of the decision */
   tried(ruleId: string, wouldAllow: boolean): void {
     this.#count(this.#rowOf.get(ruleId) ?? this.#rowFor(ruleId), wouldAllow ? WOULD_ALLOW : WOULD_DENY);
   }
 
-  /** Of each rule that was ever answered for, since the node started. */
+  /** Totals since the node started, for each rule with an answer. */
   *totals(): Iterable<readonly [string, UsageColumn, number]> {
     for (const { ruleId, totals } of this.#rows) {
       if (totals.every((count) => count === 0)) continue;
@@ -128,7 +134,7 @@ export class UsageTable {
     }
   }
 
-  /** @param untilMinute the last of the minutes asked for */
+  /** The figures for other nodes. @param untilMinute the last of the minutes asked for */
   usage({ minutes, ruleId, top }: UsageQuery, untilMinute: number): NodeUsage {
     const rows = ruleId === undefined ? this.#rows : this.#rows.filter((row) => row.ruleId === ruleId);
     const history = zeros(minutes * WIDTH);
@@ -137,18 +143,18 @@ export class UsageTable {
       const row = this.#rows[place];
       return ruleId === undefined || row?.ruleId === ruleId ? row?.ruleId : undefined;
     };
-    const told = (list: 'allowed' | 'denied'): NodeUsage['allowed'] =>
+    const listOf = (list: 'allowed' | 'denied'): NodeUsage['allowed'] =>
       top === 0 ? { keys: [], othersMax: 0 } : cut(this.#top.list(list, isAsked), TOP_TOLD_MAX);
     return {
       rules: rules.filter(({ counts }) => counts.some((count) => count > 0)),
       history,
       topFromMinute: this.#top.fromMinute,
-      allowed: told('allowed'),
-      denied: told('denied'),
+      allowed: listOf('allowed'),
+      denied: listOf('denied'),
     };
   }
 
-  /** Adds the minutes of `row` to `history`, minute by minute. */
+  /** Adds the minutes of `row` to `history`. */
   #addUp({ ruleId, minutes }: Row, fromMinute: number, history: number[]): RuleUsage {
     const counts = zeros(WIDTH);
     for (let at = 0; at < history.length; at += WIDTH) {
@@ -175,12 +181,12 @@ export class UsageTable {
     if (ruleId === undefined) return this.#other;
     const row = this.#rowOf.get(ruleId);
     if (row !== undefined) return row;
-    // Callers may name what they like: only a rule in force gets a row.
+    // Callers can name any rule; only one that is in force gets a row.
     const isRule = this.#names.has(ruleId) || isStatedId(ruleId);
     return isRule ? this.#rowFor(ruleId) : this.#other;
   }
 
-  /** Of a rule that has none yet. */
+  /** The row of a rule that has none yet. */
   #rowFor(ruleId: string): Row {
     if (ruleId === OTHER_RULES) return this.#other;
     if (ruleId === STATED_RULES) return this.#stated;
@@ -197,7 +203,7 @@ export class UsageTable {
     return this.#replaceIdle(ruleId) ?? this.#other;
   }
 
-  /** Rules come and go: one without an answer in all that is kept has no figures to lose but its totals. */
+  /** Reuses the row of a rule that had no answer in all kept minutes; only its totals are lost. */
   #replaceIdle(ruleId: string): Row | undefined {
     if (this.#fullMinute === this.#minute) return undefined;
     const idle = this.#rows.find(

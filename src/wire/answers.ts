@@ -1,6 +1,6 @@
 /**
- * The frame of answers to forwarded requests: one behind the other. A rule is named when it is first met, and from then on by
- * its number; most answers of a frame are by one rule.
+ * The frame with answers to forwarded requests, one after the other. A rule id is written out once and then
+ * referred to by its number, as most answers of a frame come from one rule.
  */
 import { UNAVAILABLE_REASONS } from '../api/refusals.ts';
 import {
@@ -21,8 +21,9 @@ import { ByteWriter } from '../bytes/byte-writer.ts';
 import { payloadReader, takePayload } from './payload.ts';
 import { FrameError } from './frame.ts';
 
+/** One answer in a frame. */
 export interface ForwardedAnswer {
-  /** As the request bore it. */
+  /** Correlation id of the request. */
   readonly id: number;
   readonly answer: Answer;
 }
@@ -38,13 +39,13 @@ const KINDS = [
   'customer',
 ] as const satisfies readonly Answer['kind'][];
 
-/** Of a decision: 0 is a denial, 1 a grant, and this a denial for a block. */
+/** Code of a denial because of a block; 0 is a denial by a limit, 1 a grant. */
 const BLOCKED = 2;
 
 const NOTHING = new Uint8Array(0);
 const out = new ByteWriter();
 
-/** None at all is a sign of life. */
+/** Encodes answers. An empty list is the reply to a ping. */
 export function encodeAnswers(answers: readonly ForwardedAnswer[]): Buffer {
   const ruleIds: string[] = [];
   out.clear();
@@ -57,7 +58,7 @@ export function encodeAnswers(answers: readonly ForwardedAnswer[]): Buffer {
   return takePayload(out);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes answers. @throws FrameError if the frame is malformed */
 export function decodeAnswers(payload: Uint8Array): ForwardedAnswer[] {
   const input = payloadReader(payload);
   const ruleIds: string[] = [];
@@ -67,7 +68,7 @@ export function decodeAnswers(payload: Uint8Array): ForwardedAnswer[] {
     const id = input.integer('id');
     answers.push({ id, answer: decodeAnswer(input, ruleIds) });
   }
-  if (!input.isAtEnd) throw new FrameError('more than the answers');
+  if (!input.isAtEnd) throw new FrameError('bytes follow the answers');
   return answers;
 }
 
@@ -220,7 +221,7 @@ function decodeDecision(input: ByteReader, ruleIds: string[]): Decision {
   const waitMillis = input.integer('waitMillis');
   const decided = decodeReceipt(input);
   const rulesVersion = input.integer('rulesVersion');
-  // One object, and no copy of another: every forwarded request has one.
+  // Built as one object without spreading: every forwarded request gets one.
   const decision = {
     allowed,
     ruleId,
@@ -253,7 +254,7 @@ function decodeStanding(input: ByteReader, ruleIds: string[]): Standing {
 
 function decodeLimits(input: ByteReader, ruleIds: string[]): readonly LimitStanding[] {
   const length = input.count('limits');
-  // Most decisions are of one limit, which is not listed.
+  // Most decisions have a single limit, which is not listed.
   return length === 0 ? NO_LIMITS : Array.from({ length }, () => decodeLimit(input, ruleIds));
 }
 
@@ -286,7 +287,7 @@ function decodeRuleId(input: ByteReader, ruleIds: string[]): string {
   const rule = input.integer('rule');
   if (rule === 0) ruleIds.push(input.text('ruleId'));
   const ruleId = ruleIds.at(rule === 0 ? -1 : rule - 1);
-  if (ruleId === undefined) throw new FrameError(`rule ${rule} was not named`);
+  if (ruleId === undefined) throw new FrameError(`rule number ${rule} is unknown`);
   return ruleId;
 }
 

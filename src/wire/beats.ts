@@ -1,8 +1,12 @@
-/** Beats and their answers, among the messages of two nodes: what stands for the heartbeats of all groups that rest. */
+/**
+ * Encodes beats and their answers within the frame of peer messages. A beat of two nodes stands in for the
+ * heartbeats of all their idle groups.
+ */
 import type { Beat, BeatAnswer, IdleGroup } from '../../raft/driver/peer-message.ts';
 import type { ByteReader } from '../bytes/byte-reader.ts';
 import type { ByteWriter } from '../bytes/byte-writer.ts';
 
+/** Writes a beat. */
 export function encodeBeat(out: ByteWriter, { from, process, version, readingMillis, groups }: Beat): void {
   out.integer(from);
   out.integer(process);
@@ -19,6 +23,7 @@ export function encodeBeat(out: ByteWriter, { from, process, version, readingMil
   }
 }
 
+/** Reads a beat. */
 export function decodeBeat(input: ByteReader): Beat {
   const beat: Beat = {
     kind: 'beat',
@@ -37,6 +42,7 @@ export function decodeBeat(input: ByteReader): Beat {
   return { ...beat, groups };
 }
 
+/** Writes the answer to a beat. */
 export function encodeBeatAnswer(out: ByteWriter, { from, process, version, awake }: BeatAnswer): void {
   out.integer(from);
   out.integer(process);
@@ -44,6 +50,7 @@ export function encodeBeatAnswer(out: ByteWriter, { from, process, version, awak
   out.integers(awake);
 }
 
+/** Reads the answer to a beat. */
 export function decodeBeatAnswer(input: ByteReader): BeatAnswer {
   return {
     kind: 'beatAnswer',

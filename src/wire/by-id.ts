@@ -1,14 +1,16 @@
 /**
- * Items under ids that count up; most are deleted soon after they are added. It is a ring, and not a Map: whenever V8 rehashes a Map, the old
- * table keeps its items and a pointer to the new table. Once one old table is in the old generation, a scavenge keeps the tables after it and
- * their items alive, until the next full collection. A busy node so kept half of what it allocated.
+ * A table of items with ascending ids, most of which are deleted soon. It is a ring and not a Map for the sake of
+ * garbage collection: when V8 rehashes a Map, the old table keeps its items and a pointer to the new table. Once
+ * one old table is in the old generation, scavenges keep all later tables and their items alive until the next full
+ * collection. With a Map a busy node kept half of what it allocated.
  */
 const FIRST_CAPACITY = 64;
 
+/** Items by id. */
 export class ById<T> {
-  /** A ring, of a power of two. */
+  /** A ring; its length is a power of two. */
   #items: (T | undefined)[] = emptied(FIRST_CAPACITY);
-  /** Where the oldest is, and under which id; how many ids there are from it on. */
+  /** Index and id of the oldest item; `#span` is the number of ids from there on, including deleted ones. */
   #head = 0;
   #firstId: number;
   #span = 0;
@@ -18,25 +20,27 @@ export class ById<T> {
     this.#firstId = firstId;
   }
 
+  /** Number of items. */
   get size(): number {
     return this.#size;
   }
 
-  /** Of what is added next. */
+  /** Id of the next item. */
   get nextId(): number {
     return this.#firstId + this.#span;
   }
 
-  /** The oldest. */
+  /** The oldest item. */
   get first(): T | undefined {
     return this.#span === 0 ? undefined : this.#items[this.#head];
   }
 
+  /** All items, oldest first. */
   get values(): T[] {
     return this.#inOrder().filter((item) => item !== undefined);
   }
 
-  /** Under `nextId`. */
+  /** Adds an item with the id `nextId`. */
   add(item: T): void {
     if (this.#span === this.#items.length) this.#grow();
     this.#items[(this.#head + this.#span) & (this.#items.length - 1)] = item;
@@ -44,13 +48,14 @@ export class ById<T> {
     this.#size += 1;
   }
 
+  /** The item with this id. */
   get(id: number): T | undefined {
     const ahead = id - this.#firstId;
     if (ahead < 0 || ahead >= this.#span) return undefined;
     return this.#items[(this.#head + ahead) & (this.#items.length - 1)];
   }
 
-  /** Says whether it was there. */
+  /** Deletes an item. Returns whether it existed. */
   delete(id: number): boolean {
     if (this.get(id) === undefined) return false;
     this.#items[(this.#head + id - this.#firstId) & (this.#items.length - 1)] = undefined;

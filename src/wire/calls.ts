@@ -1,47 +1,52 @@
 /**
- * Questions to other nodes, each under an id that its answer bears: who was asked what, and what the asker is told if no
- * answer comes. It neither sends frames nor reads them, nor a clock.
+ * Open calls to other nodes. Each call has an id that its answer repeats. This class keeps track of them; it sends
+ * and reads nothing.
  *
- * Whoever asks is told once, or never if the time of a call ends and late answers are waited for:
- * - what was answered, if the node that was asked says so; nobody else is believed;
- * - `notSent`, if the question never left: certainly nothing came of it;
- * - `lost`, if it left, and the connection broke before the answer: nobody knows what came of it.
+ * `done` of a call is called once, with
+ * - the answer, if it comes from the node that was asked
+ * - `notSent`, if the question was never sent, so it has no effect
+ * - `lost`, if it was sent and the connection broke before the answer, so its effect is unknown It is never called
+ *   if the call expires, late answers are remembered, and none arrives.
  */
 import type { NodeId } from '../../raft/types.ts';
 import { ById } from './by-id.ts';
 
+/** What `Calls` needs. */
 export interface CallsInit<Result> {
-  /** Where ids start; random, so that answers meant for an earlier process of this node match nothing. */
+  /** First id. It is random, so that answers to an earlier process of this node match no call. */
   readonly firstId: number;
-  /** Calls under way at a time. */
+  /** Most open calls. */
   readonly outstandingMax: number;
-  /** Of calls whose time ended, so many are remembered, for what a late answer tells. None: then they are `lost`. */
+  /** Most expired calls that are kept for late answers. 0: expired calls are `lost`. */
   readonly lateMax: number;
   readonly notSent: (to: NodeId) => Result;
   readonly lost: Result;
-  /** A call to this node waits no more, whoever ended that. */
+  /** Called when a call to this node is not open any more, for whatever reason. */
   readonly ended?: (to: NodeId) => void;
 }
 
+/** A question to a node; `done` gets the result. */
 export interface Question<Result> {
   readonly to: NodeId;
   readonly done: (result: Result) => void;
 }
 
+/** An open call. */
 export interface Call<Asked> {
   readonly id: number;
   readonly question: Asked;
-  /** Its deadline, on the clock whose time is given to `expire`. */
+  /** Deadline, on the clock that is given to `expire`. */
   readonly until: number;
-  /** A connection took the question: it may arrive. */
+  /** The question was written to a connection, so it may arrive. */
   isSent: boolean;
 }
 
+/** The open calls of one kind. */
 export class Calls<Asked extends Question<Result>, Result> {
   readonly #init: CallsInit<Result>;
   /** In the order of asking. */
   readonly #outstanding: ById<Call<Asked>>;
-  /** Past their time, oldest first. */
+  /** Expired calls, oldest first. */
   readonly #late = new Map<number, Call<Asked>>();
 
   constructor(init: CallsInit<Result>) {
@@ -49,11 +54,12 @@ export class Calls<Asked extends Question<Result>, Result> {
     this.#outstanding = new ById(init.firstId);
   }
 
+  /** Number of open calls. */
   get outstandingCount(): number {
     return this.#outstanding.size;
   }
 
-  /** A new call, to be sent. Undefined: too many are under way, and nobody is told anything. */
+  /** Creates a call that the caller has to send. Undefined: too many are open; `done` is not called. */
   maybeAsk(question: Asked, until: number): Call<Asked> | undefined {
     if (this.#outstanding.size >= this.#init.outstandingMax) return undefined;
     const call = { id: this.#outstanding.nextId, question, until, isSent: false };
@@ -61,13 +67,13 @@ export class Calls<Asked extends Question<Result>, Result> {
     return call;
   }
 
-  /** `from` answered. */
+  /** An answer arrived from `from`. */
   answered(from: NodeId, id: number, result: Result): void {
     const call = this.#outstanding.get(id) ?? this.#late.get(id);
     if (call?.question.to === from) this.#end(call, result);
   }
 
-  /** The frame did not leave. */
+  /** The question could not be sent. */
   notSent(call: Call<Asked>): void {
     this.#end(call, this.#init.notSent(call.question.to));
   }
@@ -76,13 +82,16 @@ export class Calls<Asked extends Question<Result>, Result> {
   disconnected(peer: NodeId): void {
     const calls = this.#outstanding.values.filter(({ question }) => question.to === peer);
     const sent = calls.filter(({ isSent }) => isSent);
-    // Whoever is told may ask here again at once, and that is none of these.
+    // A `done` may open a new call to this peer, which must not be ended here.
     for (const call of calls) if (!call.isSent) this.notSent(call);
     for (const call of sent) this.#end(call, this.#init.lost);
     for (const [id, { question }] of this.#late) if (question.to === peer) this.#late.delete(id);
   }
 
-  /** It is `now`. Calls are taken to end in the order of asking: one that ends sooner waits for those before it. */
+  /**
+   * Ends expired calls. Calls are expected to expire in the order of asking; one that expires sooner waits for
+   * those before it.
+   */
   expire(now: number): void {
     const { lateMax, lost, ended } = this.#init;
     for (let call = this.#outstanding.first; call !== undefined; call = this.#outstanding.first) {

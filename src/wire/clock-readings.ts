@@ -1,40 +1,46 @@
-/** The frames by which nodes compare their clocks: a ping with a reading of the asker's, a pong with one of the peer's. */
+/**
+ * The frames by which nodes compare their clocks: a ping with the asker's reading, and a pong that adds the peer's.
+ */
 import { Fields, pack, unpack } from './fields.ts';
 
+/** Asks for a clock reading. */
 export interface Ping {
-  /** A number that no other process of the asker has. */
+  /** Random number of the asker's process. */
   readonly process: number;
-  /** On the asker's monotonic clock, when this left. */
+  /** Asker's monotonic clock when the ping was sent. */
   readonly sentMillis: number;
 }
 
+/** Answers a ping. */
 export interface Pong {
-  /** As the ping said them. */
+  /** As in the ping. */
   readonly asker: number;
   readonly sentMillis: number;
-  /** A number that no other process of the peer has. */
+  /** Random number of the peer's process. */
   readonly process: number;
-  /** On the peer's monotonic clock, between ping and pong. */
+  /** Peer's monotonic clock between ping and pong. */
   readonly peerMillis: number;
-  /** On the peer's wall clock then: milliseconds since 1970. */
+  /** Peer's wall clock at that time, milliseconds since 1970. */
   readonly wallMillis: number;
 }
 
+/** Encodes a ping. */
 export function encodePing({ process, sentMillis }: Ping): Buffer {
   return pack([process, sentMillis]);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes a ping. @throws FrameError if it is malformed */
 export function decodePing(payload: Uint8Array): Ping {
   const fields = new Fields(unpack(payload));
   return { process: fields.integer('process'), sentMillis: fields.millis('sentMillis') };
 }
 
+/** Encodes a pong. */
 export function encodePong({ asker, sentMillis, process, peerMillis, wallMillis }: Pong): Buffer {
   return pack([asker, sentMillis, process, peerMillis, wallMillis]);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes a pong. @throws FrameError if it is malformed */
 export function decodePong(payload: Uint8Array): Pong {
   const fields = new Fields(unpack(payload));
   return {

@@ -1,14 +1,14 @@
 /**
- * Frames on a connection between nodes. Every frame carries the protocol version, the cluster and a checksum, so
- * that a stray, damaged or foreign byte stream is recognised before anything in it is believed.
+ * The frames on a connection between nodes. Every frame carries the protocol version, the cluster and checksums, so
+ * that a damaged or foreign byte stream is recognised before anything in it is used.
  *
  *   offset  0  u16  magic 0x5152 ("QR")
- *           2  u8   version: of the handshake, or the one that both ends agreed on in it
+ *           2  u8   version: that of the handshake, later the one that both ends agreed on
  *           3  u8   frame type
  *           4  u64  cluster tag: first 8 bytes of SHA-256 of the cluster id
  *          12  u32  payload length in bytes
  *          16  u32  CRC-32 of the payload
- *          20  u32  CRC-32 of the first 20 bytes: a damaged length must not make the receiver wait for bytes
+ *          20  u32  CRC-32 of the first 20 bytes, so that a damaged length does not make the receiver wait
  *          24  ...  payload
  *
  * All numbers are big-endian.
@@ -17,14 +17,17 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * The version of hello, welcome and refused, which never changes: before them neither end knows what the other speaks. All versions skip what follows the fields
- * that they know, so later ones can greet the first and each other.
+ * Version of the frames hello, welcome and refused. It never changes, as before them neither end knows what the
+ * other speaks. All versions ignore unknown fields at the end of them, so later versions can greet earlier ones.
  */
 export const HANDSHAKE_VERSION = 1;
+/** Length of the header. */
 export const FRAME_HEADER_BYTES = 24;
+/** Longest payload. */
 export const FRAME_PAYLOAD_BYTES_MAX = 32 << 20;
 const MAGIC = 0x5152;
 
+/** The code of each frame type. */
 export const FRAME_TYPES = {
   hello: 0,
   peerMessages: 1,
@@ -47,13 +50,13 @@ export const FRAME_TYPES = {
   load: 18,
 } as const;
 export type FrameType = keyof typeof FRAME_TYPES;
-/** What nodes say to each other once they know who the other is. The rest is the transport's own. */
+/** The types that nodes exchange after the handshake. The others belong to the transport. */
 export type PeerFrameType = Exclude<FrameType, 'hello' | 'welcome' | 'refused' | 'alive'>;
 const TYPE_NAMES = new Map<number, FrameType>(
   Object.entries(FRAME_TYPES).map(([name, code]) => [code, name as FrameType]),
 );
 
-/** The bytes on a connection are not frames of this cluster. The connection must be closed. */
+/** The bytes on a connection are not valid frames of this cluster. The connection must be closed. */
 export class FrameError extends Error {
   readonly code = 'FRAME';
 
@@ -63,17 +66,22 @@ export class FrameError extends Error {
   }
 }
 
+/** A decoded frame. */
 export interface Frame {
   readonly type: FrameType;
-  /** Shares memory with the receive buffer: copy what outlives the handler. */
+  /** Shares memory with the receive buffer; copy what has to outlive the handler. */
   readonly payload: Uint8Array;
 }
 
+/** The cluster tag: the first 8 bytes of SHA-256 of the cluster id. */
 export function clusterTag(clusterId: string): Buffer {
   return createHash('sha256').update(clusterId).digest().subarray(0, 8);
 }
 
-/** @param version what both ends agreed on; that of the handshake before they did */
+/**
+ * Encodes a frame. @param version the agreed version, or that of the handshake. @throws FrameError if the payload
+ * is too long
+ */
 export function encodeFrame(
   type: FrameType,
   payload: Uint8Array,
@@ -95,16 +103,16 @@ export function encodeFrame(
   return frame;
 }
 
-/** Cuts a byte stream into frames. Memory is bounded by one frame and one read of the socket. */
+/** Splits a byte stream into frames. Memory is bounded by one frame and one read of the socket. */
 export class FrameDecoder {
   readonly #tag: Uint8Array;
   readonly #parts: Buffer[] = [];
   #buffered = 0;
-  /** The longest payload taken. Small until the sender has said who it is. */
+  /** Longest accepted payload. Small until the sender has said hello. */
   payloadBytesMax: number;
-  /** The one taken. That of the handshake until both ends agreed on theirs. */
+  /** Accepted version: that of the handshake until both ends have agreed. */
   version = HANDSHAKE_VERSION;
-  /** Bytes needed before anything more can be decided. */
+  /** Bytes needed before the next step. */
   #needed = FRAME_HEADER_BYTES;
 
   constructor(tag: Uint8Array, payloadBytesMax: number = FRAME_PAYLOAD_BYTES_MAX) {
@@ -112,7 +120,9 @@ export class FrameDecoder {
     this.payloadBytesMax = payloadBytesMax;
   }
 
-  /** Takes the next bytes and calls `onFrame` for each complete frame. Throws FrameError on the first bad one. */
+  /**
+   * Takes the next bytes and calls `onFrame` for each complete frame. @throws FrameError at the first invalid one
+   */
   push(bytes: Buffer, onFrame: (frame: Frame) => void): void {
     this.#parts.push(bytes);
     this.#buffered += bytes.byteLength;
@@ -136,7 +146,7 @@ export class FrameDecoder {
     this.#buffered = buffer.byteLength - offset;
   }
 
-  /** Everything that can be refused before the payload arrived is refused here, its length first of all. */
+  /** Checks everything that can be checked before the payload arrives, above all its length. */
   #checkHeader(buffer: Buffer, offset: number): number {
     const magic = buffer.readUInt16BE(offset);
     if (magic !== MAGIC) throw new FrameError(`not a Quorate frame (magic 0x${magic.toString(16)})`);

@@ -1,6 +1,6 @@
 /**
- * What two nodes say to each other before anything else: the dialler's hello, and the welcome or the refusal it gets.
- * Bytes and shapes only; who is refused is decided by src/meta/admission.ts.
+ * The handshake of two nodes: the dialler's hello, and the welcome or refusal that it gets. Encoding only;
+ * src/meta/admission.ts decides who is refused.
  */
 import type { HostPort } from '../api/node-address.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -8,39 +8,42 @@ import { VERSION_BOUND, type VersionRange } from '../api/versions.ts';
 import { decodeAddress, Fields, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
-/** Who speaks on a connection: a node id alone may be borne by two machines. */
+/** A node on a connection. The incarnation tells two databases with the same node id apart. */
 export interface Sender {
   readonly node: NodeId;
   readonly incarnation: string;
 }
 
+/** The first frame of the dialling node. */
 export interface Hello extends Sender {
-  /** Whom the dialler looks for. */
+  /** The node that the dialler looks for. */
   readonly target: NodeId;
-  /** The incarnation that is recorded for the target, where the dialler knows it. */
+  /** The incarnation recorded for the target, if the dialler knows it. */
   readonly targetIncarnation?: string;
-  /** Digest of the facts that the dialler goes by. */
+  /** Digest of the dialler's cluster facts. */
   readonly facts: string;
-  /** Where the dialler can be reached, if it can say so. */
+  /** Where the dialler can be reached, if it knows. */
   readonly peer?: HostPort;
   readonly http?: HostPort;
-  /** The versions that the dialler speaks with this cluster. */
+  /** Protocol versions that the dialler speaks with this cluster. */
   readonly speaks: VersionRange;
 }
 
+/** The answer to a hello that is accepted. */
 export interface Welcome {
-  /** Of the one that was reached. */
+  /** Incarnation of the answering node. */
   readonly incarnation: string;
   readonly speaks: VersionRange;
 }
 
 /**
  * Why a connection is refused:
- * - `otherFacts`: the two were configured as different clusters.
- * - `wrongTarget`: the one that answers is not the one that was looked for; its address may have changed.
- * - `otherIncarnation`: the dialler has not the database that is recorded under its id. Final.
+ *
+ * - `otherFacts`: the two nodes are configured for different clusters
+ * - `wrongTarget`: the answering node is not the one looked for; its address may have changed
+ * - `otherIncarnation`: the dialler does not have the database recorded for its id. Final.
  * - `removed`: the dialler was removed from the cluster. Final.
- * - `otherVersion`: the two speak no version in common.
+ * - `otherVersion`: the two nodes have no protocol version in common
  */
 export const REFUSAL_CODES = [
   'otherFacts',
@@ -51,16 +54,18 @@ export const REFUSAL_CODES = [
 ] as const;
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 
+/** The answer to a hello that is refused. */
 export interface Refusal {
   readonly code: RefusalCode;
   /** For people: what happened, and what to do. */
   readonly text: string;
 }
 
-/** The longest payload of the frames here. */
+/** Longest payload of handshake frames. */
 export const HELLO_BYTES_MAX = 2_048;
 const TEXT_CHARACTERS_MAX = 400;
 
+/** Encodes a hello. */
 export function encodeHello({
   node,
   incarnation,
@@ -86,7 +91,7 @@ export function encodeHello({
   ]);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes a hello. @throws FrameError if it is malformed */
 export function decodeHello(payload: Uint8Array): Hello {
   const fields = new Fields(unpack(payload));
   const node = fields.integer('node');
@@ -109,29 +114,31 @@ export function decodeHello(payload: Uint8Array): Hello {
   };
 }
 
+/** Encodes a welcome. */
 export function encodeWelcome({ incarnation, speaks }: Welcome): Buffer {
   return pack([incarnation, speaks.min, speaks.max]);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes a welcome. @throws FrameError if it is malformed */
 export function decodeWelcome(payload: Uint8Array): Welcome {
   const fields = new Fields(unpack(payload));
   return { incarnation: fields.string('incarnation'), speaks: decodeVersions(fields) };
 }
 
-/** The last fields of both. What follows them is of later versions. */
+/** The last fields of hello and welcome. Later versions may add fields behind them. */
 function decodeVersions(fields: Fields): VersionRange {
   const range = { min: fields.integer('lowest version'), max: fields.integer('highest version') };
   if (range.min < 1 || range.min > range.max || range.max > VERSION_BOUND)
-    throw new FrameError(`versions ${range.min} to ${range.max} are none: from 1 to ${VERSION_BOUND}`);
+    throw new FrameError(`versions ${range.min} to ${range.max} must be a range from 1 to ${VERSION_BOUND}`);
   return range;
 }
 
+/** Encodes a refusal. */
 export function encodeRefusal({ code, text }: Refusal): Buffer {
   return pack([REFUSAL_CODES.indexOf(code), text]);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes a refusal; its text is cut to 400 characters. @throws FrameError if it is malformed */
 export function decodeRefusal(payload: Uint8Array): Refusal {
   const fields = new Fields(unpack(payload));
   const code = fields.oneOf(REFUSAL_CODES, 'code');

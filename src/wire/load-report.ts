@@ -1,20 +1,25 @@
-/** The frame by which a node says once a second how busy it is, and, if it leads group 0, where leaders gather. */
+/**
+ * The frame in which a node reports its load once a second; the leader of group 0 adds on which node leaders
+ * gather.
+ */
 import type { NodeId } from '../../raft/types.ts';
 import { Fields, pack, unpack } from './fields.ts';
 
+/** The load of one node. */
 export interface LoadReport {
-  /** How much of the last second its main thread worked, in thousandths. */
+  /** Part of the last second that the main thread was busy, in thousandths. */
   readonly busyPermille: number;
-  /** Processors of its machine that nobody used, in thousandths of one. */
+  /** Unused processors of the machine, in thousandths of one. */
   readonly sparePermille: number;
-  /** Requests that clients asked of it in the last second. */
+  /** Requests from clients in the last second. */
   readonly askedPerSecond: number;
-  /** It would take leaders over. */
+  /** The node can take over leaders. */
   readonly mayLead: boolean;
-  /** What it has decided, as the leader of group 0 in a term; absent from all others. */
+  /** Where leaders gather, decided by the leader of group 0 in this term. Other nodes do not send it. */
   readonly decided?: { readonly term: number; readonly target: NodeId };
 }
 
+/** Encodes a load report. */
 export function encodeLoadReport({
   busyPermille,
   sparePermille,
@@ -25,7 +30,7 @@ export function encodeLoadReport({
   return pack([busyPermille, sparePermille, askedPerSecond, mayLead, decided?.term, decided?.target]);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes a load report. @throws FrameError if it is malformed */
 export function decodeLoadReport(payload: Uint8Array): LoadReport {
   const fields = new Fields(unpack(payload));
   const report = {

@@ -1,4 +1,4 @@
-/** The frame by which a node says twice a second how its groups are doing, for people and tests to look at. */
+/** The frame in which a node reports the state of its groups twice a second, for operators and tests. */
 import type { NodeId } from '../../raft/types.ts';
 import { CLOCK_STATES, type ClockState } from '../api/cluster-report.ts';
 import type { HostPort } from '../api/node-address.ts';
@@ -6,6 +6,7 @@ import type { NodeFigures } from '../api/node-figures.ts';
 import { array, decodeAddress, Fields, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
+/** The state of one replica. */
 export interface PartitionReport {
   readonly partition: number;
   readonly isLeader: boolean;
@@ -13,42 +14,45 @@ export interface PartitionReport {
   readonly commit: number;
   readonly applied: number;
   readonly lastIndex: number;
-  /** Of the rules that this replica has applied; 0 before the first. */
+  /** Version of the rules that this replica has applied; 0 before the first. */
   readonly rulesVersion: number;
-  /** Who holds the partition, as far as this replica knows. */
+  /** Members of the partition, as far as this replica knows. */
   readonly members: readonly NodeId[];
-  /** Above 0: so long everybody is denied here for a restore. */
+  /** Above 0: everybody is denied for this long after a restore. */
   readonly restoredMillis?: number;
 }
 
+/** The state of one node. */
 export interface NodeReport {
   readonly node: NodeId;
   readonly pid: number;
-  /** How its clock runs against those of a majority; unless it is fit, the node leads nothing. */
+  /** How the node's clock compares to those of a majority. The node leads nothing unless it is `fit`. */
   readonly clock: ClockState;
   readonly partitions: readonly PartitionReport[];
-  /** Where it speaks the Redis protocol, if it does and can say so. */
+  /** Address of the RESP listener, if there is one and the node knows it. */
   readonly resp?: HostPort;
-  /** Of the tokens that it knows; absent while it knows none. */
+  /** Version of the tokens that it knows; absent while it knows none. */
   readonly tokensVersion?: number;
-  /** The highest version that it speaks. */
+  /** Highest protocol version that it speaks. */
   readonly speaks: number;
-  /** Of the package that it runs, as that names it. */
+  /** Version of the package that it runs. */
   readonly release?: string;
-  /** How it works just now. */
+  /** Figures about its current work. */
   readonly pace?: Pace;
 }
 
+/** Figures about a node's current work. */
 export interface Pace {
   readonly figures: NodeFigures;
-  /** How many answers of the last seconds took how long, by step (`src/usage/time-steps.ts`): those of several nodes add up. */
+  /** Answer times of the last seconds, by step (`src/usage/time-steps.ts`). Those of several nodes can be added. */
   readonly times: readonly number[];
 }
 
-/** Steps that are told; there are fewer. */
+/** Most steps that are accepted; today's nodes send fewer. */
 const STEPS_MAX = 256;
 const RELEASE = /^[\w.+-]{1,64}$/;
 
+/** Encodes a report. */
 export function encodeNodeReport({
   pid,
   clock,
@@ -94,7 +98,7 @@ function decodePace(row: unknown): Pace {
   return { figures, times };
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes a report. @throws FrameError if it is malformed */
 export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport {
   const fields = new Fields(unpack(payload));
   const pid = fields.integer('pid');
@@ -118,7 +122,7 @@ export function decodeNodeReport(node: NodeId, payload: Uint8Array): NodeReport 
   const tokensVersion = fields.optionalInteger('tokensVersion');
   const speaks = fields.integer('speaks');
   const release = fields.optionalString('release');
-  if (release !== undefined && !RELEASE.test(release)) throw new FrameError('release is no version');
+  if (release !== undefined && !RELEASE.test(release)) throw new FrameError('release is not a version');
   const pace = fields.isAtEnd ? undefined : decodePace(fields.next('pace'));
   return {
     node,

@@ -1,9 +1,12 @@
-/** Payloads as bytes, for what nodes say to each other most. What the fields mean is said in the file of each kind of frame. */
+/**
+ * Writers and readers of payloads in a compact byte format, for the most frequent frames. The file of each kind of
+ * frame says what its fields mean.
+ */
 import { ByteReader } from '../bytes/byte-reader.ts';
 import type { ByteWriter } from '../bytes/byte-writer.ts';
 import { FrameError } from './frame.ts';
 
-/** What was written since this was called last. */
+/** The bytes written since the last call. */
 export function takePayload(out: ByteWriter): Buffer {
   const taken = Buffer.allocUnsafe(out.length);
   out.copyTo(taken, 0);
@@ -11,7 +14,7 @@ export function takePayload(out: ByteWriter): Buffer {
   return taken;
 }
 
-/** It throws FrameErrors. */
+/** A reader that throws FrameErrors. */
 export function payloadReader(payload: Uint8Array): ByteReader {
   return new ByteReader((problem) => new FrameError(problem), payload);
 }

@@ -1,6 +1,6 @@
 /**
- * The frame of what the Raft groups of two nodes say to each other in one turn: one message behind the other, each with its
- * kind, its group if it is of one, and its fields.
+ * The frame with everything that the Raft groups of two nodes send to each other in one event loop turn. Messages
+ * follow each other, each with its kind, its group if it has one, and its fields.
  */
 import { decodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage, SnapshotChunk, SnapshotChunkAck } from '../../raft/driver/peer-message.ts';
@@ -32,12 +32,15 @@ const KINDS = [
   'beatAnswer',
 ] as const satisfies readonly PeerMessage['kind'][];
 
-/** Payloads stay near this size, so that no frame comes close to the bound however much one turn sends. */
+/**
+ * A payload is closed when it reaches this size, so that no frame comes near the limit, however much one turn
+ * sends.
+ */
 const PAYLOAD_BYTES_AIM = 8 << 20;
 const NO_NUMBERS: readonly number[] = [];
 const out = new ByteWriter();
 
-/** One turn's messages for one peer, in as few payloads as fit. */
+/** Encodes the messages of one turn for one peer, in as few payloads as possible. */
 export function encodePeerMessages(messages: readonly PeerMessage[]): Buffer[] {
   const payloads: Buffer[] = [];
   out.clear();
@@ -148,7 +151,10 @@ function encodeMeta(meta: SnapshotMeta): void {
   out.integer(meta.epoch ?? 0);
 }
 
-/** Messages of node `from` for node `to`; anything that claims to be between others is refused. */
+/**
+ * Decodes messages from node `from` to node `to`. @throws FrameError if the frame is malformed or claims another
+ * sender or receiver
+ */
 export function decodePeerMessages(payload: Uint8Array, from: NodeId, to: NodeId): PeerMessage[] {
   const input = payloadReader(payload);
   const messages: PeerMessage[] = [];
@@ -251,7 +257,9 @@ function decodeCommitted(input: ByteReader): Pick<VoteResponse, 'committed'> {
   return index === 0 ? {} : { committed: { index, term } };
 }
 
-/** Contiguous, with terms and times that do not decrease: the core relies on it. */
+/**
+ * Reads entries. They must be contiguous, with terms and times that never decrease, as the Raft core relies on it.
+ */
 function decodeEntries(input: ByteReader): Entry[] {
   const entries: Entry[] = [];
   const count = input.count('entries');
@@ -275,9 +283,9 @@ function decodeEntry(input: ByteReader): Entry {
     kind: input.oneOf(ENTRY_KINDS, 'kind'),
     data: input.byteString('data'),
   };
-  // Once it is committed, every replica would have to stop at it.
+  // Refuse an invalid configuration: once committed, it would stop every replica.
   if (entry.kind === 'config' && decodeConfig(entry.data) === undefined) {
-    throw new FrameError(`entry ${entry.index} holds no sound configuration`);
+    throw new FrameError(`entry ${entry.index} holds an invalid configuration`);
   }
   return entry;
 }

@@ -1,11 +1,13 @@
 /**
- * The frame of requests that another node is to decide, as it leads their partitions: for each what only the way there
- * needs (id, budget, partition, relay, the rules that matched it), then what operators say of keys, each by its place and in the
- * bytes of an entry of its own; then which of the others are looks, by their places among them, and these others as one batch, in
- * the very bytes of a log entry: a look as a request with a user, and perhaps a rule, a cost and a time. Nothing at all asks for a sign of
- * life.
+ * The frame of requests that another node has to decide, as it leads their partitions. The parts, in order:
+ * 1. for each request: id, time budget, partition, relay, and the rule version that it was matched by
+ * 2. the requests of operators about customers: their indexes, and each encoded like a log entry
+ * 3. the indexes of the peeks among the other requests
+ * 4. these other requests as one batch, in the bytes of a log entry; a peek is a row with a key and perhaps a rule,
+ *   a cost and a time
  *
- * Not one batch for each partition: with many partitions most would hold one request, and cost more than they save.
+ * An empty list is a ping. There is one batch for all partitions: with many partitions most batches would hold a
+ * single request and cost more than they save.
  */
 import type { CustomerRequest } from '../api/customer.ts';
 import type { LookRequest } from '../api/look.ts';
@@ -20,25 +22,26 @@ import { ByteWriter } from '../bytes/byte-writer.ts';
 import { payloadReader, takePayload } from './payload.ts';
 import { FrameError } from './frame.ts';
 
+/** One request in a frame. */
 export interface ForwardedRequest {
-  /** Of the node that asks: its answer bears the same. */
+  /** Correlation id of the asking node; the answer repeats it. */
   readonly id: number;
-  /** So long the answer is waited for; clocks differ, so no deadline travels. */
+  /** How long the answer is waited for. It is a duration and not a deadline, as clocks differ. */
   readonly budgetMillis: number;
   readonly partition: number;
-  /** The request may be passed on to this node; NO_NODE: it must not. */
+  /** The leader that the request may be relayed to; NO_NODE: it must not be relayed. */
   readonly relayTo: NodeId;
-  /** Well-formed: what enters the log is checked before it travels. */
+  /** Well-formed; it was checked before it was sent. */
   readonly request: UserRequest;
 }
 
-/** Stands for a request until the batch is read. */
+/** Placeholder until the batch is read. */
 const NOT_READ: UserRequest = { userId: '' };
 const NO_CUSTOMERS: ReadonlyMap<number, CustomerRequest> = new Map();
 const out = new ByteWriter();
 const batch = new AllowBatchBuilder();
 
-/** Up to `BATCH_REQUESTS_MAX` rows. None at all asks for a sign of life. */
+/** Encodes up to `BATCH_REQUESTS_MAX` rows. An empty list is a ping. */
 export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   out.clear();
   batch.clear();
@@ -72,7 +75,7 @@ export function encodeRequests(requests: readonly ForwardedRequest[]): Buffer {
   return takePayload(out);
 }
 
-/** @param places of them among all */
+/** @param places indexes of the operators' requests */
 function encodeOperators(requests: readonly ForwardedRequest[], places: readonly number[]): void {
   out.integers(places);
   for (const place of places) {
@@ -81,12 +84,12 @@ function encodeOperators(requests: readonly ForwardedRequest[], places: readonly
   }
 }
 
-/** How many rows of the batch a request takes. */
+/** Number of rows of the batch that a request takes. */
 export function rowsOfForwarded(request: UserRequest): number {
   return request.ask === 'look' || request.ask === 'customer' ? 1 : rowsOf(request);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes requests. @throws FrameError if the frame is malformed */
 export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   const input = payloadReader(payload);
   const count = input.count('requests');
@@ -103,11 +106,13 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   const others = count - customers.size;
   const looks = others === 0 ? [] : input.integers('looks');
   const requests: UserRequest[] = others === 0 ? [] : requestsOf(decodeBatch(input.byteView('batch')));
-  if (requests.length !== others) throw new FrameError(`${requests.length} requests for ${others} ways`);
-  if (!input.isAtEnd) throw new FrameError('more than the requests');
+  if (requests.length !== others)
+    throw new FrameError(`the batch has ${requests.length} requests, not ${others}`);
+  if (!input.isAtEnd) throw new FrameError('bytes follow the requests');
   for (const [i, place] of looks.entries()) {
     const request = requests[place];
-    if (request === undefined || place <= (looks[i - 1] ?? -1)) throw new FrameError(`a look at ${place}`);
+    if (request === undefined || place <= (looks[i - 1] ?? -1))
+      throw new FrameError(`no peek can be at ${place}`);
     requests[place] = lookOf(request);
   }
   let next = 0;
@@ -122,38 +127,41 @@ export function decodeRequests(payload: Uint8Array): ForwardedRequest[] {
   return forwarded;
 }
 
-/** Changes the request in place: it was just decoded, nothing else holds it, and a copy of each forwarded request is costly. */
+/**
+ * Changes the request in place: it was just decoded and nobody else holds it, and copying every forwarded request
+ * is costly.
+ */
 function setMatchedBy(request: { matchedBy?: number | undefined }, version: number): void {
   request.matchedBy = version;
 }
 
-/** By their places among `count` requests. */
+/** The operators' requests by index. */
 function decodeOperators(input: ByteReader, count: number): ReadonlyMap<number, CustomerRequest> {
   const requests = new Map<number, CustomerRequest>();
   let before = -1;
-  for (const place of input.integers('places of operators')) {
-    if (place <= before || place >= count) throw new FrameError(`what an operator says at ${place}`);
+  for (const place of input.integers('indexes of operator requests')) {
+    if (place <= before || place >= count) throw new FrameError(`no operator request can be at ${place}`);
     before = place;
-    const command = decoded(input.byteView('what an operator says'));
+    const command = decoded(input.byteView('operator request'));
     if (command.type !== 'customers' || command.requests.length !== 1)
-      throw new FrameError('no single request of an operator');
+      throw new FrameError('not a single operator request');
     requests.set(place, command.requests[0]!);
   }
   return requests;
 }
 
 function lookOf(row: UserRequest): LookRequest {
-  if (row.ask !== undefined) throw new FrameError('a look that is a refund');
+  if (row.ask !== undefined) throw new FrameError('a peek that is a refund');
   const { userId, ruleId, cost, timestampMillis, requestId, guard, settle } = row;
   const isMore = (requestId ?? guard ?? settle) !== undefined;
-  if (isMore) throw new FrameError('a look that asks for a grant');
+  if (isMore) throw new FrameError('a peek that asks for a grant');
   return { ask: 'look', userId, ruleId, cost, timestampMillis };
 }
 
 function decodeBatch(bytes: Uint8Array): AllowBatch {
   const command = decoded(bytes);
   if (command.type === 'allow') return command.batch;
-  throw new FrameError('a command that asks for nothing');
+  throw new FrameError('not a batch of requests');
 }
 
 function decoded(bytes: Uint8Array): Command {

@@ -1,4 +1,4 @@
-/** The frames by which a node asks another what its doors answered, and is told: `usage` and `usageTold`. */
+/** The frames by which a node asks another for its usage figures (`usage`) and gets them (`usageTold`). */
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { KEY_BYTES_MAX, RULE_ID_BYTES_MAX } from '../api/request.ts';
 import {
@@ -14,27 +14,30 @@ import { array, Fields, integer, pack, unpack } from './fields.ts';
 import { FrameError } from './frame.ts';
 
 const WIDTH = USAGE_COLUMNS.length;
-/** A byte for each minute. */
+/** Steps must fit into a byte. */
 const LATE_MAX = 255;
 
+/** A question for usage figures. */
 export interface UsageQuestion {
-  /** Of the question; the answer bears it. */
+  /** Correlation id; the answer repeats it. */
   readonly id: number;
   readonly query: UsageQuery;
-  /** The last of the minutes asked for, since 1970. */
+  /** The last of the minutes asked for, counted since 1970. */
   readonly untilMinute: number;
 }
 
+/** The answer to a question. */
 export interface UsageTold {
   readonly id: number;
   readonly usage: NodeUsage;
 }
 
+/** Encodes a question. */
 export function encodeUsageQuestion({ id, query, untilMinute }: UsageQuestion): Buffer {
   return pack([id, query.minutes, query.ruleId, query.top, untilMinute]);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes a question. @throws FrameError if it is malformed */
 export function decodeUsageQuestion(payload: Uint8Array): UsageQuestion {
   const fields = new Fields(unpack(payload));
   const id = fields.integer('id');
@@ -47,6 +50,7 @@ export function decodeUsageQuestion(payload: Uint8Array): UsageQuestion {
   return { id, query: { minutes, ruleId, top }, untilMinute };
 }
 
+/** Encodes an answer. */
 export function encodeUsageTold({ id, usage }: UsageTold): Buffer {
   const { rules, history, topFromMinute, allowed, denied, late } = usage;
   return pack([
@@ -62,7 +66,7 @@ export function encodeUsageTold({ id, usage }: UsageTold): Buffer {
   ]);
 }
 
-/** @throws FrameError if it is malformed */
+/** Decodes an answer. @throws FrameError if it is malformed */
 export function decodeUsageTold(payload: Uint8Array): UsageTold {
   const fields = new Fields(unpack(payload));
   const id = fields.integer('id');
@@ -84,7 +88,7 @@ export function decodeUsageTold(payload: Uint8Array): UsageTold {
 
 function lateIn(late: number[], history: readonly number[]): number[] {
   if (late.length !== history.length / WIDTH || late.some((step) => step > LATE_MAX))
-    throw new FrameError('late is no step for each minute');
+    throw new FrameError('late must have one step for each minute');
   return late;
 }
 
@@ -105,13 +109,13 @@ function topKey(value: unknown): TopKey {
 }
 
 function bounded(text: string, bytesMax: number, name: string): string {
-  if (!isBoundedText(text, bytesMax)) throw new FrameError(`${name} is no text of 1 to ${bytesMax} bytes`);
+  if (!isBoundedText(text, bytesMax)) throw new FrameError(`${name} is not text of 1 to ${bytesMax} bytes`);
   return text;
 }
 
-/** Of so many minutes. */
+/** Checks the counts of this many minutes. */
 function columns(counts: number[], minutes: number): number[] {
   if (counts.length !== minutes * WIDTH || !isBoundedInteger(minutes, 1, USAGE_MINUTES_MAX))
-    throw new FrameError('counts are not as many as there are columns');
+    throw new FrameError('the number of counts does not match the columns');
   return counts;
 }

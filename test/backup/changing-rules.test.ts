@@ -1,4 +1,7 @@
-/** A backup of a cluster whose rules change all the time: it is done at the first attempt, and holds one version, by which all is restored. */
+/**
+ * Tests a backup while the rules change all the time: it succeeds at the first attempt and has one version of the
+ * rules.
+ */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,6 @@
-/** A backup or a restore that is cut off is none, and can be repeated; what is damaged is found before anything is made of it. */
+/**
+ * Tests that an interrupted backup or restore can be repeated, and that damage is found before anything is created.
+ */
 import { appendFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -72,7 +74,7 @@ describe('a backup', () => {
     );
   });
 
-  it('asks again whoever gave no whole snapshot, and gives up after some attempts', async () => {
+  it('asks again after an incomplete snapshot, and gives up after some attempts', async () => {
     let failures = 3;
     source.before = (_group, chunk) => {
       if (chunk !== undefined && (failures -= 1) >= 0)
@@ -84,7 +86,7 @@ describe('a backup', () => {
     source.before = () => undefined;
   });
 
-  it('holds no rules older than those in force before, of which a deposed leader may not know', async () => {
+  it('has rules at least as new as those in force before, which a former leader may not know', async () => {
     const ahead: BackupSource = {
       rulesVersion: async () => 2,
       open: async (group) => source.open(group),
@@ -98,7 +100,7 @@ describe('a backup', () => {
     await expect(readManifest(directory)).rejects.toMatchObject({ what: 'damaged' });
   });
 
-  it('touches no directory that holds anything else', async () => {
+  it('changes no directory that holds anything else', async () => {
     const directory = fresh();
     await mkdir(directory);
     await writeFile(join(directory, 'letter.txt'), 'dear');
@@ -138,7 +140,7 @@ describe('a restore', () => {
     }
   });
 
-  it('of another form is refused', () => {
+  it('of another format is refused', () => {
     const text = JSON.stringify({ format: 2 });
     expect(() => parseManifest(text, 'm')).toThrow(/format 2; this version reads 1/);
   });

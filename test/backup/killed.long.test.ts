@@ -1,6 +1,8 @@
 /**
- * `quorate backup` and `quorate restore` as processes, against a cluster of processes that speaks TLS and is asked all the time:
- * killed at random moments, each can be repeated and ends right. `BACKUP_SEED=n` draws the same moments.
+ * Kills `quorate backup` and `quorate restore` at random moments, against a busy cluster of processes with TLS.
+ * Each can be repeated and ends right.
+ *
+ * `BACKUP_SEED=n` draws the same moments.
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';

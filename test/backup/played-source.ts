@@ -1,4 +1,4 @@
-/** A cluster that a test plays to a backup: a group of the cluster itself and some partitions, and how it fails. */
+/** Helper: a scripted cluster as the source of a backup, with failures. */
 import { FIRST_RULES } from '../meta/first-rules.ts';
 import type { BackupSnapshot } from '../../src/api/backup.ts';
 import type { BackupSource } from '../../src/backup/take-backup.ts';

@@ -1,9 +1,10 @@
 /**
- * Random histories: what a partition granted until a backup, and after it, to keys the backup knows and others. The group that
- * begins with the backup never grants more than the limit in one window, with the history before: in real time where the
- * cluster's clock decides, in the callers' where theirs does. And it tells nobody a grant of before, which may be refunded.
+ * Random histories: grants of a partition before and after a backup, to keys that the backup knows and to others.
+ * The restored group, together with the history before, never grants more than the limit in one window: in real
+ * time for the cluster's clock, in the callers' time for theirs. It never repeats a grant from before, which may be
+ * refunded.
  *
- * `RAFT_SEED=n npx vitest run test/backup/random-histories.test.ts` replays one.
+ * Repeat a history with `RAFT_SEED=n npx vitest run test/backup/random-histories.test.ts`.
  */
 import assert from 'node:assert/strict';
 import { describe, expect, it } from 'vitest';
@@ -48,7 +49,7 @@ class History {
     return START + this.realMillis;
   }
 
-  /** One request or refund, of one of a few users. `sinceIndex`: nothing of before may be told as a grant. */
+  /** One request or refund of one of a few users. `sinceIndex`: no grant from before may be repeated. */
   step(harness: Harness, users: readonly string[], sinceIndex: number): void {
     const random = this.#random;
     const userId = users[random(users.length)]!;
@@ -226,7 +227,7 @@ describe('a group that begins with a backup', () => {
     });
   });
 
-  it('denies by rules that are longer since as long as those reach', async () => {
+  it('denies by newer rules with longer windows for as long as these reach back', async () => {
     const old = harnessWith(RULES[0]);
     const fresh = await restored(old, false);
     fresh.machine.apply(decodeCommand(encodeHistoryBegins(fresh.nowMillis)), fresh.next());

@@ -1,4 +1,7 @@
-/** Two of three nodes are lost for good: the survivor is told to go on alone, saturates everybody, and others take their places. */
+/**
+ * Tests recovery after two of three nodes are lost for good: the survivor continues alone, first denies everybody,
+ * and new nodes join.
+ */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -69,7 +72,7 @@ describe('groups that lost their quorum', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(WINDOW_MILLIS);
     expect(await granted('stranger', 'long')).toBe(false);
     const [four, five] = [await cluster.join(4), await cluster.join(5)];
-    // It settles only when nobody is waited for who will not come.
+    // It settles only when no lost node is waited for.
     await cluster.accepted({ add: four, remove: 2 });
     await cluster.change({ add: five, remove: 3 });
     await eventually('all partitions have three voters again', () => {

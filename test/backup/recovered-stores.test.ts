@@ -1,7 +1,7 @@
 /**
- * A survivor's database with every kind of history: own snapshots with the log kept behind them, a backup's snapshot at the end of
- * the log, an installed snapshot, none at all, and a group that moved away. All of it is recovered or nothing, also by a command
- * that is killed between any two of its writes, and repeated.
+ * Tests recovery of databases with every kind of history: own snapshots with older log entries, the snapshot of a
+ * backup, an installed snapshot, none at all, and a group that has moved away. All groups are recovered or none,
+ * also if the command is killed between any two of its writes and repeated.
  */
 import { cpSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
@@ -222,7 +222,7 @@ describe('a recovery of stores with snapshots', () => {
   });
   afterAll(async () => rm(root, { recursive: true, force: true }));
 
-  it('takes each entry once: those that are kept behind a snapshot are in it already', async () => {
+  it('applies each entry once: older entries than the snapshot are in it already', async () => {
     const directory = await survivor();
     const told = await opened(directory, recovering(directory));
     expect(told.map(({ group, lastIndex, index }) => [group, lastIndex, index])).toEqual(
@@ -249,7 +249,7 @@ describe('a recovery of stores with snapshots', () => {
     expect(await seenAtStart(directory)).toEqual({ recovered: GROUPS, named: [OWN, ...GROUPS] });
   });
 
-  it('changes nothing if one of the groups cannot be recovered, and names none', async () => {
+  it('changes and records nothing if one of the groups cannot be recovered', async () => {
     const directory = await survivor();
     await opened(directory, async (store) => {
       const unreadable = { ...entryAt(LAST + 1), data: Uint8Array.of(99) };

@@ -1,6 +1,6 @@
 /**
- * A cluster under load is backed up, goes on granting, and is lost; another one is restored. Its state is what the backup tells,
- * and nobody is granted too much in any real window, whatever was granted since the backup and to whom.
+ * Tests that a restored cluster has the state of the backup, and that nobody is granted too much in any real
+ * window, whatever was granted after the backup.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ function hashesOf(cluster: InProcessCluster): string[][] {
   });
 }
 
-/** To new users, too; and to whoever looks how the cluster is. */
+/** Requests of new users as well, and requests for the state of the cluster. */
 async function showsRestore(cluster: InProcessCluster): Promise<void> {
   const url = `http://127.0.0.1:${cluster.config.nodes[1]?.http.port}`;
   const body = JSON.stringify({ userId: 'new', rule: 'long' });
@@ -83,7 +83,7 @@ async function showsRestore(cluster: InProcessCluster): Promise<void> {
   });
 }
 
-/** Of a user under the long rule, by whoever can decide: nobody may be able to for a while. */
+/** A request of a user under the long rule, repeated while no partition can decide. */
 async function decided(cluster: InProcessCluster, userId: string): Promise<boolean> {
   return eventually('a decision', async () => {
     const answer = await cluster.allow(1, { userId, ruleId: 'long', requestId: `of ${userId}` });

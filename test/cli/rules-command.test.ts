@@ -47,7 +47,7 @@ describe('rules check', () => {
       '{domain: d, descriptors: [{key: a, metadata: {}}]}',
     );
     expect(stdout).toBe(
-      '-:1:36: note: metadata is left out: nothing of it is answered\n' +
+      '-:1:36: note: metadata is left out: it is not sent with answers\n' +
         '-: 1 rule, 0 windows\n  d|a: unlimited by a, for a in d\n',
     );
     expect(code).toBe(0);
@@ -80,7 +80,7 @@ describe('rules check', () => {
     expect(stdout).toContain('-: note: a cluster keeps at most 1,024 windows, and will refuse these\n');
     expect(code).toBe(0);
     const long = await rules(['check', '-'], ' '.repeat(2 ** 21));
-    expect(long.stdout).toMatch(/^-:1:1: a document has at most 1048576 bytes/);
+    expect(long.stdout).toMatch(/^-:1:1: a document may have at most 1048576 bytes/);
     expect(long.code).toBe(1);
   });
 });

@@ -42,7 +42,7 @@ it('a heap snapshot holds what the node remembers, and its log says before and a
   expect(strings.some((each) => each.includes(user))).toBe(true);
   expect(logged('takes a heap snapshot')).toHaveLength(1);
   const [after] = await eventually('the log says that it was given', () => {
-    const lines = logged('the diagnosis was given');
+    const lines = logged('diagnosis sent');
     return lines.length > 0 ? lines : undefined;
   });
   expect(after).toMatchObject({ kind: 'heapSnapshot', bytes: Buffer.byteLength(text) });
@@ -55,7 +55,7 @@ it('a heap snapshot holds what the node remembers, and its log says before and a
 it('a CPU profile takes the seconds that were asked for, alone, and the node decides meanwhile', async () => {
   const startedMillis = performance.now();
   const profiled = post('cpu-profile?seconds=3');
-  await eventually('it is being taken', async () => (logged('takes a CPU profile')[0] ? true : undefined));
+  await eventually('it is being taken', async () => (logged('taking a CPU profile')[0] ? true : undefined));
   expect((await post('cpu-profile?seconds=1')).status).toBe(409);
   expect((await post('heap-snapshot')).status).toBe(409);
   await decidedAt(cluster.port(1), { userId: 'ada' });
@@ -75,26 +75,26 @@ it('a CPU profile takes the seconds that were asked for, alone, and the node dec
 });
 
 it('a profile ends with the client that asked for it, and another may be taken', async () => {
-  const before = logged('takes a CPU profile').length;
+  const before = logged('taking a CPU profile').length;
   const left = request(urlOf('cpu-profile?seconds=60'), { method: 'POST' });
   left.on('error', () => {});
   left.end();
   await eventually('it is being taken', () =>
-    logged('takes a CPU profile').length > before ? true : undefined,
+    logged('taking a CPU profile').length > before ? true : undefined,
   );
   left.destroy();
-  await eventually('it is broken off', () => logged('the diagnosis was broken off')[0]);
+  await eventually('it is broken off', () => logged('diagnosis aborted')[0]);
   expect((await post('cpu-profile?seconds=1')).status).toBe(200);
 });
 
 it('a node that stops does not wait for a profile', async () => {
-  const before = logged('takes a CPU profile').length;
+  const before = logged('taking a CPU profile').length;
   const asked = post('cpu-profile?seconds=60').then(
     ({ status }) => status,
     () => 'broken off',
   );
   await eventually('it is being taken', () =>
-    logged('takes a CPU profile').length > before ? true : undefined,
+    logged('taking a CPU profile').length > before ? true : undefined,
   );
   cluster.signal(1, 'SIGTERM');
   expect(await cluster.exitOf(1)).toEqual({ code: 0, signal: null });

@@ -1,3 +1,4 @@
+/** Tests the directory of a local cluster: creation, reading and deletion. */
 import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,13 +54,13 @@ describe('a cluster directory', () => {
     await expect(opens(1, 'another')).rejects.toThrow(/another|belongs/);
   });
 
-  it('that is not there holds no cluster', async () => {
+  it('that does not exist holds no cluster', async () => {
     expect(await readCluster(directory)).toBeUndefined();
     await mkdir(directory);
     expect(await readCluster(directory)).toBeUndefined();
   });
 
-  it('may be one that exists and holds other things', async () => {
+  it('may exist and hold other files', async () => {
     await mkdir(directory);
     await writeFile(join(directory, 'notes.txt'), 'mine');
     await createCluster(directory, CONFIG);
@@ -72,7 +73,7 @@ describe('a cluster directory', () => {
     [
       'a key twice',
       '{"nodes":[{"id":1,"id":2}]}',
-      'nodes[0].id must be there once, and is there more than once',
+      'nodes[0].id must appear once, but appears more than once',
     ],
     ['no configuration', '{}', 'clusterId must be'],
   ])('whose cluster.json is damaged is refused: %s', async (_what, text, message) => {
@@ -159,7 +160,7 @@ describe('deleting a cluster', () => {
     expect(await opens(2)).toBe(true);
   });
 
-  it('of a directory that is not there does nothing', async () => {
+  it('in a directory that does not exist does nothing', async () => {
     await deleteCluster(directory);
     await expect(access(directory)).rejects.toMatchObject({ code: 'ENOENT' });
   });

@@ -1,3 +1,4 @@
+/** Tests the validation of `cluster.json`. */
 import { describe, expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localAddress, localConfig } from '../../src/config/cluster-directory.ts';
 import { type ClusterConfig, ConfigError, TIMING_DEFAULTS, validateConfig } from '../../src/config/config.ts';
@@ -33,7 +34,7 @@ function refusal(value: unknown): ConfigError {
 }
 
 describe('a configuration', () => {
-  it('gets the defaults for what may be left out', () => {
+  it('gets the defaults for optional fields', () => {
     const config = validateConfig(VALID);
     expect(config).toMatchObject({
       ...VALID,
@@ -49,7 +50,7 @@ describe('a configuration', () => {
     expect(config.rules).toMatchObject({ requestIdHorizonMillis: 120_000, clockDriftPpm: 500 });
   });
 
-  it('keeps what is given, and is the same after a trip through JSON', () => {
+  it('keeps what is given, also after a round trip through JSON', () => {
     const given = {
       ...VALID,
       timing: { tickMillis: 5, heartbeatMillis: 20, electionMillis: 100, requestDeadlineMillis: 250 },
@@ -79,7 +80,7 @@ describe('a configuration', () => {
     expect(message).toContain('must be absent: the fields of a rule are id, of, limit, windowMillis');
   });
 
-  it('says what a node may remember only if it is told', () => {
+  it('has a limit for the state only if it is given', () => {
     expect(validateConfig(VALID)).not.toHaveProperty('stateBytesMax');
     expect(validateConfig({ ...VALID, stateBytesMax: 65_536 }).stateBytesMax).toBe(65_536);
     expect(refusal({ ...VALID, stateBytesMax: 65_535 }).message).toMatch(
@@ -88,7 +89,7 @@ describe('a configuration', () => {
     expect(validateConfig(VALID).rules.partitionBytesMax).toBe(268_435_456);
   });
 
-  it('says when snapshots are due only if it is told', () => {
+  it('has a snapshot interval only if it is given', () => {
     expect(validateConfig(VALID)).not.toHaveProperty('snapshotEveryBytes');
     expect(validateConfig({ ...VALID, snapshotEveryBytes: 1_024 }).snapshotEveryBytes).toBe(1_024);
     for (const snapshotEveryBytes of [1_023, 1.5, 2 ** 30 + 1]) {
@@ -98,7 +99,7 @@ describe('a configuration', () => {
     }
   });
 
-  it('says how its HTTP door answers only if it is told', () => {
+  it('has HTTP settings only if they are given', () => {
     expect(validateConfig(VALID)).not.toHaveProperty('http');
     expect(validateConfig({ ...VALID, http: {} }).http).toEqual({ rateLimitHeaders: ['x', 'draft'] });
     const http = {

@@ -1,4 +1,4 @@
-/** Which settings a running node takes over, and which wait for a restart: every one there is. */
+/** Tests which settings a running node applies and which need a restart, for every setting. */
 import { describe, expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';
 import { type ClusterConfig, validateConfig } from '../../src/config/config.ts';
@@ -29,7 +29,7 @@ const AFTER = validateConfig({
 });
 
 describe('changes of a configuration', () => {
-  it('are told field by field, and every field is told', () => {
+  it('are reported field by field, and every field is covered', () => {
     const { live, atStart } = settingChanges(BEFORE, AFTER);
     expect(live).toEqual([
       { field: 'logLevel', from: undefined, to: 'error' },
@@ -55,7 +55,7 @@ describe('changes of a configuration', () => {
     expect(new Set([...told, ...facts])).toEqual(new Set(Object.keys(AFTER)));
   });
 
-  it('are none where defaults are written out', () => {
+  it('are empty if only defaults are written out', () => {
     const same: ClusterConfig = {
       ...BEFORE,
       http: { rateLimitHeaders: ['x', 'draft'] },
@@ -72,7 +72,7 @@ describe('changes of a configuration', () => {
     },
   );
 
-  it('that wait for a restart are told again, those that are in force are not', () => {
+  it('that wait for a restart are reported again, those in force are not', () => {
     const running = withLive(BEFORE, AFTER);
     expect(settingChanges(running, AFTER).live).toEqual([]);
     expect(settingChanges(running, AFTER).atStart).toHaveLength(7);

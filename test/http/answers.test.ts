@@ -205,7 +205,10 @@ describe('what a fail mode decides', () => {
 describe('a request the cluster refuses', () => {
   it.each([
     ['cost', 'cost is out of bounds'],
-    ['rule', "rule 'user' is for all requests that match it: only one with named: true is asked by its id"],
+    [
+      'rule',
+      "rule 'user' applies to all requests that match it; only a rule with named: true can be asked for by its id",
+    ],
     ['descriptors', "descriptors must have ip: rule 'by-ip' counts by it"],
   ])('is 400 and names the field: %s', async (field, message) => {
     door.answer = { kind: 'invalid', field, message };

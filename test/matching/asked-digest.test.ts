@@ -1,4 +1,4 @@
-/** What stands for all that a caller asked: the same for a retry, another for anything else. */
+/** Tests the digest of a question: equal for a retry, different for any other question. */
 import { describe, expect, it } from 'vitest';
 import type { Question } from '../../src/api/question.ts';
 import { ASKED_DIGEST_MAX } from '../../src/api/request.ts';
@@ -9,7 +9,7 @@ function digestOf(descriptors: Readonly<Record<string, string>>, more: Partial<Q
 }
 
 describe('the digest of what was asked', () => {
-  it('is the same whatever the order of descriptors, and with those that say nothing', () => {
+  it('does not depend on the order of descriptors, nor on empty ones', () => {
     expect(digestOf({ ip: '10.0.0.1', user: 'ada' })).toBe(
       digestOf({ user: 'ada', ip: '10.0.0.1', plan: '' }),
     );
@@ -20,7 +20,7 @@ describe('the digest of what was asked', () => {
     expect(digestOf({ user: 'ada' })).toMatchInlineSnapshot(`235744229933131`);
   });
 
-  it('is another for another user, name, cost, time or rule', () => {
+  it('differs for another user, name, cost, time or rule', () => {
     const all = [
       digestOf({ user: 'ada' }),
       digestOf({ user: 'adb' }),
@@ -36,7 +36,7 @@ describe('the digest of what was asked', () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
-  it('is hardly ever that of another, of many that differ little', () => {
+  it('hardly ever collides, also for many similar questions', () => {
     const seen = new Set<number>();
     let count = 0;
     for (let user = 0; user < 20_000; user += 1) {

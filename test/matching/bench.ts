@@ -1,4 +1,4 @@
-/** Partitions that answer what a test says, behind what asks them under all limits of a request. */
+/** Helpers for matching tests: partitions with scripted answers behind `MatchedRequests`. */
 import { expect } from 'vitest';
 import type { AllowAnswer, Decision, LimitStanding, Unavailable } from '../../src/api/answer.ts';
 import type { CustomerAnswer } from '../../src/api/customer.ts';
@@ -39,7 +39,7 @@ export function standingBy(rulesVersion: number): LookAnswer {
   return { kind: 'standing', standing: { limits: [], decided, rulesVersion } };
 }
 
-/** How a limit stands: @param more of its numbers, or of all that is told */
+/** The status of a limit. @param more further numbers, or further fields of the answer */
 export function limitStanding(
   ruleId: string,
   more: Partial<LimitStanding> = {},
@@ -54,7 +54,7 @@ export function limitStanding(
 const PARTITION_OF: Readonly<Record<string, number>> = { user: 1, ip: 2, '*': 3, customer: 4 };
 
 export class Bench {
-  /** Rules that were in force until lately, newest first. */
+  /** Rules that were in force recently, newest first. */
   earlier: readonly RuleBook[] = [];
   readonly asked: Asked[] = [];
   readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
@@ -64,12 +64,12 @@ export class Bench {
   inForce: LookAnswer = standingBy(7);
   /** Who was asked for it. */
   readonly confirmations: LookRequest[] = [];
-  /** By rule, whoever looks at a limit after another one has denied; absent: nobody can say. */
+  /** By rule: the answer to a peek after another limit has denied; absent: unavailable. */
   readonly standings = new Map<string, LookAnswer>();
   readonly lookedAt: { readonly request: LookRequest; readonly deadlineMillis: number }[] = [];
-  /** Instead of being answered at once, looks wait here, if it is there. */
+  /** If present, peeks wait here instead of being answered at once. */
   held: (() => void)[] | undefined;
-  /** What everybody is told at once. */
+  /** An answer for everybody, given at once. */
   refuses: Unavailable | undefined;
   /** What this node leads and denies at once, by how its key begins. */
   readonly denied = new Map<string, Decision>();

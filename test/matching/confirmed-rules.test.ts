@@ -1,4 +1,4 @@
-/** A request without a limit is let through by rules that are in force, and by no others. */
+/** Tests that a request without a limit is let through only by rules that are in force. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Bench, bookOf, GONE, standingBy } from './bench.ts';
 
@@ -38,7 +38,7 @@ describe('a request that no rule of this node limits', () => {
     ]);
   });
 
-  it('is refused where this node does not hear of them in time', () => {
+  it('is refused if this node does not learn of them in time', () => {
     bench.inForce = standingBy(8);
     bench.ask(FREE);
     bench.now += 500;
@@ -46,7 +46,7 @@ describe('a request that no rule of this node limits', () => {
     expect(told()).toEqual([CHANGED]);
   });
 
-  it('is unavailable where nobody can say, unless all rules let through what nobody can decide', () => {
+  it('is unavailable if no partition answers, unless the fail modes of all rules are open', () => {
     bench.inForce = GONE;
     bench.ask(FREE);
     bench.book = bookOf(7, OPEN);
@@ -56,14 +56,14 @@ describe('a request that no rule of this node limits', () => {
     expect(told()).toEqual([GONE, UNLIMITED, { ...GONE, reason: 'not_member' }]);
   });
 
-  it('is let through by nothing that was said before it came', () => {
+  it('is not let through by an answer from before it came', () => {
     bench.ask(FREE);
     bench.inForce = standingBy(8);
     bench.ask(FREE);
     expect(told()).toEqual([UNLIMITED]);
   });
 
-  it('asks the same partition as the others, and another one where nobody answered', () => {
+  it('asks the same partition as other requests, and another one if that did not answer', () => {
     bench.ask(FREE);
     bench.ask(FREE);
     bench.inForce = GONE;

@@ -1,4 +1,7 @@
-/** Requests of customers: matched with what is known of them, and counted only as long as that is so. */
+/**
+ * Tests requests of customers: they are matched with the known record and decided only while that record is
+ * current.
+ */
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
@@ -47,7 +50,7 @@ function told(record: CustomerRecord): CustomerAnswer {
 }
 
 describe('a request of a customer', () => {
-  it('counts for the record that this node knows, and is asked again at once with the one there is', () => {
+  it('is asked with the known record, and again at once with the current one', () => {
     const bench = benchOf();
     bench.ask(ADA, { requestId: 'r1' });
     const guard = { userId: 'customer=ada', version: 0 };
@@ -64,7 +67,7 @@ describe('a request of a customer', () => {
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'free/minute', guard: { version: 0 } });
   });
 
-  it('is asked again with every tick where its record changes all the time, and not for ever', () => {
+  it('is asked again with every tick while its record keeps changing, until its deadline', () => {
     const bench = benchOf();
     bench.ask(ADA);
     for (let version = 1; version <= 4; version += 1)
@@ -78,7 +81,7 @@ describe('a request of a customer', () => {
     expect(bench.told).toMatchObject([{ answer: { kind: 'unavailable', reason: 'customer_changed' } }]);
   });
 
-  it('gives back what others reserved before it is asked again, and asks its partition last', () => {
+  it('gives back its reservations before it is asked again, and asks the customer partition last', () => {
     const bench = benchOf();
     bench.ask({ ip: '10.0.0.1', ...ADA });
     expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1']);
@@ -96,7 +99,7 @@ describe('a request of a customer', () => {
     expect(bench.told).toMatchObject([{ answer: { reason: 'customer_changed', proposed: true } }]);
   });
 
-  it('has its record read by the log where no limit lies with it, before anything is asked', () => {
+  it('reads the record through its log first, if no limit is in the partition of the record', () => {
     const bench = benchOf();
     bench.ask({ customer: 'ada', ip: '10.0.0.1' });
     const read = { ask: 'customer', userId: 'customer=ada', action: { type: 'read' } };
@@ -108,7 +111,7 @@ describe('a request of a customer', () => {
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
   });
 
-  it('that another partition denies is denied by its record of now: by a tier of before it would be for ever', () => {
+  it('that another partition denies is denied by the current record, not by an outdated tier', () => {
     const bench = benchOf();
     bench.ask({ ip: '10.0.0.1', ...ADA }, { requestId: 'r1' });
     bench.of('ip').answer(DENIED);
@@ -125,7 +128,7 @@ describe('a request of a customer', () => {
     expect(bench.told).toMatchObject([{ answer: { decision: { allowed: false } } }]);
   });
 
-  it('that nothing limits is free only if it is not blocked', () => {
+  it('without limits is let through only if the customer is not blocked', () => {
     const bench = benchOf();
     bench.ask({ customer: 'ada' });
     bench.of('customer').answer(told({ version: 0, overrides: [], isBlocked: false }));
@@ -136,7 +139,7 @@ describe('a request of a customer', () => {
     expect(bench.told[1]).toMatchObject({ answer: { decision: { allowed: false, isBlocked: true } } });
   });
 
-  it('that is known to be blocked reserves nothing, and is told the grant of an earlier attempt', () => {
+  it('of a blocked customer reserves nothing, and still gets the grant of an earlier attempt', () => {
     const bench = benchOf();
     bench.ask({ customer: 'ada', tier: 'free', ip: '10.0.0.1' }, { requestId: 'r1' });
     bench.of('ip').answer(decision());
@@ -148,7 +151,7 @@ describe('a request of a customer', () => {
     expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true } } }]);
   });
 
-  it('whose block has ended by the time of its partition is asked again at once, and read first no more', () => {
+  it('whose block has ended in group time is asked again at once, without reading the record first', () => {
     const bench = benchOf();
     bench.ask(ADA);
     bench.of('customer').answer(changed({ ...PRO, isBlocked: true, blockedUntilMillis: 9 }));
@@ -165,7 +168,7 @@ describe('a request of a customer', () => {
     expect(bench.of('customer').request).toMatchObject({ ruleId: 'pro/minute', guard: { version: 5 } });
   });
 
-  it('has its id with its own key, and the recall of one who is blocked asks there', () => {
+  it('has its id with the key of the customer, and a recall asks there', () => {
     const bench = benchOf(`${DOCUMENT}
   - { id: early, key: [customer, endpoint], group: early, windows: { limit: 9, per: minute } }`);
     bench.ask({ ip: '10.0.0.1', endpoint: '/a', ...ADA }, { requestId: 'r1' });
@@ -177,7 +180,7 @@ describe('a request of a customer', () => {
     expect(bench.of('customer').request).toMatchObject({ ...own, ifRemembered: true });
   });
 
-  it('that is wrong by what this node knew is asked again with the record there is', () => {
+  it('that is invalid by the known record is asked again with the current one', () => {
     const bench = benchOf(`${DOCUMENT}
   - { id: dear, match: { tier: free }, key: customer, group: dear, windows: { limit: 9, per: minute }, cost: 1000000 }`);
     bench.ask(ADA, { cost: 2 });
@@ -198,7 +201,7 @@ describe('a request of a customer', () => {
     expect(bench.asked).toHaveLength(1);
   });
 
-  it('goes on without its record where its rules let pass what nobody can decide, unless it was blocked', () => {
+  it('goes on without its record if its fail modes are open, unless the customer was blocked', () => {
     const bench = benchOf(
       'rules: [{ id: net, key: ip, failMode: open, windows: { limit: 10, per: minute } }]',
     );
@@ -213,7 +216,7 @@ describe('a request of a customer', () => {
   });
 });
 
-describe('a request of nobody in particular', () => {
+describe('a request without a customer', () => {
   it('is asked as before', () => {
     const bench = benchOf();
     bench.ask({ ip: '10.0.0.1', tier: 'pro' });
@@ -222,8 +225,8 @@ describe('a request of nobody in particular', () => {
   });
 });
 
-describe('what an operator says of a customer', () => {
-  it('goes to its key, and this node matches by it from then on', () => {
+describe('an operation on a customer', () => {
+  it('goes to its key, and this node then matches with the new record', () => {
     const bench = benchOf();
     const answers = put(bench, [{ ruleId: 'free/minute', limit: 1 }]);
     expect(bench.of('customer').request as unknown as CustomerRequest).toMatchObject({
@@ -246,7 +249,7 @@ describe('what an operator says of a customer', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('is refused for an id that no key can hold', () => {
+  it('is refused if the id does not fit into a key', () => {
     const answers: CustomerAnswer[] = [];
     benchOf().requests.customers.ask('x'.repeat(1_016), { type: 'read' }, (answer) => answers.push(answer));
     expect(answers).toMatchObject([{ kind: 'invalid', field: 'customer' }]);
@@ -276,7 +279,7 @@ describe('how much a key has used', () => {
     ],
   });
 
-  it('is said of all windows of a rule, or of one', () => {
+  it('can be set for all windows of a rule, or for one', () => {
     const bench = benchOf(document);
     const set = { type: 'set', used: 3 };
     const all = ['both/minute', 'both/day'];
@@ -285,7 +288,7 @@ describe('how much a key has used', () => {
     expect(setBy(bench, 'ip=10.0.0.1', 'net').action).toEqual({ ...set, ruleIds: ['net/minute'] });
   });
 
-  it.each(['net', 'none', '5/1000ms'])('is not said of a rule that does not count by it: %s', (rule) => {
+  it.each(['net', 'none', '5/1000ms'])('cannot be set for a rule that does not count by it: %s', (rule) => {
     const bench = benchOf(document);
     expect(setBy(bench, 'user=ada', rule).told).toMatchObject([{ kind: 'invalid', field: 'rule' }]);
     expect(bench.asked).toEqual([]);
@@ -299,7 +302,7 @@ describe('how much a key has used', () => {
 });
 
 describe('what a node remembers of customers', () => {
-  it('is bounded: one more takes the place of the one that was asked for longest ago', () => {
+  it('is bounded: one more evicts the least recently used one', () => {
     const cache = new CustomerCache();
     for (let i = 0; i < CUSTOMERS_MAX; i += 1) cache.learn(`customer=${i}`, PRO);
     expect(cache.of(requestOf('0'))?.version).toBe(5);

@@ -1,9 +1,9 @@
-/** A node tells when it begins to decide by fail modes, and when it ended: two lines, however many requests there are. */
+/** Tests that a node reports the begin and the end of decisions by fail mode, once each. */
 import { expect, it } from 'vitest';
 import { DEGRADED_QUIET_MILLIS, DegradedDecisions } from '../../src/matching/degraded-decisions.ts';
 import { bookOf } from './bench.ts';
 
-it('says so once when it begins, and once when it has not for a while', () => {
+it('reports once when degraded decisions begin, and once when they have ended', () => {
   const changes: (readonly [boolean, number])[] = [];
   let now = 1_000;
   const degraded = new DegradedDecisions({

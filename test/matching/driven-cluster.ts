@@ -1,4 +1,4 @@
-/** A node that matches requests, before partitions with a leader each that commits at once. */
+/** Helper: a node that matches requests, in front of partitions whose leaders commit at once. */
 import { expect } from 'vitest';
 import type { AskAnswer, Question } from '../../src/api/question.ts';
 import type { RefundQuestionAnswer } from '../../src/api/refund.ts';
@@ -71,7 +71,7 @@ export class DrivenCluster {
     });
   }
 
-  /** Other rules come into force, everywhere. @param earlier those that were until lately */
+  /** Puts other rules in force everywhere. @param earlier rules that were in force recently */
   follow(book: RuleBook, table: RuleTable, earlier: readonly RuleBook[]): void {
     this.#book = book;
     this.#earlier = earlier;

@@ -1,4 +1,4 @@
-/** How long a node asks by rules that were in force before. */
+/** Tests how long a node asks by earlier rules. */
 import { describe, expect, it } from 'vitest';
 import { EarlierBooks } from '../../src/matching/earlier-books.ts';
 import { matchingForm } from '../../src/rules/matching-form.ts';
@@ -13,7 +13,7 @@ function before(key: string, horizonMillis = HORIZON_MILLIS): { definitions: str
 }
 
 describe('rules of before', () => {
-  it('are asked by for two horizons: a partition may have granted by them up to a horizon after this node heard of others', () => {
+  it('are asked for two horizons, as a partition may use them for one horizon longer than this node', () => {
     let now = 1_000;
     const books = new EarlierBooks(() => now);
     expect(books.of()).toEqual([]);
@@ -27,7 +27,7 @@ describe('rules of before', () => {
     expect(books.of(known)).toEqual([]);
   });
 
-  it('become no younger as group 0 says the same again, and do when others were replaced since', () => {
+  it('keep their age if group 0 repeats the list, and start anew if further rules were replaced', () => {
     let now = 1_000;
     const books = new EarlierBooks(() => now);
     const told = (): number => books.of([before('user')]).length;

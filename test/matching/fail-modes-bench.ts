@@ -1,4 +1,7 @@
-/** Rules with a fail mode each, which count in a partition each, and a node with shares of its own. */
+/**
+ * Helpers for fail mode tests: rules with one fail mode each, each in its own partition, and a node with local
+ * fractions.
+ */
 import { expect } from 'vitest';
 import type { AllowAnswer, Decision, Unavailable } from '../../src/api/answer.ts';
 import type { AskAnswer, Question } from '../../src/api/question.ts';
@@ -31,10 +34,10 @@ export function bookOf(rules: readonly string[]): RuleBook {
 export class Bench {
   readonly asked: Asked[] = [];
   readonly told: { readonly answer: AskAnswer; readonly partition: number }[] = [];
-  /** What was taken from the shares of this node, and not given back. */
+  /** What was taken from the local fractions of this node and not given back. */
   readonly taken: string[][] = [];
   readonly changes: (readonly [boolean, number])[] = [];
-  /** By rule: how long the share of this node has to wait. */
+  /** By rule: how long the local fraction has to wait. */
   readonly waits = new Map<string, number>();
   now = 1_000;
   book: RuleBook | 'starting';
@@ -50,7 +53,7 @@ export class Bench {
       book: () => this.book,
       partitionOf: (userId) => this.#names.indexOf(userId.split('=')[0] ?? ''),
       ask: (request, done, deadlineMillis) => {
-        // After a denial: the others are looked at, and no answer hangs on it here.
+        // After a denial the other limits are peeked at; no answer depends on it here.
         if (request.ask === 'look') return done(GONE, 0);
         const partition = this.#names.indexOf(request.userId.split('=')[0] ?? '');
         this.asked.push({ request, deadlineMillis, answer: (answer) => done(answer as never, partition) });

@@ -1,4 +1,4 @@
-/** What is answered where nobody can decide: by the modes of the rules that are meant, over one and two partitions. */
+/** Tests decisions by fail mode when partitions cannot decide, for requests in one and two partitions. */
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { AskAnswer } from '../../src/api/question.ts';
@@ -18,11 +18,11 @@ describe('a request whose limits are in one partition', () => {
     'unknown_outcome',
   ];
 
-  it.each(UNAVAILABLE_REASONS)('is let through by an open rule where that follows: %s', (reason) => {
+  it.each(UNAVAILABLE_REASONS)('is let through by an open rule, if fail modes apply: %s', (reason) => {
     const bench = new Bench({ a: 'open' });
     bench.ask();
     bench.answer('a', undecided(reason));
-    // Of those that are asked again: once more, after the deadline.
+    // Some reasons are asked again: once more, after the deadline.
     const isAgain = bench.told.length === 0;
     bench.now += 600;
     bench.requests.tick();
@@ -48,7 +48,7 @@ describe('a request whose limits are in one partition', () => {
     expect(bench.changes).toEqual([]);
   });
 
-  it('is let through by a local rule while this node has a share of it', () => {
+  it('is let through by a local rule while the fraction of this node lasts', () => {
     const bench = new Bench({ a: 'local' });
     bench.ask();
     bench.answer('a', GONE);
@@ -80,12 +80,15 @@ const CASES = FAIL_MODES.flatMap((first) =>
   ),
 );
 
-/** Written from the promise alone: who denies denies, then who is closed refuses, then this node's share is asked. */
+/**
+ * The expected outcome, written from the promise alone: a denial denies, then `closed` refuses, then the local
+ * fraction is asked.
+ */
 function expected({ first, second, firstEnds, secondEnds, hasShare }: (typeof CASES)[number]): string {
   if (secondEnds === 'denied') return 'denied';
   const gone = [...(firstEnds === 'gone' ? [first] : []), ...(secondEnds === 'gone' ? [second] : [])];
   if (secondEnds === 'gone' && second === 'closed') return 'unavailable';
-  // The share is asked before the first limit.
+  // The local fraction is asked before the first limit.
   if (secondEnds === 'gone' && second === 'local' && !hasShare) return 'held back';
   if (firstEnds === 'denied') return 'denied';
   if (gone.length === 0) return 'granted';
@@ -151,7 +154,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.told.map(({ answer }) => answer)).toMatchObject([told]);
   });
 
-  it('names all rules that nobody could decide, each once', () => {
+  it('names all rules that could not be decided, each once', () => {
     const bench = new Bench({ a: 'open', b: 'local', c: 'closed' });
     bench.ask();
     bench.answer('b', LOST);
@@ -172,7 +175,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.wasAsked('a')).toBe(false);
   });
 
-  it('is not refused after its first limit granted it: a retry would be told that grant, with nothing charged elsewhere', () => {
+  it('is not refused after its first limit granted it, as a retry would get that grant with nothing charged elsewhere', () => {
     const bench = new Bench({ a: 'closed', b: 'local', c: 'closed' });
     bench.waits.set('b', WAIT);
     bench.ask({ requestId: 'r1' });
@@ -184,7 +187,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual(['c']);
   });
 
-  it('keeps what others reserved where its first limit may have granted it', () => {
+  it('keeps its reservations if its first limit may have granted it', () => {
     const bench = new Bench({ a: 'local', b: 'closed' });
     bench.waits.set('a', WAIT);
     bench.ask({ requestId: 'r1' });
@@ -194,7 +197,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual([]);
   });
 
-  it('gives back what it reserved where an earlier attempt was granted, and has its own', () => {
+  it('gives its reservations back if an earlier attempt was granted, which has its own', () => {
     const bench = new Bench({ a: 'closed', b: 'open', c: 'closed' });
     bench.ask({ requestId: 'r1' });
     bench.answer('b', GONE);
@@ -204,7 +207,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.refunded).toEqual(['c']);
   });
 
-  it('is asked again while rules change, whatever is undecided elsewhere', () => {
+  it('is asked again while rules change, even if other partitions cannot decide', () => {
     const bench = new Bench({ a: 'open', b: 'open', c: 'open' });
     bench.ask();
     bench.answer('b', GONE);

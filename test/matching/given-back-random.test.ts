@@ -1,6 +1,8 @@
 /**
- * Requests under limits in three partitions, at random, with retries, refunds and settlements, against a plain sum for each key. A
- * history that fails is `SEED=n npx vitest run test/matching/given-back-random.test.ts`.
+ * Random requests under limits in three partitions, with retries, refunds and settlements, compared with a plain
+ * sum per key.
+ *
+ * Repeat a failing history with `SEED=n npx vitest run test/matching/given-back-random.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
 import { Random } from '../sim/random.ts';
@@ -30,7 +32,7 @@ interface Use {
   isSettled: boolean;
 }
 
-/** What was told, and what must be in it. */
+/** An answer, and what must be in it. */
 interface Told {
   readonly found: object;
   readonly expected: object;
@@ -119,7 +121,7 @@ class Story {
 
   #settle(use: Use, requestId: string): Told {
     const found = this.#cluster.ask(use.descriptors, requestId, use.settledCost, true);
-    // One that was settled before, and had no estimate, is told what was left then.
+    // A settlement that was settled before, without an estimate, repeats what was left then.
     const isRepeated = use.isSettled && !use.isGranted;
     this.seen.settled += use.isSettled ? 0 : 1;
     use.isSettled = true;
@@ -150,7 +152,7 @@ describe('requests in several partitions, given back and settled at random', () 
   const seeds = named === undefined ? Array.from({ length: 60 }, (_, i) => i + 1) : [Number(named)];
   const seen = { granted: 0, denied: 0, refunded: 0, settled: 0, debts: 0 };
 
-  it.each(seeds)('charge each key what is left of them, seed %i', (seed) => {
+  it.each(seeds)('charge each key the sum of what was not given back, seed %i', (seed) => {
     const story = new Story(seed);
     for (let i = 0; i < 60; i += 1)
       for (const { found, expected } of story.step()) expect(found).toMatchObject(expected);

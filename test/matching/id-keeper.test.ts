@@ -1,4 +1,7 @@
-/** Which key keeps the id of a request: the same one, whatever order the rules are in, so that a retry finds its grant. */
+/**
+ * Tests which key keeps the id of a request: the same one in whatever order the rules are, so that a retry finds
+ * its grant.
+ */
 import { describe, expect, it } from 'vitest';
 import type { MatchedLimit } from '../../src/matching/matched-limit.ts';
 import { sharesOf } from '../../src/matching/share-outcome.ts';
@@ -42,7 +45,7 @@ describe('the id of a request', () => {
     }
   });
 
-  it('would be kept by the same key in any share, as the share of a customer becomes the first', () => {
+  it('would be kept by the same key in any part, as the part of a customer becomes the first', () => {
     const limits = ['user=ada', 'ip=10.0.0.1', 'endpoint=/dear'].map(
       (userId) => ({ userId }) as MatchedLimit,
     );
@@ -52,7 +55,7 @@ describe('the id of a request', () => {
     }
   });
 
-  it('is kept by the key of the user, whichever other rules come and go', () => {
+  it('is kept by the key of the user, whatever other rules come and go', () => {
     for (let i = 0; i < RULES.length; i += 1)
       expect(keeperOf([...new Set([...RULES.slice(i), user])], FROM)).toBe('user=ada');
   });

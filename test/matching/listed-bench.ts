@@ -1,4 +1,4 @@
-/** A bench for requests of lists, with the looks that they ask for. It judges nothing. */
+/** Helpers for tests of requests of lists, with scripted peeks. */
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import { Bench, bookOf } from './bench.ts';

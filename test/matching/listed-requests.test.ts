@@ -1,10 +1,10 @@
-/** Requests of lists of descriptors: each list is told what became of it, and all are charged or none. */
+/** Tests requests of lists of descriptors: each list gets an outcome, and all are charged or none. */
 import { describe, expect, it } from 'vitest';
 import { bookOf, decision, DENIED, GONE } from './bench.ts';
 import { DOCUMENT, IP, IP_RULE, ListedBench, listOf, USER, USER_RULE } from './listed-bench.ts';
 
 describe('a request of lists', () => {
-  it('is charged under the rule of each list, and each is told how it stands', () => {
+  it('is charged under the rule of each list, and reports the status of each', () => {
     const bench = new ListedBench();
     bench.askLists([listOf({ ip: '10.0.0.1' }, { cost: 3 }), USER, listOf({ other: 'x' })]);
     expect(bench.of('ip').request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: IP_RULE, cost: 3 });
@@ -24,7 +24,7 @@ describe('a request of lists', () => {
     ]);
   });
 
-  it('is under the rules for names, too: each list says who it is as descriptors do', () => {
+  it('is also under rules by name, for which each list is a set of descriptors', () => {
     const bench = new ListedBench();
     bench.book = bookOf(
       7,
@@ -58,7 +58,7 @@ describe('a request of lists', () => {
     ]);
   });
 
-  it('is denied by one, gives back what the other granted, and says which it was', () => {
+  it('is denied by one list, gives back what the other granted, and reports which one denied', () => {
     const bench = new ListedBench();
     bench.askLists([USER, IP, listOf({ ip: '10.0.0.2' })]);
     const { askedDigest: _, ...asked } = bench.of('ip').request;
@@ -85,7 +85,7 @@ describe('a request of lists', () => {
     expect(bench.asked.some(({ request }) => request.userId.startsWith('user'))).toBe(false);
   });
 
-  it('tells what was given back as if it had never been taken', () => {
+  it('reports what was given back as if it had never been taken', () => {
     const bench = new ListedBench();
     bench.askLists([USER, listOf({ ip: '10.0.0.1' }, { cost: 2 })]);
     bench.of('ip').answer(decision({ ruleId: IP_RULE, limit: 5, remaining: 3 }));
@@ -134,7 +134,7 @@ describe('a request of lists', () => {
     expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'user=ada', cost: 2 }]);
   });
 
-  it('goes by the rule of all its descriptors in their order, and no shorter one', () => {
+  it('is under the rule of all its descriptors in order, and no shorter one', () => {
     const bench = new ListedBench();
     bench.askLists([listOf({ user: 'ada', path: '/dear' })]);
     expect(bench.asked.map(({ request }) => request)).toMatchObject([
@@ -149,14 +149,14 @@ describe('a request of lists', () => {
     ]);
   });
 
-  it('is free of what another list replaces, and tells that it has no limit', () => {
+  it('is not under a rule that another list replaces, and reports no limit', () => {
     const bench = new ListedBench();
     bench.askLists([USER, listOf({ vip: 'yes' })]);
     expect(bench.asked).toEqual([]);
     expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }, { kind: 'unlimited' }] }]);
   });
 
-  it('is free where its path ends without a limit, and told no limit', () => {
+  it('is let through if its path ends without a limit, and reports no limit', () => {
     const bench = new ListedBench();
     bench.askLists([listOf({ probe: 'x', path: '/health' })]);
     expect(bench.asked).toEqual([]);
@@ -165,14 +165,14 @@ describe('a request of lists', () => {
     expect(bench.asked).toHaveLength(1);
   });
 
-  it('has what is in shadow decided, and waits for none of it', () => {
+  it('asks shadow rules without waiting for them', () => {
     const bench = new ListedBench();
     bench.askLists([listOf({ trial: 'x' })]);
     expect(bench.asked.map(({ request }) => request)).toMatchObject([{ userId: 'trial=x' }]);
     expect(bench.listed).toMatchObject([{ allowed: true, lists: [{ kind: 'free' }] }]);
   });
 
-  it('goes by the limit that it states itself, and by no rule then', () => {
+  it('is under the limit that it states itself, and then under no rule', () => {
     const bench = new ListedBench();
     const limit = { limit: 3, windowMillis: 60_000 };
     bench.askLists([listOf({ trial: 'x' }, { limit })]);
@@ -218,7 +218,7 @@ describe('a cost that no limit has room for', () => {
     expect([bench.asked, bench.looks]).toEqual([[], []]);
   });
 
-  it('is over it where only who leads can say so, and what others granted is given back', () => {
+  it('is over the limit if only the leader can tell, and other grants are given back', () => {
     const bench = new ListedBench();
     bench.askLists([USER, listOf({ ip: '10.0.0.1' }, { cost: 6 })]);
     bench.of('ip').answer({ kind: 'invalid', field: 'cost', message: 'too much' });
@@ -230,14 +230,14 @@ describe('a cost that no limit has room for', () => {
     expect(bench.refunds()).toMatchObject([{ userId: 'ip=10.0.0.1' }]);
   });
 
-  it('is over all of them where the limit is a smaller one of its key', () => {
+  it('is over all limits of its key if it exceeds the smallest', () => {
     const bench = new ListedBench();
     bench.askLists([listOf({ user: 'ada' }, { cost: 9 })]);
     bench.of('user').answer({ kind: 'invalid', field: 'cost', message: 'too much' });
     expect(bench.listed).toMatchObject([{ allowed: false, lists: [{ isOver: true }] }]);
   });
 
-  it('is none where nothing limits, or only on trial', () => {
+  it('is allowed without limits, or under shadow rules only', () => {
     const bench = new ListedBench();
     bench.askLists([
       listOf({ other: 'x' }, { cost: 1_000_001 }),
@@ -247,7 +247,7 @@ describe('a cost that no limit has room for', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('is charged nowhere where only the rules that came meanwhile limit it', () => {
+  it('is charged nowhere if only newer rules limit it', () => {
     const bench = new ListedBench();
     const free = listOf({ other: 'x' }, { cost: 1_000_001 });
     bench.askLists([free, listOf({ ip: '10.0.0.1' }, { cost: 0 }), USER]);
@@ -266,7 +266,7 @@ describe('a cost that no limit has room for', () => {
 describe('a list of cost 0', () => {
   const CHECK = listOf({ ip: '10.0.0.1' }, { cost: 0 });
 
-  it('is looked at first, and what is charged is asked for then', () => {
+  it('is peeked at before anything is charged', () => {
     const bench = new ListedBench();
     bench.askLists([USER, CHECK]);
     expect(bench.looks.map(({ request }) => request)).toEqual([
@@ -281,7 +281,7 @@ describe('a list of cost 0', () => {
     ]);
   });
 
-  it('denies the request where nothing is left, and nothing is charged', () => {
+  it('denies the request if nothing is left, and nothing is charged', () => {
     const bench = new ListedBench();
     bench.askLists([USER, CHECK]);
     bench.stand(400);
@@ -290,7 +290,7 @@ describe('a list of cost 0', () => {
     expect(bench.listed[0]).not.toHaveProperty('decided');
   });
 
-  it('denies it where nobody can look, or the rules are others by now', () => {
+  it('makes the request unavailable if no peek is possible or the rules have changed', () => {
     const bench = new ListedBench();
     bench.askLists([CHECK]);
     bench.looks[0]!.answer(GONE);

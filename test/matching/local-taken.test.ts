@@ -1,4 +1,4 @@
-/** What a node takes from its own shares for a request that is not let through after all: it leaves them as they were. */
+/** Tests that a request gives back what it took from local fractions if it is not let through. */
 import { describe, expect, it } from 'vitest';
 
 import { Bench, DENIED, degraded, GONE, GRANTED, LOST, undecided, WAIT } from './fail-modes-bench.ts';
@@ -20,7 +20,7 @@ describe('a request whose limits are in two partitions', () => {
     expect(bench.taken).toEqual([]);
   });
 
-  it('takes the share of this node once, though it is asked again as rules change', () => {
+  it('takes from the fraction of this node once, though it is asked again as rules change', () => {
     const bench = new Bench({ a: 'closed', b: 'local' });
     bench.ask();
     bench.answer('b', GONE);

@@ -1,4 +1,4 @@
-/** What a denied request under limits of several partitions costs their logs, with a leader for each that commits at once. */
+/** Counts the log entries that denied requests in several partitions cost, with leaders that commit at once. */
 import { describe, expect, it } from 'vitest';
 import type { AskAnswer } from '../../src/api/question.ts';
 import { FakeDriver, tableOf } from '../partition/fake-driver.ts';
@@ -67,7 +67,7 @@ describe('a request over two partitions that the first denies', () => {
     ]);
   });
 
-  it('is told the grant of an earlier attempt', () => {
+  it('gets the grant of an earlier attempt', () => {
     const cluster = newCluster([USER, NET]);
     const first = cluster.ask({ user: 'ada', ip: '10.0.0.1' }, 'r1');
     cluster.ask({ user: 'bob', ip: '10.0.0.1' });
@@ -125,7 +125,7 @@ describe('a request that two limits deny, one for a minute and one for a day', (
     expect(cluster.entries - before).toBe(requestId === undefined ? 0 : 1);
   });
 
-  it.each([[[]], [[USER]], [[USER, NET]]])('is told of a limit that has room as it stands: %j', (leads) => {
+  it.each([[[]], [[USER]], [[USER, NET]]])('gets the status of a limit that has room: %j', (leads) => {
     const cluster = newCluster(leads, WITH_DAY);
     for (const ip of ['10.0.0.2', '10.0.0.3']) cluster.ask({ user: 'ada', ip });
     expect(cluster.ask(FROM)).toMatchObject({
@@ -136,7 +136,7 @@ describe('a request that two limits deny, one for a minute and one for a day', (
 });
 
 describe('a denial that needs no entry', () => {
-  it('is told by a leader alone, by the rules that found the limits, and of nothing that can never fit', () => {
+  it('is answered by the leader alone, only by the rules that found the limits, and never for a cost that cannot fit', () => {
     const driver = FakeDriver.leading({ table: TABLE });
     const request = { userId: 'user=ada', ruleId: 'user/minute', matchedBy: VERSION };
     expect(driver.partition.deniedAtOnce(request)).toBeUndefined();

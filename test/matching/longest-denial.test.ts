@@ -1,4 +1,4 @@
-/** After a first denial: the limits that nobody asked are looked at, and the answer is that of the one that takes longest. */
+/** Tests the peeks after a first denial: the answer names the limit with the longest wait. */
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/api/answer.ts';
 import { Bench, bookOf, decision, DENIED, FROM, limitStanding } from './bench.ts';
@@ -36,7 +36,7 @@ describe('a request that other partitions denied', () => {
     expect(bench.refunds()).toHaveLength(1);
   });
 
-  it('looks as it asks: with its cost and its time, and for a part of the time that is left', () => {
+  it('peeks with its own cost and timestamp, for a part of the remaining time', () => {
     const bench = new Bench();
     deniedByAll(bench, { cost: 2, timestampMillis: 4 });
     const look = { ask: 'look', userId: 'user=ada', cost: 2, timestampMillis: 4 };
@@ -68,7 +68,7 @@ describe('a request that other partitions denied', () => {
     expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' } }, partition: 3 }]);
   });
 
-  it('is told a limit that no wait helps for before one that takes a day', () => {
+  it('is answered with a limit that never fits rather than one that takes a day', () => {
     const bench = new Bench();
     userStands(bench, 0, 86_400_000);
     bench.standings.set('user/minute', limitStanding('user/minute', { limit: 0, retryAfterMillis: 60_000 }));
@@ -76,7 +76,7 @@ describe('a request that other partitions denied', () => {
     expect(bench.told).toMatchObject([{ answer: { decision: { ruleId: 'user/minute', limit: 0 } } }]);
   });
 
-  it('is told a block before any limit', () => {
+  it('is answered with a block rather than any limit', () => {
     const bench = new Bench();
     userStands(bench, 1, 1);
     const { standing } = limitStanding('user/minute');
@@ -86,7 +86,7 @@ describe('a request that other partitions denied', () => {
     expect(bench.told).toMatchObject([{ answer: { decision: { isBlocked: true, retryAfterMillis: 500 } } }]);
   });
 
-  it('looks at nothing where a block has denied it', () => {
+  it('peeks at nothing if a block has denied it', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(decision({ allowed: false, isBlocked: true }));
@@ -96,8 +96,8 @@ describe('a request that other partitions denied', () => {
   });
 });
 
-describe('a request that its node denied by itself', () => {
-  it('is told what takes longest of all partitions, and reserves nothing', () => {
+describe('a request that its node denied itself', () => {
+  it('is answered with the longest wait of all partitions, and reserves nothing', () => {
     const bench = new Bench();
     bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
     bench.standings.set('net/minute', limitStanding('net/minute', { retryAfterMillis: 86_400_000 }));
@@ -110,7 +110,7 @@ describe('a request that its node denied by itself', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('is tried by no rule in shadow, however long the looks take', () => {
+  it('asks no shadow rule, however long the peeks take', () => {
     const bench = new Bench();
     bench.held = [];
     bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });
@@ -121,7 +121,7 @@ describe('a request that its node denied by itself', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('is told no denial after its deadline', () => {
+  it('gets no denial after its deadline', () => {
     const bench = new Bench();
     bench.held = [];
     bench.denied.set('*', { ...DENIAL, ruleId: 'all/minute', retryAfterMillis: 5 });

@@ -1,4 +1,4 @@
-/** How a key stands: under all rules that count by such keys, under one of them, or under one of its windows. */
+/** Tests peeks at a key: under all rules that count by such keys, under one rule, or under one window. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LookAnswer, LookQuestion, LookRequest } from '../../src/api/look.ts';
 import { Looks } from '../../src/matching/looks.ts';
@@ -19,7 +19,7 @@ let book: RuleBook | 'starting';
 let asked: LookRequest[];
 let told: { readonly answer: LookAnswer; readonly partition: number }[];
 
-/** The partition knows more of the key than the rules in force ask for. */
+/** The partition knows more limits of the key than the rules in force have. */
 function standing(): LookAnswer {
   const ids = [...USER_WINDOWS, 'left/hour'];
   const limit = { limit: 5, windowMillis: 60_000, remaining: 3, retryAfterMillis: 0, resetMillis: 0 };
@@ -73,7 +73,7 @@ describe('a look at a key', () => {
     expect(asked).toEqual([{ ask: 'look', userId: 'user=ada', ruleId: rule }]);
   });
 
-  it('shows the windows of rules of nested descriptors by the values that they count', () => {
+  it('shows the windows of rules for nested descriptors by the values that they count', () => {
     const nested = [
       '{ key: tenant, descriptors: [{ key: user, rate_limit: { unit: minute, requests_per_unit: 5 } }] }',
       '{ key: plan, value: free, descriptors: [{ key: user, rate_limit: { unit: day, requests_per_unit: 9 } }] }',
@@ -99,7 +99,7 @@ describe('a look at a key', () => {
     },
   );
 
-  it('waits for nobody while this node knows no rules', () => {
+  it('is refused at once while this node knows no rules', () => {
     book = 'starting';
     look({ key: 'user=ada' });
     expect(told).toEqual([

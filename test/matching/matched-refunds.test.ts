@@ -1,4 +1,6 @@
-/** A request whose limits rules found is given back by what it was: where its id is, and where the granted attempt reserved. */
+/**
+ * Tests refunds by descriptors: in the partition that keeps the id, and of the reservations in other partitions.
+ */
 import { describe, expect, it } from 'vitest';
 import type { RefundQuestionAnswer, Refund } from '../../src/api/refund.ts';
 import { Bench, bookOf, FROM, GONE, LOST } from './bench.ts';
@@ -10,7 +12,7 @@ const REFUND: Refund = {
   decided: { term: 1, index: 5, position: 0, timeMillis: 8 },
   rulesVersion: 7,
 };
-/** Of a request that reserved something elsewhere: 36 is written `~10`. */
+/** The refund of a request with reservations elsewhere; attempt 36 is written `~10`. */
 const OF_ATTEMPT: Refund = { ...REFUND, attempt: 36 };
 const NONE: Refund = { ...REFUND, refunded: false, ruleId: '', cost: 0 };
 
@@ -40,7 +42,7 @@ describe('a refund by descriptors', () => {
     expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: [] }]);
   });
 
-  it('says under which limits it stays charged, as nobody could be asked there', () => {
+  it('lists the limits that stay charged because their partition did not answer', () => {
     const bench = new Bench();
     const told = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: OF_ATTEMPT });
@@ -62,7 +64,7 @@ describe('a refund by descriptors', () => {
     expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
   });
 
-  it('asks nobody else for a request that reserved nothing, and keeps nothing', () => {
+  it('asks no other partition for a request without reservations', () => {
     const bench = new Bench();
     const told = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: REFUND });
@@ -95,14 +97,14 @@ describe('a refund by descriptors', () => {
     expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: undefined }]);
   });
 
-  it('of what was never granted gives nothing back, and keeps nothing', () => {
+  it('of a request that was never granted gives nothing back', () => {
     const bench = new Bench();
     const told = refund(bench, FROM);
     bench.of('user').answer({ kind: 'refund', refund: NONE });
     expect(told).toEqual([{ kind: 'refund', refund: NONE, kept: [] }]);
   });
 
-  it('goes on to the key that kept the id by rules of before, where it cannot say what stays charged', () => {
+  it('also asks the key that kept the id by earlier rules, and then cannot tell what stays charged', () => {
     const bench = new Bench();
     bench.earlier = [bookOf(0, 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]')];
     const told = refund(bench, FROM);
@@ -118,7 +120,7 @@ describe('a refund by descriptors', () => {
     expect(bench.asked).toHaveLength(2);
   });
 
-  it('finds the grant of before though no rule limits the request now, and nothing more than once', () => {
+  it('finds the earlier grant though no rule limits the request now, and asks each key once', () => {
     const bench = new Bench();
     bench.book = bookOf(7, 'rules: [{ id: org, key: org, windows: { limit: 2, per: minute } }]');
     const net = 'rules: [{ id: net, key: ip, windows: { limit: 2, per: minute } }]';
@@ -129,7 +131,7 @@ describe('a refund by descriptors', () => {
     expect(bench.asked).toHaveLength(1);
   });
 
-  it('is told as it is where nobody can say, no rule limits, or the rules are not known', () => {
+  it('passes on that no partition answers, no rule limits, or the rules are unknown', () => {
     const bench = new Bench();
     const lost = refund(bench, FROM);
     bench.of('user').answer(LOST);
@@ -167,7 +169,7 @@ rules:
     expect(told).toEqual([{ kind: 'refund', refund: OF_ATTEMPT, kept: [] }]);
   });
 
-  it('gives nothing back while nobody can say what the record is', () => {
+  it('gives nothing back while the record cannot be read', () => {
     const bench = new Bench();
     bench.book = bookOf(7, DOCUMENT);
     const told = refund(bench, SAID);

@@ -1,4 +1,4 @@
-/** Requests that rules find the limits of, over several partitions: charged under all of their limits, or under none. */
+/** Tests requests with limits in several partitions: they are charged under all of their limits or none. */
 import { describe, expect, it } from 'vitest';
 import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import { Bench, bookOf, decision, DENIED, FROM, GONE, LOST } from './bench.ts';
@@ -29,7 +29,7 @@ describe('a request whose limits are in one partition', () => {
     expect(bench.told).toEqual([{ answer: DENIED, partition: 0 }]);
   });
 
-  it('is free where no rule has a limit for it, or one says so', () => {
+  it('is let through if no rule has a limit for it, or one is unlimited', () => {
     const bench = new Bench();
     bench.book = bookOf(7, 'rules: [{ id: user, key: user, windows: { limit: 2, per: minute } }]');
     bench.ask({ ip: '10.0.0.1' });
@@ -60,7 +60,7 @@ describe('a request whose limits are in several partitions', () => {
   it('reserves all but the first under ids of their own, and then asks the first under its own', () => {
     const bench = new Bench();
     bench.ask({ ...FROM, endpoint: '/dear' }, { requestId: 'r1', cost: 2 });
-    // Two reservations, and then the trial.
+    // Two reservations, then the shadow rule.
     expect(bench.asked.map(({ request }) => request.userId)).toEqual(['ip=10.0.0.1', '*', 'ip=10.0.0.1']);
     expect(bench.of('ip').request).toMatchObject({ ruleId: 'net/minute', cost: 6, requestId: '~1.2' });
     expect(bench.of('*').request).toMatchObject({ ruleId: 'all/minute', cost: 2, requestId: '~1.3' });
@@ -104,7 +104,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.asked.some(({ request }) => request.userId.startsWith('user'))).toBe(false);
   });
 
-  it('is denied by the one that takes longest, and by an error before that', () => {
+  it('is answered with an error first, else with the longest wait', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(DENIED);
@@ -117,7 +117,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.refunds()).toEqual([]);
   });
 
-  it('is denied by this node before anything is reserved, by what it leads that takes longest', () => {
+  it('is denied before anything is reserved, if this node leads a partition that denies', () => {
     const bench = new Bench();
     bench.denied.set('*', denialBy('all/minute', 5)).set('user', denialBy('user/minute', 9));
     bench.ask({ user: 'ada' });
@@ -153,7 +153,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toHaveLength(1);
   });
 
-  it('is told no denial after its deadline, also if the first took so long to say that it knows of no grant', () => {
+  it('gets no denial after its deadline, also if the recall took that long', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(DENIED);
@@ -164,7 +164,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told).toMatchObject([{ answer }]);
   });
 
-  it('is granted again what an earlier attempt was granted, though others deny it now', () => {
+  it('repeats the grant of an earlier attempt, though other limits deny it now', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'r1' });
     bench.of('ip').answer(decision());
@@ -198,7 +198,7 @@ describe('a request whose limits are in several partitions', () => {
     expect(bench.told[1]?.answer.kind).toBe(answer.kind);
   });
 
-  it('gives back nothing while the first may have granted it', () => {
+  it('gives nothing back while the first partition may have granted it', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(decision());
@@ -227,7 +227,7 @@ function grantAll(bench: Bench): void {
 }
 
 describe('a rule in shadow', () => {
-  it('denies nothing; what it would have denied is counted, and told with the answer', () => {
+  it('denies nothing; what it would have denied is counted, and listed in the answer', () => {
     const bench = new Bench();
     bench.ask(FROM);
     expect(bench.trial.request).toMatchObject({ userId: 'ip=10.0.0.1', ruleId: 'trial/minute' });
@@ -239,7 +239,7 @@ describe('a rule in shadow', () => {
     expect(bench.refunds()).toEqual([]);
   });
 
-  it('keeps nobody waiting: what it says later is counted', () => {
+  it('keeps nobody waiting: later decisions are only counted', () => {
     const bench = new Bench();
     bench.ask(FROM);
     grantAll(bench);
@@ -269,7 +269,7 @@ describe('a rule in shadow', () => {
     },
   );
 
-  it('is not asked where others deny at once', () => {
+  it('is not asked if other rules deny at once', () => {
     const bench = new Bench();
     bench.denied.set('user', (DENIED as { decision: Decision }).decision);
     bench.ask(FROM);
@@ -277,7 +277,7 @@ describe('a rule in shadow', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('counts a retry that is told its grant of before no second time', () => {
+  it('does not count a retry that repeats its grant', () => {
     const bench = new Bench();
     bench.ask(FROM, { requestId: 'mine' });
     const trial = bench.trial;

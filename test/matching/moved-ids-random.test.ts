@@ -1,6 +1,7 @@
 /**
- * Retries and refunds while the rules change by which a request is matched, at random: whichever key has kept its id, a request is
- * charged once. A history that fails is `SEED=n npx vitest run test/matching/moved-ids-random.test.ts`.
+ * Random retries and refunds while the rules change. Whichever key has kept its id, a request is charged once.
+ *
+ * Repeat a failing history with `SEED=n npx vitest run test/matching/moved-ids-random.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
 import { EarlierBooks } from '../../src/matching/earlier-books.ts';
@@ -28,7 +29,7 @@ function definitionsOf(rules: readonly string[]): readonly RuleDefinition[] {
   return read.definitions;
 }
 
-/** What was told, and what must be in it. */
+/** An answer, and what must be in it. */
 interface Told {
   readonly found: unknown;
   readonly expected: object;

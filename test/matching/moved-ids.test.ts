@@ -1,4 +1,7 @@
-/** A retry whose id was kept by another key, by rules that were in force until lately: that key is asked first, and charges nothing. */
+/**
+ * Tests retries whose id was kept by another key under earlier rules: that key is asked first, and nothing is
+ * charged.
+ */
 import { describe, expect, it } from 'vitest';
 import { Bench, bookOf, decision, FROM, GONE, LOST } from './bench.ts';
 
@@ -27,7 +30,7 @@ function asked(made: Bench): readonly string[] {
   });
 }
 
-/** By two shares before, and by one now. */
+/** In two parts by the earlier rules, in one by the current ones. */
 function settled(): Bench {
   const made = bench([OF_USER], [OF_NET, OF_ALL]);
   made.ask(FROM, { requestId: 'r1', settle: true });
@@ -35,7 +38,7 @@ function settled(): Bench {
 }
 
 describe('a request with an id that another key has kept', () => {
-  it('is told the grant that lies there, and is asked nowhere else', () => {
+  it('gets the grant that is stored there, and is asked nowhere else', () => {
     const made = bench([OF_USER], [OF_NET]);
     made.ask(FROM, { requestId: 'r1' });
     expect(made.asked[0]?.request).toMatchObject({ requestId: 'r1', matchedBy: 7, ifRemembered: true });
@@ -45,7 +48,7 @@ describe('a request with an id that another key has kept', () => {
     expect(made.asked).toHaveLength(1);
   });
 
-  it('is told the conflict, or that nobody can say', () => {
+  it('gets the conflict, or that no partition can tell', () => {
     const conflict = { kind: 'conflict', field: 'cost', message: 'another cost' } as const;
     for (const answer of [conflict, GONE, LOST]) {
       const made = bench([OF_USER], [OF_NET]);
@@ -55,7 +58,7 @@ describe('a request with an id that another key has kept', () => {
     }
   });
 
-  it('is asked for where none of the earlier keys remembers it, each of which is asked once', () => {
+  it('is asked normally if none of the earlier keys remembers it, each of which is asked once', () => {
     const made = bench([OF_USER], [OF_NET], [OF_ALL], [OF_NET, OF_ALL], [OF_USER, OF_NET]);
     made.ask(FROM, { requestId: 'r1' });
     made.of('ip').answer(NONE);
@@ -65,14 +68,14 @@ describe('a request with an id that another key has kept', () => {
     expect(made.told).toHaveLength(1);
   });
 
-  it('is recognised though no rule limits it now', () => {
+  it('is recognised even if no rule limits it now', () => {
     const made = bench(['{ id: org, key: org, windows: { limit: 1, per: minute } }'], [OF_NET]);
     made.ask(FROM, { requestId: 'r1' });
     made.of('ip').answer(decision());
     expect(made.told).toMatchObject([{ answer: { decision: { allowed: true } } }]);
   });
 
-  it('is asked for anew where the earlier key lies in a partition of older rules', () => {
+  it('is matched again if the earlier key is in a partition with older rules', () => {
     const made = bench([OF_USER], [OF_NET]);
     made.ask(FROM, { requestId: 'r1' });
     made.of('ip').answer(RULES_CHANGED);
@@ -81,7 +84,7 @@ describe('a request with an id that another key has kept', () => {
     expect(asked(made)).toEqual(['recall ip=10.0.0.1', 'recall ip=10.0.0.1']);
   });
 
-  it('is asked for at once where it has no id, or the key keeps its id as before', () => {
+  it('is asked at once if it has no id, or the same key keeps it', () => {
     const other = '{ id: other, key: user, windows: { limit: 3, per: hour } }';
     for (const [before, requestId] of [
       [[OF_NET], undefined],
@@ -97,7 +100,7 @@ describe('a request with an id that another key has kept', () => {
 });
 
 describe('a settlement whose id another key has kept', () => {
-  it('was charged if all of its shares remember it: the first of them tells', () => {
+  it('was charged if all of its parts remember it; the first gives the answer', () => {
     const made = settled();
     made.of('ip').answer(decision());
     made.of('*').answer(decision({ ruleId: 'all/minute' }));
@@ -105,7 +108,7 @@ describe('a settlement whose id another key has kept', () => {
     expect(made.told).toMatchObject([{ answer: { decision: { ruleId: 'all/minute' }, key: '*' } }]);
   });
 
-  it('is charged if one of them does not', () => {
+  it('is charged if one of its parts does not remember it', () => {
     const made = settled();
     made.of('ip').answer(decision());
     made.of('*').answer(NONE);

@@ -1,4 +1,4 @@
-/** Which rules bind whom: all that match, unless a request asks for one that may be asked by its id, or states one itself. */
+/** Tests which rules apply: all that match, one that is asked for by id, or one that the request states itself. */
 import { describe, expect, it } from 'vitest';
 import { questionOf } from '../../src/api/question.ts';
 import { definitionsOfTable } from '../../src/rules/table-form.ts';
@@ -19,13 +19,13 @@ function limitsOf(question: Parameters<RuleBook['limitsFor']>[0], book = bookOf(
 }
 
 describe('a request', () => {
-  it('of a userId is that of the descriptor user: every rule that matches binds it', () => {
+  it('with a userId is one with the descriptor user, under every rule that matches', () => {
     const descriptors = new Map([['user', 'ada']]);
     expect(limitsOf({ descriptors })).toEqual(['per-user user=ada', 'all *']);
     expect(limitsOf(questionOf({ userId: 'ada' }))).toEqual(limitsOf({ descriptors }));
   });
 
-  it('that asks for a rule by its id is under that one alone', () => {
+  it('that asks for a rule by its id is under that rule only', () => {
     expect(limitsOf(questionOf({ userId: 'ada', rule: 'login' }))).toEqual(['login user=ada']);
   });
 
@@ -60,7 +60,7 @@ describe('a request', () => {
     }
   });
 
-  it('that states its rule is under that one alone, and counts by user', () => {
+  it('that states its limit is under that limit only, which counts by user', () => {
     expect(limitsOf(questionOf({ userId: 'ada', rule: '3/60000ms' }))).toEqual(['3/60000ms user=ada']);
     expect(limitsOf({ descriptors: new Map([['ip', '10.0.0.1']]), rule: '3/60000ms' })).toMatchObject({
       kind: 'invalid',
@@ -80,7 +80,7 @@ describe('a request', () => {
 });
 
 describe('a rule that is not known here', () => {
-  it('is refused only once a leader says that the rules of this node are in force', () => {
+  it('is refused only after a leader confirms the rules of this node', () => {
     const bench = new Bench();
     bench.inForce = standingBy(8);
     bench.ask({ user: 'ada' }, { rule: 'login' });
@@ -94,7 +94,7 @@ describe('a rule that is not known here', () => {
 });
 
 describe('a look at a key', () => {
-  it('tells the rules that count by such keys, and no others', () => {
+  it('reports the rules that count by such keys, and no others', () => {
     const book = bookOf(7, DOCUMENT);
     expect(book.limitIdsOf('user=ada')).toHaveLength(2);
     expect(book.limitIdsOf('*')).toHaveLength(1);
@@ -110,7 +110,7 @@ function withBoss(isAsked: boolean): string {
   return `${DOCUMENT}  - { id: boss, match: { user: ${user} }, key: user, group: boss, windows: { limit: 1, per: day } }\n`;
 }
 
-describe('a request that says nothing but its user', () => {
+describe('a request that names only its user', () => {
   it('is under the same limits as one that is matched rule by rule, whatever the id', () => {
     for (const userId of ['ada', 'boss', 'a,b', '50%', 'x'.repeat(256)])
       for (const isAsked of [false, true]) {

@@ -1,4 +1,7 @@
-/** What was reserved for requests that are not granted: it is given back, whatever else is asked, and asked for again until that is known. */
+/**
+ * Tests that reservations of requests that are not granted are given back under any load, until the outcome is
+ * known.
+ */
 import { describe, expect, it } from 'vitest';
 import { RELEASES_MAX } from '../../src/matching/reservations.ts';
 import { Bench, decision, DENIED, FROM, GONE, LOST } from './bench.ts';
@@ -9,7 +12,7 @@ describe('what was reserved for a request that is denied', () => {
   const NOT_THERE = { kind: 'refund', refund: { ...refund, refunded: false, cost: 0 } } as const;
   const BUSY = { kind: 'unavailable', reason: 'overloaded', proposed: false } as const;
 
-  it('gives back what may have been granted, and asks again until somebody says that it was given back', () => {
+  it('is given back if it may have been granted, repeatedly until that is confirmed', () => {
     const bench = new Bench();
     bench.ask(FROM);
     bench.of('ip').answer(LOST);
@@ -52,7 +55,7 @@ describe('what was reserved for a request that is denied', () => {
     expect(bench.requests.reservations.counts).toEqual({ released: 0, left: 2 });
   });
 
-  it('counts as left what counts nowhere any more before anybody could be asked', () => {
+  it('counts as left if it expires before a partition can be asked', () => {
     const bench = new Bench();
     bench.ask({ user: 'ada' });
     bench.of('*').answer(decision());
@@ -65,7 +68,7 @@ describe('what was reserved for a request that is denied', () => {
     expect(bench.requests.reservations.counts).toEqual({ released: 0, left: 1 });
   });
 
-  it('gives back a thousand at once, few at a time, and none is refused for that', () => {
+  it('is given back few at a time, and load refuses none', () => {
     const bench = new Bench();
     for (let i = 0; i < 1_000; i += 1) {
       bench.ask({ user: 'ada' });
@@ -79,7 +82,7 @@ describe('what was reserved for a request that is denied', () => {
     expect(bench.requests.reservations.counts).toEqual({ released: 1_000, left: 0 });
   });
 
-  it('gives back as many where everybody refuses at once, and asks each again', () => {
+  it('is each asked for again if all partitions refuse at once', () => {
     const bench = new Bench();
     for (let i = 0; i < 10_000; i += 1) {
       bench.ask({ user: 'ada' });
@@ -97,7 +100,7 @@ describe('what was reserved for a request that is denied', () => {
     expect(bench.requests.reservations.counts).toEqual({ released: 10_000, left: 0 });
   });
 
-  it('reserves nothing while too much is to be given back, and asks whoever needs no reservation', () => {
+  it('prevents new reservations while too many are pending', () => {
     const bench = new Bench();
     for (let i = 0; i < RELEASES_MAX; i += 1) {
       bench.ask({ user: 'ada' });

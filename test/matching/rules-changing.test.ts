@@ -1,4 +1,4 @@
-/** Limits are found again where a partition decides by other rules than this node knows. */
+/** Tests that a request is matched again if a partition has other rules than this node. */
 import { describe, expect, it } from 'vitest';
 import { Bench, bookOf, decision, FROM } from './bench.ts';
 
@@ -42,7 +42,7 @@ describe('while the rules change', () => {
     expect(bench.told[1]).toEqual({ answer: changed, partition: 0 });
   });
 
-  it('a node that knows no rules says so', () => {
+  it('a node without rules answers that it is starting', () => {
     const bench = new Bench();
     bench.book = 'starting';
     bench.ask(FROM);

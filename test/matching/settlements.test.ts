@@ -1,4 +1,4 @@
-/** Costs that are told after the fact, under limits in several partitions: all are asked at once, and none is asked to give back. */
+/** Tests settlements in several partitions: all are asked at once, and nothing is reserved. */
 import { describe, expect, it } from 'vitest';
 import type { ListedAnswer } from '../../src/api/listed.ts';
 import { settleRequest } from '../../src/matching/settlements.ts';
@@ -34,7 +34,7 @@ describe('a settlement', () => {
     ]);
   });
 
-  it('is told by the limit with least left, with all that were charged', () => {
+  it('is answered with the limit with the least left, and lists all that were charged', () => {
     const made = settled();
     made.of('ip').answer(decision());
     expect(made.told).toEqual([]);
@@ -55,7 +55,7 @@ describe('a settlement', () => {
     ]);
   });
 
-  it('has an id in several partitions in any case, and none in one', () => {
+  it('always has an id in several partitions, and needs none in one', () => {
     const ids = settled().asked.map(({ request }) => 'requestId' in request && request.requestId);
     expect(ids[0]).toEqual(expect.any(String));
     expect(new Set(ids).size).toBe(1);
@@ -95,7 +95,7 @@ describe('a settlement', () => {
     expect(made.refunds()).toEqual([]);
   });
 
-  it('is another request than one that asks first, under an id', () => {
+  it('is a different request from a grant under the same id', () => {
     const digests = [{ settle: true } as const, {}].map((more) => {
       const made = bench();
       made.ask({ user: 'ada' }, { requestId: 'a7', ...more });
@@ -159,7 +159,7 @@ descriptors:
     return [made, told];
   }
 
-  it('is charged there whatever that says, and under other rules as ever', () => {
+  it('is charged without denial under that rule, and normally under others', () => {
     const [made, told] = asked(['model', 'big', 1_500], ['user', 'ada', 1]);
     expect(made.of('model').request).toMatchObject({ cost: 1_500, settle: true });
     made.of('model').answer(decision({ ruleId: 'edge|model/hour', remaining: 0, retryAfterMillis: 90 }));
@@ -170,7 +170,7 @@ descriptors:
     ]);
   });
 
-  it('charges no more than a request may cost, where its field says more', () => {
+  it('is charged the allowed maximum if its cost is higher', () => {
     const [made] = asked(['model', 'big', 1_000_001]);
     expect(made.of('model').request).toMatchObject({ cost: 1_000_000, settle: true });
     const [twice] = asked(['model', 'big', 600_000], ['model', 'big', 600_000]);
@@ -213,7 +213,7 @@ describe('a settlement of a request by its id', () => {
     expect(made.told).toMatchObject([{ answer: { decision: { allowed: true, remaining: 0 } } }]);
   });
 
-  it('has an id of its own, however long that of its request is', () => {
+  it('has its own id, however long the id of its request is', () => {
     const ids = ['x', 'y'].map((letter) => {
       const made = new Bench();
       made.book = bookOf(7, RULES);
@@ -226,7 +226,7 @@ describe('a settlement of a request by its id', () => {
     expect(ids[0]).not.toBe(ids[1]);
   });
 
-  it('tells what is left once the estimate was given back', () => {
+  it('reports what is left after the estimate was refunded', () => {
     const made = settledById();
     made.standings.set('user/minute', limitStanding('user/minute', { remaining: 3, retryAfterMillis: 0 }));
     made.asked[0]?.answer(OVER);
@@ -245,7 +245,7 @@ describe('a settlement of a request by its id', () => {
     ]);
   });
 
-  it('tells what was left before where the rules have changed since', () => {
+  it('reports what was left before the refund if the rules have changed', () => {
     const made = settledById();
     made.asked[0]?.answer(OVER);
     made.book = bookOf(8, RULES);
@@ -254,7 +254,7 @@ describe('a settlement of a request by its id', () => {
     expect(made.told).toMatchObject([{ answer: { decision: { remaining: 0 } } }]);
   });
 
-  it('is in doubt where the estimate stays charged in another partition', () => {
+  it('has an unknown outcome if the estimate stays charged in another partition', () => {
     const made = settledById();
     made.book = bookOf(
       7,
@@ -269,7 +269,7 @@ describe('a settlement of a request by its id', () => {
     expect(made.told).toMatchObject([{ answer: { kind: 'unavailable', proposed: true } }]);
   });
 
-  it('is charged where nothing was granted under it, or too long ago', () => {
+  it('is charged even if nothing was granted under its id, or too long ago', () => {
     const made = settledById();
     made.asked[0]?.answer(decision());
     made.asked[1]?.answer({ ...GIVEN_BACK, refund: { ...GIVEN_BACK.refund, refunded: false, cost: 0 } });

@@ -1,4 +1,7 @@
-/** Requests that no rule is for, where the document denies them: by rules that are in force, whole, and with nothing charged. */
+/**
+ * Tests requests that no rule matches, when the document denies them: nothing is charged, and the rules must be in
+ * force.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ListedAnswer, ListedRequest } from '../../src/api/listed.ts';
 import type { LookAnswer } from '../../src/api/look.ts';
@@ -28,7 +31,7 @@ function told(): unknown[] {
 }
 
 describe('a request that no rule is for', () => {
-  it('is denied, and nobody is asked for a grant; with unmatched: allow, or without a word, it is not', () => {
+  it('is denied without asking for a grant, unless unmatched is allow or absent', () => {
     bench.ask(MISSPELT);
     bench.book = bookOf(7, `unmatched: allow${RULES}`);
     bench.ask(MISSPELT);
@@ -48,7 +51,7 @@ describe('a request that no rule is for', () => {
     expect(told()).toEqual([UNMATCHED]);
   });
 
-  it('is decided by its rule where one is for it, which may be stated, without a limit, or in shadow', () => {
+  it('is decided normally if a rule matches, also a stated, unlimited or shadow one', () => {
     bench.book = bookOf(7, `${DENY}  - { id: boss, match: { tier: boss }, unlimited: true }\n`);
     bench.ask({ user: 'ada' });
     bench.ask({ user: 'ada', usr: 'ada' }, { rule: '5/1000ms' });
@@ -61,7 +64,7 @@ describe('a request that no rule is for', () => {
     expect(bench.told.map(({ answer }) => answer.kind)).toEqual(['unlimited', 'unlimited']);
   });
 
-  it('is denied by rules that are in force: a node that is behind waits for those that are for it', () => {
+  it('is denied only by rules in force: a node that is behind waits for newer ones', () => {
     bench.inForce = standingBy(8);
     bench.ask(MISSPELT);
     bench.requests.tick();
@@ -72,7 +75,7 @@ describe('a request that no rule is for', () => {
     expect(told()).toEqual([{ kind: 'unlimited', rulesVersion: 8 }]);
   });
 
-  it('is unavailable where nobody can say whether they are, whatever the fail modes', () => {
+  it('is unavailable if the rules cannot be confirmed, whatever the fail modes', () => {
     bench.book = bookOf(
       7,
       'unmatched: deny\nrules: [{ id: u, key: user, windows: { limit: 2, per: day }, failMode: open }]',
@@ -108,7 +111,7 @@ describe('a request that no rule is for', () => {
     expect(told()).toEqual([UNMATCHED]);
   });
 
-  it('in shadow is let through, counted, and told what it would have been', () => {
+  it('in shadow is let through, counted, and reported as a shadow denial', () => {
     bench.book = bookOf(7, SHADOW);
     bench.ask(MISSPELT);
     bench.ask({ user: 'ada' });
@@ -139,7 +142,7 @@ function askLists(lists: readonly List[], domain = 'edge'): ListedAnswer[] {
 }
 
 describe('a request of lists', () => {
-  it('is denied by each list that no rule is for, and charged nowhere', () => {
+  it('is denied if a list has no matching rule, and charged nowhere', () => {
     const lists = [listOf({ user: 'ada' }), listOf(MISSPELT), listOf({ user: 'ada' }, { cost: 0 })];
     expect(askLists(lists)).toEqual([
       {
@@ -167,7 +170,7 @@ describe('a request of lists', () => {
     expect(bench.asked).toHaveLength(2);
   });
 
-  it('is denied for no list whose rule another one replaces, or that ends without a limit', () => {
+  it('is not denied for a list whose rule is replaced, or that ends without a limit', () => {
     bench.book = bookOf(
       7,
       `domain: edge
@@ -186,7 +189,7 @@ descriptors:
     ]);
   });
 
-  it('in shadow is charged for what has a rule, and counted', () => {
+  it('in shadow is charged for lists with a rule, and counted', () => {
     bench.book = bookOf(7, SHADOW);
     const answers = askLists([listOf({ user: 'ada' }), listOf(MISSPELT)]);
     bench.of('user').answer(decision());
@@ -203,7 +206,7 @@ function look(key: string): LookAnswer[] {
 }
 
 describe('a look at a key', () => {
-  it('says that a request of this key alone is denied', () => {
+  it('reports that a request with this key alone is denied', () => {
     const { standing } = standingBy(7) as Extract<LookAnswer, { kind: 'standing' }>;
     const unmatched = [{ kind: 'standing', standing: { ...standing, isUnmatched: true } }];
     for (const key of ['usr=ada', 'tenant=a%2cb', 'tier=free,usr=ada']) expect(look(key)).toEqual(unmatched);
@@ -213,7 +216,7 @@ describe('a look at a key', () => {
     expect(look('usr=ada')).toEqual([{ kind: 'standing', standing }]);
   });
 
-  it('says so by rules in force alone', () => {
+  it('reports that only by rules in force', () => {
     bench.inForce = standingBy(8);
     expect(look('usr=ada')).toMatchObject([{ kind: 'unavailable', reason: 'rules_changed' }]);
   });

@@ -1,4 +1,4 @@
-/** How busy this process is, as the system tells it: within its bounds, and more after work than after none. */
+/** Tests the measurement of how busy the process is: within its bounds, and higher after work. */
 import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -19,7 +19,7 @@ it('the main thread is busier while it works than while it waits', async () => {
   expect(working).toBeLessThanOrEqual(1);
 });
 
-it('no more processors are idle than there are', async () => {
+it('at most as many processors are idle as there are', async () => {
   const idle = idleProcessors();
   await delay(100);
   const share = idle();

@@ -1,4 +1,4 @@
-/** What a node shows of the others: as they said last, and since when they say nothing. */
+/** Tests the view of other nodes: their last reports, and since when they are silent. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ClusterView, type Known } from '../../src/node/cluster-view.ts';
 import type { NodeReport } from '../../src/wire/node-report.ts';
@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 
 describe('the view of a cluster', () => {
-  it('keeps the figures of a node that fell silent, and says for how long it has been', () => {
+  it('keeps the figures of a silent node, and reports for how long it has been silent', () => {
     view.update(reportOf(2, [0, 3]));
     now = 2_000;
     const [never, heard] = view.report().nodes;
@@ -46,7 +46,7 @@ describe('the view of a cluster', () => {
     expect(view.report().nodes[1]).toMatchObject({ up: false, silentMillis: 2_001, figures: FIGURES });
   });
 
-  it('takes a node whose connection broke for silent since it was heard last, until it is heard again', () => {
+  it('counts a node whose connection broke as silent since its last report', () => {
     view.update(reportOf(2));
     now = 300;
     view.lost(2);
@@ -55,7 +55,7 @@ describe('the view of a cluster', () => {
     expect(view.report().nodes[1]?.up).toBe(true);
   });
 
-  it('leaves silent nodes, and those that tell nothing, out of the latest times', () => {
+  it('leaves silent nodes, and those without times, out of the latest times', () => {
     view.update(reportOf(1));
     view.update(reportOf(2, [0, 3]));
     expect([...view.latestTimes()]).toEqual([[2, [0, 3]]]);

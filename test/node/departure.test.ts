@@ -1,3 +1,4 @@
+/** Tests how a stopping node hands over its leaderships, and when it gives up. */
 import { describe, expect, it } from 'vitest';
 import { Departure } from '../../src/node/departure.ts';
 
@@ -31,14 +32,14 @@ class FakeRaft {
 }
 
 describe('a node that takes its leave', () => {
-  it('does nothing of the kind before it is told to', () => {
+  it('does nothing before that begins', () => {
     const raft = new FakeRaft();
     raft.leaderships = 3;
     expect(raft.untilDone(50)).toBe(50);
     expect([raft.asked, raft.announced]).toEqual([0, 0]);
   });
 
-  it('asks again and again until others lead, and then tells its peers', () => {
+  it('repeats until others lead, and then tells its peers', () => {
     const raft = new FakeRaft();
     raft.leaderships = 2;
     raft.departure.begin();
@@ -55,7 +56,7 @@ describe('a node that takes its leave', () => {
     expect([raft.departure.isDone, raft.announced]).toEqual([true, 1]);
   });
 
-  it('repeats what it told, for it may have got lost, and hands over what it is elected for meanwhile', () => {
+  it('repeats the announcement, which may get lost, and hands over what it is elected for meanwhile', () => {
     const raft = new FakeRaft();
     raft.departure.begin();
     for (let tick = 0; tick < 10; tick += 1) raft.departure.tick();
@@ -75,7 +76,7 @@ describe('a node that takes its leave', () => {
     expect(raft.announced).toBe(0);
   });
 
-  it('gives up on what nobody takes, but not while others get their share', () => {
+  it('gives up on what nobody takes, but not while others are taken', () => {
     const raft = new FakeRaft();
     raft.leaderships = 4;
     raft.departure.begin();
@@ -88,7 +89,7 @@ describe('a node that takes its leave', () => {
     expect(raft.untilDone()).toBeLessThanOrEqual(LIMITS.stuckMax);
   });
 
-  it('takes a bounded time in all', () => {
+  it('takes a bounded time in total', () => {
     const raft = new FakeRaft();
     raft.leaderships = 100_000;
     raft.departure.begin();

@@ -1,3 +1,4 @@
+/** Tests the lower bound for the arrival of requests after the event loop was blocked. */
 import { createServer, type Server, Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -10,7 +11,7 @@ function block(millis: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, millis);
 }
 
-/** A server that notes, for all it reads, how old that may be. */
+/** A server that records the possible age of everything it reads. */
 class Reader {
   readonly clock = new DoorClock();
   readonly ages: number[] = [];
@@ -41,7 +42,7 @@ class Reader {
   }
 }
 
-/** Opens `count` connections and sends a byte on each, while the loop of this thread is held up. */
+/** Opens `count` connections and sends a byte on each, while the event loop of this thread is blocked. */
 function connectMeanwhile(port: number, count: number): Worker {
   const shared = new SharedArrayBuffer(4);
   const worker = new Worker(
@@ -84,10 +85,10 @@ describe('the age of what is read', () => {
     return clients;
   }
 
-  it('is nothing while the loop runs', async () => {
+  it('is zero while the loop runs', async () => {
     const [client] = await connected(1);
     const { ages } = reader.current;
-    // Another process may have the processor for a moment, again and again.
+    // Another process may take the processor for a moment now and then.
     for (let i = 1; i <= 500 && ages.filter((age) => age < 5).length <= 15; i += 1) {
       client?.write('x');
       await until('it is read', () => ages.length === i);
@@ -95,7 +96,7 @@ describe('the age of what is read', () => {
     expect(ages.filter((age) => age < 5).length).toBeGreaterThan(15);
   });
 
-  it('goes back to before the loop was held up', async () => {
+  it('goes back to before the loop was blocked', async () => {
     const sockets = await connected(10);
     await new Promise((resolve) => setTimeout(resolve, 50));
     for (const socket of sockets) socket.write('x');
@@ -104,7 +105,7 @@ describe('the age of what is read', () => {
     expect(Math.min(...reader.current.ages)).toBeGreaterThanOrEqual(BLOCK_MILLIS - 1);
   });
 
-  it('is counted for connections as well that waited to be accepted, one in each round of the loop', async () => {
+  it('counts for connections that waited to be accepted, one in each pass of the loop', async () => {
     const port = await reader.current.listen();
     await new Promise((resolve) => setTimeout(resolve, 50));
     workers.push(connectMeanwhile(port, 30));
@@ -113,11 +114,11 @@ describe('the age of what is read', () => {
     expect(Math.min(...reader.current.ages)).toBeGreaterThanOrEqual(BLOCK_MILLIS - 1);
   });
 
-  it('is nothing again soon after', async () => {
+  it('is zero again soon after', async () => {
     const [client] = await connected(1);
     block(BLOCK_MILLIS);
     await new Promise((resolve) => setTimeout(resolve, 100));
-    // Once in several times this process is not held up by others.
+    // At least one of several attempts is not disturbed by other processes.
     for (let i = 1; i <= 10; i += 1) {
       client?.write('x');
       await until('it is read', () => reader.current.ages.length === i);
@@ -126,7 +127,7 @@ describe('the age of what is read', () => {
   });
 });
 
-/** A loop that the test turns: timers, then the poll, then what runs after it. */
+/** An event loop that the test drives: timers, then the poll, then what runs after it. */
 class Loop {
   nowMillis = 0;
   #afterPoll: (() => void)[] = [];
@@ -146,7 +147,7 @@ class Loop {
 describe('a loop with a new connection in each round, held up now and then', () => {
   afterEach(() => vi.useRealTimers());
 
-  it('does not make everything older and older: a backlog ends', () => {
+  it('does not make everything older and older, as a backlog ends', () => {
     vi.useFakeTimers();
     const loop = new Loop();
     const ages: number[] = [];
@@ -155,7 +156,7 @@ describe('a loop with a new connection in each round, held up now and then', () 
       ages.push(loop.nowMillis - loop.clock.nowMillis());
     }
     loop.clock.close();
-    // Two backlogs of 512 rounds, and what held the loop up in them.
+    // Two backlogs of 512 passes, and the time that the loop was blocked in them.
     expect(Math.max(...ages)).toBeLessThan(2 * (512 + 2 * 60) + 100);
   });
 });

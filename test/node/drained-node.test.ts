@@ -1,4 +1,4 @@
-/** A cluster in one process while one of its nodes is drained: who leads, what its doors say, and what a restart changes. */
+/** Tests a cluster in one process while one node is drained: leaders, answers of its listeners, and restarts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { drainNode } from '../../src/cli/drain-command.ts';
 import { eventually, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
@@ -39,7 +39,7 @@ async function readiness(id: number): Promise<{ status: number; body: unknown }>
   return { status: response.status, body: await response.json() };
 }
 
-/** Of each partition, as node `id` knows. */
+/** The leader of each partition, as node `id` knows it. */
 function leaders(id: number): number[] {
   return [...cluster.node(id).core.partitions.values()].map(({ leader }) => leader);
 }
@@ -48,7 +48,7 @@ describe('a node that is drained', () => {
   it('hands over what it leads, and its doors take no requests', async () => {
     await eventually('node 2 leads something', () => (leaders(1).includes(2) ? true : undefined));
     expect(await drain(2, true)).toEqual({ node: 2, draining: true, leads: 0, done: true });
-    // Others may have told of the new leaders before node 1 hears from these.
+    // Other nodes may learn of the new leaders before node 1 does.
     await eventually('node 1 follows others', () => (leaders(1).includes(2) ? undefined : true));
     const response = await ask(2, 'ada');
     expect([response.status, await response.json()]).toMatchObject([
@@ -71,7 +71,7 @@ describe('a node that is drained', () => {
     resp.socket.destroy();
   });
 
-  it('is shown to everybody, still votes, and the others answer all users', async () => {
+  it('is shown in the cluster report, still votes, and the others answer all users', async () => {
     for (const id of [1, 3]) {
       const nodes = async (): Promise<{ id: number }[]> => {
         const response = await fetch(`${urlOf(id)}/v1/cluster`);
@@ -97,7 +97,7 @@ describe('a node that is drained', () => {
     await cluster.ready();
   });
 
-  it('is so again after a restart, and stays without leaderships', async () => {
+  it('is still drained after a restart, and stays without leaderships', async () => {
     await cluster.stopNode(2);
     await cluster.startNode(2);
     await eventually('it knows that it is drained', async () => {
@@ -110,7 +110,7 @@ describe('a node that is drained', () => {
     expect(others).toHaveLength(PARTITIONS);
   });
 
-  it('keeps others from being drained too, in numbers; a repetition is taken', async () => {
+  it('prevents draining too many others; repeating the request is accepted', async () => {
     await expect(drain(3, true)).rejects.toThrow(
       'of 3 nodes at least 2 must not be drained, and 1 would be left: node 2 is drained already',
     );

@@ -1,4 +1,4 @@
-/** What a node does about it that it is drained: it hands over, again and again, until that is ended. */
+/** Tests that a drained node hands over its leaderships again and again, until draining ends. */
 import { describe, expect, it } from 'vitest';
 import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { Draining } from '../../src/node/draining.ts';
@@ -27,7 +27,7 @@ class Bench {
 }
 
 describe('a node', () => {
-  it('does nothing while nobody says that it is drained', () => {
+  it('does nothing while it is not drained', () => {
     const bench = new Bench();
     bench.ticks(20);
     bench.says(1, 3);

@@ -1,3 +1,4 @@
+/** Tests the order of tasks within a turn of the event loop. */
 import { describe, expect, it } from 'vitest';
 import { EventTurn } from '../../src/node/event-turn.ts';
 import { type Readable, ReadPass } from '../../src/resp/read-pass.ts';
@@ -15,7 +16,7 @@ describe('a turn of the event loop', () => {
     expect(done).toEqual(['decide', 'gather', 'send', 'reply']);
   });
 
-  it('is told of before its first task, once', async () => {
+  it('is announced once, before its first task', async () => {
     const done: string[] = [];
     const turn = new EventTurn(() => done.push('began'));
     for (const stage of ['reply', 'decide'] as const) turn.at(stage, () => done.push(stage));
@@ -34,7 +35,7 @@ describe('a turn of the event loop', () => {
     expect(done).toEqual(['send', 'reply']);
   });
 
-  it('leaves to the next turn what comes while its stage runs, so that sockets are read in between', async () => {
+  it('leaves tasks that come while their stage runs to the next turn, so that sockets are read in between', async () => {
     const turn = new EventTurn();
     let runs = 0;
     const again = (): void => {
@@ -53,8 +54,8 @@ describe('a turn of the event loop', () => {
   });
 });
 
-describe('what peers say', () => {
-  it('is decided between the commands of clients, however many of these wait', async () => {
+describe('frames of peers', () => {
+  it('are handled between commands of clients, however many of these wait', async () => {
     const turn = new EventTurn();
     let [now, left] = [0, 100_000];
     const pass = new ReadPass({ monotonicMillis: () => now, atTurnEnd: (fn) => turn.at('reply', fn) });

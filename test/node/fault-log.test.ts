@@ -1,3 +1,4 @@
+/** Tests which differences between two reports become faults. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterReport, ReportedNode } from '../../src/api/cluster-report.ts';
 import { FAULT_PARTITIONS_MAX, FAULTS_MAX } from '../../src/api/monitoring.ts';
@@ -28,12 +29,12 @@ beforeEach(() => {
 });
 
 describe('the log of faults', () => {
-  it('begins with what is so, whatever that is', () => {
+  it('takes the first report as its baseline', () => {
     log.look(reportOf([nodeOf(1), nodeOf(2, { up: false })], [0, 1]));
     expect(log.faults).toEqual([]);
   });
 
-  it('tells that a leader is lost, and who takes over, the latest first', () => {
+  it('reports a lost leader and its successor, latest first', () => {
     log.look(reportOf([nodeOf(1), nodeOf(2)], [2, 1, 2]));
     now = 2_000;
     log.look(reportOf([nodeOf(1), nodeOf(2, { up: false })], [0, 1, 0]));
@@ -46,7 +47,7 @@ describe('the log of faults', () => {
     ]);
   });
 
-  it('tells that a leader was lost also where another was elected meanwhile, and of one that was handed over', () => {
+  it('reports a lost leader also if another was elected meanwhile, and a leadership that moved', () => {
     log.look(reportOf([nodeOf(1), nodeOf(2), nodeOf(3)], [2, 3]));
     log.look(reportOf([nodeOf(1), nodeOf(2, { up: false }), nodeOf(3)], [1, 1]));
     expect(log.faults.map(({ kind, node, partitions }) => [kind, node, partitions])).toEqual([
@@ -57,7 +58,7 @@ describe('the log of faults', () => {
     ]);
   });
 
-  it('tells of clocks and drains, and that they are over; who joins is no fault', () => {
+  it('reports clocks and drains, and their ends; a joining node is no fault', () => {
     log.look(reportOf([nodeOf(1)], []));
     log.look(reportOf([nodeOf(1, { clock: 'fast', draining: true }), nodeOf(2)], []));
     log.look(reportOf([nodeOf(1), nodeOf(2)], []));

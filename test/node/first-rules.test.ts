@@ -1,4 +1,4 @@
-/** What a node does about it that it hears nothing of group 0: others lead, which may hear more. */
+/** Tests that a node without the state of group 0 lets others lead. */
 import { describe, expect, it } from 'vitest';
 import type { MetaState } from '../../src/meta/cluster-state.ts';
 import { FirstRules } from '../../src/node/first-rules.ts';
@@ -23,7 +23,7 @@ class Bench {
 const KNOWN = { version: 1 } as MetaState;
 
 describe('a node that starts', () => {
-  it('leads what it is elected for while group 0 may still tell it something', () => {
+  it('leads what it is elected for while it may still hear from group 0', () => {
     const bench = new Bench();
     bench.ticks(PATIENCE_TICKS - 1);
     bench.state = KNOWN;
@@ -39,7 +39,7 @@ describe('a node that starts', () => {
     expect(bench.avoided).toEqual(Array.from({ length: 3 }, () => ['rulesUnknown', true]));
   });
 
-  it('leads again as soon as it knows, and is asked once', () => {
+  it('leads again as soon as it knows the rules', () => {
     const bench = new Bench();
     bench.ticks(PATIENCE_TICKS);
     bench.state = KNOWN;

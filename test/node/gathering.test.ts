@@ -1,4 +1,4 @@
-/** Where leaders gather, as nodes tell each other: virtual time, a few nodes, and loads that the test sets. */
+/** Tests where leaders gather, with virtual time, a few nodes, and scripted loads. */
 import { describe, expect, it } from 'vitest';
 import { NO_NODE } from '../../raft/types.ts';
 import { Gathering } from '../../src/node/gathering.ts';
@@ -104,7 +104,7 @@ describe('leaders gather', () => {
     expect(nodes.run(2).targets).toEqual([1, 1, 1]);
   });
 
-  it('again soon in a cluster that nobody asks', () => {
+  it('again soon in an idle cluster', () => {
     const nodes = spread();
     expect(nodes.run(4).targets).toEqual(SPREAD);
     expect(nodes.run(4).targets).toEqual([1, 1, 1]);
@@ -116,7 +116,7 @@ describe('leaders gather', () => {
     expect(nodes.run(10).targets).toEqual([3, 3, 3]);
   });
 
-  it('after a minute in which no node was busy, where they are asked something', () => {
+  it('after a calm minute in a cluster with requests', () => {
     const nodes = spread().all({ busy: 0.2, askedPerSecond: 1_000 });
     expect(nodes.run(58).targets).toEqual(SPREAD);
     nodes.node(2).busy = 0.5;
@@ -132,7 +132,7 @@ describe('leaders gather', () => {
     expect(nodes.run(10).targets).toEqual([3, 3, 3]);
   });
 
-  it('nowhere if there is no such node', () => {
+  it('on no node if none is suitable', () => {
     const nodes = new TestNodes();
     nodes.places = [];
     expect(nodes.run(200).targets).toEqual(SPREAD);
@@ -140,7 +140,7 @@ describe('leaders gather', () => {
 });
 
 describe('gathered leaders', () => {
-  it('stay while their node is not busy, whatever the others do', () => {
+  it('stay while their node is not busy, whatever the load of others', () => {
     const nodes = gathered().all({ busy: 0.9 });
     nodes.node(1).busy = 0.59;
     expect(nodes.run(300).targets).toEqual([1, 1, 1]);
@@ -207,7 +207,7 @@ describe('gathered leaders', () => {
 });
 
 describe('a decision', () => {
-  it('is that of the newest term, and a node that decides anew goes on from the one before', () => {
+  it('is that of the newest term, and a new deciding node continues from it', () => {
     const nodes = gathered();
     nodes.node(2).term = 2;
     // Node 1 does not know yet that another leads group 0.
@@ -242,7 +242,7 @@ describe('a decision', () => {
     expect(nodes.run(3).targets).toEqual(SPREAD);
   });
 
-  it('does not flap, whatever loads do', () => {
+  it('does not flap under any loads', () => {
     for (const seed of [1, 2, 3, 4, 5]) {
       const random = seeded(seed);
       const nodes = new TestNodes();

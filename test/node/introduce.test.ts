@@ -1,4 +1,4 @@
-/** What `npm start` says of the rules: those in force. */
+/** Tests what `npm start` prints about the rules: those in force. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { introduce } from '../../cluster/introduce.ts';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
@@ -25,14 +25,14 @@ function saidOf(version: number, limits: readonly number[]): string {
   return lines.join('\n');
 }
 
-it('those in force are told, whatever cluster.json says', () => {
+it('the rules in force are printed, whatever cluster.json says', () => {
   const said = saidOf(2, [5]);
   expect(said).toContain('rules in force (version 2)');
   expect(said).toContain("rule 'r0': 5 per second by user\n");
   expect(said).not.toContain(' 50 per');
 });
 
-it('of many rules the first are told', () => {
+it('of many rules the first are printed', () => {
   const said = saidOf(
     2,
     Array.from({ length: 1_024 }, () => 5),

@@ -1,4 +1,4 @@
-/** The text of a document of rules, with its author's comments, outlives the change that it came by, and no other one. */
+/** Tests that the text of a document, with its comments, is kept until the rules are changed otherwise. */
 import { describe, expect, it } from 'vitest';
 import { metaHash } from '../../src/backup/group-contents.ts';
 import type { OneRuleChange, RulesChange } from '../../src/api/rules-change.ts';
@@ -65,11 +65,11 @@ class GroupZero {
 }
 
 describe('the text of a document', () => {
-  it('is in force with what it says, comments and all', () => {
+  it('is kept with its rules, including comments', () => {
     expect(new GroupZero().change({ document: DOCUMENT })).toBe(DOCUMENT);
   });
 
-  it('gives way to that of the next document', () => {
+  it('is replaced by that of the next document', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
     const next = DOCUMENT.replace('limit: 10', 'limit: 11');
@@ -82,7 +82,7 @@ describe('the text of a document', () => {
     expect(group.change({ table: { rules: FIRST_RULES.rules } })).toBeUndefined();
   });
 
-  it('has one rule that is changed alone, with the words around it', () => {
+  it('keeps the text around a rule that is changed alone', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
     const changed = group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } });
@@ -95,7 +95,7 @@ describe('the text of a document', () => {
     expect(without).not.toContain('per-user');
   });
 
-  it('is gone where other rules repeat by an alias what the changed rule said', () => {
+  it('is dropped if another rule repeats by an alias what the changed rule said', () => {
     const windows = '[{ limit: 5, per: minute }]';
     const text = `rules:\n${ruleLine('a', `&w ${windows}`)}${ruleLine('b', '*w')}`;
     for (const body of [undefined, { key: 'a', windows: OTHER }]) {
@@ -114,14 +114,14 @@ describe('the text of a document', () => {
     expect(group.record.state.definitions).toMatch(/"limit":5[^]*"limit":7/);
   });
 
-  it('is gone where it could not say the change of one rule', () => {
+  it('is dropped if the change of one rule cannot be written into it', () => {
     const group = new GroupZero();
     const limit = '{ unit: minute, requests_per_unit: 5 }';
     group.change({ document: `domain: d\ndescriptors: [{ key: user, rate_limit: ${limit} }]\n` });
     expect(group.changeOne({ id: 'per-user', body: { key: 'user', windows: OTHER } })).toBeUndefined();
   });
 
-  it('decides nothing: a backup is compared by what does, and its files have digests of their own', () => {
+  it('is not part of the state hash of a backup', () => {
     const group = new GroupZero();
     group.change({ document: DOCUMENT });
     const { state } = group.record;

@@ -1,4 +1,4 @@
-/** A restart reads one group after the other, and nothing is written before all are there. */
+/** Tests that a restart reads one group after the other, and writes nothing before all are loaded. */
 import { describe, expect, it } from 'vitest';
 import type { LogStore } from '../../raft/driver/store.ts';
 import type { SnapshotMeta, StoredGroup } from '../../raft/types.ts';

@@ -1,3 +1,4 @@
+/** Tests the measurement of rounds of the event loop, with a scripted clock and processor time. */
 import { describe, expect, it } from 'vitest';
 import { HeapWatch } from '../../src/node/heap-watch.ts';
 import { LoopRounds } from '../../src/node/loop-rounds.ts';
@@ -6,13 +7,13 @@ import { pino } from 'pino';
 
 describe('rounds of the event loop', () => {
   interface Round {
-    /** Of the clock, while it did not wait. */
+    /** Advance of the clock while the loop does not wait. */
     readonly millis: number;
     readonly waitsMillis?: number;
     readonly processorMillis: number;
   }
 
-  /** What is told, and how often somebody asked for the processor time. */
+  /** The reported rounds, and how often processor time was read. */
   function play(rounds: readonly Round[]): { told: (readonly [number, number])[]; asked: number } {
     let now = 1_000;
     let idle = 300;
@@ -38,7 +39,7 @@ describe('rounds of the event loop', () => {
     return { told, asked };
   }
 
-  it('that are short are told together, and nobody asks for the processor time', () => {
+  it('that are short are reported together, without reading processor time', () => {
     const short = { millis: 5, waitsMillis: 15, processorMillis: 4 };
     expect(play([short, short, short, short])).toEqual({
       told: [
@@ -49,7 +50,7 @@ describe('rounds of the event loop', () => {
     });
   });
 
-  it('that are long count by the processor time that each took', () => {
+  it('that are long are measured in processor time', () => {
     const ours = { millis: 60, processorMillis: 50 };
     const others = { millis: 60, processorMillis: 3 };
     expect(play([ours, ours, ours, ours, ours, others, others, others])).toEqual({
@@ -58,7 +59,7 @@ describe('rounds of the event loop', () => {
     });
   });
 
-  it('ask for the processor time at once after a pause', () => {
+  it('cause processor time to be read at once after a pause', () => {
     const long = { millis: 60, processorMillis: 50 };
     const pause = { millis: 2_000, processorMillis: 1 };
     expect(play([long, long, pause]).told[2]).toEqual([1, 0]);
@@ -74,7 +75,7 @@ describe('rounds of the event loop', () => {
     ]);
   });
 
-  it('take processor time of this process by itself', () => {
+  it('use the processor time of this process by default', () => {
     const rounds: number[] = [];
     const watch = new LoopRounds({
       monotonicMillis: () => performance.now(),
@@ -90,7 +91,7 @@ describe('rounds of the event loop', () => {
 });
 
 describe('the watch of the heap', () => {
-  it('says once that memory is short, and once that it is not, with one line of the log each', () => {
+  it('reports once that memory is short, and once that it is not, with one log line each', () => {
     const lines: string[] = [];
     const told: boolean[] = [];
     let share = 0.5;
@@ -105,7 +106,7 @@ describe('the watch of the heap', () => {
     expect(lines[0]).toContain('short of memory');
   });
 
-  it('reads parts of what there is', () => {
+  it('reads fractions of the memory limits', () => {
     const { heapShare, memoryShare } = memoryInUse();
     expect(heapShare).toBeGreaterThan(0);
     expect(heapShare).toBeLessThan(1);

@@ -1,4 +1,4 @@
-/** What a node tells of what happens just now, before a core that the test plays. */
+/** Tests the monitoring API of a node, with a scripted core. */
 import { describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import type { UsageQuery, UsageResult } from '../../src/api/usage.ts';
@@ -51,7 +51,7 @@ class Played {
     });
   }
 
-  /** All nodes have counted so many grants. */
+  /** All nodes have counted this many grants. */
   answer(allowed: number): void {
     const history = {
       fromMillis: 0,
@@ -66,7 +66,7 @@ class Played {
 }
 
 describe('the figures of a node', () => {
-  it('hold the rates of the cluster, as of the question before', () => {
+  it('contain the rates of the cluster, as of the previous question', () => {
     const played = new Played();
     expect(played.monitor.figures()).toMatchObject({
       rates: null,
@@ -86,7 +86,7 @@ describe('the figures of a node', () => {
     });
   });
 
-  it('hold how long the answers of all nodes took, as if one had given them', () => {
+  it('contain the answer times of all nodes together', () => {
     const played = new Played();
     expect(played.monitor.figures().clusterTimes).toBeNull();
     // Node 1 gave 990 answers in 0.125 ms, node 2 gave 10 in 8 s and 4 in 1 ms.
@@ -103,7 +103,7 @@ describe('the figures of a node', () => {
     });
   });
 
-  it('ask no more while a question is open, and tell no rates that are old', () => {
+  it('ask no further question while one is open, and contain no outdated rates', () => {
     const played = new Played();
     for (const [second, allowed] of [100, 130].entries()) {
       played.nowMillis = 1_000 * second;
@@ -123,7 +123,7 @@ describe('the figures of a node', () => {
 });
 
 describe('the faults of a node', () => {
-  it('are looked for once the node was ready', () => {
+  it('are recorded from the time the node was first ready', () => {
     const played = new Played();
     played.status = 'waiting for leaders';
     played.monitor.look();

@@ -1,4 +1,4 @@
-/** What a node says of its speed, its disk, its clock and its memory. */
+/** Tests the reported figures about answer times, disk, clock and memory. */
 import { expect, it } from 'vitest';
 import { NodePace } from '../../src/node/node-pace.ts';
 import { RecentFigures } from '../../src/usage/recent-figures.ts';
@@ -14,7 +14,7 @@ const CORE = {
   capacity: { stateBytes: 10, stateBytesMax: 20 },
 };
 
-it('is of the last ten seconds, and null where nothing was answered or written', () => {
+it('covers the last ten seconds, and is null without answers or writes', () => {
   let now = 0;
   const recent = new RecentFigures();
   const pace = new NodePace(recent, () => now);
@@ -39,7 +39,7 @@ it('is of the last ten seconds, and null where nothing was answered or written',
   expect(pace.of(core).figures).toMatchObject({ p99Millis: null, diskP99Millis: null });
 });
 
-it('says nothing of a clock that is compared with none', () => {
+it('has no clock rate without comparisons', () => {
   const pace = new NodePace(new RecentFigures(), () => 0);
   const core = { ...CORE, clock: { estimates: () => [] } } as unknown as Parameters<NodePace['of']>[0];
   expect(pace.of(core).figures.clockPpm).toBeNull();

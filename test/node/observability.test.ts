@@ -1,4 +1,6 @@
-/** The dashboard and the alert rules ask for nothing that a node does not tell, and every alert says what to do. */
+/**
+ * Tests that the dashboard and the alert rules only use metrics that exist, and that every alert says what to do.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,7 +9,7 @@ import { InProcessCluster } from '../cluster/in-process.ts';
 
 const FOLDER = join(import.meta.dirname, '../../cluster/observability');
 const RULE = { id: 'default', limit: 100, windowMillis: 600_000, clock: 'cluster' } as const;
-/** Prometheus says so itself of whom it scrapes. */
+/** Metrics that Prometheus itself adds for each target. */
 const OF_PROMETHEUS = ['up'];
 const KEYWORDS = new Set([
   'and',
@@ -45,7 +47,7 @@ function metricsIn(expr: string): string[] {
   return names.filter((name) => !called.has(name) && !KEYWORDS.has(name));
 }
 
-/** Of a text in the form of Prometheus: every name that a series may have. */
+/** Every series name that can occur in a text in the format of Prometheus. */
 function namesTold(text: string): Set<string> {
   const names = new Set<string>();
   for (const [, name = '', type] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
@@ -85,14 +87,14 @@ describe('names of metrics', () => {
 });
 
 describe('the alert rules', () => {
-  it('ask for what a node tells', () => {
+  it('use metrics that a node has', () => {
     expect(alerts.length).toBeGreaterThan(10);
     const asked = alerts.flatMap(({ alert, expr }) => metricsIn(expr).map((name) => [alert, name] as const));
     expect(new Set(asked.map(([alert]) => alert)).size).toBe(alerts.length);
     expect(asked.filter(([, name]) => !told.has(name) && !OF_PROMETHEUS.includes(name))).toEqual([]);
   });
 
-  it('say each what is so and what to do, under a name of its own', () => {
+  it('each say what is wrong and what to do, under a unique name', () => {
     for (const { alert, labels, annotations } of alerts) {
       expect(alert).toMatch(/^Quorate[A-Z]\w+$/);
       expect(['info', 'warning', 'critical']).toContain(labels.severity);
@@ -113,7 +115,7 @@ describe('the alert rules', () => {
 });
 
 describe('the dashboard', () => {
-  it('asks for what a node tells, in every panel', () => {
+  it('uses metrics that a node has, in every panel', () => {
     const shown = panels.filter(({ type }) => type !== 'row');
     expect(shown.length).toBeGreaterThan(20);
     for (const { title, targets = [] } of shown) {

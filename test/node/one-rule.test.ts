@@ -1,4 +1,4 @@
-/** One rule among those in force: put in its place, added, or taken out; the others stay as they are. */
+/** Tests changes of a single rule: replaced, added or removed, while the others stay unchanged. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { readRuleOfDocument, readRuleOfTable } from '../../src/node/rules-document.ts';
@@ -20,7 +20,7 @@ const [FIRST, SECOND, THIRD] = [
 const IN_FORCE = definitionsOf([FIRST, SECOND, THIRD]);
 
 describe('a rule of a document', () => {
-  it('is put in its place', () => {
+  it('is replaced in its place', () => {
     const definitions = definitionsOf([FIRST, { ...SECOND, ...perDay(9) }, THIRD]);
     const { id, ...body } = { ...SECOND, ...perDay(9) };
     expect(readRuleOfDocument({ id, body }, IN_FORCE)).toMatchObject({
@@ -32,13 +32,13 @@ describe('a rule of a document', () => {
     });
   });
 
-  it('is added behind the others', () => {
+  it('is added after the others', () => {
     const read = readRuleOfDocument({ id: 'd', body: { ...perDay(4) } }, IN_FORCE);
     const definitions = definitionsOf([FIRST, SECOND, THIRD, { id: 'd', ...perDay(4) }]);
     expect(read).toMatchObject({ definitions: JSON.stringify(definitions) });
   });
 
-  it('is taken out, unless another one replaces it', () => {
+  it('is removed, unless another one replaces it', () => {
     expect(readRuleOfDocument({ id: 'b' }, IN_FORCE)).toMatchObject({
       definitions: JSON.stringify(definitionsOf([FIRST, THIRD])),
       rules: [{ id: 'a/day' }],
@@ -66,7 +66,7 @@ describe('a rule of a table', () => {
     { id: 'b', limit: 2 },
   ] as Rule[];
 
-  it('is put in its place, added, or taken out', () => {
+  it('is replaced, added, or removed', () => {
     const body = { limit: 5 };
     expect(readRuleOfTable({ id: 'a', body }, table)).toEqual({ rules: [{ id: 'a', limit: 5 }, table[1]] });
     expect(readRuleOfTable({ id: 'c', body }, table)).toEqual({ rules: [...table, { id: 'c', limit: 5 }] });

@@ -1,4 +1,4 @@
-/** What a started node tells Prometheus of how it works. */
+/** Tests the operation metrics of a started node. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
@@ -36,7 +36,7 @@ function valueOf(text: string, series: string): number {
 }
 
 describe('the metrics of a node', () => {
-  it('tell of entries, and of nobody who asked', async () => {
+  it('cover entries, without naming users', async () => {
     const before = valueOf(await metrics(), 'quorate_commit_seconds_count');
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ userId: 'ada@example.com' });
@@ -49,7 +49,7 @@ describe('the metrics of a node', () => {
     expect(text).not.toContain('ada@');
   });
 
-  it('tell of its disk, its groups and its connections', async () => {
+  it('cover its disk, its groups and its connections', async () => {
     const positive = [
       'quorate_disk_bytes',
       'quorate_disk_free_bytes',
@@ -81,7 +81,7 @@ describe('the metrics of a node', () => {
     expect(text).toContain('nodejs_eventloop_lag_p99_seconds ');
   });
 
-  it('tell of snapshots: how many, how large, how long', async () => {
+  it('cover number, size and duration of snapshots', async () => {
     const text = await eventually('a snapshot is kept', async () => {
       await cluster.allow(1, { userId: `user-${Math.random()}` });
       const now = await metrics();

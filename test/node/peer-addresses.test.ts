@@ -1,3 +1,4 @@
+/** Tests which peers a node connects to, and at which addresses. */
 import { FIRST_RULES } from '../meta/first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { localConfig } from '../../src/config/cluster-directory.ts';
@@ -42,7 +43,7 @@ describe('a node', () => {
   });
 
   it('goes on speaking with those of its file that an old list does not know yet, for nobody else may be left', () => {
-    // A newcomer starts from a snapshot of group 0 that is older than itself and than all that it was told of.
+    // A new node starts from a snapshot of group 0 that is older than the node itself.
     const peers = currentPeers(state([7, 8, 9]), [7, 8, 9], config);
     expect([...peers.keys()].toSorted((a, b) => a - b)).toEqual([1, 2, 3, 7, 8, 9]);
     expect(peers.get(2)).toEqual([config.nodes[1]?.peer]);

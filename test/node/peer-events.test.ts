@@ -1,7 +1,8 @@
+/** Tests that frames and connection events of peers reach the right parts of a node. */
 import { describe, expect, it } from 'vitest';
 import { PeerEvents, type PeerEventsInit } from '../../src/node/peer-events.ts';
 
-/** Of every room, what it was told. */
+/** The calls that each part received. */
 function listening(): { readonly events: PeerEvents; readonly told: string[] } {
   const told: string[] = [];
   const room = (name: string): unknown =>

@@ -1,3 +1,4 @@
+/** Tests the readiness of a node. */
 import { expect, it } from 'vitest';
 import { readinessOf } from '../../src/node/readiness.ts';
 

@@ -1,4 +1,4 @@
-/** A change of the rules is checked, made once, and answered when every partition decides by it. */
+/** Tests that a change of the rules is checked, made once, and acknowledged when every partition has it. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChangeResult } from '../../src/api/cluster-change.ts';
 import { TIMING_DEFAULTS } from '../../src/config/config.ts';

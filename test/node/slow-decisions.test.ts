@@ -1,4 +1,4 @@
-/** Decisions that took long, in the log: where the time went, few lines, and nobody's id. */
+/** Tests the log lines about slow decisions: few lines, with times, and without user ids. */
 import { questionOf } from '../../src/api/question.ts';
 import { describe, expect, it } from 'vitest';
 import { LINE_MILLIS, SLOW_MILLIS, SlowDecisions } from '../../src/node/slow-decisions.ts';
@@ -20,8 +20,8 @@ class Bench {
   }
 }
 
-describe('a decision that took long', () => {
-  it('tells where its time went', () => {
+describe('a slow decision', () => {
+  it('is logged with where its time went', () => {
     const bench = new Bench();
     bench.slow.wrote(9);
     bench.now += 60_000;
@@ -37,7 +37,7 @@ describe('a decision that took long', () => {
         millis: 322,
         queueMillis: 20,
         commitMillis: 300,
-        // Of those that ended meanwhile.
+        // The slowest write that ended meanwhile.
         writeMillis: 250,
         applyMillis: 2,
         request: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
@@ -46,7 +46,7 @@ describe('a decision that took long', () => {
     expect(JSON.stringify(bench.lines)).not.toContain('ada');
   });
 
-  it('is told by the node whose door was asked, too, with the same place in the log', () => {
+  it('is also logged by the node that was asked, with the same place in the Raft log', () => {
     const bench = new Bench();
     const decision = decisionOf({ decided: { term: 3, index: 90, timeMillis: 1 } });
     const request = questionOf({ userId: 'ada@example.com' });
@@ -55,7 +55,7 @@ describe('a decision that took long', () => {
     expect(JSON.stringify(bench.lines)).not.toContain('ada');
   });
 
-  it('is one line in ten seconds, which counts the others', () => {
+  it('gives one line in ten seconds, which counts the others', () => {
     const bench = new Bench();
     for (let i = 0; i < 50; i += 1) bench.applied({ commitMillis: SLOW_MILLIS });
     expect(bench.lines).toHaveLength(1);
@@ -66,7 +66,7 @@ describe('a decision that took long', () => {
     expect(bench.slow.count).toBe(51);
   });
 
-  it('is told of no other', () => {
+  it('is the only kind that is logged', () => {
     const bench = new Bench();
     bench.applied({ queueMillis: 50, commitMillis: 49 });
     bench.slow.answered(

@@ -1,3 +1,4 @@
+/** Tests the progress that a starting node reports. */
 import { describe, expect, it } from 'vitest';
 import { StartProgress } from '../../cluster/start-progress.ts';
 
@@ -16,7 +17,7 @@ function both(state: string): Map<number, string> {
 }
 
 describe('nodes that are starting', () => {
-  it('are waited for as long as one of them gets on, however long it takes', () => {
+  it('are waited for as long as one of them makes progress', () => {
     const { progress } = start();
     for (let loaded = 0; loaded < 17; loaded += 1) {
       const now = loaded * (PATIENCE_MILLIS - 1);
@@ -24,7 +25,7 @@ describe('nodes that are starting', () => {
     }
   });
 
-  it('are not waited for once nothing has moved for so long', () => {
+  it('are not waited for after a time without progress', () => {
     const { progress } = start();
     expect(progress.look(both('no answer'), 5_000)).toBe(true);
     expect(progress.look(both('no answer'), 35_000)).toBe(true);
@@ -32,7 +33,7 @@ describe('nodes that are starting', () => {
     expect(progress.describe()).toBe('node 1: no answer; node 2: ready');
   });
 
-  it('are not waited for because one goes back and forth', () => {
+  it('are not waited for if one only goes back and forth', () => {
     const { progress } = start();
     const states = ['waiting for leaders', 'ready', 'no answer'];
     const looks = Array.from({ length: 40 }, (_, second) =>
@@ -41,7 +42,7 @@ describe('nodes that are starting', () => {
     expect(looks.indexOf(false)).toBe(33);
   });
 
-  it('say what they are doing if that takes more than a moment, and not at every look', () => {
+  it('print their progress if that takes more than a moment, but not at every check', () => {
     const { progress, said } = start();
     progress.look(both('no answer'), 2_999);
     expect(said).toEqual([]);

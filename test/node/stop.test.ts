@@ -1,3 +1,4 @@
+/** Tests the steps and the time limits of a stop. */
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NodeCore } from '../../src/node/node-core.ts';
@@ -13,7 +14,7 @@ afterEach(async () => {
   door = new Door();
 });
 
-describe('a node that stops while nobody can decide', () => {
+describe('a node that stops while no partition can decide', () => {
   it('still answers what is open when its time is up, before its deadline', async () => {
     const port = await door.listen();
     door.answer = undefined;
@@ -43,19 +44,19 @@ describe('a node that stops while nobody can decide', () => {
     expect(openMillisMax).toBeGreaterThan(Math.min(deadlineMillis, 5_000));
   });
 
-  it('closes no connection of a pool that drops those which were silent for long', () => {
+  it('does not break idle connections that a pool would drop itself', () => {
     expect(stopLimits(100).lingerMillisMax).toBeGreaterThanOrEqual(2 * KEPT_MILLIS_MAX);
   });
 });
 
-describe('a node that is held up while it stops', () => {
-  it('answers what came meanwhile on connections that were idle', async () => {
+describe('a node whose event loop is blocked while it stops', () => {
+  it('answers what arrived meanwhile on idle connections', async () => {
     const client = new RawClient(await door.listen());
     client.ask('ada');
     await until('it is answered', () => client.statuses().length === 1);
     door.readiness = { status: 'stopping' };
     const core = { hasLeft: true, isIdle: true, leave() {}, router: { close() {} } } as unknown as NodeCore;
-    // Of a turn that ends now the next phase is that of timers, not that of reading.
+    // After this turn the loop runs timers first, and then reads.
     await endOfTurn();
     const left = takeLeave(core, [door.door], {
       lingerMillisMin: 20,

@@ -1,4 +1,4 @@
-/** Which requests of clients a node takes: none before it is loaded, while it is drained, or when it is a member no more. */
+/** Tests when a node refuses requests: before it is loaded, while it is drained, and when it is excluded. */
 import { describe, expect, it } from 'vitest';
 import type { NodeCore } from '../../src/node/node-core.ts';
 import type { NodeReadiness } from '../../src/node/readiness.ts';

@@ -1,4 +1,4 @@
-/** Who may ask a node what, by what group 0 says there: closed, revoked, and when a change is told to be done. */
+/** Tests access by tokens: closing, revoking, and when a change is acknowledged. */
 import { FIRST_RULES } from '../meta/first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { ChangeResult, TokenChange } from '../../src/api/cluster-change.ts';
@@ -77,7 +77,7 @@ class Played {
 
 const READ: TokenChange = { create: { role: 'read', name: 'n' } };
 
-const DOUBT = 'the tokens may have been changed: list them, and revoke what nobody was shown';
+const DOUBT = 'the tokens may have been changed: list them, and revoke those whose secret nobody was shown';
 
 describe('the tokens of a node', () => {
   it('close it with the first one of role admin', () => {
@@ -92,7 +92,7 @@ describe('the tokens of a node', () => {
     expect(played.tokens.mode()).toBe('open');
   });
 
-  it('are good until they are revoked, by their text and by their id', () => {
+  it('are valid until they are revoked, by their text and by their id', () => {
     const played = new Played();
     const { token } = played.create('admin');
     const { token: other, info } = played.create('decide');
@@ -105,7 +105,7 @@ describe('the tokens of a node', () => {
     expect(played.tokens.callerOf(token)?.role).toBe('admin');
   });
 
-  it('are told without secrets', () => {
+  it('are listed without secrets', () => {
     const played = new Played();
     const { token } = played.create('admin');
     const told = JSON.stringify(played.tokens.tokens());
@@ -114,7 +114,7 @@ describe('the tokens of a node', () => {
     expect(JSON.stringify(played.state)).not.toContain(token.slice(12));
   });
 
-  it('are changed when all nodes that can be reached know, and name those that cannot', () => {
+  it('are acknowledged when all reachable nodes know, with the unreachable ones', () => {
     const played = new Played();
     played.connected.delete(3);
     const told: ChangeResult[] = [];
@@ -125,7 +125,7 @@ describe('the tokens of a node', () => {
     expect(told).toMatchObject([{ ok: true, pending: [3] }]);
   });
 
-  it('are changed after a few seconds though a node says nothing', () => {
+  it('are acknowledged after a few seconds though a node is silent', () => {
     const played = new Played();
     const told: ChangeResult[] = [];
     played.tokens.change(READ, (result) => told.push(result));
@@ -145,7 +145,7 @@ describe('the tokens of a node', () => {
     expect(told).toEqual([refusing]);
   });
 
-  it('of the file count beside those of the cluster, and are not revoked', () => {
+  it('in the file count in addition to those of the cluster, and cannot be revoked', () => {
     const { token, entry } = drawToken({ role: 'admin', name: 'init' }, 7);
     const played = new Played([entry]);
     expect(played.tokens.mode()).toBe('closed');
@@ -158,7 +158,7 @@ describe('the tokens of a node', () => {
   });
 });
 
-describe('the doors of a node that loads', () => {
+describe('the listeners of a node that loads', () => {
   const { token, entry } = drawToken({ role: 'admin', name: 'init' }, 7);
 
   it('are closed by the tokens of its file', () => {
@@ -178,7 +178,7 @@ describe('the doors of a node that loads', () => {
     expect(hasTokens(config, known)).toBe(expected);
   });
 
-  it('let nobody in while it knows only that there are tokens', () => {
+  it('admit nobody while it knows only that there are tokens', () => {
     let isBehind = true;
     const { tokens } = new Played();
     const access = accessOf({ configured: [], tokens: () => tokens, isBehind: () => isBehind });

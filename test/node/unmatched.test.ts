@@ -1,4 +1,4 @@
-/** A node whose rules deny what no rule is for: at its doors, in its figures, and until other rules are applied. */
+/** Tests a node whose rules deny unmatched requests: its listeners, its figures, and changes of the rules. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { QuorateClient } from '../../src/client/index.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';

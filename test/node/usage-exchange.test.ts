@@ -1,4 +1,4 @@
-/** A node asks the others what they counted, waits for them until a deadline, and names who was silent. */
+/** Tests how a node collects the figures of others, waits until a deadline, and lists silent nodes. */
 import { describe, expect, it } from 'vitest';
 import type { UsageResult } from '../../src/api/usage.ts';
 import { USAGE_DEADLINE_MILLIS, USAGE_QUESTIONS_MAX, UsageExchange } from '../../src/node/usage-exchange.ts';
@@ -64,8 +64,8 @@ function asked(nodes: Nodes, at = 1): UsageResult[] {
   return results;
 }
 
-describe('a node that is asked what all nodes counted', () => {
-  it('adds up what they tell', () => {
+describe('a node that is asked for the figures of all nodes', () => {
+  it('adds them up', () => {
     const nodes = new Nodes();
     const results = asked(nodes, 2);
     expect(results).toEqual([]);
@@ -100,13 +100,13 @@ describe('a node that is asked what all nodes counted', () => {
     ]);
   });
 
-  it('names who cannot be asked, at once', () => {
+  it('lists unreachable nodes as silent, at once', () => {
     const nodes = new Nodes();
     nodes.deaf.add(2).add(3);
     expect(asked(nodes)).toMatchObject([{ report: { nodes: [1], silent: [2, 3] } }]);
   });
 
-  it('names who does not answer in time, and has no use for the answer that comes late', () => {
+  it('lists nodes as silent that do not answer in time, and ignores their late answers', () => {
     const nodes = new Nodes();
     const results = asked(nodes);
     nodes.pass(USAGE_DEADLINE_MILLIS - 1);
@@ -116,7 +116,7 @@ describe('a node that is asked what all nodes counted', () => {
     expect(results).toMatchObject([{ report: { nodes: [1], silent: [2, 3] } }]);
   });
 
-  it('names who is lost after it was asked', () => {
+  it('lists a node as silent that is lost after it was asked', () => {
     const nodes = new Nodes();
     const results = asked(nodes);
     nodes.node(1).peerDisconnected(3);

@@ -1,4 +1,4 @@
-/** What a process decides of its own before its node takes requests: how much, for how long, and that nobody else learns of it. */
+/** Tests the warm-up of a process: its amount, its time limit, and that the real node is not affected. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { warmUp, warmUpOnce } from '../../src/node/warm-up.ts';
 import { InProcessCluster } from '../cluster/in-process.ts';
@@ -8,7 +8,7 @@ interface Line {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Warms up by a clock that goes on by so many milliseconds whenever it is read. */
+/** Warms up with a clock that advances by this many milliseconds with every reading. */
 async function lineOf(stepMillis: number, brokenAfter = Infinity): Promise<Line> {
   const lines: Line[] = [];
   let reads = 0;
@@ -53,7 +53,7 @@ describe('a process that warms up', () => {
     }
   });
 
-  it('never fails: it says what went wrong', async () => {
+  it('never fails: it logs what went wrong', async () => {
     for (const brokenAfter of [0, 3, 100, 3_000]) {
       const { level, fields } = await lineOf(0.001, brokenAfter);
       expect([level, String(fields['err'])]).toEqual(['warn', 'Error: the clock is broken']);
@@ -82,7 +82,7 @@ describe('a node whose process warms up', () => {
   });
   afterAll(async () => cluster.stop());
 
-  it('has nothing of it in its logs, its usage and its metrics', async () => {
+  it('has no trace of it in its logs, its usage and its metrics', async () => {
     const port = cluster.config.nodes[0]?.http.port ?? 0;
     const seen = async (): Promise<unknown> => {
       const { core } = cluster.node(1);

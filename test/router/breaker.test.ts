@@ -1,4 +1,4 @@
-/** A circuit breaker for each partition: who asks while its leader answers nobody does not wait for a deadline. */
+/** Tests the circuit breaker of a partition: while its leader is silent, requests are refused at once. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { Breaker } from '../../src/router/breaker.ts';
@@ -25,7 +25,7 @@ const STANDING: Answer = {
 };
 const AT_ONCE = [unavailable('no_leader', false)];
 
-/** Partition 5 is led by nobody who answers, and one request has waited out its deadline. */
+/** Partition 5 has a silent leader, and one request has waited until its deadline. */
 function opened(): RouterBench {
   const bench = new RouterBench();
   bench.connected.clear();
@@ -49,7 +49,7 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.router.openCount).toBe(0);
   });
 
-  it('also a single caller, however long that lasts', () => {
+  it('a single caller is refused as well, however long the silence lasts', () => {
     const bench = opened();
     for (let i = 0; i < 10; i += 1) {
       bench.runOut();
@@ -87,7 +87,7 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.targets).toEqual([3, 3]);
   });
 
-  it('a leader that answers a look too late is heard all the same', () => {
+  it('a leader that answers a probe too late is heard nevertheless', () => {
     const bench = opened();
     bench.connected.add(3);
     bench.tick();
@@ -98,21 +98,24 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.allow('5:bob').answers).toEqual([GRANT]);
   });
 
-  it.each([0, 5, 50, 500, 5_000])('requests go on within a second of a quorum: after %i ticks', (ticks) => {
-    const bench = opened();
-    for (const node of [2, 3]) bench.connected.add(node);
-    bench.reply = () => notLeader(0);
-    bench.ticks(ticks);
-    expect(bench.allow('5:ada').answers).toEqual(AT_ONCE);
-    bench.reply = ({ to, request }) => {
-      if (to !== 3) return notLeader(0);
-      return request.ask === 'look' ? STANDING : GRANT;
-    };
-    bench.ticks(1_000 / TICK_MILLIS);
-    expect(bench.allow('5:ada').answers).toEqual([GRANT]);
-  });
+  it.each([0, 5, 50, 500, 5_000])(
+    'requests are sent within a second of a quorum, after %i ticks',
+    (ticks) => {
+      const bench = opened();
+      for (const node of [2, 3]) bench.connected.add(node);
+      bench.reply = () => notLeader(0);
+      bench.ticks(ticks);
+      expect(bench.allow('5:ada').answers).toEqual(AT_ONCE);
+      bench.reply = ({ to, request }) => {
+        if (to !== 3) return notLeader(0);
+        return request.ask === 'look' ? STANDING : GRANT;
+      };
+      bench.ticks(1_000 / TICK_MILLIS);
+      expect(bench.allow('5:ada').answers).toEqual([GRANT]);
+    },
+  );
 
-  it('the node asks for a leader no more often than its search pauses', () => {
+  it('the node probes no more often than its search allows', () => {
     const bench = opened();
     for (const node of [2, 3]) bench.connected.add(node);
     bench.reply = () => notLeader(0);
@@ -122,7 +125,7 @@ describe('while the leader of a partition answers nobody', () => {
     expect(bench.targets.length - before).toBeLessThanOrEqual(2 * ROUNDS_PER_DEADLINE_MAX);
   });
 
-  it('other partitions go on', () => {
+  it('other partitions are not affected', () => {
     const bench = opened();
     bench.leads(0, SELF);
     bench.partition(0).reply = () => GRANT;
@@ -131,7 +134,7 @@ describe('while the leader of a partition answers nobody', () => {
 });
 
 describe('news of a leader', () => {
-  it('end it before anybody has asked', () => {
+  it('closes the breaker before any request comes', () => {
     const bench = new RouterBench();
     bench.allow('0:ada');
     bench.runOut();
@@ -157,7 +160,7 @@ describe('a leader that is slow, and answers others', () => {
 });
 
 describe('a process that was stopped', () => {
-  it('finds nobody silent when it goes on', () => {
+  it('finds nobody silent when it resumes', () => {
     const breaker = new Breaker({ silentTicksMin: 10, pauseTicks: 5 });
     expect(breaker.admits()).toBe(true);
     breaker.tick();
@@ -167,7 +170,7 @@ describe('a process that was stopped', () => {
 });
 
 describe('a breaker', () => {
-  it('is closed, open while the node looks, one look at a time, and closed again', () => {
+  it('is closed, open with one probe at a time, and closed again', () => {
     const breaker = new Breaker({ silentTicksMin: 2, pauseTicks: 3 });
     expect(breaker.admits()).toBe(true);
     expect([breaker.tick(), breaker.tick()]).toEqual([undefined, undefined]);

@@ -1,4 +1,4 @@
-/** A router between partitions and a forwarder that the test plays, on a clock the test turns. */
+/** Helper: a router with scripted partitions, forwarder and clock. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Answer } from '../../src/api/user-request.ts';
 import type { Partition } from '../../src/partition/partition.ts';
@@ -67,7 +67,7 @@ export class FakePartition {
   }
 }
 
-/** What a front door was told. */
+/** An answer as a listener gets it. */
 export interface Told {
   readonly answers: AllowAnswer[];
   readonly partitions: number[];
@@ -85,7 +85,7 @@ export interface BenchOptions {
  */
 export class RouterBench {
   nowMillis = 10_000;
-  /** Of what is asked now, at the door. */
+  /** Arrival time of what is asked now. */
   ageMillis = 0;
   readonly others: readonly number[];
   readonly connected: Set<number>;
@@ -184,7 +184,7 @@ export class RouterBench {
     for (let elapsed = 0; elapsed <= DEADLINE_MILLIS; elapsed += TICK_MILLIS) this.tick();
   }
 
-  /** To whom questions went, in order. */
+  /** Receivers of the requests, in order. */
   get targets(): number[] {
     return this.forwarded.map(({ to }) => to);
   }

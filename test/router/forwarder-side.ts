@@ -1,4 +1,4 @@
-/** Forwarders of two nodes; the test carries what they say to each other. */
+/** Helper: the forwarders of two nodes; the test carries their frames. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { Answer } from '../../src/api/user-request.ts';
 import type { Partition } from '../../src/partition/partition.ts';
@@ -15,7 +15,7 @@ export class Side {
   nowMillis = 5_000;
   ageMillis = 0;
   reachable = true;
-  /** Of what others forward: more is shed. */
+  /** Bound of forwarded requests; more are shed. */
   openMax = Infinity;
   openCount = 0;
   readonly partition = new FakePartition(4);

@@ -1,3 +1,4 @@
+/** Tests the forwarder: which answers a request gets when nodes answer, fail or are silent. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
@@ -20,7 +21,7 @@ describe('a forwarded request', () => {
     expect(b.partition.asked.map(({ deadlineMillis }) => deadlineMillis)).toEqual([70_200, 70_250]);
   });
 
-  it('that waited there before it was read has had that time', () => {
+  it('that waited before it was read has that much less time', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.ageMillis = 200;
     const late = [a.forward({ userId: 'ada' }, 4, 200), a.forward({ userId: 'bob' }, 4, -3)];
@@ -41,7 +42,7 @@ describe('a forwarded request', () => {
     expect(a.sent.map(({ to, kind }) => [to, kind])).toEqual([[2, 'requests']]);
   });
 
-  it('to a node without that partition is told that nobody is known', () => {
+  it('to a node without that partition gets no leader', () => {
     const [a, b] = [new Side(1), new Side(2)];
     const answers = a.forward({ userId: 'ada' }, 5);
     carry(a, b);
@@ -74,7 +75,7 @@ describe('a forwarded request', () => {
 });
 
 describe('a broken connection', () => {
-  it('leaves the outcome of what was asked there unknown, and of nothing else', () => {
+  it('makes the outcome of requests sent over it unknown, and of no others', () => {
     const a = new Side(1);
     const answers = a.forward();
     const elsewhere: Answer[] = [];
@@ -94,7 +95,7 @@ describe('a broken connection', () => {
     expect(answers).toHaveLength(1);
   });
 
-  it('makes an answer that comes after all too late', () => {
+  it('makes later answers worthless', () => {
     const [a, b] = [new Side(1), new Side(2)];
     const answers = a.forward();
     carry(a, b);
@@ -104,7 +105,7 @@ describe('a broken connection', () => {
     expect(answers).toEqual([unavailable('unknown_outcome', true)]);
   });
 
-  it('did not take what was never sent', () => {
+  it('does not affect requests that were never sent', () => {
     const a = new Side(1);
     const answers = a.forward();
     a.reachable = false;
@@ -114,7 +115,7 @@ describe('a broken connection', () => {
     expect(a.sent).toEqual([]);
   });
 
-  it('did not take what is asked there again by whoever is told that it was never sent', () => {
+  it('does not affect requests that are sent again because they were never sent', () => {
     const a = new Side(1);
     const again: Answer[] = [];
     const ask = (done: (answer: Answer) => void): void =>
@@ -151,7 +152,7 @@ describe('an answer', () => {
     expect(answers).toEqual([notLeader(7)]);
   });
 
-  it('after the deadline and a broken connection is ignored', () => {
+  it('after the deadline and a broken connection is dropped', () => {
     const [a, b] = [new Side(1), new Side(2)];
     const answers = a.forward();
     carry(a, b);
@@ -175,7 +176,7 @@ describe('an answer', () => {
     expect(all[0]).toEqual([]);
   });
 
-  it('meant for an earlier process of this node matches nothing', () => {
+  it('for an earlier process of this node matches no call', () => {
     const b = new Side(2);
     const earlier = new Side(1, 100);
     earlier.forward({ userId: 'ada' });
@@ -190,7 +191,7 @@ describe('an answer', () => {
     expect(later.forwarder.outstandingCount).toBe(1);
   });
 
-  it('given twice is taken once', () => {
+  it('that comes twice counts once', () => {
     const [a, b] = [new Side(1), new Side(2)];
     b.partition.reply = () => GRANT;
     const answers = a.forward();
@@ -202,7 +203,7 @@ describe('an answer', () => {
     expect(answers).toEqual([GRANT]);
   });
 
-  it('from a node that was not asked is not believed', () => {
+  it('from a node that was not asked is ignored', () => {
     const a = new Side(1);
     const answers = a.forward();
     a.flush();

@@ -1,4 +1,4 @@
-/** Looks and refunds find their way as requests do. Looks are asked again wherever that helps: nobody proposes anything for one. */
+/** Tests routing of peeks and refunds. Peeks may be sent to any node again, as they propose nothing. */
 import { describe, expect, it } from 'vitest';
 import type { LookAnswer } from '../../src/api/look.ts';
 import type { RefundAnswer } from '../../src/api/refund.ts';
@@ -18,7 +18,7 @@ function look(bench: RouterBench, userId: string): LookAnswer[] {
 }
 
 describe('a look', () => {
-  it('goes to the leader here or elsewhere, and its answer comes back', () => {
+  it('is sent to the leader here or elsewhere, and its answer comes back', () => {
     const bench = new RouterBench();
     bench.leads(0, 1);
     bench.leads(1, 3);
@@ -50,7 +50,7 @@ describe('a look', () => {
     expect(told).toEqual([STANDING]);
   });
 
-  it('of a rule that is none is told so, whatever went astray', () => {
+  it('of an unknown rule is refused, whatever happened to other attempts', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const told = look(bench, '0:ada');
@@ -61,7 +61,7 @@ describe('a look', () => {
     expect(told).toEqual([invalid]);
   });
 
-  it('that nobody answers is refused at the deadline, and reached no log', () => {
+  it('without an answer is refused at the deadline, and is in no log', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const asked = look(bench, '0:ada');
@@ -72,7 +72,7 @@ describe('a look', () => {
     expect(waiting).toEqual([unavailable('no_leader', false)]);
   });
 
-  it('that was lost and finds no other leader reached no log', () => {
+  it('that was lost and finds no other leader is in no log', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const told = look(bench, '0:ada');
@@ -81,7 +81,7 @@ describe('a look', () => {
     expect(told).toMatchObject([{ kind: 'unavailable', proposed: false }]);
   });
 
-  it('is not answered by a decision, nor a request for a grant by how somebody stands', () => {
+  it('is not answered by a decision, nor a request for a grant by a status', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const told = look(bench, '0:ada');
@@ -92,7 +92,7 @@ describe('a look', () => {
     expect(granted.answers).toEqual([unavailable('unknown_outcome', true)]);
   });
 
-  it('is sent on by a node that was told who leads', () => {
+  it('is sent on by a node that learns who leads', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const told = look(bench, '0:ada');
@@ -126,7 +126,7 @@ describe('a refund', () => {
     expect([bench.targets, told]).toEqual([[2, 3], [refundAnswer(true)]]);
   });
 
-  it('of nothing is no answer while an earlier attempt may still find what comes late', () => {
+  it('of nothing is not the answer while an earlier attempt may still find the grant', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const told = refund(bench);

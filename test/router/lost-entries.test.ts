@@ -1,3 +1,4 @@
+/** Tests the router with requests whose log entries are lost. */
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../../raft/types.ts';
 import { encodeRules } from '../../src/limiter/log/command.ts';

@@ -1,4 +1,4 @@
-/** Which open requests are due, whatever order their deadlines came in. */
+/** Tests which open requests are due, in whatever order their deadlines are. */
 import { expect, it } from 'vitest';
 import type { OpenRequest } from '../../src/router/open-request.ts';
 import { OpenRequests } from '../../src/router/open-requests.ts';

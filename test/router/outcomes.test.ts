@@ -1,11 +1,11 @@
-/** What a request is told when a node that was asked refuses it, loses it, or says nothing. */
+/** Tests the answer of a request when a node refuses it, loses it, or does not answer. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { decisionOf } from '../api/decision-of.ts';
 import { DEADLINE_MILLIS, GRANT, notLeader, RouterBench, SELF, unavailable } from './fixtures.ts';
 
 describe('a leader that has the request and does not answer', () => {
-  it('costs the request its deadline, and no more', () => {
+  it('delays the request until its deadline, and no longer', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const told = bench.allow('0:ada');
@@ -102,7 +102,7 @@ describe('an attempt whose outcome is unknown', () => {
     expect(bench.targets).toEqual([2]);
   });
 
-  it('is not forgotten by what comes after it', () => {
+  it('is remembered whatever later attempts answer', () => {
     for (const later of [
       unavailable('overloaded', false),
       unavailable('low_disk', false),
@@ -133,7 +133,7 @@ describe('an attempt whose outcome is unknown', () => {
     }
   });
 
-  it('is not forgotten at the deadline', () => {
+  it('is reported at the deadline', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     const told = bench.allow('0:ada', { requestId: 'r-1' });

@@ -1,4 +1,4 @@
-/** Requests that take one node on their way to the leader, and signs of life. */
+/** Tests relayed requests and pings. */
 import { describe, expect, it } from 'vitest';
 import { NO_NODE } from '../../raft/types.ts';
 import type { Answer } from '../../src/api/user-request.ts';
@@ -171,7 +171,7 @@ describe('a node that owes an answer', () => {
     expect(nodes.suspected).toEqual([{ by: 1, node: 2 }]);
   });
 
-  it('and takes its time, but gives signs of life, is not', () => {
+  it('and is slow, but answers pings, is not suspected', () => {
     const nodes = new Nodes(2);
     nodes.partition(2).reply = () => undefined;
     const answers = nodes.ask({ to: 2 });
@@ -182,7 +182,7 @@ describe('a node that owes an answer', () => {
     expect(answers).toEqual([GRANT]);
   });
 
-  it('is not asked for signs of life when it owes nothing', () => {
+  it('gets no pings when it owes nothing', () => {
     const nodes = new Nodes(2);
     nodes.ledBy(2);
     nodes.ask({ to: 2 });

@@ -1,4 +1,4 @@
-/** Where a request goes, and when it waits. */
+/** Tests where a request is sent, and when it waits. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import {
@@ -45,7 +45,7 @@ describe('a request', () => {
     bench.allow('6:ada');
     bench.connected.clear();
     bench.allow('6:bob');
-    // Not connected, and asked all the same: nobody was looked for.
+    // Not connected, but asked nevertheless: no search happened.
     expect(bench.targets).toEqual([2, 2]);
   });
 
@@ -60,7 +60,7 @@ describe('a request', () => {
     expect(bench.targets).toEqual([2, 3, 3]);
   });
 
-  it('believes what its own replica believes when nothing is cached', () => {
+  it('follows its own replica when nothing is cached', () => {
     const bench = new RouterBench();
     Object.assign(bench.partition(0), { leader: 3, term: 4 });
     bench.allow('0:ada');
@@ -89,7 +89,7 @@ describe('a request that waited before it was read', () => {
     expect(told.answers).toEqual([unavailable('deadline', true)]);
   });
 
-  it('for longer than its deadline is not asked about at all', () => {
+  it('for longer than its deadline is sent nowhere', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.leads(1, SELF);
@@ -130,7 +130,7 @@ describe('while no leader is known', () => {
     expect(bench.router.openCount).toBe(0);
   });
 
-  it('nobody is asked who cannot be reached', () => {
+  it('unreachable nodes are not asked', () => {
     const bench = new RouterBench();
     bench.connected.clear();
     bench.leads(0, 2);
@@ -143,7 +143,7 @@ describe('while no leader is known', () => {
     expect(bench.targets).toEqual([2, 2]);
   });
 
-  it('says so, even if somebody had to be asked to find that out', () => {
+  it('is answered with no_leader, even if a node had to be asked to find out', () => {
     const bench = new RouterBench();
     bench.reply = () => notLeader(0);
     const told = bench.allow('5:ada');

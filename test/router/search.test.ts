@@ -1,4 +1,4 @@
-/** How a leader is found: by all requests of a partition together, by term, and past nodes that say nothing. */
+/** Tests the search for a leader: shared by all requests of a partition, by term, around silent nodes. */
 import { describe, expect, it } from 'vitest';
 import { LeaderSearch } from '../../src/router/leader-search.ts';
 import {
@@ -57,7 +57,7 @@ describe('a hundred requests without a leader', () => {
     },
   );
 
-  it('follow at once when the replica here hears of a leader', () => {
+  it('are sent at once when the replica here learns of a leader', () => {
     const bench = new RouterBench();
     bench.leads(0, 0);
     const told = Array.from({ length: 100 }, (_, i) => bench.allow(`0:user-${i}`));
@@ -68,7 +68,7 @@ describe('a hundred requests without a leader', () => {
     expect(told.every(({ answers }) => answers[0] === GRANT)).toBe(true);
   });
 
-  it('are not all sent to a node that turns out to be none', () => {
+  it('are not all sent to a node that turns out not to lead', () => {
     const bench = new RouterBench({ nodes: 5 });
     bench.reply = ({ to }) => notLeader(to === 2 ? 4 : 0);
     for (let i = 0; i < 100; i += 1) bench.allow(`5:user-${i}`);
@@ -134,14 +134,14 @@ describe('with links that are slow compared to the deadline', () => {
     expect(new Set(bench.targets.slice(0, 5))).toEqual(new Set([2, 3, 4, 5, 6]));
   });
 
-  it('who led once, and says too late that it leads no more, is not asked for ever', () => {
+  it('a former leader that denies too late is not asked for ever', () => {
     const bench = new RouterBench({ nodes: 3 });
     bench.router.leaderChanged(5, 2, 3);
     const told = bench.allow('5:ada');
     bench.ticks(DEADLINE_MILLIS / TICK_MILLIS);
     expect(told.answers).toEqual([unavailable('deadline', true)]);
     bench.forwarded[0]?.answer(notLeader(0));
-    // From here on the node looks for a leader itself.
+    // From here on the node probes for a leader itself.
     bench.tick();
     expect(bench.targets).toEqual([2, 3]);
     bench.ticks((LOOK_MILLIS + PAUSE_MILLIS_MAX) / TICK_MILLIS + LOOK_PAUSE_TICKS);
@@ -159,7 +159,7 @@ describe('with links that are slow compared to the deadline', () => {
 });
 
 describe('a hint', () => {
-  it('that is older than what is known is not believed', () => {
+  it('that is older than what is known is ignored', () => {
     const bench = new RouterBench({ nodes: 5 });
     bench.leads(0, 2, 7);
     bench.reply = ({ to }) => (to === 2 ? notLeader(0) : to === 3 ? notLeader(4, 6) : undefined);

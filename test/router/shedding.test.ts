@@ -1,4 +1,4 @@
-/** What a node refuses of what others forward to it. */
+/** Tests load shedding of forwarded requests. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { GRANT, notLeader, unavailable } from './fixtures.ts';

@@ -1,4 +1,4 @@
-/** Nodes that are there and cannot be asked: silent, cut off from this one, or about to leave. */
+/** Tests nodes that exist and cannot be asked: silent, cut off from this node, or about to leave. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { decisionOf } from '../api/decision-of.ts';
@@ -74,7 +74,7 @@ describe('a node that was asked and says nothing', () => {
     }
   });
 
-  it('but answers others leads: whoever does not lead says so at once', () => {
+  it('but answers others leads, as a node that does not lead says so at once', () => {
     const bench = new RouterBench();
     bench.allow('5:ada');
     const waiting = bench.allow('5:bob');
@@ -126,7 +126,7 @@ describe('a node cut off one way from its leader', () => {
     expect(bench.forwarded[1]).toMatchObject({ to: 3, relayTo: 2 });
   });
 
-  it('goes back to asking the leader itself when it can', () => {
+  it('returns to the leader itself when that can be reached', () => {
     const bench = new RouterBench();
     bench.leads(0, 2);
     bench.suspect(2);
@@ -155,7 +155,7 @@ describe('a node cut off one way from its leader', () => {
     expect(late.answers).toEqual([GRANT]);
   });
 
-  it('asks again those who only knew where to go', () => {
+  it('asks again the nodes that only knew the leader', () => {
     const bench = new RouterBench();
     bench.connected.delete(2);
     bench.reply = ({ relayTo }) => (relayTo === 0 ? notLeader(2, 3) : GRANT);
@@ -195,7 +195,7 @@ describe('a node cut off one way from its leader', () => {
 });
 
 describe('a node that takes its leave', () => {
-  it('is asked no more, and whoever takes over is', () => {
+  it('is not asked any more, and its successor is', () => {
     const bench = new RouterBench({ nodes: 4 });
     bench.leads(5, 2);
     bench.allow('5:ada');
@@ -208,14 +208,14 @@ describe('a node that takes its leave', () => {
     expect(bench.targets).toEqual([2, 3, 4, 4]);
   });
 
-  it('is not asked through others any more either', () => {
+  it('is not asked through relays any more either', () => {
     const bench = new RouterBench({ nodes: 4 });
     bench.leads(5, 2);
     bench.suspect(2);
     bench.reply = ({ relayTo }) => (relayTo === 2 ? GRANT : undefined);
     bench.allow('5:ada');
     bench.leave(2);
-    // The way through node 3 led to node 2, and nobody is known yet who takes over.
+    // The relay through node 3 led to node 2, and no successor is known yet.
     bench.tick();
     expect(bench.lookedUp).not.toContain(0);
     bench.reply = ({ to }) => (to === 4 ? GRANT : notLeader(4, 9));
@@ -224,7 +224,7 @@ describe('a node that takes its leave', () => {
     expect(told.answers).toEqual([GRANT]);
   });
 
-  it('is no relay, and nothing is passed on to it', () => {
+  it('is not used as a relay, and nothing is relayed to it', () => {
     const bench = new RouterBench();
     bench.leads(5, 2);
     bench.leave(2);

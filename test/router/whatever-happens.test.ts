@@ -1,4 +1,4 @@
-/** Random answers, leaders, links and silences: each request is answered once, in time. */
+/** Random answers, leaders, links and silences: each request is answered once and in time. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';

@@ -1,4 +1,4 @@
-/** What changes from one set of rules to another, in words. */
+/** Tests the differences between two rule sets, and their descriptions. */
 import { describe, expect, it } from 'vitest';
 import { diffRules, type RuleChange } from '../../src/rules/diff.ts';
 import { rulesOf, TIERS } from './read.ts';
@@ -25,7 +25,7 @@ function limited(more: string): string {
   return `{domain: d, descriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1${more}}}]}`;
 }
 
-/** Of one rule with these fields. */
+/** The definition of one rule with these fields. */
 function fields(before: string, after: string): unknown[] {
   return diff(oneRule(before), oneRule(after)).flatMap((change): unknown[] =>
     change.kind === 'changed'
@@ -38,17 +38,17 @@ function fields(before: string, after: string): unknown[] {
 }
 
 describe('a difference', () => {
-  it('is a limit that becomes post-paid: it denies nothing any more that is charged under it', () => {
+  it('reports a limit that becomes post-paid as looser', () => {
     const [change] = diff(limited(''), limited(', post_paid: true'));
     expect(change).toMatchObject({ kind: 'changed', binds: 'looser', fields: [{ field: 'post_paid' }] });
   });
 
-  it('is none between what says the same in other words', () => {
+  it('is empty between documents with the same meaning', () => {
     expect(diff(TIERS, TIERS.replace('rate_limits:', 'rate_limits: # these'))).toEqual([]);
     expect(fields('key: [user, ip], failMode: closed', 'key: [ip, user], enabled: true')).toEqual([]);
   });
 
-  it('tells what is gone, what is new, and what that says', () => {
+  it('reports removed and added rules, in words', () => {
     const after = TIERS.replace('free:', 'basic:').replace('burst: 50', 'burst: 60');
     expect(diff(TIERS, after).map(({ words }) => words)).toEqual([
       'tier/free is removed: 100 per minute and 10,000 per day by customer, where tier is free',
@@ -108,12 +108,12 @@ describe('a difference', () => {
     ]);
   });
 
-  it('is there where patterns of descriptors change places, and not where other rules do', () => {
+  it('reports the order of value patterns, but not of other rules', () => {
     expect(diff(onKeys('a', 'b', 'a*'), onKeys('a*', 'b', 'a'))).toEqual([]);
     expect(diff(onKeys('a*', '*b'), onKeys('*b', 'a*'))).toEqual([
       {
         kind: 'reordered',
-        words: 'patterns of values come in another order, and the first that fits applies',
+        words: 'value patterns come in another order; the first one that fits applies',
       },
     ]);
     const shared = onKeys('a*').replace("'a*'", "'a*', share_threshold: true");

@@ -1,4 +1,4 @@
-/** 004-09: documents for envoyproxy/ratelimit are read as they are, and mean what they mean there. */
+/** 004-09: tests that documents for envoyproxy/ratelimit are read unchanged, with the same meaning. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
@@ -49,7 +49,7 @@ function applied(text: string, domain: string, ...lists: readonly Entries[]): (s
 }
 
 describe('a document', () => {
-  it('is told by what is at its top, whatever the file is called', () => {
+  it('is recognised by its top-level fields, whatever the file is called', () => {
     expect(readRules(SHOP)).toMatchObject({ kind: 'rules', format: 'envoy' });
     expect(readRules('domain: d')).toMatchObject({ kind: 'rules', format: 'envoy', definitions: [] });
     expect(told('descriptors: []')).toEqual(['1:1 the document needs a domain']);
@@ -84,7 +84,7 @@ describe('a document', () => {
     });
   });
 
-  it('says what is left out of it', () => {
+  it('gives notes about ignored fields', () => {
     const text = `domain: d
 descriptors:
 - key: a
@@ -94,9 +94,9 @@ descriptors:
   rate_limit: {unit: day}
 `;
     expect(noted(text)).toEqual([
-      '4:3 detailed_metric is left out: metrics have no names of requests here',
-      '5:3 quota_mode is left out: the limit holds by itself, which denies more',
-      '6:3 metadata is left out: nothing of it is answered',
+      '4:3 detailed_metric is left out: metrics here have no labels for single requests',
+      '5:3 quota_mode is left out: the limit always holds by itself, which denies more',
+      '6:3 metadata is left out: it is not sent with answers',
       '7:15 without requests_per_unit the limit is 0: all requests are denied',
     ]);
     expect(rulesOf(text)).toMatchObject([{ windows: [{ limit: 0, windowMillis: 86_400_000 }] }]);
@@ -160,7 +160,7 @@ descriptors:
       '2:89 unit_multiplier must be an integer from 1 to 1, but is 0',
     ]);
     expect(told(limited('unlimited: true, unit_multiplier: 2'))).toEqual([
-      '2:54 what is unlimited has no unit_multiplier',
+      '2:54 an unlimited rate_limit has no unit_multiplier',
     ]);
   });
 
@@ -171,7 +171,7 @@ descriptors:
       'postPaid',
     );
     expect(told(limited('unlimited: true, post_paid: true'))).toEqual([
-      '2:54 what is unlimited has no post_paid',
+      '2:54 an unlimited rate_limit has no post_paid',
     ]);
   });
 
@@ -223,7 +223,7 @@ describe('what applies to a request', () => {
     expect(applied(SHOP, 'shop', [])).toEqual([undefined]);
   });
 
-  it('is nothing for who brings none of its descriptors: a rule about an address says nothing of a user', () => {
+  it('is nothing without the descriptors of the rules', () => {
     const text =
       'domain: d\ndescriptors: [{key: remote_address, rate_limit: {unit: day, requests_per_unit: 0}}]';
     expect(applied(text, 'd', [['user', 'ada']], [['remote_address', '10.0.0.1']])).toEqual([
@@ -264,7 +264,7 @@ describe('what applies to a request', () => {
   });
 });
 
-it('what is wrong is told where it is', () => {
+it('mistakes are reported with their places', () => {
   const text = `domain: ""
 descriptors:
 - value: x
@@ -283,14 +283,14 @@ descriptors:
   expect(told(text)).toEqual([
     '1:1 the document needs a domain',
     '3:3 a descriptor needs a key',
-    '5:3 share_threshold goes with a value that has a *',
+    '5:3 share_threshold needs a value with a *',
     "6:22 unknown unit 'fortnight'; known here are second, minute, hour, day, week, month, year",
-    '8:22 unit year is longer than any window, which has at most 31 days',
+    '8:22 unit year is too long: a window has at most 31 days',
     '8:47 requests_per_unit must be an integer from 0 to 4294967295, but is 5000000000',
-    "9:3 key 'b' with no value stands here twice; first in line 7",
+    "9:3 key 'b' with no value appears here twice; first in line 7",
     "10:16 shadow_mode must be true or false, but is 'maybe'",
     "11:3 unknown field 'ratelimit'; did you mean rate_limit?",
-    '13:33 what is unlimited has no unit',
+    '13:33 an unlimited rate_limit has no unit',
     '13:71 a rule cannot replace itself',
     '13:75 an entry of replaces needs a name',
     "13:76 unknown field 'nam'; did you mean name?",

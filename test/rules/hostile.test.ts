@@ -1,11 +1,11 @@
-/** Whatever a document holds, the answer is rules or mistakes, within bounded time: nothing is thrown. */
+/** Tests that any document gives rules or mistakes within bounded time, and never throws. */
 import { expect, it } from 'vitest';
 import { readRules, type RulesRead } from '../../src/rules/read-rules.ts';
 import { DOCUMENT_BYTES_MAX } from '../../src/rules/rule-definition.ts';
 import { forEachSeed, IS_LONG, ROUNDS, seeded, someSeeds } from '../raft/seeded.ts';
 import { TIERS } from './read.ts';
 
-/** Of this process alone, and some twenty times what it takes: what grows faster than its text takes longer than that. */
+/** Processor time of this process, about twenty times what it takes. Superlinear growth exceeds it. */
 const CPU_MICROS_MAX = 2_500_000 * ROUNDS;
 /** Enough to tell what grows with the square of it. `TEST_ROUNDS=16` takes the longest there may be. */
 const REPEATED_BYTES = Math.min(DOCUMENT_BYTES_MAX, (ROUNDS * DOCUMENT_BYTES_MAX) / (IS_LONG ? 16 : 32));

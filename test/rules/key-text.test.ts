@@ -1,4 +1,4 @@
-/** Keys: one text for one list of parts, and another one for every other list. */
+/** Tests keys: equal parts give equal texts, different parts different ones. */
 import { describe, expect, it } from 'vitest';
 import { utf8Length } from '../../src/api/bounded.ts';
 import { ipBits, networkOf } from '../../src/rules/ip-prefix.ts';
@@ -20,7 +20,7 @@ describe('the text of a key', () => {
   });
 
   it('is never the same for two lists of parts', () => {
-    // Of few letters, and those that could be mistaken: what is equal is so by chance, and often.
+    // Few letters, and those that could be confused, so that equal texts occur often by chance.
     const letters = ['a', '=', ',', '%', '*', '25', '2c', '%2c', '3d', '/', 'é'];
     forEachSeed(someSeeds(10, 5), (seed) => {
       const below = seeded(seed);
@@ -58,14 +58,14 @@ describe('the text of a key', () => {
     expect(keyText([['user', 'x'.repeat(10_000_000)]])).toBeUndefined();
   });
 
-  it('is no digest that somebody writes', () => {
+  it('cannot be imitated by a digest in a value', () => {
     const [, shortened = ''] = keyText([['user', 'x'.repeat(1_020)]])?.split('=') ?? [];
     expect(keyText([['user', shortened]])).toBe(`user=${shortened.replace('#', '%23')}`);
   });
 });
 
 describe('the key of a user', () => {
-  it('is there for every user id, and tells of what it is', () => {
+  it('exists for every user id', () => {
     expect(userKey('ada')).toBe('user=ada');
     expect(userKey(','.repeat(256))).toBe(`user=${'%2c'.repeat(256)}`);
     expect(partNamesIn('user=a=b')).toEqual(['user']);
@@ -80,7 +80,7 @@ describe('the key of a user', () => {
     expect(partNamesIn('*')).toEqual([]);
   });
 
-  it('lies where the slot of the id is', () => {
+  it('is in the partition of the slot of the id', () => {
     for (const id of ['ada', 'a,b', '50%', '{tag}x', '%2c'])
       expect(partitionOf(userKey(id) ?? '', 64)).toBe(partitionOf(id, 64));
   });

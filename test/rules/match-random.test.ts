@@ -1,4 +1,4 @@
-/** At random: what the index finds is what looking at every rule finds, and the work does not grow with rules that cannot match. */
+/** Compares the index with a matcher that tries every rule, on random rules, and counts its work. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { forEachSeed, seeded, someSeeds } from '../raft/seeded.ts';
@@ -73,7 +73,7 @@ describe('the index', () => {
 /** For a thousand matches, each of a few rules. */
 const LOOKS_MAX = 20_000;
 
-/** How often a thousand matches look at what is known of the request: each rule that is tried does so. */
+/** How often a thousand matches read the descriptors of a request; each rule that is tried does. */
 function looksAt(matcher: RuleMatcher, request: Record<string, string>): number {
   const descriptors = new Map(Object.entries(request));
   let looks = 0;
@@ -95,7 +95,7 @@ function matcherOf(rules: readonly string[]): RuleMatcher {
 describe('one request among thousands of rules', () => {
   it('costs what the rules cost that could match, whatever the others have in common with them', () => {
     const windows = 'windows: {limit: 1, per: day}';
-    // Each shares its endpoint with all others: they are told apart by the customer.
+    // All rules share the endpoint; the customer distinguishes them.
     const rules = Array.from(
       { length: 3_000 },
       (_, i) => `{id: r${i}, key: user, match: {endpoint: /a, customer: c${i}}, ${windows}}`,

@@ -1,4 +1,4 @@
-/** Which rules apply to a request, and under which keys. */
+/** Tests which rules apply to a request, and under which keys. */
 import { describe, expect, it } from 'vitest';
 import { type Matching, RuleMatcher } from '../../src/rules/match.ts';
 import { rulesOf } from './read.ts';
@@ -42,7 +42,7 @@ describe('conditions', () => {
     expect(ids(matcher, descriptors)).toEqual(expected);
   });
 
-  it('are about names as they are: none is special to the language', () => {
+  it('treat all names alike, also those that are special in JavaScript', () => {
     const odd = rules('id: a, match: {__proto__: x}', 'id: b, key: constructor, group: b');
     expect(ids(odd, {})).toEqual([]);
     expect(odd.match(new Map([['__proto__', 'x']]))).toMatchObject({ applied: [{ rule: { id: 'a' } }] });
@@ -100,7 +100,7 @@ describe('of one group', () => {
     expect(ids(matcher, { user: 'ada', endpoint: '/a', method: 'POST' })).toEqual(['a', 'post']);
   });
 
-  it('a rule that is not enabled is as good as absent', () => {
+  it('a disabled rule has no effect', () => {
     const matcher = rules('id: a, key: user', 'id: b, key: user, match: {user: ada}, enabled: false');
     expect(ids(matcher, { user: 'ada' })).toEqual(['a']);
   });

@@ -1,4 +1,4 @@
-/** What is kept of rules that are replaced: which requests they were for, and the keys that they counted by. */
+/** Tests what is kept of replaced rules: which requests they matched, and the keys that they counted by. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { matchingForm } from '../../src/rules/matching-form.ts';

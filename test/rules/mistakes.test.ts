@@ -1,4 +1,4 @@
-/** Every mistake is told: where it is, what is wrong, and what was perhaps meant. */
+/** Tests the mistakes that are reported: place, message and suggestion. */
 import { describe, expect, it } from 'vitest';
 import { nearest } from '../../src/rules/mistakes.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
@@ -7,7 +7,7 @@ import { told } from './read.ts';
 const RULE = '{id: a, windows: {limit: 1, per: day}}';
 
 describe('mistakes in rules', () => {
-  it('are all told, in their order', () => {
+  it('are all reported, in order', () => {
     expect(
       told(`rules:
   - id: 100/60000ms
@@ -31,13 +31,13 @@ describe('mistakes in rules', () => {
   - just text
 `),
     ).toEqual([
-      "2:9 '100/60000ms' is what a request calls a rule that it states itself; choose another id",
+      "2:9 '100/60000ms' has the form of a limit that a request states itself; choose another id",
       "3:5 unknown field 'mtach'; did you mean match?",
-      "4:17 a part of an address is ip/1 to ip/128, or ip/24/64 for both kinds, but is 'ip/0'",
+      "4:17 an address is counted by ip/1 to ip/128, or ip/24/64 for both kinds, but is 'ip/0'",
       "4:23 key has 'user' twice",
       '4:29 a descriptor has a name of 1 to 64 letters, digits and any of _ . : -, and begins with a letter, ' +
         "but is 'a b'",
-      '5:5 windows has 1 to 8 entries, and here is none',
+      '5:5 windows must have 1 to 8 entries, but has none',
       '6:12 meter must be one of slidingLog, slidingCounter, fixedWindow, tokenBucket, leakyBucket, but is ' +
         "'sliding_log'; did you mean slidingLog?",
       '7:11 cost must be an integer from 1 to 1000000, but is 0',
@@ -55,7 +55,7 @@ describe('mistakes in rules', () => {
       '13:51 user must be text of 1 to 256 bytes, but is a list of 1',
       '15:5 a rule has windows, or is unlimited, but not both',
       '15:35 a window has per, or windowMillis, but not both',
-      '16:5 a rule without limits has no burst',
+      '16:5 an unlimited rule has no burst',
       '17:15 priority must be an integer from -1000000 to 1000000, but is 1.5',
       "18:16 no rule is called 'b'; did you mean c?",
       '18:19 a rule cannot replace itself',
@@ -64,7 +64,7 @@ describe('mistakes in rules', () => {
     ]);
   });
 
-  it('are told of rules together', () => {
+  it('are reported between rules', () => {
     const text = `rules:
 - {id: ab, windows: {limit: 1, per: day}, replaces: abc}
 - {id: abc, windows: [{limit: 1, per: day}, {limit: 2, windowMillis: 86400000}], replaces: [abcd]}
@@ -79,7 +79,7 @@ describe('mistakes in rules', () => {
     ]);
   });
 
-  it('are told with fields that are known, and those of the document', () => {
+  it('are reported with the known fields, and those of the document', () => {
     expect(told(`rule: [${RULE}]`)).toEqual(["1:1 unknown field 'rule'; did you mean rules?"]);
     expect(told(`zones: [${RULE}]`)).toEqual([
       "1:1 unknown field 'zones'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
@@ -95,7 +95,7 @@ describe('mistakes in rules', () => {
     expect(read.isComplete).toBe(false);
   });
 
-  it('are told in one line that moves no cursor, whatever the document holds', () => {
+  it('are reported in one printable line, whatever the document contains', () => {
     expect(told('"a\\nb\\e[2J\\u202e": 1')).toEqual([
       "1:1 unknown field 'a?b?[2J?'; known here are rules, rate_limits, default, tiers, endpoints, customers, unmatched, shadow",
     ]);
@@ -111,14 +111,20 @@ describe('mistakes in YAML', () => {
       ['3:1 not YAML: Flow sequence in block collection must be sufficiently indented and end with a ]'],
     ],
     ['rules:\n  - id: a\n  id: b\n', ['3:1 not YAML: All mapping items must start at the same column']],
-    ['rules: []\nrules: []\n', ["2:1 'rules' stands here twice; first in line 1"]],
+    ['rules: []\nrules: []\n', ["2:1 'rules' appears here twice; first in line 1"]],
     ['rules: []\n---\nrules: []\n', ['2:1 a second document begins here; a file holds one']],
-    ['%YAML 1.1\n---\nrules: []\n', ['1:1 a line that begins with % is not known here; leave it out']],
+    [
+      '%YAML 1.1\n---\nrules: []\n',
+      ['1:1 a directive (a line that begins with %) is not supported; leave it out'],
+    ],
     [
       'rules: *all',
-      ['1:8 nothing before this is called &all', '1:8 rules must be a list of rules, but is nothing'],
+      [
+        '1:8 no anchor &all is defined before this alias',
+        '1:8 rules must be a list of rules, but is nothing',
+      ],
     ],
-    ['rules: !!binary aGk=', ['1:17 tags such as !!binary are not known here; leave it out']],
+    ['rules: !!binary aGk=', ['1:17 the tag !!binary is not supported; leave it out']],
     ['rules: !own []', ['1:8 not YAML: Unresolved tag: !own']],
     ['? [a]\n: 1', ['1:3 the name of a field must be text']],
   ])('%j', (text, mistakes) => {
@@ -128,8 +134,8 @@ describe('mistakes in YAML', () => {
   it('and in UTF-8: the place of the first byte that is wrong', () => {
     const bytes = new TextEncoder().encode('rules: []\n# \uFFFD né ');
     expect(told(bytes)).toEqual([]);
-    expect(told(Uint8Array.from([...bytes, 0xff, 0x41]))).toEqual(['2:8 this is no UTF-8']);
-    expect(told(Uint8Array.of(0xc3))).toEqual(['1:1 this is no UTF-8']);
+    expect(told(Uint8Array.from([...bytes, 0xff, 0x41]))).toEqual(['2:8 the document is not valid UTF-8']);
+    expect(told(Uint8Array.of(0xc3))).toEqual(['1:1 the document is not valid UTF-8']);
   });
 });
 
@@ -149,22 +155,22 @@ function manyEnds(count: number): string {
 describe('bounds', () => {
   it('of size: a mebibyte, ten thousand rules', () => {
     expect(told(' '.repeat(2 ** 20 + 1))).toEqual([
-      '1:1 a document has at most 1048576 bytes, and this one has 1048577',
+      '1:1 a document may have at most 1048576 bytes, but has 1048577',
     ]);
     expect(told(manyRules(10_000))).toEqual([]);
-    expect(told(manyRules(10_001))).toEqual(['10002:3 rules has at most 10000 entries, and here are 10001']);
+    expect(told(manyRules(10_001))).toEqual(['10002:3 rules may have at most 10000 entries, but has 10001']);
     expect(told(manyEnds(9_999))).toEqual([]);
     expect(told(manyEnds(10_000))).toMatchObject([
-      expect.stringContaining('at most 10000 rules, and here are 10001'),
+      expect.stringContaining('at most 10000 rules, but has 10001'),
     ]);
   });
 
   it('of depth, and of what aliases make of a small document', () => {
     const deep = `rules: ${'['.repeat(65)}${']'.repeat(65)}`;
-    expect(told(deep)).toMatchObject([expect.stringContaining('lie in each other at most 64 deep')]);
+    expect(told(deep)).toMatchObject([expect.stringContaining('may be nested at most 64 deep')]);
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
     expect(told(`l0: &l0 [x]\n${levels.join('\n')}`)).toMatchObject([
-      expect.stringContaining('at most 300000 values, with those aliases repeat'),
+      expect.stringContaining('at most 300000 values, counting those that aliases repeat'),
     ]);
     expect(told('rules: &a [*a, *a]')).toMatchObject([expect.stringContaining('more than 64 deep')]);
   });
@@ -180,9 +186,9 @@ describe('bounds', () => {
     const match = listed(17, (i) => `d${i}: x`);
     const key = listed(9, (i) => `d${i}`);
     expect(told(`rules:\n- id: a\n  match: {${match}}\n  key: [${key}]\n  windows: [${windows}]`)).toEqual([
-      '3:113 match has at most 16 entries, and here are 17',
-      '4:33 key has at most 8 entries, and here are 9',
-      '5:237 windows has at most 8 entries, and here are 9',
+      '3:113 match may have at most 16 entries, but has 17',
+      '4:33 key may have at most 8 entries, but has 9',
+      '5:237 windows may have at most 8 entries, but has 9',
     ]);
   });
 });

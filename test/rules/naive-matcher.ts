@@ -1,6 +1,6 @@
 /**
- * Which rules apply, as the documents say it: by looking at every rule, with what the language brings. Shares nothing with the
- * product but the shape of a rule.
+ * A naive matcher that tries every rule, as a reference for tests. It shares nothing with the product but the type
+ * of a rule.
  */
 import type { PathStep, RuleDefinition } from '../../src/rules/rule-definition.ts';
 

@@ -1,4 +1,4 @@
-/** A rule that was told is the rule that was read. */
+/** Tests that a rule written in its native form is read as the same rule. */
 import { expect, it } from 'vitest';
 import { nativeForm } from '../../src/rules/native-form.ts';
 import { readRules } from '../../src/rules/read-rules.ts';

@@ -1,4 +1,4 @@
-/** rules.yaml, by the requirements that it is for. */
+/** Tests rules.yaml, requirement by requirement. */
 import { describe, expect, it } from 'vitest';
 import { RuleMatcher } from '../../src/rules/match.ts';
 import { noted, rulesOf, told, TIERS } from './read.ts';
@@ -32,7 +32,7 @@ describe('a limit', () => {
 });
 
 describe('a rule', () => {
-  it('says all there is to say', () => {
+  it('may have all fields', () => {
     const [rule] = rulesOf(`
 rules:
   - id: uploads
@@ -114,7 +114,7 @@ rules:
     expect(rulesOf(JSON.stringify(JSON.parse(json), null, '\t'))).toEqual(rulesOf(yaml));
   });
 
-  it('may be said once and repeated by an alias', () => {
+  it('may be written once and repeated by an alias', () => {
     const rules = rulesOf(
       'rules:\n- {id: a, windows: &w [{limit: 1, per: hour}]}\n- {id: b, key: user, windows: *w}',
     );
@@ -153,7 +153,7 @@ rules:
     }
   });
 
-  it('gets a note where its descriptor is nearly one that everybody has', () => {
+  it('gets a note if its descriptor is similar to a well-known one', () => {
     const text = 'rules: [{id: a, key: custmer, windows: {limit: 1, per: day}}]';
     expect(noted(text)).toEqual(["1:22 'custmer' is a descriptor of your own; did you mean customer?"]);
     expect(noted(text.replace('custmer', 'remote_address'))).toEqual([]);
@@ -265,7 +265,7 @@ customers:
     ]);
   });
 
-  it('say where they are wrong', () => {
+  it('have mistakes with places', () => {
     expect(
       told('tiers:\n  free: {requests_per_minut: 5}\n  pro: {requests_per_day: lots, burst: 0}'),
     ).toEqual([

@@ -1,4 +1,4 @@
-/** Rules drawn at random, and what they are drawn from. */
+/** Generators of random rules. */
 
 export type Below = (bound: number) => number;
 

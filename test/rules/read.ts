@@ -1,8 +1,8 @@
-/** Documents of rules that tests are about. */
+/** Helpers that read rules for tests. */
 import type { RuleDefinition } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 
-/** Of a document that has to be right. */
+/** The definitions of a valid document. */
 export function rulesOf(text: string): readonly RuleDefinition[] {
   const read = readRules(text);
   if (read.kind === 'rules') return read.definitions;

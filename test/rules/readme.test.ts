@@ -1,4 +1,4 @@
-/** What the room says of itself: its example is read, and its table of files is whole. */
+/** Tests the README of src/rules: its example is valid, and its table lists all files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,14 +9,14 @@ const ROOM = join(import.meta.dirname, '..', '..', 'src', 'rules');
 const readme = readFileSync(join(ROOM, 'README.md'), 'utf8');
 
 describe('the readme', () => {
-  it('and the page about rules have examples that are right', () => {
+  it('and the page about rules have valid examples', () => {
     const front = readFileSync(join(ROOM, '..', '..', 'docs/concepts/keys-and-rules.md'), 'utf8');
     const [, example = ''] = /```yaml\n(rules:[^]*?)```/.exec(front) ?? [];
     expect(noted(example)).toEqual([]);
     expect(rulesOf(example).map(({ id }) => id)).toEqual(['per-user', 'per-network', 'reports']);
   });
 
-  it('has an example that is right, and says this', () => {
+  it('has a valid example with the stated result', () => {
     const [, example = ''] = /```yaml\n([^]*?)```/.exec(readme) ?? [];
     expect(noted(example)).toEqual([]);
     expect(rulesOf(example).map((rule) => `${rule.id}: ${ruleInWords(rule)}`)).toEqual([
@@ -34,7 +34,7 @@ describe('the readme', () => {
     for (const name of files) expect(readme).toContain(`\`${name}\``);
   });
 
-  it('is of a room that is pure', () => {
+  it('describes a room without input and output', () => {
     for (const name of readdirSync(ROOM).filter((one) => one.endsWith('.ts'))) {
       const text = readFileSync(join(ROOM, name), 'utf8');
       const imports = [...text.matchAll(/from '([^']+)'/g)].map(([, from = '']) => from);

@@ -1,4 +1,4 @@
-/** One word at the top of a document puts all its rules in shadow: a document is judged as a whole before it binds. */
+/** Tests `shadow: true` at the top of a document, which puts all its rules in shadow. */
 import { describe, expect, it } from 'vitest';
 import { textOfRules } from '../../src/dashboard/rules-text.ts';
 import { diffRules } from '../../src/rules/diff.ts';
@@ -29,16 +29,16 @@ describe('a document in shadow', () => {
     expect(rulesOf(word.replace('true', 'false') + document)).toEqual(plain);
   });
 
-  it('holds no rule that says of itself that it is not: that would deny nothing all the same', () => {
+  it('contains no rule with shadow: false, which would deny nothing either', () => {
     const text = RULES.replace('shadow: true', 'shadow: false');
     expect(told(`shadow: true\n${text}`)).toEqual([
-      '4:63 shadow: true at the top of the document is for all its rules',
+      '4:63 shadow: true at the top of the document applies to all its rules',
     ]);
     expect(told(`shadow: false\n${text}`)).toEqual([]);
     expect(told(`shadow: yes\n${RULES}`)).toEqual(["1:9 shadow must be true or false, but is 'yes'"]);
   });
 
-  it('says so rule by rule wherever rules are shown, compared or edited', () => {
+  it('is shown for each rule wherever rules are shown, compared or edited', () => {
     const before = rulesOf(RULES);
     const after = rulesOf(`shadow: true\n${RULES}`);
     expect(after.map(ruleInWords)).toEqual([

@@ -1,4 +1,7 @@
-/** A document says what happens to requests that no rule is for: they are let through, denied, or counted as what would be denied. */
+/**
+ * Tests `unmatched` in a document: requests that no rule matches are let through, denied, or counted as shadow
+ * denials.
+ */
 import { describe, expect, it } from 'vitest';
 import { checkRules, textOfRules } from '../../src/dashboard/rules-text.ts';
 import { readRuleOfDocument } from '../../src/node/rules-document.ts';
@@ -35,27 +38,27 @@ describe('unmatched at the top of a document', () => {
     ]);
   });
 
-  it('is one of three words, and no rule has its name', () => {
+  it('has one of three values, and no rule has its name', () => {
     expect(told(`unmatched: denied\n${RULES}`)).toEqual([
       "1:12 unmatched must be one of allow, deny, shadow, but is 'denied'",
     ]);
     expect(told(RULES.replace('id: user', 'id: unmatched'))).toEqual([
-      "2:11 'unmatched' is what requests are called that no rule is for; say unmatched: deny at the top of the document, or choose another id",
+      "2:11 'unmatched' is reserved for requests that no rule matches; write unmatched: deny at the top of the document, or choose another id",
     ]);
     expect(
       told(`unmatched: deny\n${RULES.replace('key: user', 'key: user, replaces: unmatched')}`),
     ).toHaveLength(1);
   });
 
-  it('is said, compared and edited where rules are', () => {
+  it('is shown, compared and edited like rules', () => {
     const before = rulesOf(RULES);
     const after = rulesOf(`unmatched: deny\n${RULES}`);
-    expect(ruleInWords(after[1]!)).toBe('requests that no rule is for are denied');
+    expect(ruleInWords(after[1]!)).toBe('requests that no rule matches are denied');
     expect(diffRules(before, after)).toEqual([
       {
         kind: 'added',
         id: 'unmatched',
-        words: 'unmatched is added: requests that no rule is for are denied',
+        words: 'unmatched is added: requests that no rule matches are denied',
       },
     ]);
     expect(diffRules(after, rulesOf(`unmatched: shadow\n${RULES}`))).toMatchObject([
@@ -70,7 +73,7 @@ describe('unmatched at the top of a document', () => {
     }
   });
 
-  it('stays as it is where one rule is put, and can be taken out', () => {
+  it('is unchanged when one rule is changed, and can be removed', () => {
     const inForce = rulesOf(`unmatched: deny\n${RULES}`);
     const body = { key: 'ip', windows: { limit: 1, per: 'day' } };
     const added = readRuleOfDocument({ id: 'ip', body }, inForce);

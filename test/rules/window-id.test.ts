@@ -1,4 +1,4 @@
-/** What windows are called, in each form in which a rule comes: a document, a table, or a request that states it. */
+/** Tests the ids of windows in all forms of rules: documents, tables and stated limits. */
 import { describe, expect, it } from 'vitest';
 import { limiterRulesOf } from '../../src/rules/compile.ts';
 import { definitionsOfTable } from '../../src/rules/table-form.ts';

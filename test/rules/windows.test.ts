@@ -1,4 +1,4 @@
-/** What windows are called, and which names they may have. */
+/** Tests the names of windows, and which names are allowed. */
 import { describe, expect, it } from 'vitest';
 import { limiterRulesOf } from '../../src/rules/compile.ts';
 import { nativeForm } from '../../src/rules/native-form.ts';
@@ -48,12 +48,12 @@ describe('a window', () => {
     ]);
   });
 
-  it('may be named as it is called anyway, which says nothing', () => {
+  it('may be named by its own period, which changes nothing', () => {
     const rules = rulesOf(document('{limit: 1, per: day, name: day}'));
     expect(rules).toEqual(rulesOf(document('{limit: 1, per: day}')));
   });
 
-  it('keeps its name where a rule is told and given back', () => {
+  it('keeps its name when a rule is written and read again', () => {
     const rules = rulesOf(document('[{limit: 1, per: day}, {limit: 2, per: day, name: peak}]'));
     expect(rulesOf(JSON.stringify({ rules: rules.map(nativeForm) }))).toEqual(rules);
   });
@@ -77,7 +77,7 @@ describe('mistakes in names of windows', () => {
     ],
     [
       '[{limit: 1, per: day, name: peak}, {limit: 2, per: hour, name: peak}]',
-      "1:79 name 'peak' is that of another window of the rule; each needs its own",
+      "1:79 name 'peak' is used by another window of the rule; each needs its own",
     ],
     ['{limit: 1, per: day, name: a/b}', "1:71 name must be without a /, but is 'a/b'"],
     [
@@ -96,10 +96,10 @@ describe('mistakes in names of windows', () => {
     expect(told(document(windows))).toEqual([mistake]);
   });
 
-  it('are told of an id that would be that of a limit which a request states', () => {
+  it('are reported for an id of the form of a stated limit', () => {
     const text = 'rules: [{id: 100, key: user, windows: {limit: 1, windowMillis: 90000}}]';
     expect(told(text)).toEqual([
-      "1:39 '100/90000ms' is what a request calls a rule that it states itself; choose another id",
+      "1:39 '100/90000ms' has the form of a limit that a request states itself; choose another id",
     ]);
     expect(idsOf('rules: [{id: 100, key: user, windows: {limit: 1, per: minute}}]')).toEqual(['100/minute']);
   });

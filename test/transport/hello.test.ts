@@ -1,4 +1,4 @@
-/** Who dials says who it is and whom it looks for; who answers says welcome, or why not. */
+/** Tests the handshake: the dialler introduces itself, and the answer is a welcome or a refusal with its reason. */
 import { describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';
 import { encodeWelcome } from '../../src/wire/hello.ts';
@@ -8,7 +8,7 @@ import { until } from './wait.ts';
 const cleanup = cleanupAfterEach();
 
 describe('a peer', () => {
-  it('is found at the right one of several addresses, whoever answers at the others', async () => {
+  it('is found at the right one of several addresses, whatever answers at the others', async () => {
     const [one, two, three, nobody] = await addresses();
     const stranger = await Peer.start(cleanup, 3, new Map([[3, three]]));
     const b = await Peer.start(cleanup, 2, new Map([[2, two]]));
@@ -28,7 +28,7 @@ describe('a peer', () => {
     expect(a.count('connected 2')).toBe(1);
   });
 
-  it('that moved is found where it says it is now', async () => {
+  it('that moved is found at its new address', async () => {
     const [one, two, moved] = await addresses();
     const old = new Map([
       [1, one],
@@ -52,7 +52,7 @@ describe('a peer', () => {
     await until('it is heard', () => again.textsFrom(1).includes('there'));
   });
 
-  it('with another database than the recorded one is not spoken with', async () => {
+  it('with another database than the recorded one is refused', async () => {
     const [one, two] = await addresses();
     const peers = new Map([
       [1, one],
@@ -71,7 +71,7 @@ describe('a peer', () => {
     await until('it is the right one after all', () => a.transport.isConnected(2));
   });
 
-  it('that turns out to be another than the recorded one is left', async () => {
+  it('that turns out to have another database than the recorded one is disconnected', async () => {
     const { a, b } = await pair();
     a.gate.recorded.set(2, 'another');
     a.transport.recheck();
@@ -81,7 +81,7 @@ describe('a peer', () => {
     expect(b.transport.isConnected(1)).toBe(true);
   });
 
-  it('that is not welcome any more is told why on its connection, and heard no more', async () => {
+  it('that is not admitted any more gets the reason on its connection, and is not heard any more', async () => {
     const { a, b } = await pair();
     a.gate.unwelcome.set(2, 'otherIncarnation');
     a.transport.recheck();
@@ -104,7 +104,7 @@ describe('a peer', () => {
     expect(a.count('connected 2')).toBe(1);
   });
 
-  it('that says welcome when another database has been recorded since the hello is not spoken with', async () => {
+  it('that says welcome after another database was recorded is refused', async () => {
     const slow = await RawServer.start(cleanup, () => {}, { isPolite: false });
     const [one] = await addresses();
     const a = await Peer.start(
@@ -125,7 +125,7 @@ describe('a peer', () => {
     expect(a.count('connected 2')).toBe(0);
   });
 
-  it('is not connected before it says welcome', async () => {
+  it('is not connected before its welcome', async () => {
     const silent = await RawServer.start(cleanup, () => {}, { isPolite: false });
     const [one] = await addresses();
     const a = await Peer.start(

@@ -1,4 +1,4 @@
-/** Peers that are known by a name: it is looked up anew for each connection, so they may come back at another address. */
+/** Tests peers with host names: a name is looked up for each connection, so a peer may change its address. */
 import dns from 'node:dns';
 import { afterEach, expect, it, vi } from 'vitest';
 import { cleanupAfterEach, freeAddress, Peer, RawServer } from './peers.ts';
@@ -9,7 +9,9 @@ const NAME = 'node-2.quorate.test';
 
 afterEach(() => vi.restoreAllMocks());
 
-/** Answers look-ups of `NAME` by what `addressOf` says; undefined: there is no such name. Returns how many there were. */
+/**
+ * Answers look-ups of `NAME` with `addressOf`; undefined: the name does not exist. Returns the number of look-ups.
+ */
 function playLookups(addressOf: () => string | undefined): () => number {
   let lookups = 0;
   const original = dns.lookup as (...args: unknown[]) => void;
@@ -41,7 +43,7 @@ async function startPeer(port: number): Promise<Peer> {
   );
 }
 
-it('a name that leads elsewhere than before is followed with the next connection', async () => {
+it('a name with a new address is followed with the next connection', async () => {
   const server = await RawServer.start(cleanup);
   let address = '127.0.0.3';
   const lookups = playLookups(() => address);
@@ -56,7 +58,7 @@ it('a name that leads elsewhere than before is followed with the next connection
   await a.connectedTo(2);
 });
 
-it('a name that does not resolve is told once when that begins, and once when it ends', async () => {
+it('a name that does not resolve is logged once when that begins, and once when it ends', async () => {
   const server = await RawServer.start(cleanup);
   let address: string | undefined;
   const lookups = playLookups(() => address);

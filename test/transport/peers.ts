@@ -1,4 +1,4 @@
-/** Transports on loopback, and raw sockets that behave as badly as a test wants. */
+/** Helpers: transports on loopback, and raw sockets that misbehave. */
 import { connect, createServer, type Server, Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, vi } from 'vitest';
@@ -25,7 +25,7 @@ import { until } from './wait.ts';
 export const CLUSTER = 'cluster-a';
 const HOST = '127.0.0.1';
 
-/** An address nobody listens on, and that the system gives to no outgoing connection, most likely until the test does. */
+/** An address without a listener, which the system most likely gives to no outgoing connection during the test. */
 export async function freeAddress(): Promise<PeerAddress> {
   const [port = 0] = await freePorts(1);
   return { host: HOST, port };
@@ -64,8 +64,8 @@ export function cleanupAfterEach(): Cleanup {
 }
 
 /**
- * Until the test ends nobody is taken for gone because nothing came from there: a process that stood still for five seconds
- * finds all of its connections silent. For tests of something else.
+ * Disables the silence timeout of connections until the test ends: a process that was paused for five seconds would
+ * find all of its connections silent. For tests of something else.
  */
 export function withoutSilence(cleanup: Cleanup): void {
   const spy = vi.spyOn(Socket.prototype, 'setTimeout').mockReturnThis();
@@ -82,7 +82,7 @@ export function incarnationOf(id: number): string {
   return `incarnation ${id}`;
 }
 
-/** Everybody who looks for this node is welcome, but for those that the test says. */
+/** Admits every node that looks for this one, except those that the test names. */
 export class TestGate implements Gate {
   readonly self: Sender;
   readonly address: PeerAddress;
@@ -115,7 +115,7 @@ export class TestGate implements Gate {
   }
 }
 
-/** A transport that remembers what it was told. */
+/** A transport that records its events. */
 export class Peer {
   readonly id: number;
   readonly address: PeerAddress;

@@ -1,4 +1,4 @@
-/** Connections on which nothing arrives: before the hello, between frames, and for good. */
+/** Tests silent connections: before the hello, between frames, and for good. */
 import { describe, expect, it, vi } from 'vitest';
 import { clusterTag, FrameDecoder, type FrameType } from '../../src/wire/frame.ts';
 import { eventually } from '../cluster/harness.ts';
@@ -48,7 +48,7 @@ describe('a connection that does not say who it is', () => {
     expect(a.count('lost 3')).toBe(0);
   });
 
-  it('stays open once it did, for as long as it is used', async () => {
+  it('stays open after the hello, for as long as it is used', async () => {
     withoutSilence(cleanup);
     const { a, b } = await pairAndStranger(cleanup);
     await Promise.all([a.connectedTo(3), b.connectedTo(3)]);
@@ -65,7 +65,7 @@ describe('a connection that does not say who it is', () => {
   });
 });
 
-/** Live nodes say so once a second, and whoever says nothing for five is gone. */
+/** Live nodes send a keep-alive once a second; one that is silent for five is gone. */
 const STOOD_STILL_MILLIS = 3_000;
 
 /** Tells for how long this process has stood still since, at most. */
@@ -86,7 +86,7 @@ function watchStandstill(): () => number {
 }
 
 describe('a connection that falls silent', () => {
-  it('is dialled anew, though nobody closed it: the host of the peer or the network is gone', async () => {
+  it('is dialled again, though it was not closed, as the host or the network is gone', async () => {
     await eventually('a machine with time', async () => {
       const stoodStill = watchStandstill();
       const silent = await RawServer.start(cleanup, (socket) => socket.resume());
@@ -107,8 +107,8 @@ describe('a connection that falls silent', () => {
   });
 });
 
-describe('a node with nothing to say', () => {
-  it('says once a second that it lives, and nothing more after something else was sent', async () => {
+describe('a node with nothing to send', () => {
+  it('sends a keep-alive once a second, and none after something else was sent', async () => {
     const heard: FrameType[] = [];
     const third = await RawServer.start(cleanup, (socket) => {
       const decoder = new FrameDecoder(clusterTag(CLUSTER));
@@ -133,7 +133,7 @@ describe('a node with nothing to say', () => {
     expect(heard.slice(2)).toEqual(['alive', 'requests', 'alive']);
   });
 
-  it('is heard by the transport alone', async () => {
+  it('sends keep-alives that only the transport sees', async () => {
     const { a } = await pairAndStranger(cleanup);
     const client = new RawClient(cleanup, a.address);
     client.write(helloFrame(3, 1), frameOf('alive', ''), frameOf('status', 'and well'));

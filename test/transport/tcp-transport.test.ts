@@ -1,3 +1,4 @@
+/** Tests the transport between nodes: delivery, reconnects, and misbehaving connections. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { TcpTransport } from '../../src/transport/tcp-transport.ts';
 import {

@@ -1,4 +1,4 @@
-/** What strangers and broken peers make a node write into its log. */
+/** Tests that strangers and broken peers cannot fill the log. */
 import { describe, expect, it, vi } from 'vitest';
 import { type Logger, pino } from 'pino';
 import { ThrottledLog } from '../../src/transport/throttled-log.ts';
@@ -56,8 +56,8 @@ async function listening(): Promise<{ lines: Line[]; address: { host: string; po
   return { lines, address };
 }
 
-describe('what may come again and again', () => {
-  it('is told at once, then together every ten seconds, and at once again after a pause', () => {
+describe('a warning that may repeat', () => {
+  it('is logged at once, then summed up every ten seconds, and at once again after a pause', () => {
     vi.useFakeTimers();
     const { lines, logger } = memory();
     const log = new ThrottledLog<'a' | 'b'>(logger);
@@ -89,7 +89,7 @@ describe('what may come again and again', () => {
 
 describe('a log', () => {
   it('is not filled by bad frames of a stranger', async () => {
-    // After ten seconds it is told how many there were, and a busy machine may take so long.
+    // The number is logged after ten seconds, and a busy machine may need that long.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     // It would also tell of a silent stranger, if this process stood still for as long.
     withoutSilence(cleanup);

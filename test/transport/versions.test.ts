@@ -1,4 +1,4 @@
-/** What two nodes of one version or of two speak with each other, and that those without a common one refuse each other and say why. */
+/** Tests the protocol version that two nodes agree on, and the refusal if they have none in common. */
 import { describe, expect, it } from 'vitest';
 import { VERSIONS, type VersionRange } from '../../src/api/versions.ts';
 import type { PeerAddress } from '../../src/transport/tcp-transport.ts';
@@ -21,7 +21,7 @@ import { until } from './wait.ts';
 const cleanup = cleanupAfterEach();
 const TAG = clusterTag(CLUSTER);
 
-/** Of the first frame in these bytes. */
+/** The version in the first frame in these bytes. */
 const versionOf = (frame: Buffer): number => frame.readUInt8(2);
 
 const framed = (hello: Hello): Buffer => frameOf('hello', encodeHello(hello));
@@ -88,7 +88,7 @@ describe('two nodes', () => {
     ]);
   });
 
-  it('part when one of them hears that the cluster is upgraded, and the other speaks less', async () => {
+  it('disconnect when one of them learns of an upgrade and the other speaks only older versions', async () => {
     const [a, b] = await pair(NEXT, VERSIONS);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
     a.gate.versions = NEXT_ALONE;
@@ -98,7 +98,7 @@ describe('two nodes', () => {
     expect(a.count('connected 2')).toBe(1);
   });
 
-  it('stay connected when one of them hears that the cluster is upgraded, and both speak that', async () => {
+  it('stay connected when one of them learns of an upgrade and both speak the new version', async () => {
     const [a, b] = await pair(NEXT, NEXT);
     await Promise.all([a.connectedTo(2), b.connectedTo(1)]);
     a.gate.versions = NEXT_ALONE;
@@ -135,7 +135,7 @@ describe('the frames of a connection', () => {
     },
   );
 
-  it('are taken under the number that was agreed on, and under no other', async () => {
+  it('are accepted with the agreed version, and with no other', async () => {
     const address = await freeAddress();
     const a = await nextPeer([1, address]);
     const peer = await RawServer.start(cleanup);

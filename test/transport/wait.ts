@@ -1,8 +1,8 @@
-/** Waiting for conditions without sleeping, also while timers are faked. */
+/** Helpers that wait for conditions without sleeping, also with fake timers. */
 
 /** Not how long it should take: after this it never will. */
 const LIMIT_MILLIS = 240_000;
-/** The real one, whatever a test makes of the timers later. */
+/** The real function, whatever a test does with the timers later. */
 const { setTimeout: realSetTimeout } = globalThis;
 
 /** Resolves when `condition` holds; rejects, saying what was waited for, when it does not come true in time. */

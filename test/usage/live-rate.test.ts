@@ -1,3 +1,4 @@
+/** Tests the rate of answers per second from two readings of counts by minute. */
 import { describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
 import { LatestTimes } from '../../src/usage/latest-times.ts';
@@ -19,7 +20,7 @@ function reportOf(
 }
 
 describe('the rate of answers', () => {
-  it('is what was counted between two readings', () => {
+  it('is what was counted between two readings, per second', () => {
     const rate = new LiveRate();
     expect(rate.seen(reportOf(10, [100, 7]), 1_000)).toBeUndefined();
     expect(rate.seen(reportOf(10, [100, 27]), 3_000)).toEqual({
@@ -36,7 +37,7 @@ describe('the rate of answers', () => {
     expect(rate.seen(reportOf(11, [54, 6]), 1_000)?.allowed).toBe(10);
   });
 
-  it('is not known where other nodes are in the reading, one began anew, or the reading is too old', () => {
+  it('is unknown if the nodes differ, one has restarted, or the reading is too old', () => {
     const rate = new LiveRate();
     rate.seen(reportOf(10, [0, 50]), 0);
     expect(rate.seen(reportOf(10, [0, 60], [1, 2]), 1_000)).toBeUndefined();
@@ -47,7 +48,7 @@ describe('the rate of answers', () => {
 });
 
 describe('the times of the latest answers', () => {
-  it('are those between the readings of the last seconds alone', () => {
+  it('are those between the readings of the last seconds', () => {
     const figures = new RecentFigures();
     const latest = new LatestTimes();
     for (let i = 0; i < 50; i += 1) figures.took(500);
@@ -60,7 +61,7 @@ describe('the times of the latest answers', () => {
     expect(told?.p99Millis).toBeLessThan(120);
   });
 
-  it('are forgotten when nothing was answered for so long', () => {
+  it('are dropped when nothing was answered for a while', () => {
     const figures = new RecentFigures();
     const latest = new LatestTimes();
     latest.seen(figures.times, 0);

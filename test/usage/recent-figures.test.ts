@@ -1,4 +1,4 @@
-/** Figures for alerts: of the last minutes, whatever came before. */
+/** Tests the figures of the last minutes for alerts. */
 import { describe, expect, it } from 'vitest';
 import { RECENT_MINUTES, RecentFigures } from '../../src/usage/recent-figures.ts';
 
@@ -9,7 +9,7 @@ function figuresAt(minute: number): RecentFigures {
 }
 
 describe('figures for alerts', () => {
-  it('are those of a cluster where all is well while nobody asks', () => {
+  it('look healthy while there are no requests', () => {
     expect(figuresAt(7).figures).toEqual({
       limitHitRatio: 0,
       p99Seconds: 0,
@@ -35,7 +35,7 @@ describe('figures for alerts', () => {
     expect(recent.figures.availability).toBe(0.4);
   });
 
-  it('take what fail modes decide for no decision, and what they let through for not blocked', () => {
+  it('do not count decisions by fail mode as decisions, nor what these let through as blocked', () => {
     const recent = figuresAt(7);
     for (let i = 0; i < 6; i += 1) recent.decided(true);
     for (let i = 0; i < 3; i += 1) recent.degraded(true);
@@ -43,20 +43,20 @@ describe('figures for alerts', () => {
     expect(recent.figures).toMatchObject({ limitHitRatio: 0, availability: 0.6, wrongDenialRatioMax: 0.1 });
   });
 
-  it('tell the time that one in a hundred exceeds, a fifth too long at most', () => {
+  it('report the 99th percentile, a fifth too long at most', () => {
     const recent = figuresAt(7);
     for (let i = 1; i <= 1_000; i += 1) recent.took(i);
     expect(recent.figures.p99Seconds).toBeGreaterThanOrEqual(0.99);
     expect(recent.figures.p99Seconds).toBeLessThanOrEqual(0.99 * 1.2);
   });
 
-  it.each([0, -1, 1e9])('take %s ms for the shortest or the longest time there is', (millis) => {
+  it.each([0, -1, 1e9])('count %s ms as the shortest or the longest time', (millis) => {
     const recent = figuresAt(7);
     recent.took(millis);
     expect([0.000_125, 8.192]).toContain(recent.figures.p99Seconds);
   });
 
-  it('forget what is older, and what a clock that was set back has before it', () => {
+  it('drop what is older, and what is ahead of a clock that was set back', () => {
     const recent = figuresAt(100);
     recent.decided(false);
     recent.turnTo(100 + RECENT_MINUTES - 1);

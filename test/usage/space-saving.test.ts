@@ -1,4 +1,4 @@
-/** Space-Saving keeps its bounds on any stream, judged by an exact count. */
+/** Tests that Space-Saving keeps its bounds on random streams, compared with exact counts. */
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { SpaceSaving } from '../../src/usage/space-saving.ts';
@@ -51,7 +51,7 @@ function zipf(draws: readonly number[], keys: number): Key[] {
   });
 }
 
-/** Everybody once, so that every counter is taken from somebody; in between one who should be found. */
+/** Every key once, so that each counter is taken over; in between one key that should be found. */
 function churn(length: number, each: number): Key[] {
   return Array.from({ length }, (_, i) => ({ group: 0, key: i % each === 0 ? 'heavy' : `once-${i}` }));
 }
@@ -99,13 +99,13 @@ describe('the most frequent keys', () => {
     ['the early ones never come back', [...roundRobin(100, 10), ...churn(1_000, 1_001)]],
   ])('are within their bounds when %s', (_, stream) => expectBounds(stream, 10));
 
-  it('has whoever has more than a share of the stream', () => {
+  it('include every key above the guaranteed fraction of the stream', () => {
     const kept = [...sketchOf(churn(10_000, 5), 10).kept()].sort((a, b) => b.count - a.count);
     expect(kept[0]).toMatchObject({ key: 'heavy' });
     expect(kept[0]?.count).toBeGreaterThanOrEqual(2_000);
   });
 
-  it('a long tail takes no counter from them, and raises the bound of the others little', () => {
+  it('lose no counter to a long tail, which raises the bound of the others little', () => {
     const sketch = sketchOf(roundRobin(20_000, 1_000), 10);
     expect(sketch.least).toBeLessThan(20_000 / 10 / 2);
     const early = sketchOf([...roundRobin(300, 10), ...churn(1_000, 1_001)], 10);
@@ -114,7 +114,7 @@ describe('the most frequent keys', () => {
     );
   });
 
-  it('is exact while there is a counter for everyone', () => {
+  it('are exact while there is a counter for every key', () => {
     const kept = [...sketchOf(roundRobin(100, 10), 10).kept()];
     expect(kept.map(({ count, error }) => [count, error])).toEqual(Array.from({ length: 10 }, () => [10, 0]));
   });
@@ -132,7 +132,7 @@ function listOf(stream: readonly Key[], size: number): TopList {
 }
 
 describe('lists added up', () => {
-  it('bound what all saw together, each cut short before', () => {
+  it('bound the sum of all streams, though each was cut short', () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(unit, { maxLength: 400 }), { maxLength: 4 }),

@@ -1,4 +1,4 @@
-/** What was answered, per rule and minute: across gaps, steps of the clock, and more rules than there is room for. */
+/** Tests the counts per rule and minute, across gaps, clock steps, and more rules than there are rows. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import {
@@ -41,7 +41,7 @@ function granted(minutes: number, untilMinute: number): number[] {
 }
 
 describe('what was answered', () => {
-  it('is counted by rule and outcome, and only where there is something', () => {
+  it('is counted by rule and outcome, without empty rows', () => {
     grant(2);
     table.decided('a', false, 'bob');
     table.decided('b', false, 'bob');
@@ -50,20 +50,20 @@ describe('what was answered', () => {
     expect([...table.totals()]).toContainEqual(['a', 'allowed', 2]);
   });
 
-  it('of rules that requests state is counted together', () => {
+  it('by stated rules is counted together', () => {
     for (let i = 1; i <= 2_000; i += 1) table.decided(`${i}/1000ms`, true, 'ada');
     table.undecided('7/1000ms');
     expect(counts()).toEqual({ [STATED_RULES]: [2_000, 0, 1, 0] });
   });
 
-  it('of a rule in force counts under its name, whatever the name looks like', () => {
+  it('by a rule in force counts under its name, even if that looks like a stated rule', () => {
     table.setRules(['5/1000ms', OTHER_RULES]);
     table.decided('5/1000ms', true, 'ada');
     table.decided(OTHER_RULES, true, 'ada');
     expect(counts()).toEqual({ '5/1000ms': [1, 0, 0, 0], [OTHER_RULES]: [1, 0, 0, 0] });
   });
 
-  it('when nobody decided is counted under the rule asked for, if there is one', () => {
+  it('without a decision is counted under the rule asked for, if there is one', () => {
     table.undecided(undefined);
     table.setRules(['a', 'b']);
     table.undecided(undefined);
@@ -116,7 +116,7 @@ describe('what was answered', () => {
 });
 
 describe('the history', () => {
-  it('has a minute in its place, and none for a gap', () => {
+  it('has each minute in its place, and zeros for a gap', () => {
     grant(1);
     table.turnTo(NOW + 1);
     grant(2);
@@ -126,7 +126,7 @@ describe('the history', () => {
     expect(granted(2, NOW + 1)).toEqual([1, 2]);
   });
 
-  it('forgets a minute after a day, however long nobody came', () => {
+  it('drops a minute after a day, however long nothing was counted', () => {
     grant(1);
     table.turnTo(NOW + USAGE_MINUTES_MAX - 1);
     expect(granted(USAGE_MINUTES_MAX, NOW + USAGE_MINUTES_MAX - 1)[0]).toBe(1);
@@ -136,7 +136,7 @@ describe('the history', () => {
     expect(granted(1, NOW + 5 * USAGE_MINUTES_MAX)).toEqual([2]);
   });
 
-  it('goes on where it was when the clock steps back, and shows nothing of what is to come', () => {
+  it('continues where it was when the clock steps back, and shows no later minutes', () => {
     grant(1);
     table.turnTo(NOW + 2);
     grant(5);
@@ -187,7 +187,7 @@ describe('the keys that are granted and denied most', () => {
   /** The first minute of an hour. */
   const HOUR = 60 * 483_334;
 
-  it('are told apart by rule, and only when they are asked for', () => {
+  it('are listed by rule, and only when they are asked for', () => {
     grant(2);
     grant(1, 'b');
     table.decided('b', false, 'bob');
@@ -204,7 +204,7 @@ describe('the keys that are granted and denied most', () => {
     expect(table.usage(ALL, NOW).allowed.keys).toEqual([]);
   });
 
-  it('are those of the hour under way and the one before', () => {
+  it('are those of the current hour and the one before', () => {
     const count = (): number | undefined => table.usage(TOP, NOW).allowed.keys[0]?.count;
     table.turnTo(HOUR);
     grant(1);

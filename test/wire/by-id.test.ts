@@ -1,12 +1,12 @@
-/** Things under ids that count up: as a Map would have them, whatever is taken out when. */
+/** Compares the ring of items by id with a Map. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ById } from '../../src/wire/by-id.ts';
 
 const FIRST_ID = 2 ** 47 - 1;
 
-describe('things under ids', () => {
-  it('are there as in a Map, in the order of their ids', () => {
+describe('items under ids', () => {
+  it('behave as in a Map, in the order of their ids', () => {
     const step = fc.oneof(
       fc.record({ add: fc.integer({ min: 1, max: 90 }) }),
       // Mostly an old one, and sometimes one that is not there.
@@ -33,7 +33,7 @@ describe('things under ids', () => {
     );
   });
 
-  it('that stay for long keep their places while others come and go', () => {
+  it('that stay for long are kept while others come and go', () => {
     const things = new ById<number>(7);
     things.add(7);
     for (let id = 8; id < 100_000; id += 1) {

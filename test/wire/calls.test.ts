@@ -1,4 +1,4 @@
-/** Each question is answered once at most, by whoever was asked, or ends with what can be said of it. */
+/** Tests that each call ends at most once, with an answer from the right node or the right failure. */
 import { describe, expect, it } from 'vitest';
 import { type Call, Calls, type CallsInit, type Question } from '../../src/wire/calls.ts';
 
@@ -6,7 +6,7 @@ const FIRST_ID = 100;
 
 type Asked = Question<string>;
 
-/** Calls on a clock that the test turns, and all that those who asked were told. */
+/** Calls on a clock that the test drives, with all results. */
 class Bench {
   readonly told: string[] = [];
   readonly ended: number[] = [];
@@ -63,7 +63,7 @@ describe('a call', () => {
     expect(bench.told).toEqual(['a: yes']);
   });
 
-  it('that never left came to nothing, and one that did may have come to something', () => {
+  it('that was never sent has no effect, and the effect of one that was sent is unknown', () => {
     const bench = new Bench();
     bench.ask('waits');
     bench.send('left');
@@ -74,7 +74,7 @@ describe('a call', () => {
     expect([bench.told.length, bench.calls.outstandingCount]).toEqual([2, 1]);
   });
 
-  it('that is made while others end with their connection is none of them', () => {
+  it('that is made while others end with their connection is not ended with them', () => {
     const bench = new Bench();
     const ask = (): void => void bench.send('again');
     bench.calls.maybeAsk({ to: 2, done: ask }, 10);
@@ -83,7 +83,7 @@ describe('a call', () => {
   });
 });
 
-describe('a call whose time ends', () => {
+describe('a call that expires', () => {
   it('is lost, if nobody waits for late answers', () => {
     const bench = new Bench();
     const call = bench.send('a');
@@ -95,7 +95,7 @@ describe('a call whose time ends', () => {
     expect([bench.told, bench.ended, bench.calls.outstandingCount]).toEqual([['a: lost'], [2], 1]);
   });
 
-  it('is told a late answer otherwise, unless its connection broke before', () => {
+  it('otherwise gets a late answer, unless its connection broke before', () => {
     const bench = new Bench({ lateMax: 2 });
     const [a, b] = [bench.send('a'), bench.send('b', 3)];
     bench.calls.expire(10);
@@ -107,7 +107,7 @@ describe('a call whose time ends', () => {
     expect([bench.told, bench.ended]).toEqual([['a: yes'], [2, 3]]);
   });
 
-  it('is forgotten when more have ended since than are remembered', () => {
+  it('is dropped when more have expired since than are remembered', () => {
     const bench = new Bench({ lateMax: 2 });
     const calls = ['a', 'b', 'c'].map((request) => bench.send(request));
     bench.calls.expire(10);

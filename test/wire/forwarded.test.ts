@@ -1,4 +1,4 @@
-/** Requests on their way to a leader and answers on their way back: all of it arrives, and nothing else is believed. */
+/** Tests the frames of forwarded requests and answers: everything arrives, and malformed frames are refused. */
 import { UNAVAILABLE_REASONS } from '../../src/api/refusals.ts';
 import { CONFLICT_FIELDS } from '../../src/api/answer.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';
@@ -210,7 +210,7 @@ describe('requests', () => {
     expect([...payload]).toEqual([1, 7, 90, 4, 3, 0, 0, 0, entry.length, ...entry]);
   });
 
-  it('say by which rules their limits were found', () => {
+  it('contain the rule version that they were matched by', () => {
     const request = {
       userId: 'ada',
       ruleId: 'r',
@@ -335,7 +335,7 @@ describe('a malformed payload', () => {
     );
   });
 
-  it('is none because of what an encoder that threw has left', () => {
+  it('is not caused by what an encoder that threw has left', () => {
     const tooLong = { ...request, request: { userId: 'x'.repeat(1_025) } };
     expect(() => encodeRequests([request, tooLong])).toThrow(RangeError);
     expect(decodeRequests(encodeRequests([request]))).toMatchObject([request]);

@@ -1,3 +1,4 @@
+/** Tests frames: encoding, splitting, and refusal of damaged ones. */
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -48,7 +49,7 @@ const frame = fc.record({
 });
 
 describe('frames', () => {
-  it('come out as they went in, however the stream is cut', () => {
+  it('are decoded as they were encoded, however the stream is split', () => {
     fc.assert(
       fc.property(
         fc.array(frame, { maxLength: 8 }),
@@ -133,7 +134,7 @@ describe('a bad frame', () => {
     expect(receiver.errorOf(header.subarray(-1))).toBeInstanceOf(FrameError);
   });
 
-  it('does not take back the good ones before it', () => {
+  it('does not affect the good ones before it', () => {
     const receiver = new Receiver();
     const good = encodeFrame('answers', Uint8Array.of(7), TAG);
     expect(receiver.errorOf(Buffer.concat([good, Buffer.alloc(FRAME_HEADER_BYTES)]))).toBeInstanceOf(

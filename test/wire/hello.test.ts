@@ -1,4 +1,4 @@
-/** What a hello, a welcome and a refusal say, and what is none. */
+/** Tests the frames of the handshake, and that malformed ones are refused. */
 import { describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';
 import { pack } from '../../src/wire/fields.ts';

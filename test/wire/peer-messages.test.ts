@@ -1,3 +1,4 @@
+/** Tests the frame of peer messages: everything arrives, and malformed frames are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
@@ -121,7 +122,7 @@ describe('a message that claims to be between others', () => {
       const payload = encodeOne(message);
       expect(refusal(payload)).toBeUndefined();
       expect(refusal(payload, FROM + 1)).toBeInstanceOf(FrameError);
-      // Chunks and their acknowledgements do not say whom they are for.
+      // Chunks and their acknowledgements do not name their receiver.
       const isAddressed = message.kind === 'message';
       expect(refusal(payload, FROM, TO + 1) instanceof FrameError).toBe(isAddressed);
     }

@@ -1,4 +1,4 @@
-/** Arbitrary messages between nodes: every kind and every field over its whole range. */
+/** Generators of random peer messages, with every kind and the whole range of every field. */
 import fc from 'fast-check';
 import { encodeConfig } from '../../raft/membership.ts';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';

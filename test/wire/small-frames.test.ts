@@ -1,4 +1,4 @@
-/** Frames of a few fields: what is said arrives, and nothing else is believed. */
+/** Tests the frames with few fields: everything arrives, and malformed frames are refused. */
 import { describe, expect, it } from 'vitest';
 import { decodePing, decodePong, encodePing, encodePong } from '../../src/wire/clock-readings.ts';
 import { pack } from '../../src/wire/fields.ts';

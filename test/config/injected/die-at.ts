@@ -1,7 +1,4 @@
-/**
- * Imported into a process before anything else: kills it at the n-th change that it is about to make to files, as a
- * power cut would. Nothing in the product knows of it.
- */
+/** Imported into a process before anything else: kills it at its n-th change of files, as a power cut would. */
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
