@@ -1,4 +1,4 @@
-/** What the room says of itself: its example is read, and its table of files is whole. */
+/** The README of the room names every file, and the example of its page can be read. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { noted, rulesOf } from './read.ts';
 
 const ROOM = join(import.meta.dirname, '..', '..', 'src', 'rules');
 const readme = readFileSync(join(ROOM, 'README.md'), 'utf8');
+const page = readFileSync(join(ROOM, '..', '..', 'docs', 'internals', 'rules.md'), 'utf8');
 
 describe('the readme', () => {
   it('and the front page have examples that are right', () => {
@@ -16,8 +17,9 @@ describe('the readme', () => {
     expect(rulesOf(example).map(({ id }) => id)).toEqual(['per-user', 'per-network', 'reports']);
   });
 
-  it('has an example that is right, and says this', () => {
-    const [, example = ''] = /```yaml\n([^]*?)```/.exec(readme) ?? [];
+  it('links to a page with an example that is right, and says this', () => {
+    expect(readme).toContain('docs/internals/rules.md');
+    const [, example = ''] = /```yaml\n([^]*?)```/.exec(page) ?? [];
     expect(noted(example)).toEqual([]);
     expect(rulesOf(example).map((rule) => `${rule.id}: ${ruleInWords(rule)}`)).toEqual([
       'per-user: 100 per minute by user',
