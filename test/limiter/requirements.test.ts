@@ -1,8 +1,8 @@
-/** What REQUIREMENTS.md says works is shown by tests that are there, and run. */
+/** Every test that docs/internals/requirements.md names exists and runs. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 
-const PAGE = new URL('../../src/limiter/REQUIREMENTS.md', import.meta.url);
+const PAGE = new URL('../../docs/internals/requirements.md', import.meta.url);
 const NAMED = /`([\w/-]+\.test\.ts)`: ((?:"[^"]+"(?:, )?)+)/g;
 
 interface Row {
@@ -11,16 +11,18 @@ interface Row {
   readonly tests: readonly { readonly file: string; readonly title: string }[];
 }
 
+/** A row is a list item, `- **000-01** ...`, with its own items. Its lines may break anywhere between two words. */
 async function rows(): Promise<readonly Row[]> {
   const page = await readFile(PAGE, 'utf8');
-  return page.split('\n').flatMap((line) => {
-    const [, number, cells] = /^\| (\d{3}-\d{2}) \|(.*)$/.exec(line) ?? [];
-    if (number === undefined || cells === undefined) return [];
-    const tests = [...cells.matchAll(NAMED)].flatMap(([, file = '', titles = '']) =>
-      [...titles.matchAll(/"([^"]+)"/g)].map(([, title = '']) => ({ file, title })),
-    );
-    return [{ number, cells, tests }];
-  });
+  return [...page.matchAll(/^- \*\*(\d{3}-\d{2})\*\*(.*(?:\n {2}.*)*)/gm)].map(
+    ([, number = '', lines = '']) => {
+      const cells = lines.replaceAll(/\n +/g, ' ');
+      const tests = [...cells.matchAll(NAMED)].flatMap(([, file = '', titles = '']) =>
+        [...titles.matchAll(/"([^"]+)"/g)].map(([, title = '']) => ({ file, title })),
+      );
+      return { number, cells, tests };
+    },
+  );
 }
 
 /** The call that makes a test of this title, or a group of tests: `it.skip(`, `describe(`. Undefined: there is none. */

@@ -1,4 +1,4 @@
-/** The table of scenarios in README.md says where each is shown: this reads the titles of all tests, and holds it to that. */
+/** SCENARIOS.md names the tests that show each scenario. This compares it with the titles of all tests. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -30,18 +30,18 @@ interface Row {
 }
 
 function rows(): Row[] {
-  const text = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
-  return [...text.matchAll(/^\| (\**)(\d+)\** +\|[^|]+\|([^|]+)\|$/gm)].map(
+  const text = readFileSync(join(import.meta.dirname, 'SCENARIOS.md'), 'utf8');
+  return [...text.matchAll(/^- (\**)(\d+)\** [^:]+:(.*(?:\n {2}.*)*)$/gm)].map(
     ([, stars = '', number = '', where = '']) => ({
       number: Number(number),
       isRequired: stars !== '',
       files: [...where.matchAll(/`([^`]+)`/g)].map(([, file = '']) => file),
-      reason: /^ *does not apply: (.+)/.exec(where)?.[1],
+      reason: /^\s*does not apply: (.+)/.exec(where)?.[1],
     }),
   );
 }
 
-test('every scenario is in the table, in order', () => {
+test('every scenario is in the list, in order', () => {
   expect(rows().map(({ number }) => number)).toEqual(Array.from({ length: SCENARIOS }, (_, i) => i + 1));
 });
 
@@ -51,7 +51,7 @@ test('every scenario that must be shown is', () => {
   expect(required.filter(({ number }) => !CLAIMS.has(number))).toEqual([]);
 });
 
-test.each(rows())('scenario $number is shown where the table says, or the table says why not', (row) => {
+test.each(rows())('scenario $number is shown where the list says, or the list says why not', (row) => {
   expect(CLAIMS.get(row.number) ?? []).toEqual(expect.arrayContaining([...row.files]));
   expect(row.reason === undefined).toBe(row.files.length > 0);
 });
