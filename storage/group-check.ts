@@ -1,6 +1,6 @@
 /**
- * What a write may do to a group: every rule as an assertion, checked before anything is changed.
- * Pure; a violation is a bug in the caller and must stop the process before it reaches the disk.
+ * The rules for writes to a group, as assertions that are checked before anything changes. Pure. A violation is a bug
+ * in the caller and must stop the process before it reaches the disk.
  */
 import { assert } from '../raft/assert.ts';
 import type { GroupWrite, StagedChunks } from '../raft/driver/store.ts';
@@ -8,16 +8,20 @@ import { NO_NODE, type Entry, type HardState, type LogPosition, type SnapshotMet
 import { type GroupState, type StagedSnapshot, stagedWith } from './group-state.ts';
 import { CHUNK_MAX, assertGroup, assertIndex } from './keys.ts';
 
-/** The group as it will be after the fields checked so far. */
+/** The state of the group after the fields checked so far. */
 interface Outlook {
   readonly base: LogPosition;
   readonly last: LogPosition;
-  /** Index of the snapshot, or undefined if there is none. */
+  /** The index of the snapshot; undefined if there is none. */
   readonly snapshotIndex: number | undefined;
   readonly staged: StagedSnapshot | undefined;
 }
 
-/** Throws InvariantError unless `write` may follow `state`. Changes nothing. */
+/**
+ * Checks that `write` may follow `state`, and changes nothing.
+ *
+ * @throws InvariantError
+ */
 export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
   assertGroup(write.group);
   const where = `group ${write.group}`;
@@ -52,7 +56,7 @@ function checkPlacement(state: GroupState, { placement }: GroupWrite, where: str
   }
   assert(
     !state.isRemoved || (placement !== undefined && placement > before),
-    '{}: it was removed by placement {} and comes back by a higher one, not by {}',
+    '{}: it was removed by placement {}, so only a higher one may bring it back, not {}',
     where,
     before,
     placement,
@@ -64,26 +68,26 @@ function checkRemoval(state: GroupState, write: GroupWrite, where: string): void
   assert(!state.isRemoved, '{}: it was removed already, by placement {}', where, state.placement);
   assert(
     placement !== undefined && placement > state.placement,
-    '{}: placement {} removes only what was last offered under an older one, not {}',
+    '{}: placement {} may only remove a group that was last offered under an older one, not {}',
     where,
     placement,
     state.placement,
   );
   assert(
     entries.length === 0 && [install, compactTo, stage, snapshot].every((field) => field === undefined),
-    '{}: a removal leaves nothing else to write',
+    '{}: a write that removes a group must contain nothing else',
     where,
   );
   assert(
     hardState !== undefined && isCount(hardState.term) && hardState.term > state.hardState.term,
-    '{}: the term of a tombstone, {}, is above {}, which may be promised away',
+    '{}: the term of a tombstone, {}, must be above {}, in which the replica may have voted',
     where,
     hardState?.term,
     state.hardState.term,
   );
   assert(
     hardState.vote === NO_NODE && hardState.commit === 0,
-    '{}: a tombstone has no vote and no log, not vote {} and commit {}',
+    '{}: a tombstone must have no vote and no log, not vote {} and commit {}',
     where,
     hardState.vote,
     hardState.commit,
@@ -147,7 +151,7 @@ function checkEntries(state: GroupState, outlook: Outlook, write: GroupWrite, wh
     first,
     commit,
   );
-  // What a snapshot covers is committed, also if the stored commit lags behind.
+  // Entries that a snapshot covers are committed, even if the stored commit index lags behind.
   const { snapshotIndex = 0 } = outlook;
   assert(
     first > snapshotIndex,
@@ -196,7 +200,7 @@ function checkCompactTo(
   return { ...outlook, base: to };
 }
 
-/** What the log will hold at an index between base and last, once this write is done. */
+/** The position that the log will have at an index between base and last, once this write is done. */
 function positionAfter(state: GroupState, outlook: Outlook, write: GroupWrite, index: number): LogPosition {
   if (index === outlook.base.index) return outlook.base;
   const first = write.entries[0]?.index;
@@ -206,7 +210,7 @@ function positionAfter(state: GroupState, outlook: Outlook, write: GroupWrite, i
 
 function checkHardState(before: HardState, after: HardState, outlook: Outlook, where: string): void {
   const { term, vote, commit } = after;
-  assert(isCount(term) && isCount(vote) && isCount(commit), '{}: hard state is of safe integers >= 0', where);
+  assert(isCount(term) && isCount(vote) && isCount(commit), '{}: the hard state must consist of safe integers >= 0', where);
   assert(term >= before.term, '{}: term {} does not go back from {}', where, term, before.term);
   assert(
     term > before.term || before.vote === NO_NODE || vote === before.vote,
@@ -258,7 +262,7 @@ function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, w
   return { ...outlook, snapshotIndex: meta.index };
 }
 
-/** A snapshot takes effect with all of its chunks staged. */
+/** A snapshot may only take effect when all of its chunks are staged. */
 function checkStaged(meta: SnapshotMeta, { staged }: Outlook, where: string): void {
   const { chunkCount, byteLength } = staged?.index === meta.index ? staged : { chunkCount: 0, byteLength: 0 };
   assert(
@@ -273,7 +277,7 @@ function checkPosition(position: LogPosition, where: string): void {
   assert(isCount(position.term), '{}: term {} at {} is a safe integer', where, position.term, position.index);
   assert(
     isCount(position.timeMillis),
-    '{}: time {} at {} is one too',
+    '{}: time {} at {} is a safe integer',
     where,
     position.timeMillis,
     position.index,
@@ -283,7 +287,7 @@ function checkPosition(position: LogPosition, where: string): void {
 function checkSamePosition(given: LogPosition, actual: LogPosition, what: string): void {
   assert(
     given.term === actual.term && given.timeMillis === actual.timeMillis,
-    `${what} to ${given.index} names what the log holds there (term ${actual.term}, time ${actual.timeMillis}), ` +
+    `${what} to ${given.index} must name the position in the log (term ${actual.term}, time ${actual.timeMillis}), ` +
       `not (term ${given.term}, time ${given.timeMillis})`,
   );
 }

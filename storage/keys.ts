@@ -1,13 +1,14 @@
 /**
- * The keys of the database. They sort by kind, group and index, so that a group's log is one contiguous range.
- * Knows nothing about values.
+ * The keys of the database. They sort by kind, group and index, so that the log of a group is one contiguous range.
+ * Big-endian.
  */
 import { assert } from '../raft/assert.ts';
 import type { GroupId } from '../raft/types.ts';
 
-/** Group ids are stored in 32 bits, log indexes in 48: at a million entries a second that lasts nine years. */
+/** Group ids have 32 bits and log indexes 48: at a million entries a second those last nine years. */
 const GROUP_MAX = 0xffff_ffff;
 const INDEX_MAX = 2 ** 48 - 1;
+/** The highest number of a snapshot chunk. */
 export const CHUNK_MAX = 0xffff_ffff;
 
 const IDENTITY = 0x00;
@@ -17,6 +18,10 @@ const GROUP = 0x10;
 const CHUNK = 0x20;
 const ENTRY = 0x30;
 
+/**
+ * Group key: kind u8, group u32. Chunk key: kind u8, group u32, index u48, chunk u32. Entry key: kind u8, group u32,
+ * index u48.
+ */
 export const GROUP_KEY_BYTES = 5;
 export const CHUNK_KEY_BYTES = 15;
 export const ENTRY_KEY_BYTES = 11;
@@ -25,10 +30,12 @@ export const IDENTITY_KEY: Buffer = Buffer.of(IDENTITY);
 export const STORE_KEY: Buffer = Buffer.of(STORE);
 export const MASK_KEY: Buffer = Buffer.of(MASK);
 
+/** Asserts that `group` is an integer of 32 bits. */
 export function assertGroup(group: GroupId): void {
   assert(Number.isInteger(group) && group >= 0 && group <= GROUP_MAX, 'group id {} fits 32 bits', group);
 }
 
+/** Asserts that `index` is an integer of 48 bits. */
 export function assertIndex(index: number): void {
   assert(Number.isInteger(index) && index >= 0 && index <= INDEX_MAX, 'index {} fits 48 bits', index);
 }
@@ -90,16 +97,17 @@ export interface KeyRange {
 
 export const ALL_GROUPS: KeyRange = { first: groupKey(0), last: groupKey(GROUP_MAX) };
 
+/** The entries from `firstIndex` to `lastIndex`, both included. */
 export function entryRange(group: GroupId, firstIndex: number, lastIndex: number): KeyRange {
   return { first: entryKey(group, firstIndex), last: entryKey(group, lastIndex) };
 }
 
-/** All entries of a group, live or not. */
+/** All entries of a group, including garbage. */
 export function allEntries(group: GroupId): KeyRange {
   return entryRange(group, 0, INDEX_MAX);
 }
 
-/** Chunks of all snapshots of a group, live or not. */
+/** The chunks of all snapshots of a group, including garbage. */
 export function chunkRange(group: GroupId): KeyRange {
   return { first: chunkKey(group, 0, 0), last: chunkKey(group, INDEX_MAX, CHUNK_MAX) };
 }

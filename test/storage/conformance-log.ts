@@ -130,7 +130,7 @@ export function describeLog(t: StoreBench): void {
       await expectRefused(t, { group: 1, entries: [entry(6, 1)] }, /not below the one before/);
       await expectRefused(t, { group: 1, entries: [entry(6, 2, 49)] }, /not below the one before/);
       await expectRefused(t, { group: 1, entries: [entry(6, 3)] }, /reaches the last entry's/);
-      await expectRefused(t, { group: 1, entries: [entry(6, 2, 60.5)] }, /safe integer|is one too/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 2, 60.5)] }, /safe integer/);
     });
   });
 

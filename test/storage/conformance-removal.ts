@@ -73,7 +73,7 @@ export function describeRemoval(t: StoreBench): void {
     });
 
     it('was removed by a newer placement, in a newer term, without a vote, and with nothing else', async () => {
-      await expectRefused(t, removal(2, 5), /removes only what was last offered under an older one/);
+      await expectRefused(t, removal(2, 5), /may only remove a group that was last offered under an older one/);
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 4, vote: 0, commit: 0 } }, /is above 4/);
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 1, commit: 0 } }, /no vote/);
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 0, commit: 9 } }, /no log/);
@@ -87,8 +87,8 @@ export function describeRemoval(t: StoreBench): void {
       await t.write(removal(3, 5));
       for (const restarts of [false, true]) {
         if (restarts) await t.restart();
-        await expectRefused(t, append(1, [entry(1, 6)]), /comes back by a higher one/);
-        await expectRefused(t, placed(3), /comes back by a higher one/);
+        await expectRefused(t, append(1, [entry(1, 6)]), /only a higher one may bring it back/);
+        await expectRefused(t, placed(3), /only a higher one may bring it back/);
         await expectRefused(t, removal(4, 6), /was removed already/);
       }
     });

@@ -113,7 +113,7 @@ export function describeSnapshots(t: StoreBench): void {
       );
       await expectRefused(t, publish(5), /newer than the current one/);
       await expectRefused(t, publish(11), /within the log/);
-      await expectRefused(t, publish(6, 2), /names what the log holds/);
+      await expectRefused(t, publish(6, 2), /must name the position in the log/);
       await expectRefused(t, staged(5, 0), /newer than the current one/);
       await expectRefused(t, staged(6, 1), /follows the 0 staged ones/);
     });
@@ -173,7 +173,7 @@ export function describeSnapshots(t: StoreBench): void {
       await expectRefused(
         t,
         { group: 1, entries: [], compactTo: position(8, 2) },
-        /names what the log holds/,
+        /must name the position in the log/,
       );
       await t.write({ group: 1, entries: [], compactTo: position(8) });
       await expectRefused(t, { group: 1, entries: [], compactTo: position(7) }, /does not go back/);

@@ -244,7 +244,7 @@ describe('a database', () => {
     it('is refused when CURRENT is empty', async () => {
       const directory = await specimen.copy(specimen.killed);
       await writeFile(join(directory, 'CURRENT'), '');
-      await expectRefusedForEver(directory, /CURRENT holds "", not a file name/);
+      await expectRefusedForEver(directory, /CURRENT contains "", not a file name/);
     });
 
     it('is refused when CURRENT names a file that is not there', async () => {
@@ -263,7 +263,7 @@ describe('a database', () => {
     it('is refused when our own FLOOR is changed or missing', async () => {
       const changed = await specimen.copy(specimen.killed);
       await writeFile(join(changed, 'FLOOR'), 'batch 1 crc 1\n');
-      await expectRefusedForEver(changed, /FLOOR holds "batch 1 crc 1/);
+      await expectRefusedForEver(changed, /FLOOR contains "batch 1 crc 1/);
       const missing = await specimen.copy(specimen.killed);
       await rm(join(missing, 'FLOOR'));
       await expectRefusedForEver(missing, /FLOOR is missing/);

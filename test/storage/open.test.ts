@@ -46,7 +46,7 @@ describe('bootstrap', () => {
     async (name) => {
       await mkdir(directory, { recursive: true });
       await writeFile(join(directory, name), '');
-      await expect(bootstrapStore(directory, IDENTITY)).rejects.toThrow(`it already holds ${name}`);
+      await expect(bootstrapStore(directory, IDENTITY)).rejects.toThrow(`it already contains ${name}`);
     },
   );
 
