@@ -100,7 +100,10 @@ export class CoreRest {
   /** Resumes a follower, as if the last news of the leader's node had been a heartbeat in the group. */
   endAsFollower({ silentTicks, timeMillis, ageMillis }: FollowerAwake): void {
     const state = this.#state;
-    assert(state.role === 'follower', 'a replica that followed while the group rested follows when it resumes');
+    assert(
+      state.role === 'follower',
+      'a replica that followed while the group rested follows when it resumes',
+    );
     state.electionElapsedTicks = silentTicks;
     state.observeLeaderTime(state.term, timeMillis, ageMillis);
   }

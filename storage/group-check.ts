@@ -210,7 +210,11 @@ function positionAfter(state: GroupState, outlook: Outlook, write: GroupWrite, i
 
 function checkHardState(before: HardState, after: HardState, outlook: Outlook, where: string): void {
   const { term, vote, commit } = after;
-  assert(isCount(term) && isCount(vote) && isCount(commit), '{}: the hard state must consist of safe integers >= 0', where);
+  assert(
+    isCount(term) && isCount(vote) && isCount(commit),
+    '{}: the hard state must consist of safe integers >= 0',
+    where,
+  );
   assert(term >= before.term, '{}: term {} does not go back from {}', where, term, before.term);
   assert(
     term > before.term || before.vote === NO_NODE || vote === before.vote,

@@ -57,7 +57,7 @@ describe('a hello', () => {
       'for another database',
       { ...HELLO, targetIncarnation: 'of 1, lost' },
       'wrongTarget',
-      /another database/,
+      /does not have the database/,
     ],
     ['from another founder', { ...HELLO, node: 2, incarnation: 'anew' }, 'otherIncarnation', /take a new id/],
   ])('%s is refused, and told why', (_what, hello, code, text) => {

@@ -110,10 +110,10 @@ describe('to drain a node is refused', () => {
   it('and is told in numbers why, and what to do', () => {
     const nodes = [{ id: 1 }, { id: 2, draining: true as const }, { id: 3 }];
     expect(tooFewUndrainedText(nodes, 3)).toBe(
-      'of 3 nodes at least 2 must not be drained, and 1 would be left: node 2 is drained already; end that first, or add nodes',
+      'at least 2 of 3 nodes must stay undrained, but 1 would be left: node 2 is drained already; end that drain first, or add nodes',
     );
     expect(tooFewUndrainedText([{ id: 1 }], 1)).toBe(
-      'of 1 nodes at least 1 must not be drained, and 0 would be left; add nodes first',
+      'at least 1 of 1 nodes must stay undrained, but 0 would be left; add nodes first',
     );
   });
 });

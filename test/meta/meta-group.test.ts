@@ -166,7 +166,7 @@ describe('a leader of group 0', () => {
     const command = propose(meta, 2);
     expect(command).toMatchObject({ type: 'drain' });
     apply(meta, 2, command!);
-    const message = 'of 1 nodes at least 1 must not be drained, and 0 would be left; add nodes first';
+    const message = 'at least 1 of 1 nodes must stay undrained, but 0 would be left; add nodes first';
     expect(answers).toEqual([{ ok: false, reason: 'tooFewUndrained', message }]);
   });
 });

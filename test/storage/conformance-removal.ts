@@ -73,7 +73,11 @@ export function describeRemoval(t: StoreBench): void {
     });
 
     it('was removed by a newer placement, in a newer term, without a vote, and with nothing else', async () => {
-      await expectRefused(t, removal(2, 5), /may only remove a group that was last offered under an older one/);
+      await expectRefused(
+        t,
+        removal(2, 5),
+        /may only remove a group that was last offered under an older one/,
+      );
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 4, vote: 0, commit: 0 } }, /is above 4/);
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 1, commit: 0 } }, /no vote/);
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 0, commit: 9 } }, /no log/);
