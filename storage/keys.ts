@@ -18,16 +18,18 @@ const GROUP = 0x10;
 const CHUNK = 0x20;
 const ENTRY = 0x30;
 
-/**
- * Group key: kind u8, group u32. Chunk key: kind u8, group u32, index u48, chunk u32. Entry key: kind u8, group u32,
- * index u48.
- */
+/** Length of a group key: kind u8, group u32. */
 export const GROUP_KEY_BYTES = 5;
+/** Length of a chunk key: kind u8, group u32, index of the snapshot u48, chunk u32. */
 export const CHUNK_KEY_BYTES = 15;
+/** Length of an entry key: kind u8, group u32, index u48. */
 export const ENTRY_KEY_BYTES = 11;
 
+/** The key of the identity record (identity.ts). */
 export const IDENTITY_KEY: Buffer = Buffer.of(IDENTITY);
+/** The key of the store record (records.ts). */
 export const STORE_KEY: Buffer = Buffer.of(STORE);
+/** The key of the mask record (mask.ts). */
 export const MASK_KEY: Buffer = Buffer.of(MASK);
 
 /** Asserts that `group` is an integer of 32 bits. */
@@ -40,18 +42,20 @@ export function assertIndex(index: number): void {
   assert(Number.isInteger(index) && index >= 0 && index <= INDEX_MAX, 'index {} fits 48 bits', index);
 }
 
-/** Writes the key at the start of `target`, so that key and value can share one buffer and one checksum. */
+/** Writes a group key at the start of `target`, so that key and value can share one buffer and one checksum. */
 export function writeGroupKey(target: Buffer, group: GroupId): void {
   target[0] = GROUP;
   target.writeUInt32BE(group, 1);
 }
 
+/** Writes an entry key at the start of `target`. */
 export function writeEntryKey(target: Buffer, group: GroupId, index: number): void {
   target[0] = ENTRY;
   target.writeUInt32BE(group, 1);
   target.writeUIntBE(index, 5, 6);
 }
 
+/** Writes a chunk key at the start of `target`. */
 export function writeChunkKey(target: Buffer, group: GroupId, index: number, chunk: number): void {
   target[0] = CHUNK;
   target.writeUInt32BE(group, 1);
@@ -59,32 +63,38 @@ export function writeChunkKey(target: Buffer, group: GroupId, index: number, chu
   target.writeUInt32BE(chunk, 11);
 }
 
+/** The key of a group record. */
 export function groupKey(group: GroupId): Buffer {
   const key = Buffer.allocUnsafe(GROUP_KEY_BYTES);
   writeGroupKey(key, group);
   return key;
 }
 
+/** The key of a log entry. */
 export function entryKey(group: GroupId, index: number): Buffer {
   const key = Buffer.allocUnsafe(ENTRY_KEY_BYTES);
   writeEntryKey(key, group, index);
   return key;
 }
 
+/** The key of a snapshot chunk. */
 export function chunkKey(group: GroupId, index: number, chunk: number): Buffer {
   const key = Buffer.allocUnsafe(CHUNK_KEY_BYTES);
   writeChunkKey(key, group, index, chunk);
   return key;
 }
 
+/** The group in a group, entry or chunk key. */
 export function groupOfKey(key: Buffer): GroupId {
   return key.readUInt32BE(1);
 }
 
+/** The index in an entry or chunk key. */
 export function indexOfKey(key: Buffer): number {
   return key.readUIntBE(5, 6);
 }
 
+/** The number of the chunk in a chunk key. */
 export function chunkOfKey(key: Buffer): number {
   return key.readUInt32BE(11);
 }
@@ -95,6 +105,7 @@ export interface KeyRange {
   readonly last: Buffer;
 }
 
+/** All group records. */
 export const ALL_GROUPS: KeyRange = { first: groupKey(0), last: groupKey(GROUP_MAX) };
 
 /** The entries from `firstIndex` to `lastIndex`, both included. */

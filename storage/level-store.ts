@@ -180,12 +180,12 @@ export class LevelStore implements LogStore {
     return touched;
   }
 
-  /** Builds the batch: what was asked for, some garbage collection, the records of all groups touched, the seal. */
+  /** Builds the batch: the writes, some garbage collection, the records of all touched groups, and the seal. */
   private encode(writes: readonly GroupWrite[], touched: LevelGroup[]): Operation[] {
     const operations: Operation[] = [];
     for (const [i, group] of touched.entries()) {
       const write = writes[i];
-      assert(write?.group === group.group, 'writes and groups are in the same order');
+      assert(write?.group === group.group, 'writes and groups must be in the same order');
       this.byId.set(group.group, group);
       group.apply(write, operations);
     }

@@ -105,6 +105,7 @@ const DAMAGE_LINE = /\bdropping \d+ bytes|\bCorruption: |\bignoring error\b/i;
 
 /** LevelDB renames LOG to LOG.old at every open: LOG reports this open, LOG.old the previous one. */
 export const INFO_LOG = 'LOG';
+/** The LOG of the previous open. */
 export const OLD_INFO_LOG = 'LOG.old';
 
 /**

@@ -82,9 +82,9 @@ export class LocalSnapshots {
   }
 
   #tellWanted(stored: SnapshotMeta): void {
-    const told = this.#wanted.filter(({ index }) => index <= stored.index);
+    const satisfied = this.#wanted.filter(({ index }) => index <= stored.index);
     this.#wanted = this.#wanted.filter(({ index }) => index > stored.index);
-    for (const { done } of told) done(stored);
+    for (const { done } of satisfied) done(stored);
   }
 
   /**

@@ -22,6 +22,7 @@ export interface ForwardedResult {
   readonly result: ChangeResult;
 }
 
+/** Encodes a change as the payload of a `change` frame. */
 export function encodeChange({ id, change }: ForwardedChange): Buffer {
   return pack([id, encodeMeta(change)]);
 }

@@ -1,4 +1,4 @@
-/** What is written is read, and what is cut off, out of its bounds or not there at all is refused. */
+/** ByteReader reads what ByteWriter writes, and refuses bytes that are cut off, out of bounds or missing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ByteReader } from '../../src/bytes/byte-reader.ts';

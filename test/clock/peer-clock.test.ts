@@ -1,3 +1,4 @@
+/** The comparison with one other clock finds every difference above the limit in time, and reports no false ones. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Difference, PeerClock, type RoundTrip } from '../../src/clock/peer-clock.ts';

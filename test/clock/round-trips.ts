@@ -1,4 +1,4 @@
-/** Two clocks of different speed, and round trips between them that take as long as a test wants. */
+/** Two clocks of different speed, and round trips between them of any duration. */
 import type { RoundTrip } from '../../src/clock/peer-clock.ts';
 
 export interface Clocks {

@@ -1,4 +1,4 @@
-/** UTC is what a majority of the wall clocks have reached. */
+/** UTC is the time that a majority of the wall clocks have reached. */
 import { describe, expect, it } from 'vitest';
 import { WallClocks } from '../../src/clock/wall-clocks.ts';
 

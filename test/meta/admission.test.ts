@@ -1,4 +1,7 @@
-/** Who may take part: by facts, target, incarnation and removal; and what is taken from whom before group 0 says so. */
+/**
+ * Which nodes may take part, by facts, target, incarnation and removal, and which messages are accepted before group 0
+ * has recorded a node.
+ */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../raft/types.ts';

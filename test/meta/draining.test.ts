@@ -1,4 +1,4 @@
-/** Which nodes are drained, in the state of group 0: what is refused, and that a repetition is harmless. */
+/** Draining of nodes in the state of group 0: refusals, and that a repetition is harmless. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { tooFewUndrainedText, undrainedMin } from '../../src/meta/draining.ts';

@@ -1,4 +1,4 @@
-/** The way from the members a group has to those it should have: sound at every step, and it ends. */
+/** The steps from the current members of a group to the wanted ones: each is sound, and they end. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedConfig, isJoint, leaveJoint, simpleConfig } from '../../raft/membership.ts';

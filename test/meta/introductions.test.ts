@@ -1,4 +1,4 @@
-/** What nodes say of themselves is recorded: the first incarnation of an id for ever, the latest address. */
+/** Introductions of nodes are recorded: the first incarnation of an id forever, and the latest addresses. */
 import { FIRST_RULES } from './first-rules.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';

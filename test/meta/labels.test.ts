@@ -1,4 +1,4 @@
-/** Labels of nodes in the state of group 0: what is refused, what moves for them, and that a repetition is harmless. */
+/** Labels of nodes in the state of group 0: refusals, the moves that follow, and that a repetition is harmless. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { LabelChange } from '../../src/api/cluster-change.ts';

@@ -1,4 +1,4 @@
-/** Group 0 on one node: what it says of itself in snapshots, and whom it answers. */
+/** Group 0 on one node: its snapshots, and its answers to changes. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { CHUNK_BYTES_MAX } from '../../raft/driver/local-snapshots.ts';

@@ -1,4 +1,4 @@
-/** Groups that wait for a dead newcomer hold up nobody: those meant for a healthy one arrive. */
+/** Groups that wait for a dead new node do not delay groups whose new node is healthy. */
 import { FIRST_RULES } from './first-rules.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { changedConfig, leaveJoint, simpleConfig, type MembershipChange } from '../../raft/membership.ts';

@@ -1,3 +1,4 @@
+/** The membership of a node, from the state of group 0 and from refusals by other nodes. */
 import { FIRST_RULES } from './first-rules.ts';
 import { expect, it } from 'vitest';
 import type { Admission } from '../../src/meta/admission.ts';

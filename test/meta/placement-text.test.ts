@@ -1,4 +1,4 @@
-/** How group 0 writes a placement down: small, and read back as it was, or not at all. */
+/** The text form of a placement: small, and decoded to the same placement or refused. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { ClusterPlacement } from '../../src/meta/cluster-placement.ts';

@@ -1,4 +1,6 @@
-/** Which replicas a node makes, offers and deletes: by the newest list, by what is on disk, and never too early. */
+/**
+ * The replicas that a node creates, offers and deletes, by the newest list and by what is on disk, and never too early.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { simpleConfig } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';

@@ -1,4 +1,4 @@
-/** What was reported as settled stays so, whoever leads the group next and however little that one has heard. */
+/** A group that was reported as settled stays so, even if a node that missed all news leads it next. */
 import { describe, expect, it } from 'vitest';
 import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { GroupMover } from '../../src/meta/group-mover.ts';

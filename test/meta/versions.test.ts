@@ -1,4 +1,7 @@
-/** The version of the cluster in the state of group 0: what raises it, what refuses to, and who is welcome after that. */
+/**
+ * The version of the cluster in the state of group 0: what raises it, when that is refused, and which nodes are
+ * accepted afterwards.
+ */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { ChangeResult, NodeBehind } from '../../src/api/cluster-change.ts';

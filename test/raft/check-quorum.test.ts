@@ -1,4 +1,7 @@
-/** Leaders that lost their quorum, and nodes that are stuck in a later term. Numbers: the scenario catalogue. */
+/**
+ * Leaders that lose their quorum, and nodes that are stuck in a later term. The numbers are those of the scenarios in
+ * raft/README.md.
+ */
 import { describe, expect, it } from 'vitest';
 import type { SnapshotFate } from '../../raft/types.ts';
 import { Network } from './network.ts';

@@ -1,6 +1,6 @@
 /**
- * Replicas that were removed from a node and come back: what they promised before must neither be needed nor believed. The
- * versions of the placement are those of raft/README.md, "Removing a replica".
+ * Replicas that were removed from a node and come back: their earlier promises must neither be needed nor count. The
+ * placement versions are those in raft/README.md, "Removing a replica".
  */
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../raft/types.ts';

@@ -1,4 +1,4 @@
-/** The commit rule, figure 8 included. Numbers are those of the scenario catalogue. */
+/** The commit rule, including figure 8 of the Raft paper. The numbers are those of the scenarios in test/raft/README.md. */
 import { describe, expect, it } from 'vitest';
 import { CoreState } from '../../raft/core-state.ts';
 import { advanceCommit, appendEntry } from '../../raft/leader.ts';

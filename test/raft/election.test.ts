@@ -1,4 +1,4 @@
-/** How a group comes to a leader, and to the next one. Numbers are those of the scenario catalogue. */
+/** Elections: the first leader, and its successors. The numbers are those of the scenarios in test/raft/README.md. */
 import { describe, expect, it } from 'vitest';
 import { termsOf } from './log-view.ts';
 import { Network } from './network.ts';

@@ -1,4 +1,7 @@
-/** Whose time a follower takes for that of the group: its last entry's, and its leader's only if that entry is the leader's own. */
+/**
+ * The time that a follower uses as group time: that of its last entry, and its leader's only if that entry is the
+ * leader's own.
+ */
 import { describe, expect, it } from 'vitest';
 import { appendOf } from './messages.ts';
 import { Network } from './network.ts';

@@ -1,6 +1,6 @@
 /**
- * What must hold at every moment, whatever happens to machines, disks and links. Each check names the property of
- * the Raft paper (figure 3) or the promise of this project that it stands for.
+ * The invariants that must hold at every moment, whatever happens to machines, disks and links. Each check names the
+ * property of the Raft paper (figure 3) or the guarantee of this project that it stands for.
  */
 import { assert } from '../../raft/assert.ts';
 import type { RaftCore } from '../../raft/core.ts';

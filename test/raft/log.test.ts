@@ -1,4 +1,7 @@
-/** The log in memory: what of it is on disk, and what of it may be applied. Numbers are those of the scenarios. */
+/**
+ * The log in memory: which entries are on disk, and which may be applied. The numbers are those of the scenarios in
+ * raft/README.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { RaftLog } from '../../raft/log.ts';
 import type { Entry } from '../../raft/types.ts';

@@ -1,4 +1,7 @@
-/** A change of members that is cut off or whose nodes crash midway: what may be decided meanwhile, and how it ends. */
+/**
+ * Changes of members that are cut off or whose nodes crash midway: which decisions are possible meanwhile, and how they
+ * end.
+ */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../raft/types.ts';
 import { ascending, Cluster } from './driver/cluster.ts';

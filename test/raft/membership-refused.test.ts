@@ -1,4 +1,4 @@
-/** Changes of members that are refused: by whom, when and why. */
+/** Changes of members that are refused, and the reasons. */
 import { describe, expect, it } from 'vitest';
 import { Cluster, refusalOf } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';

@@ -1,4 +1,4 @@
-/** Members that come and go while the group works, through the real driver (see driver/agreement.ts for what is checked). */
+/** Members that join and leave while the group works, with the real driver (driver/agreement.ts lists the checks). */
 import { describe, expect, it } from 'vitest';
 import { isJoint } from '../../raft/membership.ts';
 import { ascending, Cluster, refusalOf } from './driver/cluster.ts';

@@ -1,4 +1,4 @@
-/** A group that has moved away from nodes which had it, and one of them has not heard of it. */
+/** A group that has moved to other nodes, and one old node that does not know it. */
 import { decodeConfig } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { Cluster } from './driver/cluster.ts';

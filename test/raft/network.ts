@@ -1,6 +1,6 @@
 /**
- * A world of raft cores in one thread: virtual time, and a network that loses, holds, repeats and reorders. Nothing
- * happens in it that a test did not ask for, and after everything that happens the invariants are checked.
+ * A group of Raft cores in one thread, with virtual time and a network that loses, holds, repeats and reorders
+ * messages. Nothing happens unless a test asks for it, and the invariants are checked after every event.
  */
 import type { RandomBelow } from '../../raft/core-state.ts';
 import type { RaftCore } from '../../raft/core.ts';

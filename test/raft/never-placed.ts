@@ -1,4 +1,4 @@
-/** What a disk says of a group that was there from the start and never moved. */
+/** The placement on disk of a group that was there from the start and never moved. */
 import type { StoredGroup } from '../../raft/types.ts';
 
 export const NEVER_PLACED: Pick<StoredGroup, 'placement' | 'removedAt' | 'removed'> = {

@@ -1,6 +1,6 @@
 /**
- * A raft core with a disk in memory, a clock and a state machine. Its writes can be left in flight, it crashes and starts
- * again, and everything it does is shown to the invariants; where its messages go is for others to say.
+ * A Raft core with a disk in memory, a clock and a state machine. Its writes can be left in flight, it can crash and
+ * start again, and all its actions are reported to the invariants. The caller delivers its messages.
  */
 import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from '../../raft/core-state.ts';
 import { RaftCore } from '../../raft/core.ts';

@@ -1,4 +1,7 @@
-/** Pre-votes, and the shortcut when a leader's process is gone. Numbers are those of the scenario catalogue. */
+/**
+ * Pre-votes, and the faster failover when a leader's process is gone. The numbers are those of the scenarios in
+ * raft/README.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { Network } from './network.ts';
 import { TEST_OPTIONS } from './node.ts';

@@ -1,6 +1,6 @@
 /**
- * Random histories: whatever the network, the disks and the processes do, nothing that was promised breaks, and
- * once they stop doing it, the group works again. The invariants are checked after every step (invariants.ts).
+ * Random histories: whatever the network, the disks and the processes do, no guarantee breaks, and once the faults end,
+ * the group works again. The invariants are checked after every step (invariants.ts).
  */
 import { describe, expect, it } from 'vitest';
 import { Network } from './network.ts';

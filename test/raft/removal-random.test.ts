@@ -1,9 +1,9 @@
 /**
- * Random histories of a group that moves between a few nodes again and again: replicas are removed when the rules of
- * raft/README.md ("Removing a replica") allow it, and come back. Crashes, cuts, messages that are lost, repeated, or
- * arrive long after. One leader per term, one state per index, nothing applied is ever lost, and progress in the end.
+ * Random histories of a group that moves between a few nodes again and again. Replicas are removed when the rules in
+ * raft/README.md ("Removing a replica") allow it, and come back. There are crashes, partitions, and lost, repeated and
+ * very late messages. There must be one leader per term, one state per index, no lost entries, and progress in the end.
  *
- * Who belongs where is told to each node late, as a replicated list would: first a version, then that it is settled.
+ * Each node learns the placement late, as from a replicated list: first a new version, later that it is settled.
  */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';

@@ -1,6 +1,6 @@
 /**
- * Replicas that are removed from a node: what is left of them, and what decides whether they may go. The versions of the
- * placement are those of raft/README.md, "Removing a replica".
+ * Removing a replica from a node: what is left of it, and when it is allowed. The placement versions are those in
+ * raft/README.md, "Removing a replica".
  */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../raft/types.ts';

@@ -1,4 +1,7 @@
-/** How the logs of followers become that of their leader, and what commits. Numbers are those of the scenario catalogue. */
+/**
+ * How the logs of followers become equal to the leader's, and what commits. The numbers are those of the scenarios in
+ * raft/README.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../../raft/progress.ts';
 import { termsOf } from './log-view.ts';

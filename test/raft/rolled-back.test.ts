@@ -1,4 +1,4 @@
-/** A replica that is told of an acknowledgement it does not remember stops, and nothing else makes it stop. */
+/** A replica stops if its leader knows of an acknowledgement that it does not remember, and for no other reason. */
 import { describe, expect, it } from 'vitest';
 import { RolledBackError } from '../../raft/errors.ts';
 import type { Heartbeat } from '../../raft/types.ts';

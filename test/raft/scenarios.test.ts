@@ -1,4 +1,7 @@
-/** The table of scenarios in README.md says where each is shown: this reads the titles of all tests, and holds it to that. */
+/**
+ * The table of scenarios in test/raft/README.md names the test of each scenario. This compares it with the titles of all
+ * tests.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Randomness of the tests: always from a seed that a failing test prints. */
+/** Random numbers for tests, always from a seed that a failing test prints. */
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import type { RandomBelow } from '../../raft/core-state.ts';

@@ -1,7 +1,7 @@
 /**
- * One random history of a raft group: crashes with writes in flight, cut links, lost, late, repeated and reordered
- * messages, slow disks, snapshots every few entries, wall clocks that jump. How much of each differs from seed to
- * seed, so that some histories are nearly calm and some are nearly hopeless.
+ * One random history of a Raft group: crashes with writes in flight, partitions, lost, late, repeated and reordered
+ * messages, slow disks, snapshots every few entries, wall clocks that jump. The probabilities differ from seed to seed,
+ * so that some histories are nearly calm and some nearly hopeless.
  */
 import { assert } from '../../raft/assert.ts';
 import type { NodeId } from '../../raft/types.ts';

@@ -1,6 +1,6 @@
 /**
- * What a replica builds on a snapshot, its own or one it was sent, and when; as the core sees it. Numbers are those of the
- * scenario catalogue.
+ * What a replica does with a snapshot, its own or a received one, as the core sees it. The numbers are those of the
+ * scenarios in test/raft/README.md.
  */
 import { describe, expect, it } from 'vitest';
 import { positionAt, termsOf } from './log-view.ts';

@@ -1,4 +1,4 @@
-/** What a node finds on its disk when it starts: written by hand. */
+/** Hand-made states that a node finds on its disk when it starts. */
 import type { Entry, StoredGroup } from '../../raft/types.ts';
 import { NEVER_PLACED } from './never-placed.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Group clocks that look right and are not. They exist to show that the simulation finds out: each is a rule that
- * was considered, and that a reader may be tempted to go back to.
+ * Group clocks that look right and are wrong, to show that the simulation detects them. Each is a rule that was
+ * considered and rejected.
  */
 import type { TestClock } from './node.ts';
 

@@ -1,4 +1,4 @@
-/** What every LogStore must do with entries, hard state and writes. */
+/** Conformance tests for every LogStore: entries, hard state and writes. */
 import { describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import { NEVER_PLACED } from '../raft/never-placed.ts';

@@ -1,4 +1,4 @@
-/** What every LogStore must do with groups that are removed from a node, and come back to it. */
+/** Conformance tests for every LogStore: groups that are removed from a node and come back. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import {
@@ -78,7 +78,11 @@ export function describeRemoval(t: StoreBench): void {
         removal(2, 5),
         /may only remove a group that was last offered under an older one/,
       );
-      await expectRefused(t, { ...removal(3, 5), hardState: { term: 4, vote: 0, commit: 0 } }, /is above 4/);
+      await expectRefused(
+        t,
+        { ...removal(3, 5), hardState: { term: 4, vote: 0, commit: 0 } },
+        /must be above 4/,
+      );
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 1, commit: 0 } }, /no vote/);
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 0, commit: 9 } }, /no log/);
       await expectRefused(t, { ...removal(3, 5), entries: [entry(21, 4)] }, /nothing else/);

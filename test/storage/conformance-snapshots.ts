@@ -1,4 +1,4 @@
-/** What every LogStore must do with snapshots, taken or received, and with the log that they replace. */
+/** Conformance tests for every LogStore: snapshots, taken or received, and the log that they replace. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import { NEVER_PLACED } from '../raft/never-placed.ts';

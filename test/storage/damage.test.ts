@@ -1,6 +1,6 @@
 /**
- * Damages the files of a database one way at a time, as disks and people do, and expects the store to refuse it, now
- * and at every later start, or to lose nothing. The rows are those of the damage matrix in storage/README.md.
+ * Damages the files of a database in one way at a time, as disks and people do. The store must refuse it, now and at
+ * every later start, or lose nothing. The cases are those of the damage matrix in storage/README.md.
  */
 import { appendFile, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

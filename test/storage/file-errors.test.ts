@@ -1,3 +1,4 @@
+/** File errors of the operating system name the file and say what to do. */
 import { mkdir, mkdtemp, open, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +22,7 @@ describe('an error of a file', () => {
   it.runIf(process.platform === 'linux')('of a full disk names the file, and says what to do', async () => {
     const path = join(directory, 'FLOOR.new');
     await symlink('/dev/full', path);
-    const error = await writeFloor(directory, { batch: 1, tornLogs: [] }).catch((told: unknown) => told);
+    const error = await writeFloor(directory, { batch: 1, tornLogs: [] }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'ENOSPC', path });
     expect(explain(error).message).toBe(
       `ENOSPC: no space left on device, write '${path}': make room on its disk`,
@@ -30,7 +31,9 @@ describe('an error of a file', () => {
 
   it('that Node names itself is named once', async () => {
     const path = join(directory, 'missing', 'a.new');
-    const error = await writeTextSynced(join(directory, 'missing'), 'a', '').catch((told: unknown) => told);
+    const error = await writeTextSynced(join(directory, 'missing'), 'a', '').catch(
+      (thrown: unknown) => thrown,
+    );
     expect((error as Error).message.split(path)).toHaveLength(2);
   });
 

@@ -1,4 +1,4 @@
-/** Small builders and a throw-away directory, shared by the storage tests. */
+/** Small builders and a temporary directory for the storage tests. */
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';

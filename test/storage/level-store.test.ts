@@ -1,4 +1,4 @@
-/** What only the store on LevelDB does: batches, garbage collection, failures underneath it. */
+/** The store on LevelDB: batches, garbage collection, failures below it. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

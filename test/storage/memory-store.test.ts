@@ -1,4 +1,4 @@
-/** What only the store in memory does: crashes and failures on demand, in an order that the test decides. */
+/** The store in memory: crashes and failures on demand, in an order that the test decides. */
 import { describe, expect, it } from 'vitest';
 import { MemoryStore } from '../../storage/memory-store.ts';
 import { append, chunk, entries, entry, staging } from './fixtures.ts';

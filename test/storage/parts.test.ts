@@ -1,4 +1,4 @@
-/** The small parts of storage that decide something on their own. */
+/** The small parts of storage that make decisions of their own. */
 import { tmpdir } from 'node:os';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

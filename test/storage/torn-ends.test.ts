@@ -1,6 +1,6 @@
 /**
- * Healthy databases that were refused: what a crash tore off looked like damage, because clients had chosen what it holds,
- * or because LevelDB itself takes the end of its MANIFEST for damage.
+ * Incomplete writes that a crash leaves must not be taken for damage, even if clients chose the bytes in them, or if
+ * LevelDB itself reports the end of its MANIFEST as damage.
  */
 import { cp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * What the random histories of drivers have in common: time and turns that come when they like, slow disks, messages that are
- * lost, late, repeated or out of order, crashes, cuts. How much of each differs from seed to seed. What the groups are asked
- * to do meanwhile, and what they must keep, is for the tests to say.
+ * The common part of the random histories of drivers: random ticks and turns, slow disks, lost, late, repeated and
+ * reordered messages, crashes, partitions. The probabilities differ from seed to seed. Each test adds its own requests
+ * and invariants.
  */
 import type { RandomBelow } from '../../../raft/core-state.ts';
 import type { MultiRaftOptions } from '../../../raft/driver/multi-raft.ts';

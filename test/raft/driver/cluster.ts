@@ -1,6 +1,6 @@
 /**
- * Nodes with the real driver, a network that a test can cut, and time that passes when a test says so. Nodes join, crash
- * and come back; after everything that happens, they must agree (agreement.ts).
+ * Nodes with the real driver, a network that a test can partition, and time that a test advances. Nodes join, crash and
+ * come back. After every event they must agree (agreement.ts).
  */
 import { assert } from '../../../raft/assert.ts';
 import type { RandomBelow } from '../../../raft/core-state.ts';

@@ -1,4 +1,7 @@
-/** Snapshots that somebody asks for, as backups do: of everything that was committed before, and of nothing newer than there is. */
+/**
+ * Requested snapshots, as backups need them: they contain everything that was committed before the request, and nothing
+ * that is not committed.
+ */
 import { describe, expect, it } from 'vitest';
 import type { SnapshotMeta } from '../../../raft/types.ts';
 import { Cluster } from './cluster.ts';

@@ -1,4 +1,4 @@
-/** A write that fails, or an invariant that is broken, ends the process: nothing more is said, and nothing is acknowledged. */
+/** A failed write or a broken invariant stops the driver: it sends and acknowledges nothing more. */
 import { describe, expect, it } from 'vitest';
 import { StoreFailedError } from '../../../storage/errors.ts';
 import { Cluster } from './cluster.ts';

@@ -1,4 +1,4 @@
-/** One disk write for all groups of a node, as large as it may be; what comes meanwhile goes into the next. */
+/** One disk write of bounded size for all groups of a node; data that arrives meanwhile goes into the next. */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';

@@ -1,4 +1,4 @@
-/** Leaders that hand over: to whom, how soon, and what becomes of what is proposed meanwhile. */
+/** Leaders that hand over: the choice of the successor, the time it takes, and proposals that arrive meanwhile. */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../../raft/types.ts';
 import { Cluster } from './cluster.ts';

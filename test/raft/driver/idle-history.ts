@@ -1,6 +1,6 @@
 /**
- * Random histories of groups that mostly rest: something happens, then nothing for up to three election timeouts, over a
- * network that cuts, loses, delays and repeats, among nodes that crash, are paused, and have clocks of their own.
+ * Random histories of groups that mostly rest: an event, then nothing for up to three election timeouts. The network
+ * partitions, loses, delays and repeats; nodes crash, pause, and have clocks of their own.
  */
 import { assert } from '../../../raft/assert.ts';
 import type { RandomBelow } from '../../../raft/core-state.ts';

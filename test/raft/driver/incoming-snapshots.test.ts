@@ -1,6 +1,6 @@
 /**
- * Snapshots of a leader on a follower: staged on disk chunk by chunk, read back and checked, and put in effect by a small
- * write. They were collected in memory, installed in one write of any size, and looked at when they had replaced the log.
+ * Snapshots from a leader on a follower: staged on disk chunk by chunk, read back and verified, and put into effect by
+ * a small write.
  */
 import { describe, expect, it } from 'vitest';
 import type { PeerMessage } from '../../../raft/driver/peer-message.ts';

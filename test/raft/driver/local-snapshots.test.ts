@@ -1,4 +1,7 @@
-/** When a snapshot is due: what it costs is paid for by the log since the one before, and the log that a restart reads is bounded. */
+/**
+ * When a snapshot is due: its cost is in proportion to the log since the last one, and the log that a restart reads is
+ * bounded.
+ */
 import { describe, expect, it } from 'vitest';
 import { LocalSnapshots } from '../../../raft/driver/local-snapshots.ts';
 import { entryBytes } from '../../../raft/log.ts';

@@ -1,4 +1,7 @@
-/** A node that can propose nothing, because its disk is almost full, kept its leaderships: nothing was decided for ever. */
+/**
+ * A node whose disk is almost full can propose nothing. It must hand over its leaderships, or its groups would decide
+ * nothing.
+ */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import { ELECTION_TICKS } from './options.ts';

@@ -1,4 +1,4 @@
-/** What the drivers of tests are set to: small numbers, so that tests read well and histories are short. */
+/** The settings of drivers in tests: small numbers, so that tests are easy to read and histories short. */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
 import { MULTI_RAFT_DEFAULTS, type MultiRaftOptions } from '../../../raft/driver/multi-raft.ts';
 

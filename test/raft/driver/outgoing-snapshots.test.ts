@@ -1,4 +1,4 @@
-/** What became of the snapshots that a node sends, by what their receiver acknowledged. */
+/** How streams of snapshots end, depending on the acknowledgements of the receiver. */
 import { setImmediate as afterReads } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { OutgoingSnapshots } from '../../../raft/driver/outgoing-snapshots.ts';

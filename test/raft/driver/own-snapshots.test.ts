@@ -1,4 +1,6 @@
-/** Snapshots of the own state: taken every so often and in pieces, so that logs stay short and nobody waits. */
+/**
+ * Snapshots of a group's own state: taken regularly and in pieces, so that logs stay short and nothing waits for them.
+ */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import { COMPACTING, HEARTBEAT_TICKS } from './options.ts';

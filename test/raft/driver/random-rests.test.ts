@@ -1,4 +1,7 @@
-/** Random histories of groups that rest most of the time (idle-history.ts): what must hold meanwhile, and that they go on. */
+/**
+ * Random histories of groups that rest most of the time (idle-history.ts): the invariants hold, and the groups make
+ * progress in the end.
+ */
 import { describe, expect, it } from 'vitest';
 import { eachSeed, seeded, someSeeds } from '../seeded.ts';
 import { Cluster } from './cluster.ts';

@@ -1,4 +1,4 @@
-/** Linearizable reads: an index is given out only by a leader that a quorum confirmed after the read was asked for. */
+/** Linearizable reads: only a leader that a quorum confirmed after the request gives out an index. */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../../raft/assert.ts';
 import { Cluster } from './cluster.ts';

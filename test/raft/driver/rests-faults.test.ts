@@ -1,4 +1,6 @@
-/** Idle groups under faults: a rest is no reason for a leader to stay longer, a follower to wait longer, or a process to end. */
+/**
+ * Idle groups under faults: because of a rest, no leader stays longer, no follower waits longer, and no process ends.
+ */
 import { describe, expect, it } from 'vitest';
 import { RolledBackError } from '../../../raft/errors.ts';
 import { Cluster } from './cluster.ts';

@@ -1,4 +1,6 @@
-/** Idle groups: what their nodes say for them, what wakes them, and that nothing is later or wrong because they rested. */
+/**
+ * Idle groups: the beats between their nodes, the events that wake them, and that a rest makes nothing late or wrong.
+ */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../../raft/types.ts';
 import { Cluster } from './cluster.ts';

@@ -1,4 +1,4 @@
-/** Snapshots on their way between nodes: broken streams go on where they ended, nothing damaged gets in, no link is flooded. */
+/** Snapshot streams between nodes: broken streams resume, damaged snapshots are refused, and the rate is bounded. */
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** A follower that needs a snapshot of each group, and what is to be seen of snapshots on their way to it. */
+/** A follower that needs a snapshot of each group, and helpers to observe the streams to it. */
 import { assert } from '../../../raft/assert.ts';
 import type { GroupWrite } from '../../../raft/driver/store.ts';
 import { Cluster, type ClusterOptions } from './cluster.ts';

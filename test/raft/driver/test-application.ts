@@ -1,6 +1,6 @@
 /**
- * The state machine of a group in tests of the driver: a digest of all it applied. Its snapshots are padded, so that they
- * take several chunks, some more than others.
+ * The state machine of a group in driver tests: a digest of all applied entries. Its snapshots are padded to several
+ * chunks.
  */
 import { assert } from '../../../raft/assert.ts';
 import type {
