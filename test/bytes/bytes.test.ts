@@ -112,7 +112,7 @@ describe('bytes', () => {
     },
   );
 
-  it('that are taken are nobody else’s', () => {
+  it('that are taken are a copy', () => {
     const out = new ByteWriter();
     out.integer(1);
     const first = out.take();
@@ -120,7 +120,7 @@ describe('bytes', () => {
     expect([first, out.take(), out.length]).toEqual([Uint8Array.of(1), Uint8Array.of(2), 0]);
   });
 
-  it('are cut off where a writer is told to, and it says when it holds enough', () => {
+  it('can be truncated, and the writer says when it is full', () => {
     const out = new ByteWriter(3);
     out.integer(1);
     const before = out.length;

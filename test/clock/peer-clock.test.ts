@@ -31,7 +31,7 @@ const delay = fc.oneof(
 const realTime = (real: number): number => real;
 
 describe('a clock compared with another one', () => {
-  it('is never accused while they differ by no more than the limit, whatever the network does', () => {
+  it('is never found wrong while they differ by no more than the limit, whatever the network does', () => {
     const rate = fc.double({ min: 1, max: 1 + LIMIT_PPM / 1e6, noNaN: true });
     fc.assert(
       fc.property(
@@ -144,7 +144,7 @@ describe('a clock compared with another one', () => {
     }
   });
 
-  it('is held to what took long to find for twice as long, but not for ever', () => {
+  it('counts as wrong for twice as long as that took to find, but not forever', () => {
     const [slight] = watch([1.000_505, 1], 900);
     expect(slight?.atMillis).toBeGreaterThan(30_000);
     const countsMillis = (slight?.found.forgottenMillis ?? 0) - 1e9 - (slight?.atMillis ?? 0);

@@ -41,7 +41,7 @@ describe('wall clocks', () => {
     expect(utcOf(WALL + 90_000, [WALL, WALL - 5], 10_001)).toBeUndefined();
   });
 
-  it('of nodes that are none any more do not count', () => {
+  it('of nodes that left the cluster do not count', () => {
     const walls = new WallClocks();
     for (const node of [2, 3]) walls.add(node, WALL + 1_000, 0);
     const own = { nodeId: 1, wallMillis: WALL };

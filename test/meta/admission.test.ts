@@ -85,7 +85,7 @@ describe('a hello', () => {
     expect(admission.refusalOf(HELLO)).toBeUndefined();
   });
 
-  it('of a node that was removed is refused once it is needed no more, and has heard of it', () => {
+  it('of a node that was removed is refused once it is no longer needed and has learned of that', () => {
     const admission = admissionOf(1);
     admission.update(stateOf({ leaving: [NODE_4], retired: [4] }), [1, 2, 3, 4]);
     expect(admission.refusalOf(HELLO)).toBeUndefined();
@@ -96,7 +96,7 @@ describe('a hello', () => {
     expect(admission.refusalOf(HELLO)?.code).toBe('removed');
   });
 
-  it('of a node that was removed or made anew says so, though those it looks for are gone, too', () => {
+  it('of a node that was removed or created again is refused for that, even if its target is gone too', () => {
     const admission = admissionOf(7);
     admission.update(stateOf({ nodes: [{ id: 7, incarnation: 'of 7' }], retired: [1, 2, 3, 4] }), [7]);
     // Node 7 lives where node 1 did.
@@ -106,7 +106,7 @@ describe('a hello', () => {
     expect(admission.refusalOf(HELLO)?.code).toBe('wrongTarget');
   });
 
-  it('is welcome at no node that takes part no more', () => {
+  it('is refused by a node that no longer takes part', () => {
     const admission = admissionOf(1);
     admission.withdraw('node 1 was removed');
     expect(admission.refusalOf(HELLO)).toEqual({ code: 'wrongTarget', text: 'node 1 was removed' });

@@ -150,7 +150,7 @@ describe('a snapshot of group 0', () => {
     expect(other.state).toEqual(meta.state);
   });
 
-  it('is over when nobody wants the rest', () => {
+  it('ends when it is abandoned', () => {
     const source = metaGroup().snapshot();
     source.abandon();
     expect(source.next()).toBeUndefined();
@@ -158,7 +158,7 @@ describe('a snapshot of group 0', () => {
 });
 
 describe('a leader of group 0', () => {
-  it('says in numbers why it drains no more nodes', () => {
+  it('says in numbers why it drains no further node', () => {
     const meta = createdGroup();
     lead(meta);
     const answers: ChangeResult[] = [];
@@ -196,7 +196,7 @@ describe('a leader of group 0 that loses the lead', () => {
     expect(propose(meta, 3)).toMatchObject({ type: 'create' });
   });
 
-  it('proposes again what a node says of itself when it leads again', () => {
+  it('proposes the introduction of a node again when it leads again', () => {
     const meta = createdGroup();
     const node = { id: 2, incarnation: 'two' };
     lead(meta);

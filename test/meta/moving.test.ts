@@ -145,7 +145,7 @@ describe('a leader of many groups', () => {
       expect(voters.toSorted((a, b) => a - b)).toEqual(wanted(group));
   });
 
-  it('moves what it can, though a node answers and gets nothing, and still waits for one that is merely slow', () => {
+  it('moves what it can, even if a node answers and makes no progress, and still waits for one that is merely slow', () => {
     offer(DEAD);
     connected.add(DEAD);
     look();
@@ -164,7 +164,7 @@ describe('a leader of many groups', () => {
     expect(entered()).toBe(17);
   });
 
-  it('has few of them catch up at a time', () => {
+  it('lets only a few of them catch up at a time', () => {
     offer(HEALTHY);
     look();
     look();
@@ -174,7 +174,7 @@ describe('a leader of many groups', () => {
     expect(driver.steps.filter(({ change }) => change.some(({ kind }) => kind === 'promote')).length).toBe(4);
   });
 
-  it('takes in nobody who has not offered itself under this version or a newer one', () => {
+  it('adds no node that has not offered itself under this version or a newer one', () => {
     offer(HEALTHY, VERSION - 1);
     look();
     expect(entered()).toBe(0);

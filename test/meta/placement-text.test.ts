@@ -34,13 +34,13 @@ describe('a placement in writing', () => {
 });
 
 describe('the placement of a cluster', () => {
-  it('knows its partitions', () => {
+  it('rejects unknown partitions', () => {
     const placement = new ClusterPlacement([1], 4, 1, hash);
     expect(() => placement.replicasOf(4)).toThrow('partition 4 is not in 0..3');
     expect(() => placement.replicasOf(-1)).toThrow(RangeError);
   });
 
-  it('is what group 0 says, as long as nodes move beside what it was, and before that the ring of the founders', () => {
+  it('is that of group 0, together with the previous one while groups move, and at first the ring of the founders', () => {
     const placement = new ClusterPlacement([1, 2, 3], 2, 1, hash);
     const rows = (): unknown => [0, 1].map((partition) => placement.replicasOf(partition));
     expect(rows()).toEqual(foundingPlacement([1, 2, 3], 2, 1, hash));

@@ -103,7 +103,7 @@ describe('a node', () => {
     expect(node.looks()).toEqual([]);
   });
 
-  it('offers a replica anew under a newer version, also one that believes itself a member of old', () => {
+  it('offers a replica again under a newer version, also if it is a member under an older one', () => {
     node.isHeld = true;
     node.config = { ...simpleConfig([1, 2, SELF]), epoch: 1 };
     expect(node.hears(3, 2, true)).toEqual(['writes down 3']);
@@ -138,7 +138,7 @@ describe('a node', () => {
     expect(node.looks()).toEqual(['removes by 2']);
   });
 
-  it('deletes none that is about to be offered', () => {
+  it('deletes no replica that is about to be offered', () => {
     expect(node.hears(2, 1, true)).toEqual(['makes', 'writes down 2']);
     // The offer is not on disk yet, and the version that asked for it is over.
     expect(node.hears(2, 2, false)).toEqual([]);
@@ -161,7 +161,7 @@ describe('a node', () => {
     expect(node.hears(4, 3, true)).toEqual(['brings back by 4', 'writes down 4']);
   });
 
-  it('offers all that one write held in one frame to each node, not each replica for itself', () => {
+  it('sends the offers of one write to each node in one frame', () => {
     const partitionCount = 3_000;
     const held = new Set<number>();
     const writes: (() => void)[] = [];

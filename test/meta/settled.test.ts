@@ -64,7 +64,7 @@ describe('a group that was found settled', () => {
     expect(late.reported).toEqual([]);
   });
 
-  it('was not found so by a leader that had lost the lead without noticing', async () => {
+  it('is not reported as settled by a leader that was deposed without noticing', async () => {
     const cluster = new Cluster({ voters: 3 });
     cluster.add(4);
     const before = await cluster.elect();

@@ -1,6 +1,6 @@
 /**
  * Leaders that lose their quorum, and nodes that are stuck in a later term. The numbers are those of the scenarios in
- * raft/README.md.
+ * test/raft/README.md.
  */
 import { describe, expect, it } from 'vitest';
 import type { SnapshotFate } from '../../raft/types.ts';
@@ -91,7 +91,7 @@ describe('check-quorum', () => {
     expect(network.sent.filter(({ type }) => type === 'heartbeat')).toEqual([]);
   });
 
-  it('92: a vote is refused while the leader was heard from lately, whatever the term', () => {
+  it('92: a vote is refused in any term while the leader was heard from recently', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.sent.length = 0;

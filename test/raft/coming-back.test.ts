@@ -135,7 +135,7 @@ describe('a replica that came back', () => {
     expect(answer.result).toEqual({ ok: false, reason: 'learnerBehind' });
   });
 
-  it('is not stopped by what a leader remembers of its former life', async () => {
+  it('is not stopped by the progress that a leader remembers from its former life', async () => {
     const { cluster, node } = await oneOfFour();
     // A heartbeat that tells of what it has acknowledged is late.
     const late = cluster.hold((parcel) => {

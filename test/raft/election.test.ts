@@ -179,7 +179,7 @@ describe('election', () => {
     for (const node of network.nodes) expect(node.machine).toEqual(network.node(1).machine);
   });
 
-  it('16: to campaign as a leader is nothing', () => {
+  it('16: a leader that is told to campaign does nothing', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     const before = network.core(1).status();
@@ -187,7 +187,7 @@ describe('election', () => {
     expect(network.core(1).status()).toEqual(before);
   });
 
-  it('19: one node has the later term, others the longer logs: one of these is elected', () => {
+  it('19: one node has the later term, others the longer logs: a node with a longer log is elected', () => {
     const stored = new Map([
       [1, storedLog([1], { term: 9 })],
       [2, storedLog([1, 1, 1])],

@@ -53,7 +53,7 @@ describe('what is refused, and why', () => {
     await cluster.changed([{ kind: 'addLearner', node: 4 }]);
   });
 
-  it('66: in the name of a placement that a newer one has replaced, whoever leads by then', async () => {
+  it('66: for a placement that a newer one has replaced, under every later leader', async () => {
     const cluster = new Cluster({ voters: 3, options: { snapshotEveryBytes: 300 } });
     cluster.add(4);
     // One version of the placement asks for two changes: enter and catch up, then replace.
@@ -84,7 +84,7 @@ describe('what is refused, and why', () => {
     expect(await cluster.changed(back, 8)).toMatchObject({ epoch: 8, learners: [gone] });
   });
 
-  it('61: a promotion of a learner that has not caught up, or is silent', async () => {
+  it('61: if it promotes a learner that has not caught up, or does not answer', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.changed([{ kind: 'addLearner', node: 4 }]);

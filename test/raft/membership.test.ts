@@ -183,7 +183,7 @@ describe('changing members', () => {
   });
 });
 
-describe('what a node says of the members', () => {
+describe('the members as a node reports them', () => {
   it('the configuration in effect, and whether a change is under way', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();

@@ -44,7 +44,7 @@ describe('a learner that keeps up, always a little behind', () => {
     expect(isPromoted).toBe(true);
   });
 
-  it('is not while it is ever further behind', async () => {
+  it('is not promoted while it falls further behind', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.elect();
     await cluster.joinAsLearner(4);

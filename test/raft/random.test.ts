@@ -77,7 +77,7 @@ function seedsUntilCaught(
   return undefined;
 }
 
-describe('the simulation tells a wrong group clock from the right one', () => {
+describe('the simulation detects a wrong group clock', () => {
   it('each leader stamps by its own wall clock', () => {
     expect(seedsUntilCaught((monotonic, wall) => new WallClock(monotonic, wall), false)).toBeLessThan(10);
   });

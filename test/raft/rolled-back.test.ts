@@ -28,7 +28,7 @@ describe('a directory that is an older copy', () => {
     expect(() => network.core(1).step(heartbeat(2, 3))).toThrow(RolledBackError);
   });
 
-  it('is not suspected of what another leader was told, or of what it holds', () => {
+  it('is not suspected because of acknowledgements to another leader, or of entries it has', () => {
     const network = follower([1, 1, 3], 3);
     network.core(1).step(heartbeat(2, 9));
     network.core(1).step(heartbeat(3, 3));

@@ -29,7 +29,7 @@ export function describeSnapshots(t: StoreBench): void {
   describe('snapshots of the local state machine', () => {
     beforeEach(() => t.write(append(1, entries(1, 10), 8)));
 
-    it('shows staged chunks only to whoever asks for them, until the snapshot is named', async () => {
+    it('shows staged chunks only to a caller that names their index, until the snapshot takes effect', async () => {
       const stage = written(t.store, [{ group: 1, entries: [], stage: staging(5, 0, chunk(1), chunk(2)) }]);
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
       await stage;
@@ -41,7 +41,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5, [chunk(1), chunk(2), chunk(3)]));
     });
 
-    it('shows no chunk of what is staged no more', async () => {
+    it('shows no chunk of a snapshot that is no longer staged', async () => {
       await t.write({ group: 1, entries: [], stage: staging(5, 0, chunk(1), chunk(2)) });
       await t.write({ group: 1, entries: [], stage: staging(6, 0, chunk(3)) });
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();

@@ -29,7 +29,7 @@ describe('an error of a file', () => {
     );
   });
 
-  it('that Node names itself is named once', async () => {
+  it('names the path once if Node names it already', async () => {
     const path = join(directory, 'missing', 'a.new');
     const error = await writeTextSynced(join(directory, 'missing'), 'a', '').catch(
       (thrown: unknown) => thrown,
@@ -37,7 +37,7 @@ describe('an error of a file', () => {
     expect((error as Error).message.split(path)).toHaveLength(2);
   });
 
-  it('of one that is a directory is named', async () => {
+  it('names the path if that is a directory', async () => {
     const path = join(directory, 'a');
     await mkdir(path);
     const read = async (): Promise<unknown> => {
@@ -80,7 +80,7 @@ describe('what to do', () => {
     }
   });
 
-  it('is unknown of other errors', () => {
+  it('is undefined for other errors', () => {
     expect(fileAdvice(new Error('x'))).toBeUndefined();
     expect(fileAdvice(systemError('ENOENT'))).toBeUndefined();
   });

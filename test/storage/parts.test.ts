@@ -148,7 +148,7 @@ describe('free space', () => {
     expect(await freeBytes(tmpdir())).toBeGreaterThan(1024);
   });
 
-  it('is too little only below the floor', () => {
+  it('is too low only below the floor', () => {
     expect(isLowDisk(DEFAULT_FREE_FLOOR_BYTES)).toBe(false);
     expect(isLowDisk(DEFAULT_FREE_FLOOR_BYTES - 1)).toBe(true);
     expect(isLowDisk(999, 1000)).toBe(true);

@@ -174,7 +174,7 @@ function positionOf({ index, term, timeMillis }: Entry): { index: number; term: 
   return { index, term, timeMillis };
 }
 
-it('hold the same, whatever is written, deleted and lost', async () => {
+it('both stores contain the same, whatever is written, deleted and lost', async () => {
   let steps = 0;
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const twins = new Twins(seed);

@@ -85,7 +85,7 @@ describe('a current snapshot', () => {
     expect(third.told[0]?.index).toBe(leader.status.commit);
   });
 
-  it('is told by no follower', async () => {
+  it('is not answered by a follower', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     for (const node of cluster.up.filter(({ id }) => id !== leader.id)) {
@@ -95,7 +95,7 @@ describe('a current snapshot', () => {
     }
   });
 
-  it('is told to some at a time, and to more than that not', async () => {
+  it('is given to a bounded number of callers at a time, and refused to more', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();
     const answers = Array.from({ length: 20 }, () => ask(leader));
@@ -105,7 +105,7 @@ describe('a current snapshot', () => {
     expect(told.filter((index) => index === leader.status.commit)).toHaveLength(16);
   });
 
-  it('stays longer while somebody reads it', async () => {
+  it('is replaced later while a client reads it', async () => {
     const [unread, read] = [await lifeOf(false), await lifeOf(true)];
     expect(read).toBeGreaterThan(2 * unread);
     expect(read).toBeLessThan(300);

@@ -58,7 +58,7 @@ describe('a failing disk', () => {
     expect(cluster.sent.filter(({ from }) => from === leader.id)).toEqual([]);
   });
 
-  it('so does one that breaks in a tick, between two turns', async () => {
+  it('a broken invariant in a tick, between two turns, stops the node too', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     leader.mayEnd = true;

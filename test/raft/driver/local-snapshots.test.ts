@@ -70,14 +70,14 @@ describe.each([1, 2, 3, 4, 5])('a snapshot is due, from seed %d,', (seed) => {
       expect(log).toBeLessThan(Math.max(EVERY_BYTES, written[i - 1] ?? 0) + 2 * ENTRY_BYTES_MAX);
   });
 
-  it('of a small state after as many bytes as are worth one', () => {
+  it('for a small state after the minimum number of bytes', () => {
     const { logs } = run(seed, 2_000, 10);
     expect(Math.min(...logs)).toBeGreaterThanOrEqual(EVERY_BYTES);
     expect(Math.max(...logs)).toBeLessThan(EVERY_BYTES + 2 * ENTRY_BYTES_MAX);
   });
 });
 
-it('waits, with patience, until so many times as many bytes were applied', () => {
+it('waits, with patience n, until n times as many bytes were applied', () => {
   const snapshots = new LocalSnapshots(undefined);
   for (let index = 1; index <= 2 * (EVERY_BYTES / 1_000); index += 1)
     snapshots.applied(entryOf(index, 1_000));

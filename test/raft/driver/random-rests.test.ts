@@ -32,7 +32,7 @@ async function expectProgressAndRest(cluster: Cluster, history: IdleHistory): Pr
 }
 
 describe('random histories of groups that rest', () => {
-  it('nothing is lost or told too late, group time never runs ahead, and it ends in progress and rest', async () => {
+  it('nothing is lost or reported too late, group time never runs ahead, and in the end groups make progress and rest', async () => {
     let lists = 0;
     await eachSeed(someSeeds(15, 3), async (seed) => {
       const random = seeded(seed);

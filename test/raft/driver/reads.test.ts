@@ -124,7 +124,7 @@ describe('reads', () => {
     expect(answer.index).toBe(leader.status.commit);
   });
 
-  it('104: an old leader gives out no index, and forgets who asked when it learns what it is', async () => {
+  it('104: a deposed leader gives out no index, and fails the waiting reads when it learns that', async () => {
     const cluster = new Cluster({ voters: 3 });
     const old = await cluster.elect();
     cluster.isolate(old.id);

@@ -128,7 +128,7 @@ describe('followers that rest', () => {
     expect(cluster.leader).toBe(leader);
   });
 
-  it('follow nobody for a beat of an earlier process of the leader', async () => {
+  it('ignore beats of an earlier process of the leader', async () => {
     const { cluster, leader } = await restingWithLeader();
     leader.crash();
     // A beat every heartbeat interval, of a process that has no list they know.

@@ -48,7 +48,7 @@ describe('rounds of proposals', () => {
     expect(written.map((write) => write.map(({ group }) => group))).toEqual([[1, 2]]);
   });
 
-  it('what the round answers may ask again before the next one begins', async () => {
+  it('clients that the round answers may ask again before the next one begins', async () => {
     const { cluster, leader } = await leadingAll(1);
     leader.propose('a');
     leader.turn();
