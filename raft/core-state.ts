@@ -87,7 +87,9 @@ export class CoreState {
 
   /** Never decreases. */
   term: number;
-  /** The version of the placement that last removed this replica; 0 if it was never removed. See raft/README.md. */
+  /**
+   * The version of the placement that last removed this replica; 0 if it was never removed. See docs/internals/raft.md.
+   */
   readonly removedAt: number;
   /** The candidate this node voted for in `term`. Changes only with the term, or from `NO_NODE` to a node. */
   vote: NodeId;

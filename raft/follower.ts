@@ -73,7 +73,7 @@ function accept(state: CoreState, message: Append | InstallSnapshot, index: numb
  * its entries are on disk, and no leader of that term takes them back. A node that does not have them has therefore
  * lost synced data.
  *
- * @throws RolledBackError in that case. raft/README.md lists which losses this finds.
+ * @throws RolledBackError in that case. docs/internals/raft.md lists which losses this finds.
  */
 export function checkAcknowledged(state: CoreState, message: Heartbeat): void {
   const { from, term, match } = message;

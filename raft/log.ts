@@ -238,7 +238,7 @@ export class RaftLog {
   /**
    * The entries `written` are on disk now. If a new leader overwrote part of the log while they were being written,
    * only the part that still agrees counts. Two logs with the same term at an index agree up to it (Log Matching),
-   * so the last agreeing entry decides. See the ABA race in raft/README.md.
+   * so the last agreeing entry decides. See the ABA race in docs/internals/raft.md.
    */
   stableTo(written: readonly Entry[]): void {
     for (let i = written.length - 1; i >= 0; i -= 1) {

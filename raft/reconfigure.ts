@@ -1,7 +1,7 @@
 /**
  * Changing the members of a running group. Each replica acts on a configuration once it has applied the entry;
- * raft/README.md argues why that is safe. Only one change runs at a time. A change of voters takes three entries:
- * one enters the joint configuration, one leaves it, and a no-op confirms the end.
+ * docs/internals/raft.md argues why that is safe. Only one change runs at a time. A change of voters takes three
+ * entries: one enters the joint configuration, one leaves it, and a no-op confirms the end.
  */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
@@ -110,7 +110,7 @@ export function newestEpoch({ config, log }: CoreState): number {
 
 /**
  * Whether this replica came back after a removal and still lacks what it acknowledged before. It takes no part in
- * elections until its log reaches a configuration newer than the removal (raft/README.md).
+ * elections until its log reaches a configuration newer than the removal (docs/internals/raft.md).
  */
 export function hasForgotten(state: CoreState): boolean {
   return state.removedAt > 0 && newestEpoch(state) <= state.removedAt;

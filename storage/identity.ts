@@ -26,7 +26,7 @@ export interface ClusterFacts {
   readonly founders: readonly Founder[];
   /** The name of the function that maps users to partitions. */
   readonly hash: string;
-  /** The layout of the database, see storage/README.md. */
+  /** The layout of the database, see docs/internals/storage-format.md. */
   readonly formatVersion: number;
 }
 

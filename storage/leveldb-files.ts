@@ -1,6 +1,6 @@
 /**
  * Searches LevelDB's own files for damage that LevelDB ignores or only mentions in its LOG. Reads only. Each check
- * corresponds to a failure that was reproduced with our LevelDB (1.20); see storage/README.md.
+ * corresponds to a failure that was reproduced with our LevelDB (1.20); see docs/internals/storage-format.md.
  */
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';

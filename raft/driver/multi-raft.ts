@@ -59,7 +59,7 @@ export class MultiRaft {
   /**
    * Removes a group from this node: it neither receives nor sends anything from now on, and its application is not
    * called again. Requests that wait for it are answered as lost. Must not be called from within a call to its own
-   * application. See "Removing a replica" in raft/README.md.
+   * application. See "Removing a replica" in docs/internals/raft.md.
    *
    * @param placement the version of the cluster's placement that moved the group away, above every one it was offered
    * under

@@ -11,8 +11,8 @@
  * 2. v is above every version that the replica was offered under, on disk;
  * 3. no configuration in its log, applied or not, has an epoch above v.
  *
- * raft/README.md ("Removing a replica") argues that no node counts on the replica then, and explains the tombstone and
- * its term. It remains to show that none of the three conditions can miss a promise:
+ * docs/internals/raft.md ("Removing a replica") argues that no node counts on the replica then, and explains the
+ * tombstone and its term. It remains to show that none of the three conditions can miss a promise:
  *
  * - **After a restart** group 0 may be at an older version here, because its last commits may not be known on this
  *   disk. So v may be old, and a newer version may have placed the partition here. But then the offer under it is on

@@ -224,7 +224,7 @@ describe('nodes that compare their clocks', () => {
   it('believe no answer to another process, nor one of a stranger', () => {
     const { watch } = new Cluster([1, 1, 1]).node(1);
     watch.tick();
-    // Each of these says that its clock ran for minutes in no time.
+    // Each of these claims that its clock ran for minutes in no time.
     const answer = (peer: number, asker: number): void => {
       for (let i = 0; i < 5; i += 1)
         watch.receivePong(peer, {

@@ -2,7 +2,7 @@
 import type { RoundTrip } from '../../src/clock/peer-clock.ts';
 
 export interface Clocks {
-  /** Of this node's clock and the peer's, over real time. */
+  /** The reading of this node's clock, or of the peer's, at a moment of real time. */
   readonly own: (realMillis: number) => number;
   readonly peer: (realMillis: number) => number;
 }

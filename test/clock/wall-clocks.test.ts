@@ -4,7 +4,7 @@ import { WallClocks } from '../../src/clock/wall-clocks.ts';
 
 const WALL = 1_800_000_000_000;
 
-/** What node 1 takes for UTC by its own clock, and by what others said at 0 on its monotonic clock. */
+/** UTC according to node 1, from its own clock and the others' readings at 0 on its monotonic clock. */
 function utcOf(own: number, others: readonly (number | undefined)[], nowMillis = 0): number | undefined {
   const walls = new WallClocks();
   for (const [i, wallMillis] of others.entries())

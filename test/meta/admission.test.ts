@@ -35,7 +35,7 @@ function stateOf(changes: Partial<MetaState>): MetaState {
   return { ...state, ...changes };
 }
 
-/** What node 4 says to node 1. */
+/** The hello from node 4 to node 1. */
 const HELLO: Hello = { node: 4, incarnation: 'of 4', target: 1, facts: FACTS, speaks: VERSIONS };
 const NODE_4 = { id: 4, incarnation: 'of 4' };
 

@@ -32,7 +32,7 @@ function metaGroup(): MetaGroup {
   });
 }
 
-/** Of one node. */
+/** Group 0 of a new cluster with one node. */
 function createdGroup(): MetaGroup {
   const meta = metaGroup();
   const nodes = [{ id: 1, incarnation: 'one' }];

@@ -16,11 +16,11 @@ const VERSION = 2;
 const LAST_INDEX = 1_000;
 const [DEAD, HEALTHY] = [4, 5];
 
-/** A driver that leads all groups. What a node that is alive is sent, it has at the next look. */
+/** A driver that leads all groups. A live node receives everything before the next round. */
 class Driver {
   readonly configs = new Map<number, GroupConfig>();
   readonly silent = new Set<NodeId>();
-  /** Of each group: what its learners lack. */
+  /** By group: the number of entries that its learners lack. */
   readonly lacking = new Map<number, number>();
   steps: { readonly group: number; readonly change: MembershipChange }[] = [];
 
@@ -157,7 +157,7 @@ describe('a leader of many groups', () => {
       for (const group of stuck.slice(1)) driver.lacking.set(group, LAST_INDEX - i);
     }
     expect(entered()).toBe(8);
-    // The first of the eight has got nothing at all: it is only this place that somebody else may have.
+    // The first of the eight has received nothing at all: another group may only have this place.
     look();
     expect(entered()).toBe(9);
     for (let i = 0; i <= patience; i += 1) look();

@@ -41,7 +41,7 @@ it('the refusal of a node is forgotten once that node has left the cluster', () 
   own.update(left);
   own.refusedBy(3, refusal);
   expect([...own.refusals]).toEqual([]);
-  // What is final is heeded all the same.
+  // A final refusal counts nevertheless.
   own.refusedBy(3, { code: 'removed', text: 'node 1 was removed' });
   expect(own.current(true).state).toBe('removed');
 });

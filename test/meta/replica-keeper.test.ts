@@ -64,7 +64,7 @@ class Node {
     });
   }
 
-  /** What group 0 says here now, and what the node does then. */
+  /** Updates the state of group 0 on this node, and lets the node react. */
   hears(version: number, settledVersion: number, isPlacedHere: boolean): string[] {
     this.isPlacedHere = isPlacedHere;
     this.keeper.update({ version, settledVersion } as MetaState);
@@ -123,7 +123,7 @@ describe('a node', () => {
   it('deletes none that was offered under this version or a newer one, as a restart may have to learn again', () => {
     node.keeper.loaded(PARTITION, { ...tombstoneOf(0), removed: false, placement: 3 });
     node.isHeld = true;
-    // Group 0 lags behind here: it says 2, and 3 was heard before the restart.
+    // Group 0 is behind on this node: it is at 2, and the node learned of 3 before the restart.
     expect(node.hears(2, 2, false)).toEqual([]);
     expect(node.hears(3, 2, true)).toEqual(['offers to 1 under 3', 'offers to 2 under 3']);
     expect(node.hears(3, 3, false)).toEqual([]);

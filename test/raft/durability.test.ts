@@ -1,4 +1,4 @@
-/** Messages that must wait for the disk. The numbers are those of the scenarios in test/raft/README.md. */
+/** Messages that must wait for the disk. The numbers are those of the scenarios in test/raft/SCENARIOS.md. */
 import { describe, expect, it } from 'vitest';
 import type { Append, Message } from '../../raft/types.ts';
 import { termsOf } from './log-view.ts';

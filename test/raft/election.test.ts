@@ -1,4 +1,6 @@
-/** Elections: the first leader, and its successors. The numbers are those of the scenarios in test/raft/README.md. */
+/**
+ * Elections: the first leader, and its successors. The numbers are those of the scenarios in test/raft/SCENARIOS.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { termsOf } from './log-view.ts';
 import { Network } from './network.ts';
@@ -155,7 +157,7 @@ describe('election', () => {
     ]);
     const network = new Network({ nodes: 5, stored });
     network.isolate(2);
-    // The first attempt only tells it which term it is.
+    // The first attempt only shows it the current term.
     network.elect(1);
     network.elect(1);
     expect(network.leader?.status()).toMatchObject({ leader: 1, term: 4 });

@@ -1,6 +1,6 @@
 /**
  * The log in memory: which entries are on disk, and which may be applied. The numbers are those of the scenarios in
- * test/raft/README.md.
+ * test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
 import { RaftLog } from '../../raft/log.ts';

@@ -71,7 +71,7 @@ class Changes {
     leader.raft.changeMembership(GROUP, steps, epoch, (result) => {
       if (!result.ok) return;
       this.completed += 1;
-      // Who was removed is switched off: nobody may need it any more.
+      // A removed node is switched off: no other node may need it any more.
       for (const { kind, node } of steps) {
         if (kind !== 'remove' || this.#random(3) === 0) continue;
         this.#retired.add(node);

@@ -126,7 +126,7 @@ describe('what is refused, and why', () => {
     await cluster.commit('others go on');
     cluster.heal();
     await cluster.commit('b', [1, 2, 3]);
-    // It was overwritten: nobody ever took it for in effect.
+    // It was overwritten and never took effect anywhere.
     for (const node of cluster.up) expect(node.status.config.learners).toEqual([]);
   });
 });

@@ -164,7 +164,7 @@ describe('changing members', () => {
     expect(cluster.node(4).status.config.learners).toEqual([4]);
     leader.crash();
     cluster.heal();
-    // Of the four voters these three are left, and all three votes are needed.
+    // Three of the four voters are left, and all three votes are needed.
     await cluster.commit('b', [b, c, 4]);
   });
 

@@ -8,7 +8,7 @@ export interface AppendFields {
   readonly term: number;
   /** Index and term of the entry before. */
   readonly prev: readonly [number, number];
-  /** Of its entries. */
+  /** The terms of its entries. */
   readonly terms: readonly number[];
   readonly commit?: number;
 }

@@ -1,6 +1,6 @@
 /**
  * Pre-votes, and the faster failover when a leader's process is gone. The numbers are those of the scenarios in
- * test/raft/README.md.
+ * test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
 import { Network } from './network.ts';

@@ -1,6 +1,6 @@
 /**
  * Removing a replica from a node: what is left of it, and when it is allowed. The placement versions are those in
- * raft/README.md, "Removing a replica".
+ * docs/internals/raft.md, "Removing a replica".
  */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../raft/types.ts';

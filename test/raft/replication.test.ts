@@ -1,6 +1,6 @@
 /**
  * How the logs of followers become equal to the leader's, and what commits. The numbers are those of the scenarios in
- * test/raft/README.md.
+ * test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../../raft/progress.ts';
@@ -74,7 +74,7 @@ describe('replication', () => {
     const stored = new Map([
       [1, storedLog(LEADER, { term: 7 })],
       [2, storedLog(follower, { term: 7 })],
-      // Someone else who lets node 1 win, and has less than it.
+      // Another node that lets node 1 win and has a shorter log.
       [3, storedLog([1], { term: 7 })],
     ]);
     const network = new Network({ nodes: 3, stored });

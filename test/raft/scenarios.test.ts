@@ -1,7 +1,4 @@
-/**
- * The table of scenarios in test/raft/README.md names the test of each scenario. This compares it with the titles of all
- * tests.
- */
+/** SCENARIOS.md names the tests that show each scenario. This compares it with the titles of all tests. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

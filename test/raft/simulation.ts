@@ -45,11 +45,11 @@ export class Simulation {
   readonly #random: (bound: number) => number;
   readonly #weights: readonly (readonly [Action, number])[];
   readonly #faults: readonly (readonly [Fault, number])[];
-  /** Of 100 deliveries, how many take any message instead of the oldest of a link. */
+  /** Percentage of deliveries that take any message instead of the oldest of a link. */
   readonly #reorderPercent: number;
   /** Real time that passes in one step is below this. */
   readonly #stepMillisMax: number;
-  /** Of 100 appends, how many never arrive, on top of everything else. */
+  /** Percentage of appends that never arrive, in addition to other losses. */
   readonly #appendLossPercent: number;
   #proposals = 0;
 

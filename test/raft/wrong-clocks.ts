@@ -36,7 +36,7 @@ abstract class AnchoredClock implements TestClock {
   abstract anchor(term: number, timeMillis: number): void;
 }
 
-/** Whatever it was told, the larger estimate wins: one fast leader is enough to speed up everybody after it. */
+/** The larger estimate always wins: one fast leader speeds up all later ones. */
 export class LargerEstimateWins extends AnchoredClock {
   anchor(term: number, timeMillis: number): void {
     if ((this.estimate() ?? -1) < timeMillis) this.moveTo(term, timeMillis);

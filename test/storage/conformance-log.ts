@@ -1,7 +1,7 @@
 /** Conformance tests for every LogStore: entries, hard state and writes. */
 import { describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/driver/store.ts';
-import { NEVER_PLACED } from '../raft/never-placed.ts';
+import { NEVER_PLACED } from '../raft/stored-log.ts';
 import {
   append,
   chunk,

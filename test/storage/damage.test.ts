@@ -1,6 +1,6 @@
 /**
  * Damages the files of a database in one way at a time, as disks and people do. The store must refuse it, now and at
- * every later start, or lose nothing. The cases are those of the damage matrix in storage/README.md.
+ * every later start, or lose nothing. The cases are those of the damage matrix in docs/internals/storage-format.md.
  */
 import { appendFile, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ async function tearOff(path: string, bytes: number): Promise<void> {
   await truncate(path, (await stat(path)).size - bytes);
 }
 
-/** What a power cut can do to the batch in flight. */
+/** The effects of a power cut on the batch in flight. */
 const LAST_BATCH: readonly [string, (path: string) => Promise<void>][] = [
   ['its end is torn off', (path) => tearOff(path, 50)],
   ['1 bit of it flipped', (path) => flipBit(path, (size) => size - 100)],

@@ -21,7 +21,7 @@ export const FACTS: ClusterFacts = {
 
 export const IDENTITY: StoreIdentity = { nodeId: 1, incarnation: '1'.repeat(32), facts: FACTS };
 
-/** A command whose payload tells its index and term. Group time is 10 ms an index unless given. */
+/** A command whose payload contains its index and term. Group time is 10 ms an index by default. */
 export function entry(index: number, term = 1, timeMillis = index * 10, bytes = 40): Entry {
   const data = new Uint8Array(bytes).fill(index % 251);
   data[0] = term;

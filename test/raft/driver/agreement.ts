@@ -36,7 +36,7 @@ export class Agreement {
   }
 }
 
-/** What was told first of `key`. */
+/** The first value reported for `key`. */
 function earliest<T>(told: Map<string, T>, key: string, value: T): T {
   const known = told.get(key) ?? value;
   told.set(key, known);

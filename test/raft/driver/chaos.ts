@@ -28,7 +28,7 @@ export function drawOptions(random: RandomBelow): Partial<MultiRaftOptions> {
   };
 }
 
-/** What a test wants to have a say in. */
+/** The hooks that a test can set. */
 export interface Witness {
   /** May it start again? Default: all may. */
   mayStart?(node: Node): boolean;
@@ -160,7 +160,7 @@ export class Chaos {
     if (this.#random(2) === 0) for (const other of this.#cluster.up) other.raft.peerLost(node.id);
   }
 
-  /** The faults end; whoever may start again does. */
+  /** The faults end, and every node that may start again does. */
   end(): void {
     this.#cluster.heal();
     for (const node of this.down) node.start();

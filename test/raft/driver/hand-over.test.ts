@@ -66,7 +66,7 @@ describe('a preferred leader whose disk is almost full', () => {
     const cluster = new Cluster({ voters: 3, options: { balanceTicks: 1 } });
     const leader = await cluster.elect();
     const preferred = cluster.otherThan(leader);
-    // No heartbeat has told of it.
+    // No heartbeat answer has reported it.
     preferred.raft.avoidLeading('lowDisk', true);
     prefer(cluster, preferred.id);
     cluster.passes = (parcel) => typeOf(parcel) !== 'heartbeat';
@@ -127,7 +127,7 @@ describe('a node that is not fit to lead', () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
-    // All are reluctant, so nobody is asked to take over.
+    // All other nodes are reluctant, so none is asked to take over.
     for (const node of cluster.up) if (node !== leader) node.raft.avoidLeading('lowDisk', true);
     await cluster.tick(2 * HEARTBEAT_TICKS);
     leader.raft.avoidLeading('clockRate', true);
@@ -181,7 +181,7 @@ describe('a node that stops', () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
-    // What it is told is lost on the way to whoever is asked first.
+    // The request to the first chosen node is lost.
     let first: NodeId | undefined;
     cluster.passes = (parcel) => {
       if (typeOf(parcel) !== 'timeoutNow') return true;

@@ -16,7 +16,7 @@ function entryOf(index: number, bytes: number): Entry {
   return { index, term: 1, timeMillis: 0, kind: 'command', data: new Uint8Array(bytes) };
 }
 
-/** Writes a snapshot of so many bytes to its end. */
+/** Writes a whole snapshot with this many bytes. */
 function take(snapshots: LocalSnapshots, index: number, bytes: number): void {
   let left = bytes;
   const next = (): Uint8Array | undefined => {
@@ -30,7 +30,10 @@ function take(snapshots: LocalSnapshots, index: number, bytes: number): void {
   snapshots.completed(snapshots.complete!);
 }
 
-/** So many entries are applied to a state whose size is drawn for each snapshot. Returns the bytes between snapshots, and theirs. */
+/**
+ * So many entries are applied to a state whose size is drawn for each snapshot. Returns the bytes between snapshots,
+ * and theirs.
+ */
 function run(seed: number, entries: number, stateBytesMax: number): { logs: number[]; written: number[] } {
   const random = seeded(seed);
   const snapshots = new LocalSnapshots(undefined);

@@ -91,7 +91,7 @@ export class Node {
     return this.#life?.store.memory.disk() ?? this.#disk;
   }
 
-  /** Of its last life if it is down. */
+  /** The application of a group; that of the last life if the node is down. */
   appOf(group: GroupId): TestApplication {
     const app = this.#apps.get(group);
     assert(app !== undefined, `node ${this.id} has no group ${group}`);

@@ -28,7 +28,7 @@ class Sender {
     await afterReads();
   }
 
-  /** The peer holds so many chunks. */
+  /** The peer has this many chunks. */
   async acknowledge(held: number): Promise<void> {
     const { index, term: snapshotTerm } = META;
     this.outgoing.acknowledged({

@@ -74,7 +74,7 @@ describe('reads', () => {
     expect(answer.answered).toBe(false);
     cluster.heal();
     await cluster.until(() => answer.answered);
-    // The no-op stands behind everything that earlier leaders can have committed.
+    // The no-op follows everything that earlier leaders can have committed.
     expect(answer.index).toBeGreaterThan(lastIndex);
   });
 

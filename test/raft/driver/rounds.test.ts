@@ -58,7 +58,7 @@ describe('rounds of proposals', () => {
       while (node.hasTurn) node.turn();
       if (node.isWriting) node.sync();
     }
-    // The turn that applies 'a' proposes nothing: those whom it answers come first.
+    // The turn that applies 'a' proposes nothing: the clients that it answers come first.
     cluster.deliverAll();
     leader.turn();
     expect(leader.app.commands.at(-1)).toBe('a');
