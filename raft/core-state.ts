@@ -217,7 +217,7 @@ export class CoreState {
 
   /** Starts a pre-vote, which asks whether an election could be won. Neither the term nor the vote changes. */
   becomePreCandidate(): void {
-    assert(this.role !== 'leader', 'a leader does not campaign');
+    assert(this.role !== 'leader', 'a leader must not campaign');
     this.#role = 'preCandidate';
     this.leader = NO_NODE;
     this.votes.clear();
@@ -226,7 +226,7 @@ export class CoreState {
 
   /** Enters the next term and votes for itself. */
   becomeCandidate(): void {
-    assert(this.role !== 'leader', 'a leader does not campaign');
+    assert(this.role !== 'leader', 'a leader must not campaign');
     this.#enterTerm(this.term + 1);
     this.#role = 'candidate';
     this.vote = this.id;
@@ -234,7 +234,7 @@ export class CoreState {
 
   /** The caller then appends the no-op that every term begins with. */
   becomeLeader(): Leadership {
-    assert(this.role === 'candidate', 'only a candidate becomes leader, not a {}', this.role);
+    assert(this.role === 'candidate', 'only a candidate may become leader, not a {}', this.role);
     this.#enterTerm(this.term);
     this.#role = 'leader';
     this.leader = this.id;
@@ -242,7 +242,7 @@ export class CoreState {
     const noop = this.log.lastIndex + 1;
     for (const member of membersOf(this.config)) leadership.addProgress(member, { next: noop, since: noop });
     const own = leadership.progress.get(this.id);
-    assert(own !== undefined, 'a leader is a voter');
+    assert(own !== undefined, 'a leader must be a voter');
     own.match = this.log.stable;
     own.heard();
     this.leadership = leadership;

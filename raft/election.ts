@@ -100,7 +100,7 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
   if (message.type === 'vote') {
     assert(
       message.term === state.term,
-      "a vote is cast in the voter's term {}, not {}",
+      "a vote must be cast in the voter's term {}, not {}",
       state.term,
       message.term,
     );

@@ -105,7 +105,10 @@ function sendAppend(state: CoreState, peer: NodeId, progress: Progress): void {
     progress.next <= log.lastIndex && !progress.isPaused()
       ? log.slice(progress.next, log.lastIndex, state.options.appendBytesMax)
       : [];
-  assert(entries.length === 0 || entries[0]?.index === prev.index + 1, 'an append continues after prevIndex');
+  assert(
+    entries.length === 0 || entries[0]?.index === prev.index + 1,
+    'the entries of an append must follow prevIndex',
+  );
   let bytes = 0;
   for (const entry of entries) bytes += entryBytes(entry);
   state.send({
@@ -242,7 +245,7 @@ export function handleAppendResponse(
   }
   assert(
     message.index <= state.log.lastIndex,
-    'node {} acknowledged {}, past our log',
+    'node {} acknowledged {}, past the end of the log',
     message.from,
     message.index,
   );
@@ -291,7 +294,7 @@ export function successors(state: CoreState, leadership: Leadership): NodeId[] {
 function handOverIfComplete(state: CoreState, leadership: Leadership): void {
   const to = leadership.transferTarget;
   const progress = leadership.progress.get(to);
-  assert(progress !== undefined, 'node {} is a member without progress', to);
+  assert(progress !== undefined, 'node {} is a member and must have progress', to);
   if (progress.match < state.log.lastIndex) return;
   state.send({ type: 'timeoutNow', from: state.id, to, term: state.term });
 }

@@ -163,7 +163,7 @@ export class RaftLog {
     if (firstNew === -1) return lastNew;
     const fresh = entries.slice(firstNew);
     const first = fresh[0];
-    assert(first !== undefined, 'an append that changes the log has a first entry');
+    assert(first !== undefined, 'an append that changes the log must have a first entry');
     if (first.index <= this.lastIndex) this.#truncateFrom(first.index);
     this.append(fresh);
     return lastNew;
@@ -185,7 +185,7 @@ export class RaftLog {
     let candidate = Math.min(index, this.lastIndex);
     while (candidate > this.#base.index) {
       const position = this.positionAt(candidate);
-      assert(position !== undefined, 'position {} lies inside the log', candidate);
+      assert(position !== undefined, 'position {} must be in the log', candidate);
       if (position.term <= term) return position;
       candidate -= 1;
     }
@@ -271,7 +271,7 @@ export class RaftLog {
     assert(index <= this.#stable, 'cannot compact to {}: stable is {}', index, this.#stable);
     if (index <= this.#base.index) return;
     const position = this.positionAt(index);
-    assert(position !== undefined, 'position {} lies inside the log', index);
+    assert(position !== undefined, 'position {} must be in the log', index);
     this.#entries = this.#entries.slice(index - this.#base.index);
     this.#configs = this.#configs.filter((config) => config > index);
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };

@@ -140,13 +140,13 @@ export function changedConfig(
     learners: [...learners],
   };
   const flaw = flawOf(next);
-  assert(flaw === undefined, 'a sound change leads to a sound configuration, not one where {}', flaw);
+  assert(flaw === undefined, 'a valid change must lead to a valid configuration, but {}', flaw);
   return next;
 }
 
 /** The configuration that completes a joint one: the new voters decide alone. */
 export function leaveJoint(config: GroupConfig): GroupConfig {
-  assert(isJoint(config), 'only a joint configuration is left');
+  assert(isJoint(config), 'only a joint configuration can be left');
   return { ...config, outgoing: [] };
 }
 

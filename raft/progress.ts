@@ -167,7 +167,7 @@ export class Progress {
       this.probeSent = count > 0;
       return;
     }
-    assert(this.state === 'replicate', 'nothing is appended while a snapshot is on its way');
+    assert(this.state === 'replicate', 'nothing may be appended while a snapshot is being sent');
     if (count === 0) return;
     this.next += count;
     this.#inflight.push({ lastIndex: this.next - 1, bytes });

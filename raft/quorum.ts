@@ -21,7 +21,7 @@ export function quorumSize(voterCount: number): number {
 export function quorumIndex(matchIndexes: readonly number[]): number {
   const sorted = [...matchIndexes].sort((a, b) => b - a);
   const index = sorted[quorumSize(sorted.length) - 1];
-  assert(index !== undefined, 'a quorum is never larger than the set of voters');
+  assert(index !== undefined, 'a quorum must not be larger than the set of voters');
   return index;
 }
 

@@ -48,7 +48,10 @@ export function proposeChange(
   if (leadership === undefined) return 'notLeader';
   if (!acceptsProposals(state, leadership)) return 'transferring';
   if (isChanging(state)) return 'changePending';
-  assert(log.termAt(log.committed) === state.term, 'a leader that changes members has committed its no-op');
+  assert(
+    log.termAt(log.committed) === state.term,
+    'a leader must have committed its no-op before it changes members',
+  );
   const next = changedConfig(state.config, change, epoch);
   if (typeof next === 'string') return next;
   const isCaughtUp = ({ kind, node }: MembershipChange[number]): boolean =>
@@ -65,8 +68,11 @@ function isAlmostCaughtUp(learner: Progress | undefined, lastIndex: number): boo
 }
 
 function appendConfig(state: CoreState, leadership: Leadership, config: GroupConfig): Entry {
-  assert(state.log.applied >= leadership.pendingConfigIndex, 'one change of the configuration at a time');
-  assert(isSuccessor(state.config, config), 'a configuration follows the one in effect');
+  assert(
+    state.log.applied >= leadership.pendingConfigIndex,
+    'only one change of the configuration may be under way',
+  );
+  assert(isSuccessor(state.config, config), 'a configuration must follow the one in effect');
   const entry = appendEntry(state, leadership, 'config', encodeConfig(config));
   leadership.pendingConfigIndex = entry.index;
   broadcastAppend(state, leadership);
@@ -87,11 +93,11 @@ export function leaveJointIfDue(state: CoreState): void {
 /** A `config` entry was applied: this replica acts on it from now on. */
 export function applyConfig(state: CoreState, entry: Entry): void {
   const config = decodeConfig(entry.data);
-  assert(config !== undefined, 'config entry {} holds no sound configuration', entry.index);
-  assert(isSuccessor(state.config, config), 'config entry {} does not follow the one before it', entry.index);
+  assert(config !== undefined, 'config entry {} contains no valid configuration', entry.index);
+  assert(isSuccessor(state.config, config), 'config entry {} does not follow the previous one', entry.index);
   assert(
     state.role === 'follower' || state.role === 'leader',
-    'a {} counts votes by a configuration that is being replaced',
+    'a {} must not count votes while the configuration is being replaced',
     state.role,
   );
   const isComplete = isJoint(state.config) && !isJoint(config);

@@ -83,7 +83,7 @@ export class CoreRest {
    */
   endAsLeader({ heartbeatElapsedTicks, heardTicksAgo }: LeaderAwake): void {
     const { leadership, log, id, options } = this.#state;
-    assert(leadership !== undefined, 'a replica that led while the group rested leads when it resumes');
+    assert(leadership !== undefined, 'a replica that led while the group rested must lead when it resumes');
     assert(heartbeatElapsedTicks < options.heartbeatTicks, 'heartbeats are overdue');
     leadership.heartbeatElapsedTicks = heartbeatElapsedTicks;
     this.#state.electionElapsedTicks = 0;
@@ -102,7 +102,7 @@ export class CoreRest {
     const state = this.#state;
     assert(
       state.role === 'follower',
-      'a replica that followed while the group rested follows when it resumes',
+      'a replica that followed while the group rested must follow when it resumes',
     );
     state.electionElapsedTicks = silentTicks;
     state.observeLeaderTime(state.term, timeMillis, ageMillis);

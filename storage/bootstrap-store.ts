@@ -39,11 +39,15 @@ import { encodeMask, encodeStoreRecord } from './records.ts';
 export async function bootstrapStore(directory: string, identity: StoreIdentity): Promise<void> {
   assert(
     Number.isSafeInteger(identity.nodeId) && identity.nodeId >= 1,
-    'node id {} is >= 1',
+    'node id {} must be an integer >= 1',
     identity.nodeId,
   );
-  assert(identity.facts.clusterId !== '', 'the cluster id is not empty');
-  assert(INCARNATION.test(identity.incarnation), 'incarnation {} is 128 bits in hex', identity.incarnation);
+  assert(identity.facts.clusterId !== '', 'the cluster id must not be empty');
+  assert(
+    INCARNATION.test(identity.incarnation),
+    'incarnation {} must be 128 bits in hex',
+    identity.incarnation,
+  );
   await createDirectory(directory);
   const lock = await lockDirectory(directory);
   try {

@@ -42,7 +42,7 @@ export async function examineDirectory(
     );
   }
   if (names.length === 0)
-    throw new StoreNotInitialisedError(directory, 'the directory holds no database files');
+    throw new StoreNotInitialisedError(directory, 'the directory contains no database files');
   const floor = await readFloor(directory);
   const torn = await checkLevelDbFiles(directory, names);
   // Another program may have opened the database, and LevelDB leaves no other trace of what it dropped then.

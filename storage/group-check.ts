@@ -41,7 +41,7 @@ export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
   const { base, snapshotIndex } = outlook;
   assert(
     base.index === 0 || (snapshotIndex !== undefined && snapshotIndex >= base.index),
-    '{}: a snapshot ({}) covers the log up to its base {}',
+    '{}: a snapshot (now {}) must cover the log up to its base {}',
     where,
     snapshotIndex,
     base.index,
@@ -51,8 +51,8 @@ export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
 function checkPlacement(state: GroupState, { placement }: GroupWrite, where: string): void {
   const before = state.placement;
   if (placement !== undefined) {
-    assert(isCount(placement), '{}: placement {} is a safe integer >= 0', where, placement);
-    assert(placement >= before, '{}: placement {} does not go back from {}', where, placement, before);
+    assert(isCount(placement), '{}: placement {} must be a safe integer >= 0', where, placement);
+    assert(placement >= before, '{}: placement {} must not go back from {}', where, placement, before);
   }
   assert(
     !state.isRemoved || (placement !== undefined && placement > before),
@@ -100,7 +100,7 @@ function checkStage(outlook: Outlook, stage: StagedChunks, where: string): Outlo
   const { snapshotIndex, staged } = outlook;
   assert(
     snapshotIndex === undefined || index > snapshotIndex,
-    '{}: the staged snapshot {} is newer than the current one, {}',
+    '{}: the staged snapshot {} must be newer than the current one, {}',
     where,
     index,
     snapshotIndex,
@@ -108,7 +108,7 @@ function checkStage(outlook: Outlook, stage: StagedChunks, where: string): Outlo
   const before = staged?.index === index ? staged.chunkCount : 0;
   assert(
     chunks.length > 0 && (first === 0 || first === before) && first + chunks.length - 1 <= CHUNK_MAX,
-    '{}: chunk {} of snapshot {} is the first, or follows the {} staged ones',
+    '{}: chunk {} of snapshot {} must be the first or follow the {} staged ones',
     where,
     first,
     index,
@@ -122,14 +122,14 @@ function checkInstall(state: GroupState, outlook: Outlook, meta: SnapshotMeta, w
   const { snapshotIndex } = outlook;
   assert(
     snapshotIndex === undefined || meta.index > snapshotIndex,
-    '{}: the installed snapshot {} is newer than {}',
+    '{}: the installed snapshot {} must be newer than {}',
     where,
     meta.index,
     snapshotIndex,
   );
   assert(
     meta.index >= state.hardState.commit,
-    '{}: the installed snapshot {} reaches the stored commit {}',
+    '{}: the installed snapshot {} must reach the stored commit {}',
     where,
     meta.index,
     state.hardState.commit,
@@ -142,31 +142,31 @@ function checkEntries(state: GroupState, outlook: Outlook, write: GroupWrite, wh
   const first = write.entries[0]?.index ?? 0;
   const { base, last } = outlook;
   const { commit } = state.hardState;
-  assert(first <= last.index + 1, '{}: first entry {} leaves no gap after {}', where, first, last.index);
-  assert(first > base.index, '{}: first entry {} is above the base {}', where, first, base.index);
-  assert(
-    first > commit,
-    '{}: first entry {} replaces nothing up to the stored commit {}',
-    where,
-    first,
-    commit,
-  );
+  assert(first <= last.index + 1, '{}: first entry {} must leave no gap after {}', where, first, last.index);
+  assert(first > base.index, '{}: first entry {} must be above the base {}', where, first, base.index);
+  assert(first > commit, '{}: first entry {} must be above the stored commit {}', where, first, commit);
   // Entries that a snapshot covers are committed, even if the stored commit index lags behind.
   const { snapshotIndex = 0 } = outlook;
   assert(
     first > snapshotIndex,
-    '{}: first entry {} replaces nothing up to snapshot {}',
+    '{}: first entry {} must be above the snapshot {}',
     where,
     first,
     snapshotIndex,
   );
   let previous = first === last.index + 1 ? last : state.log.positionAt(first - 1);
   for (const entry of write.entries) {
-    assert(entry.index === previous.index + 1, '{}: entry {} follows {}', where, entry.index, previous.index);
+    assert(
+      entry.index === previous.index + 1,
+      '{}: entry {} must follow {}',
+      where,
+      entry.index,
+      previous.index,
+    );
     checkPosition(entry, where);
     assert(
       entry.term >= previous.term && entry.timeMillis >= previous.timeMillis,
-      `${where}: entry ${entry.index} (term ${entry.term}, time ${entry.timeMillis}) is not below the one before ` +
+      `${where}: entry ${entry.index} (term ${entry.term}, time ${entry.timeMillis}) must not be below the previous one ` +
         `(term ${previous.term}, time ${previous.timeMillis})`,
     );
     previous = entry;
@@ -184,14 +184,14 @@ function checkCompactTo(
   const { base, last } = outlook;
   assert(
     to.index >= base.index,
-    '{}: compaction to {} does not go back from {}',
+    '{}: compaction to {} must not go back from {}',
     where,
     to.index,
     base.index,
   );
   assert(
     to.index <= last.index,
-    '{}: compaction to {} stays within the log, {}',
+    '{}: compaction to {} must stay within the log, which ends at {}',
     where,
     to.index,
     last.index,
@@ -215,26 +215,26 @@ function checkHardState(before: HardState, after: HardState, outlook: Outlook, w
     '{}: the hard state must consist of safe integers >= 0',
     where,
   );
-  assert(term >= before.term, '{}: term {} does not go back from {}', where, term, before.term);
+  assert(term >= before.term, '{}: term {} must not go back from {}', where, term, before.term);
   assert(
     term > before.term || before.vote === NO_NODE || vote === before.vote,
-    '{}: the vote of term {} stays {}, not {}',
+    '{}: the vote of term {} must stay {}, not {}',
     where,
     term,
     before.vote,
     vote,
   );
-  assert(commit >= before.commit, '{}: commit {} does not go back from {}', where, commit, before.commit);
+  assert(commit >= before.commit, '{}: commit {} must not go back from {}', where, commit, before.commit);
   assert(
     commit <= outlook.last.index,
-    '{}: commit {} is within the log, {}',
+    '{}: commit {} must be within the log, which ends at {}',
     where,
     commit,
     outlook.last.index,
   );
   assert(
     term >= outlook.last.term,
-    "{}: term {} reaches the last entry's, {}",
+    '{}: term {} must reach that of the last entry, {}',
     where,
     term,
     outlook.last.term,
@@ -248,14 +248,14 @@ function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, w
   const { base, last, snapshotIndex } = outlook;
   assert(
     snapshotIndex === undefined || meta.index > snapshotIndex,
-    '{}: the snapshot {} is newer than the current one, {}',
+    '{}: the snapshot {} must be newer than the current one, {}',
     where,
     meta.index,
     snapshotIndex,
   );
   assert(
     meta.index >= base.index && meta.index <= last.index,
-    '{}: the snapshot {} is within the log, {}..{}',
+    '{}: the snapshot {} must be within the log, {}..{}',
     where,
     meta.index,
     base.index,
@@ -271,17 +271,23 @@ function checkStaged(meta: SnapshotMeta, { staged }: Outlook, where: string): vo
   const { chunkCount, byteLength } = staged?.index === meta.index ? staged : { chunkCount: 0, byteLength: 0 };
   assert(
     meta.chunkCount === chunkCount && meta.byteLength === byteLength,
-    `${where}: snapshot ${meta.index} has its ${meta.chunkCount} chunks of ${meta.byteLength} bytes, ` +
+    `${where}: snapshot ${meta.index} must have all of its ${meta.chunkCount} chunks of ${meta.byteLength} bytes, ` +
       `not ${chunkCount} of ${byteLength}`,
   );
 }
 
 function checkPosition(position: LogPosition, where: string): void {
   assertIndex(position.index);
-  assert(isCount(position.term), '{}: term {} at {} is a safe integer', where, position.term, position.index);
+  assert(
+    isCount(position.term),
+    '{}: term {} at {} must be a safe integer',
+    where,
+    position.term,
+    position.index,
+  );
   assert(
     isCount(position.timeMillis),
-    '{}: time {} at {} is a safe integer',
+    '{}: time {} at {} must be a safe integer',
     where,
     position.timeMillis,
     position.index,

@@ -34,12 +34,20 @@ export const MASK_KEY: Buffer = Buffer.of(MASK);
 
 /** Asserts that `group` is an integer of 32 bits. */
 export function assertGroup(group: GroupId): void {
-  assert(Number.isInteger(group) && group >= 0 && group <= GROUP_MAX, 'group id {} fits 32 bits', group);
+  assert(
+    Number.isInteger(group) && group >= 0 && group <= GROUP_MAX,
+    'group id {} must fit into 32 bits',
+    group,
+  );
 }
 
 /** Asserts that `index` is an integer of 48 bits. */
 export function assertIndex(index: number): void {
-  assert(Number.isInteger(index) && index >= 0 && index <= INDEX_MAX, 'index {} fits 48 bits', index);
+  assert(
+    Number.isInteger(index) && index >= 0 && index <= INDEX_MAX,
+    'index {} must fit into 48 bits',
+    index,
+  );
 }
 
 /** Writes a group key at the start of `target`, so that key and value can share one buffer and one checksum. */

@@ -86,7 +86,7 @@ export class LevelStore implements LogStore {
   async load(id: GroupId): Promise<StoredGroup | undefined> {
     assert(
       !this.inFlight && this.closing === undefined,
-      'a group is loaded while the store is open and idle',
+      'a group may be loaded only while the store is open and idle',
     );
     const group = this.byId.get(id);
     if (group === undefined) return undefined;
@@ -106,8 +106,8 @@ export class LevelStore implements LogStore {
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
-    assert(this.closing === undefined, 'nothing is written after close()');
-    assert(!this.inFlight, 'one write is in flight at a time');
+    assert(this.closing === undefined, 'nothing may be written after close()');
+    assert(!this.inFlight, 'only one write may be in flight');
     const { failure } = this;
     if (failure !== undefined) {
       queueMicrotask(() => done(failure));
@@ -170,7 +170,7 @@ export class LevelStore implements LogStore {
     const touched: LevelGroup[] = [];
     const seen = new Set<GroupId>();
     for (const write of writes) {
-      assert(!seen.has(write.group), 'group {} appears once in a write', write.group);
+      assert(!seen.has(write.group), 'group {} must appear only once in a write', write.group);
       seen.add(write.group);
       const group =
         this.byId.get(write.group) ?? new LevelGroup({ group: write.group, mask: this.opened.mask });

@@ -66,7 +66,13 @@ export class LogIndex {
 
   private row(index: number): number {
     const row = index - this.firstIndex;
-    assert(row >= 0 && row < this.rows, 'index {} is within {}..{}', index, this.firstIndex, this.lastIndex);
+    assert(
+      row >= 0 && row < this.rows,
+      'index {} must be within {}..{}',
+      index,
+      this.firstIndex,
+      this.lastIndex,
+    );
     return row;
   }
 

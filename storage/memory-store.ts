@@ -65,7 +65,7 @@ export class MemoryStore implements LogStore {
   async load(id: GroupId): Promise<StoredGroup | undefined> {
     assert(
       this.status === 'open' && this.flight === undefined,
-      'a group is loaded while the store is open and idle',
+      'a group may be loaded only while the store is open and idle',
     );
     const group = this.byId.get(id);
     if (group === undefined) return undefined;
@@ -74,11 +74,11 @@ export class MemoryStore implements LogStore {
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
-    assert(this.status === 'open', 'nothing is written to a store that is {}', this.status);
-    assert(this.flight === undefined, 'one write is in flight at a time');
+    assert(this.status === 'open', 'nothing may be written to a store that is {}', this.status);
+    assert(this.flight === undefined, 'only one write may be in flight');
     const seen = new Set<GroupId>();
     for (const write of writes) {
-      assert(!seen.has(write.group), 'group {} appears once in a write', write.group);
+      assert(!seen.has(write.group), 'group {} must appear only once in a write', write.group);
       seen.add(write.group);
       checkGroupWrite(this.byId.get(write.group)?.state ?? new GroupState(), write);
     }

@@ -30,7 +30,7 @@ function applyConfig(group: Group, entry: Entry): void {
   group.core.appliedTo(entry.index);
   group.app.configChanged?.(group.core.config);
   const { change } = group;
-  assert(change?.index !== entry.index || change.term === entry.term, 'a leader keeps its log');
+  assert(change?.index !== entry.index || change.term === entry.term, 'a leader must keep its log');
 }
 
 /**

@@ -135,7 +135,7 @@ export class GroupCommit {
 
   /** Writes the data of these groups, as far as it fits. Sends at once the messages that need no write. */
   write(groups: readonly Group[]): void {
-    assert(!this.#isWriting, 'one write at a time');
+    assert(!this.#isWriting, 'only one write may be in flight');
     const { writeBytesMax, snapshotWriteBytesMax } = this.#init.options;
     const room: Room = { entryCost: writeBytesMax, chunkBytes: snapshotWriteBytesMax };
     const writes: GroupWrite[] = [];

@@ -80,7 +80,7 @@ export function openGroup(
   const returns = placement !== undefined && placement > (stored?.placement ?? 0);
   assert(
     stored?.removed !== true || returns,
-    'group {} was removed by placement {}: a higher one brings it back, not {}',
+    'group {} was removed by placement {}: only a higher one may bring it back, not {}',
     init.group,
     stored?.placement,
     placement,

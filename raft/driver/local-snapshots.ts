@@ -98,7 +98,7 @@ export class LocalSnapshots {
 
   /** Begins a snapshot. */
   begin(position: SnapshotPosition, source: SnapshotSource): void {
-    assert(this.#staging === undefined, 'one snapshot of the own state at a time');
+    assert(this.#staging === undefined, 'a group may write only one snapshot at a time');
     this.#staging = { position, source, chunkCount: 0, byteLength: 0, checksum: 0, hasEnded: false };
     this.#appliedBytes = 0;
   }
@@ -140,7 +140,7 @@ export class LocalSnapshots {
   get complete(): SnapshotMeta | undefined {
     if (this.#staging?.hasEnded !== true) return undefined;
     const { position, chunkCount, byteLength, checksum } = this.#staging;
-    assert(chunkCount > 0, 'a snapshot has a chunk, or it could not be sent');
+    assert(chunkCount > 0, 'a snapshot must have a chunk, or it could not be sent');
     return { ...position, chunkCount, byteLength, checksum };
   }
 

@@ -121,7 +121,7 @@ export class SnapshotTraffic {
   /** The write that made the snapshot effective is done. */
   installed(group: Group): void {
     const { installing } = group;
-    assert(installing !== undefined, 'group {} installs a snapshot that it has built', group.id);
+    assert(installing !== undefined, 'group {} must have built the snapshot that it installs', group.id);
     group.installing = undefined;
     installing.target.install();
     group.snapshots.installed(installing.meta);

@@ -93,7 +93,7 @@ export class TurnLoop {
 
   /** Starts the turns. */
   start(): void {
-    assert(!this.#isStarted, 'a driver is started once');
+    assert(!this.#isStarted, 'a driver may be started only once');
     this.#isStarted = true;
     this.#schedule();
   }

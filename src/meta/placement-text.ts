@@ -26,7 +26,7 @@ export function encodePlacement(table: PlacementTable, nodes: readonly NodeId[])
   for (const row of table) {
     for (const node of row) {
       const letter = letters.get(node);
-      assert(letter !== undefined, 'node {} is among the first {} of the list', node, LETTERS.length);
+      assert(letter !== undefined, 'node {} must be among the first {} of the list', node, LETTERS.length);
       text += letter;
     }
   }
@@ -41,14 +41,19 @@ export function encodePlacement(table: PlacementTable, nodes: readonly NodeId[])
  * @throws InvariantError if it is not a placement of these nodes
  */
 export function decodePlacement(text: string, nodes: readonly NodeId[], copies: number): PlacementTable {
-  assert(text.length % copies === 0, 'a placement of {} replicas has {} in each row', text.length, copies);
+  assert(
+    text.length % copies === 0,
+    'a placement of {} replicas must have {} in each row',
+    text.length,
+    copies,
+  );
   const table: NodeId[][] = [];
   for (let start = 0; start < text.length; start += copies) {
     const row: NodeId[] = [];
     for (let i = start; i < start + copies; i += 1) {
       const place = PLACES.get(text.charCodeAt(i)) ?? NODES_MAX;
       const node = nodes[place];
-      assert(node !== undefined, 'a placement of {} nodes names {}', nodes.length, text[i]);
+      assert(node !== undefined, 'a placement of {} nodes must not name {}', nodes.length, text[i]);
       row.push(node);
     }
     table.push(row);

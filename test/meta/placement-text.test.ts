@@ -21,15 +21,15 @@ describe('a placement in writing', () => {
   });
 
   it.each([
-    ['AB', [7], 'a placement of 1 nodes names B'],
-    ['A!', [7, 8], 'a placement of 2 nodes names !'],
-    ['ABA', [7, 8], 'a placement of 3 replicas has 2 in each row'],
+    ['AB', [7], 'a placement of 1 nodes must not name B'],
+    ['A!', [7, 8], 'a placement of 2 nodes must not name !'],
+    ['ABA', [7, 8], 'a placement of 3 replicas must have 2 in each row'],
   ])('is not read if it is none: %s of nodes %j', (text, nodes, words) => {
     expect(() => decodePlacement(text, nodes, 2)).toThrow(words);
   });
 
   it('names nodes of the list', () => {
-    expect(() => encodePlacement([[7, 9]], [7, 8])).toThrow('node 9 is among the first 64 of the list');
+    expect(() => encodePlacement([[7, 9]], [7, 8])).toThrow('node 9 must be among the first 64 of the list');
   });
 });
 

@@ -32,8 +32,8 @@ export function describeRemoval(t: StoreBench): void {
       await t.write(append(1, [entry(4)]));
       await t.restart();
       expect(await t.store.load(1)).toMatchObject({ placement: 6, removed: false, entries: entries(1, 4) });
-      await expectRefused(t, placed(5), /placement 5 does not go back from 6/);
-      await expectRefused(t, placed(6.5), /is a safe integer/);
+      await expectRefused(t, placed(5), /placement 5 must not go back from 6/);
+      await expectRefused(t, placed(6.5), /must be a safe integer/);
       await t.write(placed(6));
     });
 

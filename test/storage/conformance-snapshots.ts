@@ -115,7 +115,7 @@ export function describeSnapshots(t: StoreBench): void {
       await expectRefused(t, publish(11), /within the log/);
       await expectRefused(t, publish(6, 2), /must name the position in the log/);
       await expectRefused(t, staged(5, 0), /newer than the current one/);
-      await expectRefused(t, staged(6, 1), /follows the 0 staged ones/);
+      await expectRefused(t, staged(6, 1), /follow the 0 staged ones/);
     });
   });
 
@@ -167,17 +167,17 @@ export function describeSnapshots(t: StoreBench): void {
       await expectRefused(
         t,
         { group: 1, entries: [], compactTo: position(11) },
-        /covers the log up to its base/,
+        /must cover the log up to its base/,
       );
-      await expectRefused(t, { group: 1, entries: [], compactTo: position(21) }, /stays within the log/);
+      await expectRefused(t, { group: 1, entries: [], compactTo: position(21) }, /must stay within the log/);
       await expectRefused(
         t,
         { group: 1, entries: [], compactTo: position(8, 2) },
         /must name the position in the log/,
       );
       await t.write({ group: 1, entries: [], compactTo: position(8) });
-      await expectRefused(t, { group: 1, entries: [], compactTo: position(7) }, /does not go back/);
-      await expectRefused(t, append(1, [entry(8)], 15), /above the base/);
+      await expectRefused(t, { group: 1, entries: [], compactTo: position(7) }, /must not go back/);
+      await expectRefused(t, append(1, [entry(8)], 15), /must be above the base/);
     });
   });
 
@@ -280,12 +280,16 @@ export function describeSnapshots(t: StoreBench): void {
       await expectRefused(
         t,
         { group: 1, entries: [], ...installing(snapshot(14, [])) },
-        /reaches the stored commit 15/,
+        /must reach the stored commit 15/,
       );
       const short = { meta: meta(30, [chunk(1), chunk(2)]), chunks: [chunk(1)] };
       await expectRefused(t, { group: 1, entries: [], ...installing(short) }, /2 chunks of 60 bytes/);
       await t.takeSnapshot(1, 16);
-      await expectRefused(t, { group: 1, entries: [], ...installing(snapshot(16, [])) }, /newer than 16/);
+      await expectRefused(
+        t,
+        { group: 1, entries: [], ...installing(snapshot(16, [])) },
+        /must be newer than 16/,
+      );
     });
   });
 }

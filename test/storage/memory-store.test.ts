@@ -46,7 +46,7 @@ describe('a crash', () => {
     const after = new MemoryStore({ schedule: disk.schedule, disk: store.crash() });
     const next = { group: 1, entries: [], stage: staging(2, 1, chunk(1)) };
     expect((await after.load(1))?.entries).toEqual(entries(1, 2));
-    expect(() => after.write([next], () => {})).toThrow(/follows the 0 staged ones/);
+    expect(() => after.write([next], () => {})).toThrow(/follow the 0 staged ones/);
   });
 });
 

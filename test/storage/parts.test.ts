@@ -137,7 +137,7 @@ describe('the log index', () => {
         ]);
         expect(found).toEqual(expected);
         expect(log.lastIndex).toBe(base + model.length - 1);
-        expect(() => log.positionAt(base + model.length)).toThrow(/is within/);
+        expect(() => log.positionAt(base + model.length)).toThrow(/must be within/);
       }),
     );
   });
