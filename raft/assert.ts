@@ -1,6 +1,10 @@
-/** Invariants, checked in production as well: there is no switch. What may happen in a sound program is no matter for these. */
+/**
+ * Invariants: conditions that hold unless this program has a bug. They are checked in production as well; there is
+ * no switch to turn them off. Errors that can happen in a correct program (bad input, a full disk) are not
+ * invariants.
+ */
 
-/** An invariant that this program relies on did not hold. Always fatal: the process must stop, never go on. */
+/** A broken invariant. Always fatal: the process must stop. */
 export class InvariantError extends Error {
   readonly code = 'INVARIANT';
 
@@ -11,8 +15,10 @@ export class InvariantError extends Error {
 }
 
 /**
- * Checks an invariant; stays on in production. `message` says what was expected; each `{}` in it is one of the values seen.
- * It is put together only on failure: a text per check cost more than what was checked.
+ * Throws an `InvariantError` unless `condition` holds.
+ *
+ * @param message what was expected; each `{}` in it is replaced by the next of `values`, but only on failure,
+ * because building a string for every check costs more than the check.
  */
 export function assert(
   condition: boolean,

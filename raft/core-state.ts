@@ -1,6 +1,6 @@
 /**
- * The state of one replica of one group, and the few moves every role shares: changing term and role, and
- * sending. What waits for the disk is decided here, in `send`, and nowhere else.
+ * The state of one replica of one Raft group, and the operations that all roles share: changing term and role, and
+ * sending. `send` is the only place that decides whether a message has to wait for the disk.
  */
 import { assert } from './assert.ts';
 import { Leadership } from './leadership.ts';
@@ -18,20 +18,27 @@ import {
   type NodeId,
 } from './types.ts';
 
+/** The roles of the Raft paper (figure 4) and the pre-candidate of the thesis (9.6). */
 export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';
 
-/** All counts are ticks of the driver's clock; bytes include a share per entry. */
+/**
+ * The settings of a core. A tick is one period of the driver's timer. Bytes include a fixed overhead per entry
+ * (`entryBytes`).
+ */
 export interface RaftOptions {
+  /** A leader sends a heartbeat at this interval. Must be less than `electionTicks`. */
   readonly heartbeatTicks: number;
-  /** The minimum election timeout; the actual one is drawn anew from [1, 2) times this. */
+  /** The minimum election timeout. The actual one is drawn anew each time, from 1 to 2 times this. */
   readonly electionTicks: number;
   /** An append message carries at most this many bytes (but always at least one entry). */
   readonly appendBytesMax: number;
+  /** How many appends a leader sends to one peer before that peer acknowledges the first. */
   readonly inflight: InflightLimits;
   /** A leader refuses proposals while this many bytes are appended but not committed. */
   readonly uncommittedBytesMax: number;
 }
 
+/** The settings in production. */
 export const RAFT_DEFAULTS: RaftOptions = {
   heartbeatTicks: 5,
   electionTicks: 30,
@@ -40,14 +47,16 @@ export const RAFT_DEFAULTS: RaftOptions = {
   uncommittedBytesMax: 32 << 20,
 };
 
-/** Returns a whole number in [0, bound). The only randomness of the core, so that a seed replays a run. */
+/** Returns an integer in [0, bound). The core has no other randomness, so a seed replays a run exactly. */
 export type RandomBelow = (bound: number) => number;
 
 /**
- * The durability rule. A vote, a request for votes and an acknowledgement of entries are promises about what is
- * on this node's disk, so they leave only after the write that makes them true. Everything else may leave at
- * once; a leader's appends do, in parallel with its own write (Raft thesis, 10.2.1). Vote requests wait as well:
- * a candidate that crashed after advertising entries it never wrote could count an old grant for a log it lost.
+ * The durability rule: whether `message` may leave only after everything now in memory is on disk.
+ *
+ * Votes, requests for votes and acknowledgements of entries are promises about this node's disk, so they wait for
+ * the write that makes them true. All other messages leave at once; in particular a leader sends appends while its
+ * own write is still running (Raft thesis, 10.2.1). Requests for votes wait because they advertise entries: a
+ * candidate that crashed before it wrote these could later count a grant for a log that it lost.
  */
 export function waitsForDisk(message: Message): boolean {
   switch (message.type) {
@@ -66,51 +75,54 @@ export function waitsForDisk(message: Message): boolean {
   }
 }
 
+/** The mutable state of one replica. The role modules (election.ts, leader.ts, follower.ts) read and change it. */
 export class CoreState {
   readonly id: NodeId;
   readonly options: RaftOptions;
   readonly log: RaftLog;
   readonly clock: GroupClock;
   readonly random: RandomBelow;
-  /** The one in effect: of the last `config` entry applied, or of the snapshot or the start before it. */
+  /** The configuration in effect: of the last `config` entry applied, else of the snapshot, else of the start. */
   config: GroupConfig;
 
   /** Never decreases. */
   term: number;
-  /** The placement that removed this replica before it came back; 0 if none did. See raft/README.md. */
+  /**
+   * The version of the placement that last removed this replica; 0 if it was never removed. See docs/internals/raft.md.
+   */
   readonly removedAt: number;
-  /** Changes only together with the term, or from none to someone. */
+  /** The candidate this node voted for in `term`. Changes only with the term, or from `NO_NODE` to a node. */
   vote: NodeId;
-  /** What the disk holds of term, vote and commit. */
+  /** The hard state as it is on disk. */
   written: HardState;
-  /** Changes by `becomeX` alone. */
+  /** Changed only by the `become...` methods. */
   #role: Role = 'follower';
   leader: NodeId = NO_NODE;
-  /** Invariant: there is one exactly while `role` is 'leader', made for this term. */
+  /** The leader's bookkeeping for this term. Invariant: defined exactly while `role` is 'leader'. */
   leadership: Leadership | undefined;
 
   electionElapsedTicks = 0;
   electionTimeoutTicks = 0;
-  /** This replica should lead when it can: it is the first to campaign. */
+  /** The preferred leader has the shortest election timeout, so it usually leads when it can. */
   isPreferred: boolean;
 
-  /** Candidates: who answered what. */
+  /** On a candidate or pre-candidate: the answers so far, by voter; true is a grant. */
   readonly votes = new Map<NodeId, boolean>();
 
-  /** Reads that were confirmed and are not handed out, perhaps after the office that confirmed them. */
+  /** Confirmed reads that `takeReads` has not returned yet. They stay valid after this node stops leading. */
   readonly confirmedReads: { readonly ticket: number; readonly index: number }[] = [];
-  // Neither is used twice in the life of this process, so they outlive the office.
+  // These two counters survive a leadership: neither number is used twice in the life of this process.
   lastReadTicket = 0;
-  /** The number of the last question whether this node still leads. */
+  /** The number of the last leadership check (read-index.ts) that this node sent. */
   readRound = 0;
 
   /** Messages that may leave now. */
   readonly outgoing: Message[] = [];
-  /** Messages that leave once everything that is now in memory is on disk. */
+  /** Messages that leave once everything that was in memory when they were sent is on disk. */
   readonly afterSync: Message[] = [];
   /** A snapshot that replaced the log in memory and is not on disk yet. */
   pendingInstall: InstallSnapshot | undefined;
-  /** Whether this node should lead. */
+  /** Whether this node should lead, see willingness.ts. */
   willingness: Willingness = 'willing';
 
   constructor(init: {
@@ -153,11 +165,13 @@ export class CoreState {
     return isVoterOf(this.config, this.id);
   }
 
+  /** Queues a message, in `outgoing` or in `afterSync` (see `waitsForDisk`). */
   send(message: Message): void {
     assert(message.term > 0, 'a {} needs a term', message.type);
     (waitsForDisk(message) ? this.afterSync : this.outgoing).push(message);
   }
 
+  /** Restarts the election timer with a newly drawn timeout. */
   resetElectionTimeout(): void {
     this.electionElapsedTicks = 0;
     const minimum = this.options.electionTicks;
@@ -165,8 +179,9 @@ export class CoreState {
       this.letOthersTry();
       return;
     }
-    // The others start a little later than a preferred leader, so that it usually runs unopposed. Only at first: two
-    // replicas may both believe to be preferred while that changes, and would split the votes for ever.
+    // The others start a little later than the preferred leader, so that it usually runs unopposed. Only followers
+    // do this: two replicas may both believe that they are preferred while the preference changes, and would
+    // otherwise split the votes forever.
     const headStart = Math.ceil(minimum / 5);
     this.electionTimeoutTicks =
       this.isPreferred && this.role === 'follower'
@@ -174,13 +189,13 @@ export class CoreState {
         : minimum + headStart + this.random(minimum - headStart);
   }
 
-  /** Everybody else has had a try before it campaigns. */
+  /** Draws a timeout so long that every other voter campaigns first. */
   letOthersTry(): void {
     const minimum = this.options.electionTicks;
     this.electionTimeoutTicks = 2 * minimum + this.random(minimum);
   }
 
-  /** Enters `term` (or stays in it) without a role yet. The vote is forgotten only when the term changes. */
+  /** Enters `term`, or stays in it, without setting a role. Forgets the vote only when the term changes. */
   #enterTerm(term: number): void {
     assert(term >= this.term, 'term may not go from {} to {}', this.term, term);
     if (term !== this.term) {
@@ -193,31 +208,33 @@ export class CoreState {
     this.resetElectionTimeout();
   }
 
+  /** `leader` is `NO_NODE` if the leader of `term` is not known yet. */
   becomeFollower(term: number, leader: NodeId): void {
     this.#enterTerm(term);
     this.#role = 'follower';
     this.leader = leader;
   }
 
-  /** Asks whether an election could be won, without disturbing anyone: neither term nor vote change. */
+  /** Starts a pre-vote, which asks whether an election could be won. Neither the term nor the vote changes. */
   becomePreCandidate(): void {
-    assert(this.role !== 'leader', 'a leader does not campaign');
+    assert(this.role !== 'leader', 'a leader must not campaign');
     this.#role = 'preCandidate';
     this.leader = NO_NODE;
     this.votes.clear();
     this.resetElectionTimeout();
   }
 
+  /** Enters the next term and votes for itself. */
   becomeCandidate(): void {
-    assert(this.role !== 'leader', 'a leader does not campaign');
+    assert(this.role !== 'leader', 'a leader must not campaign');
     this.#enterTerm(this.term + 1);
     this.#role = 'candidate';
     this.vote = this.id;
   }
 
-  /** The caller appends the no-op that every term begins with. */
+  /** The caller then appends the no-op that every term begins with. */
   becomeLeader(): Leadership {
-    assert(this.role === 'candidate', 'only a candidate becomes leader, not a {}', this.role);
+    assert(this.role === 'candidate', 'only a candidate may become leader, not a {}', this.role);
     this.#enterTerm(this.term);
     this.#role = 'leader';
     this.leader = this.id;
@@ -225,20 +242,25 @@ export class CoreState {
     const noop = this.log.lastIndex + 1;
     for (const member of membersOf(this.config)) leadership.addProgress(member, { next: noop, since: noop });
     const own = leadership.progress.get(this.id);
-    assert(own !== undefined, 'a leader is a voter');
+    assert(own !== undefined, 'a leader must be a voter');
     own.match = this.log.stable;
     own.heard();
     this.leadership = leadership;
     return leadership;
   }
 
-  /** The last entry changed: group time now follows the timeline of the term that stamped it. */
+  /** The last entry changed: group time now follows the timeline of the leader that stamped it. */
   anchorClockToLog(): void {
     const last = this.log.last;
     if (last.index > 0) this.clock.anchor(last.term, last.timeMillis);
   }
 
-  /** A leader showed its time. It counts only if the last entry is that leader's own: see the group clock. */
+  /**
+   * A message carried its leader's group time. Ignored unless the last entry is of that leader's term: see
+   * raft/driver/group-clock.ts.
+   *
+   * @param ageMillis how long ago the leader had that time, on this replica's clock.
+   */
   observeLeaderTime(term: number, timeMillis: number, ageMillis = 0): void {
     if (term === this.log.last.term) this.clock.anchor(term, timeMillis, ageMillis);
   }

@@ -1,6 +1,6 @@
 /**
- * One replica of one Raft group: messages in, messages and things to write out. Pure: no I/O, clock, timer,
- * promise or randomness of its own. The caller owes it, in this order, over and over:
+ * One replica of one Raft group, as a pure state machine: it does no I/O and has no clock, timer, promise or
+ * randomness of its own. The caller repeats these steps, in this order:
  *
  *   step() / tick() / propose()      whatever happened
  *   takeMessages()                   send these now
@@ -48,19 +48,21 @@ import {
 } from './types.ts';
 import type { Willingness } from './willingness.ts';
 
+/** What a replica is created with. */
 export interface RaftInit {
   readonly id: NodeId;
-  /** Those the group began with, however it changed since; none on a node that joined later. */
+  /** The voters that the group was created with. Empty on a node that joins later. */
   readonly voters: readonly NodeId[];
-  /** What the disk held at start; undefined for a group that never wrote anything. */
+  /** What was on disk at start; undefined for a group that never wrote anything. */
   readonly stored: StoredGroup | undefined;
   readonly clock: GroupClock;
   readonly random: RandomBelow;
   readonly options: RaftOptions;
-  /** This replica should lead when it can: it is the first to campaign. May change, see `prefer`. */
+  /** Whether this replica is the preferred leader at start. `prefer` changes it. */
   readonly isPreferred: boolean;
 }
 
+/** One replica of one group. The caller repeats the steps at the top of this file. */
 export class RaftCore {
   readonly #state: CoreState;
   readonly rest: CoreRest;
@@ -73,7 +75,7 @@ export class RaftCore {
     const removedAt = stored?.removedAt ?? 0;
     this.#state = new CoreState({
       id: init.id,
-      // A replica that was removed and came back learns from the others who they are, like any that joins.
+      // A replica that was removed and came back learns the voters from the group, like one that joins.
       voters: removedAt > 0 ? [] : init.voters,
       removedAt,
       hardState: stored?.hardState ?? { term: 0, vote: NO_NODE, commit: 0 },
@@ -84,7 +86,7 @@ export class RaftCore {
       isPreferred: init.isPreferred,
     });
     this.rest = new CoreRest(this.#state);
-    // As of the snapshot: what the log changed since is applied again.
+    // The configuration of the snapshot. Later `config` entries of the log are applied again.
     if (stored?.snapshot !== undefined) this.#state.config = configOfSnapshot(stored.snapshot);
   }
 
@@ -103,7 +105,7 @@ export class RaftCore {
   get voters(): readonly NodeId[] {
     return this.#state.config.voters;
   }
-  /** The configuration in effect: as of the last entry applied. */
+  /** The configuration in effect, as of the last entry applied. */
   get config(): GroupConfig {
     return this.#state.config;
   }
@@ -117,7 +119,6 @@ export class RaftCore {
   get newestEpoch(): number {
     return newestEpoch(this.#state);
   }
-  /** The position before the first entry still in memory. */
   get logBase(): LogPosition {
     return this.#state.log.base;
   }
@@ -126,7 +127,6 @@ export class RaftCore {
     return statusOf(this.#state);
   }
 
-  /** Time passed: one tick. */
   tick(): void {
     const state = this.#state;
     if (state.leadership === undefined) tickElection(state);
@@ -134,7 +134,10 @@ export class RaftCore {
     leaveJointIfDue(state);
   }
 
-  /** There is nothing to write, to apply or to tell a reader, and nothing waits for the disk. Messages may be there to send. */
+  /**
+   * True if there is nothing to write, apply or answer, and no message waits for the disk. There may be messages to
+   * send.
+   */
   get isAtRest(): boolean {
     const { term, vote, written, log, afterSync, confirmedReads, pendingInstall } = this.#state;
     return (
@@ -148,57 +151,57 @@ export class RaftCore {
     );
   }
 
-  /** A message for this replica arrived. */
   step(message: Message): void {
     step(this.#state, message);
   }
 
   /**
-   * Appends a command to the leader's log. Returns its entry, or undefined if this node does not lead, is unfit to,
-   * hands its leadership over, or has too much uncommitted: then nothing was appended. The core keeps `data`; the caller
-   * must not change it.
+   * Appends a command to the leader's log and returns its entry. Returns undefined, and appends nothing, if this node
+   * does not lead, is unfit to, is handing over, or has too many uncommitted bytes. The caller must not change `data`
+   * afterwards.
    */
   propose(data: Uint8Array): Entry | undefined {
     const state = this.#state;
     return state.leadership && propose(state, state.leadership, data);
   }
 
-  /** On a leader: false while leadership is being handed over, or given up. */
+  /** True on a leader, except while it hands its leadership over or is unfit to lead. */
   get acceptsProposals(): boolean {
     const state = this.#state;
     return state.leadership !== undefined && acceptsProposals(state, state.leadership);
   }
 
   /**
-   * Begins to change the members of the group. Returns the entry it begins with, or why it was refused. This leader
-   * or its successors complete it; until then `isChanging`. `epoch` is the version of the placement that asks.
+   * Begins to change the members of the group. Returns the first entry of the change, or the reason for a refusal. This
+   * leader or its successors complete the change. `epoch` is the version of the placement that asks for it.
    */
   changeMembership(change: MembershipChange, epoch: number): Entry | MembershipRefusal {
     return proposeChange(this.#state, change, epoch);
   }
 
-  /** Whether a leader would refuse a change because of the one before. */
+  /** Whether the previous change is not complete, so that a leader would refuse another. */
   get isChanging(): boolean {
     return isChanging(this.#state);
   }
 
   /**
-   * Asks for an index to read at: whoever has applied that much sees everything that was answered before now. Returns
-   * a ticket, or undefined if this node does not lead. The answer comes out of `takeReads`, or never if this node
-   * leads no more: then its term has changed, or its role.
+   * Asks for a read index: a replica that has applied the log up to it has every write acknowledged before this call.
+   * Returns a ticket, or undefined if this node does not lead. `takeReads` returns it with its index, or never if this
+   * node loses the leadership.
    */
   requestRead(): number | undefined {
     return requestRead(this.#state);
   }
 
+  /** Removes and returns the reads that were confirmed since the last call. */
   takeReads(): { readonly ticket: number; readonly index: number }[] {
     const { confirmedReads } = this.#state;
     return confirmedReads.length > 0 ? confirmedReads.splice(0) : [];
   }
 
   /**
-   * Hands leadership to `to` as soon as its log is complete. Nothing can be proposed meanwhile; it is given up after
-   * an election timeout. Returns false, doing nothing, unless this node leads and `to` is another voter.
+   * Hands the leadership to `to` as soon as the log of `to` is complete. Accepts no proposals meanwhile, and gives up
+   * after an election timeout. Returns false, and does nothing, unless this node leads and `to` is another voter.
    */
   transferLeadership(to: NodeId): boolean {
     const state = this.#state;
@@ -212,12 +215,12 @@ export class RaftCore {
     return leadership !== undefined && leadership.transferTarget !== NO_NODE;
   }
 
-  /** A leader's view: `peer` is a member, and was heard from for as long as check-quorum looks back. */
+  /** On a leader: whether `peer` is a member that answered in this or the last round of check-quorum. */
   isReachable(peer: NodeId): boolean {
     return this.#state.leadership?.isReachable(peer) === true;
   }
 
-  /** A leader's view: `peer` would take over, is sent everything, and lacks at most `entries` of the log. */
+  /** On a leader: whether `peer` is willing to lead and lacks at most `entries` entries of the log. */
   isReadyToLead(peer: NodeId, entries: number): boolean {
     const { leadership, log } = this.#state;
     const progress = leadership?.progress.get(peer);
@@ -225,25 +228,24 @@ export class RaftCore {
     return progress.match + entries >= log.lastIndex;
   }
 
-  /** A leader's view: voters that would take over and could, those with most of the log first. */
+  /** On a leader: the voters that could and would take over, the one with the longest log first. */
   get successors(): NodeId[] {
     const state = this.#state;
     return state.leadership === undefined ? [] : successors(state, state.leadership);
   }
 
-  /** Whether this replica should lead when it can. */
   prefer(isPreferred: boolean): void {
     this.#state.isPreferred = isPreferred;
   }
 
-  /** Starts an election now. Does nothing on a leader, a non-voter or a node that is not up to it. */
+  /** Starts an election now, if this node may (`mayCampaign`). */
   campaign(): void {
     if (mayCampaign(this.#state)) campaign(this.#state, 'preVote');
   }
 
   /**
-   * The leader's process is gone, for all we can tell (its connection broke): stop protecting it, and campaign
-   * after `delayTicks` unless it speaks again. Safe if wrong: pre-vote asks the others first.
+   * The connection from the leader broke: stop protecting it, and campaign after `delayTicks` unless it sends a message
+   * first. A false alarm is harmless, because pre-vote asks the others first.
    */
   forgetLeader(delayTicks: number): void {
     const state = this.#state;
@@ -254,66 +256,67 @@ export class RaftCore {
     state.electionTimeoutTicks = Math.max(1, delayTicks) + patience;
   }
 
-  /** Whether this node should lead. One that is unfit campaigns no more, and leads for an election timeout at most. */
+  /** An unfit node does not campaign, and gives up a leadership after at most one election timeout. */
   setWillingness(willingness: Willingness): void {
     const state = this.#state;
     state.willingness = willingness;
     if (willingness === 'unfit' && state.role !== 'leader') this.stepDown();
   }
 
-  /** Leads and campaigns no more, whoever takes over. */
+  /** Becomes a follower without a leader, if it leads or campaigns. */
   stepDown(): void {
     const state = this.#state;
     if (state.role !== 'follower') state.becomeFollower(state.term, NO_NODE);
   }
 
+  /** The connection to `peer` broke, so appends may be lost. */
   peerUnreachable(peer: NodeId): void {
     const { leadership } = this.#state;
     if (leadership !== undefined) peerUnreachable(leadership, peer);
   }
 
+  /** The driver has stopped sending a snapshot to `peer`. */
   snapshotDone(peer: NodeId, fate: SnapshotFate): void {
     const { leadership } = this.#state;
     if (leadership !== undefined) snapshotDone(leadership, peer, fate);
   }
 
-  /** Does this replica lack anything that the snapshot holds? */
+  /** Whether the snapshot contains anything that this replica lacks. */
   needsSnapshot(meta: SnapshotMeta): boolean {
     return needsSnapshot(this.#state, meta);
   }
 
-  /** A snapshot has replaced the log in memory, and is not installed on disk yet. */
+  /** Whether a snapshot has replaced the log in memory and is not installed on disk yet. */
   get isInstalling(): boolean {
     return this.#state.pendingInstall !== undefined;
   }
 
-  /** Messages that may leave at once. */
   takeMessages(): Message[] {
     return this.#state.outgoing.length > 0 ? this.#state.outgoing.splice(0) : [];
   }
 
   /**
-   * What is to be written next, or undefined if there is neither anything to write nor anything that waits. One
-   * at a time: the next call comes after `advance`.
-   *
-   * @param costMax entries are taken until they cost this much to write (see `writeCost`), none if 0. Then only a part
-   * may be in it; term and vote always are, and the commit index as far as its entries are.
+   * What to write next; undefined if there is nothing to write and no message waits for the disk. Call it again only
+   * after `advance`. Takes entries until their `writeCost` reaches `costMax`; none if that is 0. The term and the vote
+   * are always included, and the commit index as far as the included entries reach.
    */
   ready(costMax = Number.POSITIVE_INFINITY): Ready | undefined {
     return nextWrite(this.#state, costMax);
   }
 
-  /** Entries wait for the disk. */
+  /** Whether some entries in memory are not on disk yet. */
   get hasUnstable(): boolean {
     return this.#state.log.stable < this.#state.log.lastIndex;
   }
 
-  /** `ready` is on disk. Counts this node's own vote and acknowledgement; the caller sends the other messages. */
+  /**
+   * `ready` is on disk now. Counts this node's own vote and acknowledgement; the caller sends the other messages.
+   */
   advance(ready: Ready): void {
     writeDone(this.#state, ready);
   }
 
-  /** The next committed entries to apply, at most about `bytesMax` of them. */
+  /** The next committed entries to apply: about `bytesMax` bytes, but at least one entry. */
   applicable(bytesMax: number): Entry[] {
     return this.#state.pendingInstall === undefined ? this.#state.log.applicable(bytesMax) : [];
   }
@@ -323,7 +326,7 @@ export class RaftCore {
     return pendingInstall === undefined && log.applied < Math.min(log.committed, log.stable);
   }
 
-  /** The application has applied everything up to `index`. Here configurations take effect. */
+  /** The state machine has applied every entry up to `index`. Configurations take effect here. */
   appliedTo(index: number): void {
     const { log } = this.#state;
     const first = log.applied + 1;
@@ -334,12 +337,12 @@ export class RaftCore {
     advanceReads(this.#state);
   }
 
-  /** The position up to which the log may be compacted if about `keepBytes` before `index` are to stay. */
+  /** The position to compact the log to so that about `keepBytes` of entries before `index` stay. */
   compactionPoint(index: number, keepBytes: number): LogPosition {
     return this.#state.log.positionBefore(index, keepBytes);
   }
 
-  /** Forgets entries up to `index`, which a stored snapshot covers. */
+  /** Drops the entries up to `index`, which a stored snapshot must cover. */
   compact(index: number): void {
     this.#state.log.compact(index);
   }

@@ -1,4 +1,7 @@
-/** Elections: timeouts, pre-vote, votes. Nothing here is a promise until it is on disk (see `waitsForDisk`). */
+/**
+ * Elections: timeouts, pre-votes and votes. No message sent here that makes a promise leaves before the disk has it
+ * (`waitsForDisk`).
+ */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import { takeOffice } from './leader.ts';
@@ -7,6 +10,7 @@ import { jointVoteResult } from './quorum.ts';
 import { hasForgotten } from './reconfigure.ts';
 import { NO_NODE, type NodeId, type TimeoutNow, type VoteRequest, type VoteResponse } from './types.ts';
 
+/** Counts a tick on a replica that does not lead. Campaigns when the election timeout is over. */
 export function tickElection(state: CoreState): void {
   state.electionElapsedTicks += 1;
   if (state.electionElapsedTicks >= state.electionTimeoutTicks && mayCampaign(state))
@@ -14,8 +18,11 @@ export function tickElection(state: CoreState): void {
 }
 
 /**
- * Only voters campaign, and only those that are fit to lead. A snapshot that is not on disk yet is a log this node cannot
- * vouch for. And while a committed change of the configuration is not applied, this node would ask the wrong voters.
+ * Whether this node may campaign: it is a voter, fit to lead, and
+ *
+ * - no snapshot is waiting for the disk, because such a log could still be lost;
+ * - no committed `config` entry is unapplied, because this node would ask the wrong voters;
+ * - it is not a replica that came back after a removal and lacks what it once acknowledged.
  */
 export function mayCampaign(state: CoreState): boolean {
   if (state.role === 'leader' || !state.isVoter() || state.willingness === 'unfit') return false;
@@ -24,8 +31,10 @@ export function mayCampaign(state: CoreState): boolean {
 }
 
 /**
- * Asks all voters. A pre-vote (Raft thesis, 9.6) changes nothing anywhere; only a node that could win goes on to
- * raise the term, so that a node returning from a partition cannot depose a working leader.
+ * Asks all voters for a pre-vote or a vote. A pre-vote changes no state (Raft thesis, 9.6). Only a node that could
+ * win goes on to raise the term, so a node that returns from a partition cannot depose a working leader.
+ *
+ * @param isTransfer the leader itself asked this node to take over.
  */
 export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer = false): void {
   assert(mayCampaign(state), 'node {} may not campaign now', state.id);
@@ -46,14 +55,14 @@ export function campaign(state: CoreState, type: VoteRequest['type'], isTransfer
       granted: true,
     });
   } else {
-    // The own vote waits for the disk like any other: it comes back through `advance`.
+    // This node's own vote waits for the disk like any other: `advance` counts it.
     state.send({ type: 'voteResponse', from: state.id, to: state.id, term, granted: true });
   }
 }
 
 /**
- * The leader hands over: campaign at once, without a pre-vote, for it vouches that this log is complete. Who does not
- * says so: until it knows, the leader proposes nothing.
+ * The leader hands over, so it vouches that this log is complete: campaign at once, without a pre-vote. A node that
+ * refuses says so at once, because the leader accepts no proposals until it knows.
  */
 export function handleTimeoutNow(state: CoreState, { from }: TimeoutNow): void {
   if (mayCampaign(state) && state.willingness === 'willing') campaign(state, 'vote', true);
@@ -68,15 +77,18 @@ export function handleTimeoutNow(state: CoreState, { from }: TimeoutNow): void {
     });
 }
 
-/** A node that heard from its leader within the minimum election timeout helps nobody else to depose it. */
+/**
+ * Whether this node heard from its leader within the minimum election timeout. Then it helps no other candidate to
+ * depose it.
+ */
 export function protectsLeader(state: CoreState, candidate: NodeId): boolean {
   const isLed = state.leader !== NO_NODE && state.electionElapsedTicks < state.options.electionTicks;
   return isLed && state.leader !== candidate;
 }
 
 /**
- * Answers whoever asks, and whatever this node believes itself to be: a candidate may know of a configuration that
- * has not reached this node yet, in which it is a voter.
+ * Answers a request for a vote or a pre-vote. A node answers even if it does not believe that it or the candidate
+ * is a voter: the candidate may know a newer configuration.
  */
 export function handleVoteRequest(state: CoreState, message: VoteRequest): void {
   const mayVote =
@@ -88,7 +100,7 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
   if (message.type === 'vote') {
     assert(
       message.term === state.term,
-      "a vote is cast in the voter's term {}, not {}",
+      "a vote must be cast in the voter's term {}, not {}",
       state.term,
       message.term,
     );
@@ -111,23 +123,26 @@ export function handleVoteRequest(state: CoreState, message: VoteRequest): void 
     type: message.type === 'preVote' ? 'preVoteResponse' : 'voteResponse',
     from: state.id,
     to: message.from,
-    // A refusal carries our own term: it may be news to the candidate.
+    // A refusal carries this node's term, which the candidate may not know.
     term: granted ? message.term : state.term,
     granted,
     ...(!granted && committed.index > 0 && { committed }),
   });
 }
 
-/** Same term at the same index, same log up to there (Log Matching): so all of it is committed. */
+/**
+ * A voter named a committed position. If this log has the same term at that index, both logs are equal up to it
+ * (Log Matching), so all of that is committed here too.
+ */
 function learnCommit(state: CoreState, committed: { readonly index: number; readonly term: number }): void {
   const { log } = state;
   if (state.role === 'leader' || log.termAt(committed.index) !== committed.term) return;
   log.commitTo(committed.index);
-  // The votes were asked for under a configuration that is no longer the latest.
+  // The votes were requested under a configuration that is being replaced.
   if (log.hasUnappliedConfig && state.role !== 'follower') state.becomeFollower(state.term, NO_NODE);
 }
 
-/** Counts a vote for the campaign this node is running; answers to earlier ones do not count. */
+/** Counts an answer for the current campaign and ignores answers to earlier ones. */
 export function handleVoteResponse(state: CoreState, message: VoteResponse): void {
   const isPreVote = message.type === 'preVoteResponse';
   if (message.committed !== undefined) learnCommit(state, message.committed);

@@ -1,9 +1,9 @@
-/** The one way a replica can find out that it must not go on, other than a broken invariant. */
+/** The error of a node that finds out that its disk lost data it had acknowledged. */
 import type { NodeId } from './types.ts';
 
 /**
- * This node has acknowledged entries that it does not hold: its directory is an older copy of itself, or the disk
- * lost synced writes. It may have forgotten votes and grants, so it must neither vote nor acknowledge again.
+ * This node acknowledged entries that its log does not have. Its data directory is an older copy, or the disk lost
+ * synced writes. It may have forgotten votes too, so it must neither vote nor acknowledge again.
  */
 export class RolledBackError extends Error {
   readonly code = 'ROLLED_BACK';

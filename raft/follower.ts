@@ -1,11 +1,13 @@
-/** What a follower does with a leader's messages: append, learn the commit index, take a snapshot. */
+/**
+ * How a follower handles a leader's messages: it appends entries, learns the commit index, and installs snapshots.
+ */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import { RolledBackError } from './errors.ts';
 import { configOfSnapshot } from './membership.ts';
 import { NO_NODE, type Append, type Heartbeat, type InstallSnapshot, type SnapshotMeta } from './types.ts';
 
-/** A message of this term's legitimate leader arrived: trust it for another election timeout. */
+/** The leader of this term sent a message: follow it, and restart the election timer. */
 export function followLeader(state: CoreState, message: Append | Heartbeat | InstallSnapshot): void {
   assert(state.role !== 'leader', 'two leaders in term {}: {} and {}', state.term, state.id, message.from);
   if (state.role !== 'follower') state.becomeFollower(message.term, message.from);
@@ -20,11 +22,14 @@ export function followLeader(state: CoreState, message: Append | Heartbeat | Ins
   state.resetElectionTimeout();
 }
 
+/**
+ * Appends the entries of the message and acknowledges them, or refuses with a hint where the logs may still agree.
+ */
 export function handleAppend(state: CoreState, message: Append): void {
   followLeader(state, message);
   const { log } = state;
   if (message.prevIndex < log.committed) {
-    // Late or repeated: what it could tell us is committed, and parts of it may be compacted.
+    // A late or repeated message: its entries are committed here already, and some may be compacted.
     accept(state, message, log.committed);
     return;
   }
@@ -64,8 +69,11 @@ function accept(state: CoreState, message: Append | InstallSnapshot, index: numb
 }
 
 /**
- * An acknowledgement left only when its entries and its term were on disk, and no leader of that term takes them back.
- * So whoever is told of one and does not hold it has lost what was synced. See raft/README.md for what this finds.
+ * A heartbeat carries the index that this node has acknowledged to its sender. An acknowledgement leaves only after
+ * its entries are on disk, and no leader of that term takes them back. A node that does not have them has therefore
+ * lost synced data.
+ *
+ * @throws RolledBackError in that case. docs/internals/raft.md lists which losses this finds.
  */
 export function checkAcknowledged(state: CoreState, message: Heartbeat): void {
   const { from, term, match } = message;
@@ -79,6 +87,7 @@ export function checkAcknowledged(state: CoreState, message: Heartbeat): void {
   });
 }
 
+/** Learns the commit index and the leader's time, and answers. */
 export function handleHeartbeat(state: CoreState, message: Heartbeat): void {
   followLeader(state, message);
   state.observeLeaderTime(message.term, message.timeMillis);
@@ -93,17 +102,18 @@ export function handleHeartbeat(state: CoreState, message: Heartbeat): void {
   });
 }
 
-/** Does this replica lack anything that the snapshot holds? */
+/** Whether the snapshot contains anything that this replica lacks. */
 export function needsSnapshot({ log }: CoreState, meta: SnapshotMeta): boolean {
   return meta.index > log.committed && log.termAt(meta.index) !== meta.term;
 }
 
+/** The chunks of a snapshot are on disk and verified: replaces the log in memory, unless this log has all of it. */
 export function handleInstallSnapshot(state: CoreState, message: InstallSnapshot): void {
   followLeader(state, message);
   const { log } = state;
   const { meta } = message;
   if (!needsSnapshot(state, meta)) {
-    // We hold all of it already; at most it tells us that it is committed.
+    // The log has all of it; the message may still move the commit index.
     log.commitTo(meta.index);
     accept(state, message, log.committed);
     return;

@@ -1,4 +1,7 @@
-/** What a leader does: append and replicate entries, count acknowledgements, commit, and step down in time. */
+/**
+ * How a leader works: it appends and replicates entries, counts acknowledgements, commits, and steps down when no
+ * quorum answers.
+ */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import type { Leadership } from './leadership.ts';
@@ -19,8 +22,8 @@ import {
 const EMPTY = new Uint8Array(0);
 
 /**
- * Takes office. The no-op of the new term comes first: entries of earlier terms are never committed by counting
- * copies (Raft paper, 5.4.2 and figure 8), only along with an entry of the leader's own term.
+ * Becomes leader after a won election. It first appends a no-op, because a leader never commits entries of earlier
+ * terms by counting copies (Raft paper, 5.4.2 and figure 8), only together with an entry of its own term.
  */
 export function takeOffice(state: CoreState): Leadership {
   const leadership = state.becomeLeader();
@@ -29,17 +32,23 @@ export function takeOffice(state: CoreState): Leadership {
   return leadership;
 }
 
-/** No change of the configuration until this entry, with everything before it, is committed and applied. */
+/** Appends a no-op. The configuration may not change again until this entry is committed and applied. */
 export function appendNoop(state: CoreState, leadership: Leadership): void {
   leadership.pendingConfigIndex = appendEntry(state, leadership, 'noop', EMPTY).index;
 }
 
-/** Nothing is appended while leadership is being handed over, or by a node that is not fit to stamp it with its time. */
+/**
+ * Whether this leader accepts proposals: not while it hands over, and not while it is unfit to stamp entries with
+ * its time.
+ */
 export function acceptsProposals(state: CoreState, leadership: Leadership): boolean {
   return leadership.transferTarget === NO_NODE && state.willingness !== 'unfit';
 }
 
-/** Appends a command, or returns undefined: too many bytes are uncommitted already, or nothing is appended now. */
+/**
+ * Appends a command and sends it to all members. Returns undefined, and appends nothing, if too many bytes are
+ * uncommitted or this leader accepts no proposals.
+ */
 export function propose(state: CoreState, leadership: Leadership, data: Uint8Array): Entry | undefined {
   if (!acceptsProposals(state, leadership)) return undefined;
   const { uncommittedBytes } = leadership;
@@ -50,6 +59,7 @@ export function propose(state: CoreState, leadership: Leadership, data: Uint8Arr
   return entry;
 }
 
+/** Appends an entry to the leader's own log, stamped with group time, and sends nothing yet. */
 export function appendEntry(
   state: CoreState,
   leadership: Leadership,
@@ -65,24 +75,25 @@ export function appendEntry(
     data,
   };
   state.log.append([entry]);
-  // Its own line starts with the first entry of its term; the stamps after that are only readings of it.
+  // A leader's timeline starts with the first entry of its term. Later stamps are readings of that timeline.
   if (last.term !== entry.term) state.anchorClockToLog();
   leadership.uncommittedBytes += entryBytes(entry);
   return entry;
 }
 
+/** Sends new entries to every peer whose window has room. */
 export function broadcastAppend(state: CoreState, { progress }: Leadership): void {
   for (const [peer, each] of progress) if (peer !== state.id) sendAppends(state, peer, each);
 }
 
-/** Sends as many appends as the peer's window takes. */
+/** Sends appends until the peer has everything or its window is full. */
 function sendAppends(state: CoreState, peer: NodeId, progress: Progress): void {
   while (!progress.isPaused() && progress.next <= state.log.lastIndex) {
     sendAppend(state, peer, progress);
   }
 }
 
-/** Sends one append, empty if there is nothing new, or a snapshot if what comes next was compacted. */
+/** Sends one append, or a snapshot if the next entry was compacted. The append is empty if there is nothing new. */
 function sendAppend(state: CoreState, peer: NodeId, progress: Progress): void {
   const { log } = state;
   const prev = log.positionAt(progress.next - 1);
@@ -94,7 +105,10 @@ function sendAppend(state: CoreState, peer: NodeId, progress: Progress): void {
     progress.next <= log.lastIndex && !progress.isPaused()
       ? log.slice(progress.next, log.lastIndex, state.options.appendBytesMax)
       : [];
-  assert(entries.length === 0 || entries[0]?.index === prev.index + 1, 'an append continues after prevIndex');
+  assert(
+    entries.length === 0 || entries[0]?.index === prev.index + 1,
+    'the entries of an append must follow prevIndex',
+  );
   let bytes = 0;
   for (const entry of entries) bytes += entryBytes(entry);
   state.send({
@@ -113,7 +127,7 @@ function sendAppend(state: CoreState, peer: NodeId, progress: Progress): void {
 
 function sendSnapshot(state: CoreState, peer: NodeId, progress: Progress): void {
   if (!progress.heardThisRound) {
-    // A dead peer would hold a stream open: wait, as after any probe, until it answers a heartbeat.
+    // A dead peer would keep a stream open. Wait until it answers a heartbeat, as after any probe.
     progress.becomeProbe();
     progress.probeSent = true;
     return;
@@ -131,6 +145,7 @@ function sendSnapshot(state: CoreState, peer: NodeId, progress: Progress): void 
   });
 }
 
+/** Counts a tick on a leader: sends heartbeats, ends a hand-over that takes too long, and checks the quorum. */
 export function tickLeader(state: CoreState, leadership: Leadership): void {
   leadership.heartbeatElapsedTicks += 1;
   state.electionElapsedTicks += 1;
@@ -139,8 +154,9 @@ export function tickLeader(state: CoreState, leadership: Leadership): void {
   if (leadership.transferElapsedTicks >= state.options.electionTicks) endTransfer(leadership);
   if (state.electionElapsedTicks >= state.options.electionTicks) {
     state.electionElapsedTicks = 0;
-    // Check-quorum: a leader that no quorum answers is cut off. One that a quorum answers is in the way if it has no quorum without
-    // followers that refuse its snapshots: nothing is committed with these, and they protect it from other candidates.
+    // Check-quorum. A leader steps down if no quorum answers: it is cut off. It also steps down if a quorum answers
+    // only together with followers that refuse its snapshots: it commits nothing with these, yet they protect it
+    // from other candidates.
     const heard = heardInRound(state, leadership);
     const isCutOff = !isQuorum(state.config, (voter) => heard.has(voter));
     const isLeftBehind = (voter: NodeId): boolean => leadership.progress.get(voter)?.isLeftBehind === true;
@@ -157,7 +173,9 @@ export function tickLeader(state: CoreState, leadership: Leadership): void {
   }
 }
 
-/** The voters and learners that answered in this round of check-quorum, and this leader. The next round begins. */
+/**
+ * Ends a round of check-quorum and begins the next. Returns the members that answered in it, including this leader.
+ */
 function heardInRound(state: CoreState, { progress }: Leadership): ReadonlySet<NodeId> {
   const heard = new Set([state.id]);
   for (const [peer, each] of progress)
@@ -165,17 +183,19 @@ function heardInRound(state: CoreState, { progress }: Leadership): ReadonlySet<N
   return heard;
 }
 
+/** Sends a heartbeat to every peer. */
 export function broadcastHeartbeat(state: CoreState, { progress }: Leadership): void {
   for (const [peer, each] of progress) if (peer !== state.id) sendHeartbeat(state, peer, each);
 }
 
+/** Sends a heartbeat to one peer. */
 export function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress): void {
   state.send({
     type: 'heartbeat',
     from: state.id,
     to: peer,
     term: state.term,
-    // What the peer is not known to hold must not be committed there.
+    // The peer must not commit entries that it is not known to have.
     commit: Math.min(progress.match, state.log.committed),
     timeMillis: state.clock.nowMillis(),
     readRound: state.readRound,
@@ -183,6 +203,7 @@ export function sendHeartbeat(state: CoreState, peer: NodeId, progress: Progress
   });
 }
 
+/** A peer answered a heartbeat: it is reachable, and may need entries. */
 export function handleHeartbeatResponse(
   state: CoreState,
   leadership: Leadership,
@@ -196,7 +217,7 @@ export function handleHeartbeatResponse(
   progress.readRound = Math.max(progress.readRound, message.readRound);
   progress.probeSent = false;
   progress.freeOneInflight();
-  // Also with nothing to send: an answer to an empty append ends the probing in a group that is idle.
+  // Sent even if there is nothing new: the answer to an empty append ends the probing in an idle group.
   if (
     progress.state === 'probe' ||
     (progress.state === 'replicate' && progress.match < state.log.lastIndex)
@@ -205,6 +226,7 @@ export function handleHeartbeatResponse(
   }
 }
 
+/** A peer acknowledged or rejected an append. */
 export function handleAppendResponse(
   state: CoreState,
   leadership: Leadership,
@@ -223,7 +245,7 @@ export function handleAppendResponse(
   }
   assert(
     message.index <= state.log.lastIndex,
-    'node {} acknowledged {}, past our log',
+    'node {} acknowledged {}, past the end of the log',
     message.from,
     message.index,
   );
@@ -233,7 +255,7 @@ export function handleAppendResponse(
       if (isNew || progress.match === message.index) progress.becomeReplicate();
       break;
     case 'snapshot':
-      // Any answer that connects the peer to our log ends the snapshot, whichever snapshot it came from.
+      // Any answer that connects the peer to this log ends the snapshot, whichever leader sent it.
       if (progress.match >= state.log.base.index) progress.becomeReplicate();
       break;
     case 'replicate':
@@ -245,7 +267,10 @@ export function handleAppendResponse(
   if (isNew && message.from === leadership.transferTarget) handOverIfComplete(state, leadership);
 }
 
-/** Raft thesis, 3.10: stop proposing, bring the successor's log up to date, tell it to campaign. */
+/**
+ * Hands the leadership over (Raft thesis, 3.10): stop proposing, bring the successor's log up to date, then ask it
+ * to campaign.
+ */
 export function transferLeadership(state: CoreState, leadership: Leadership, to: NodeId): void {
   if (leadership.transferTarget === to) return;
   leadership.transferTarget = to;
@@ -253,34 +278,38 @@ export function transferLeadership(state: CoreState, leadership: Leadership, to:
   handOverIfComplete(state, leadership);
 }
 
+/** Gives up a hand-over; proposals are accepted again. */
 export function endTransfer(leadership: Leadership): void {
   leadership.transferTarget = NO_NODE;
 }
 
-/** Voters that would take over and could, those with most of the log first. */
+/** The other voters that are able and willing to take over, the one with the longest log first. */
 export function successors(state: CoreState, leadership: Leadership): NodeId[] {
   return state.config.voters
     .filter((voter) => voter !== state.id && leadership.progress.get(voter)?.mayTakeOver === true)
     .sort((a, b) => leadership.matchOf(b) - leadership.matchOf(a));
 }
 
-/** The successor is told as soon as its log is complete. */
+/** Asks the successor to campaign once its log is complete. */
 function handOverIfComplete(state: CoreState, leadership: Leadership): void {
   const to = leadership.transferTarget;
   const progress = leadership.progress.get(to);
-  assert(progress !== undefined, 'node {} is a member without progress', to);
+  assert(progress !== undefined, 'node {} is a member and must have progress', to);
   if (progress.match < state.log.lastIndex) return;
   state.send({ type: 'timeoutNow', from: state.id, to, term: state.term });
 }
 
-/** The leader's own entries reached its disk: its acknowledgement counts like anybody's, and not before. */
+/** The leader's own entries reached its disk, so its own acknowledgement counts now. */
 export function ownLogIsStable(state: CoreState, leadership: Leadership): void {
-  // A leader that was removed goes on for a moment without counting itself.
+  // A leader that was removed leads for a moment without counting itself.
   const own = leadership.progress.get(state.id);
   if (own?.maybeUpdate(state.log.stable) === true) advanceCommit(state, leadership);
 }
 
-/** Section 5.3 and 5.4.2: an index is committed once a quorum has it on disk and its term is the leader's own. */
+/**
+ * Commits up to the largest index that a quorum has on disk, if the entry there is of the leader's own term (Raft
+ * paper, 5.3 and 5.4.2).
+ */
 export function advanceCommit(state: CoreState, leadership: Leadership): void {
   const index = jointQuorumIndex(state.config, (voter) => leadership.matchOf(voter));
   if (index <= state.log.committed || state.log.termAt(index) !== state.term) return;
@@ -292,17 +321,17 @@ export function advanceCommit(state: CoreState, leadership: Leadership): void {
   assert(leadership.uncommittedBytes >= 0, 'uncommitted bytes fell to {}', leadership.uncommittedBytes);
 }
 
-/** The driver's word on a snapshot stream. After success the peer's own answer has usually come already. */
+/** The driver has stopped sending a snapshot. After a success the peer's own answer has usually arrived before. */
 export function snapshotDone(leadership: Leadership, peer: NodeId, fate: SnapshotFate): void {
   const progress = leadership.progress.get(peer);
   if (progress === undefined || progress.state !== 'snapshot') return;
   if (fate === 'arrived') progress.becomeProbe();
   else progress.snapshotFailed(fate === 'refused');
-  // The next heartbeat answer starts the probe; sending now could hit a peer that is still installing.
+  // The next heartbeat answer starts the probe. An append sent now could reach a peer that is still installing.
   progress.probeSent = true;
 }
 
-/** A connection with the peer broke, and appends may be lost with it: find out again where the peer is. */
+/** The connection to the peer broke and appends may be lost: probe again where the logs agree. */
 export function peerUnreachable(leadership: Leadership, peer: NodeId): void {
   const progress = leadership.progress.get(peer);
   if (progress?.state === 'replicate') progress.becomeProbe();

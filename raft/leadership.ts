@@ -1,36 +1,36 @@
 /**
- * What a replica keeps only while it leads. It is made when the replica takes office and gone when that ends, whatever
- * the reason, so nothing of one term is left over for the next. State only: what a leader does with it is in leader.ts,
- * reconfigure.ts and read-index.ts.
+ * The state that a replica has only while it leads. It is created when the replica becomes leader and dropped when
+ * that ends, so nothing of one term is left over in the next. leader.ts, reconfigure.ts and read-index.ts use it.
  */
 import { Progress, type InflightLimits } from './progress.ts';
 import { NO_NODE, type NodeId } from './types.ts';
 
-/** Round 0: its question was not asked yet. */
+/** A read that no quorum has confirmed. `round` is 0 until a leadership check was sent for it. */
 interface WaitingRead {
   readonly ticket: number;
   round: number;
   index: number;
 }
 
+/** The bookkeeping of one leader in one term. */
 export class Leadership {
   readonly #id: NodeId;
   readonly #inflight: InflightLimits;
-  /** One per member, this node included (its `match` is what is on its own disk). */
+  /** One per member, including this node, whose `match` is what its own disk has. */
   readonly progress = new Map<NodeId, Progress>();
-  /** Appended in this term and not committed yet. */
+  /** Bytes appended in this term and not committed yet. */
   uncommittedBytes = 0;
   heartbeatElapsedTicks = 0;
-  /** The node that is to take over; nothing is proposed meanwhile. */
+  /** The node that is to take over, or `NO_NODE`. Proposals are refused meanwhile. */
   transferTarget: NodeId = NO_NODE;
   transferElapsedTicks = 0;
   /**
-   * No change of the configuration before this index is applied: up to there the log may hold one, or a quorum may not
-   * know of the last. At first that is the no-op of this term, so the leader has committed something of its own as well
-   * (the bug of single-server changes).
+   * The configuration may change only after this index is applied: the log up to there may contain a change, or a
+   * quorum may not know of the last one. It starts as the no-op of this term, so that a leader has committed an
+   * entry of its own before it changes members (this avoids the known bug of single-server changes).
    */
   pendingConfigIndex = 0;
-  /** Reads that no quorum has confirmed, oldest first. Invariant: rounds do not decrease, but for the 0 of those at the end. */
+  /** Unconfirmed reads, oldest first. Invariant: rounds ascend, except for reads with round 0 at the end. */
   readonly reads: WaitingRead[] = [];
 
   constructor(id: NodeId, inflight: InflightLimits) {
@@ -38,19 +38,24 @@ export class Leadership {
     this.#inflight = inflight;
   }
 
-  /** `since` is the entry that shows whoever acknowledges it that this leader counts it as a member. */
+  /**
+   * Adds a member.
+   *
+   * @param from `next`: the first index to send. `since`: a member that acknowledges this index has on disk that it
+   * is a member.
+   */
   addProgress(member: NodeId, from: { readonly next: number; readonly since: number }): Progress {
     const progress = new Progress({ ...from, limits: this.#inflight });
     this.progress.set(member, progress);
     return progress;
   }
 
-  /** What `node` has on disk, as far as it has said so. */
+  /** The last index that `node` has acknowledged as on disk; 0 if none. */
   matchOf(node: NodeId): number {
     return this.progress.get(node)?.match ?? 0;
   }
 
-  /** This node is; another is if it is a member, and was heard from for as long as check-quorum looks back. */
+  /** Whether `node` is this node, or a member that answered in this or the last round of check-quorum. */
   isReachable(node: NodeId): boolean {
     return node === this.#id || this.progress.get(node)?.isReachable === true;
   }

@@ -1,25 +1,30 @@
 /**
- * The part of a group's log that is held in memory: everything after the last compaction. It does no I/O; it
- * knows which of its entries are on disk only because it is told (`stableTo`).
+ * The part of a group's log that is in memory: everything after the last compaction. It does no I/O. `stableTo`
+ * reports which entries have reached the disk.
  */
 import { assert } from './assert.ts';
 import type { Entry, LogPosition } from './types.ts';
 
+/** The position before the first entry of a log that was never compacted. */
 export const LOG_START: LogPosition = { index: 0, term: 0, timeMillis: 0 };
 
 const ENTRY_OVERHEAD_BYTES = 32;
 const ENTRY_WRITE_BYTES = 512;
 
-/** Bytes an entry is charged with in every budget: its payload and a share for what surrounds it. */
+/** The bytes that an entry counts for in every budget: its payload and a fixed overhead. */
 export function entryBytes(entry: Entry): number {
   return entry.data.byteLength + ENTRY_OVERHEAD_BYTES;
 }
 
-/** What writing an entry holds the thread up for, in bytes copied: putting a key and its checksum costs as much as many. */
+/**
+ * How long writing an entry blocks the thread, in bytes copied: a key and its checksum cost as much as copying 512
+ * bytes.
+ */
 export function writeCost(entry: Entry): number {
   return entry.data.byteLength + ENTRY_WRITE_BYTES;
 }
 
+/** The log of one replica. Its methods throw `InvariantError` for anything that would break an invariant. */
 export class RaftLog {
   /** The position just before `entries[0]`. Invariant: base.index <= applied. */
   #base: LogPosition;
@@ -33,7 +38,13 @@ export class RaftLog {
   /** Indexes of the `config` entries in memory, ascending. */
   #configs: number[] = [];
 
-  /** Restores a log from disk. `entries` follow `base`; `committed` and `applied` lie within them. */
+  /**
+   * Restores a log from disk.
+   *
+   * @param base the position just before the first of `entries`.
+   * @param committed at least `applied`, at most the last index.
+   * @param applied at least `base.index`.
+   */
   constructor(base: LogPosition, entries: readonly Entry[], committed: number, applied: number) {
     this.#base = base;
     this.#entries = [...entries];
@@ -67,7 +78,7 @@ export class RaftLog {
     return this.#stable;
   }
 
-  /** A change of the configuration is committed and not in effect here yet. */
+  /** Whether a change of the configuration is committed but not applied here yet. */
   get hasUnappliedConfig(): boolean {
     return this.#configs.some((index) => index > this.#applied && index <= this.#committed);
   }
@@ -80,9 +91,10 @@ export class RaftLog {
   }
 
   /**
-   * A leader appends a `config` entry only after it has applied the one before, so whoever holds two knows that
-   * the first is committed. All safety of changes rests on it: a replica cannot act by a configuration that is
-   * two changes old. It must be true of what is on disk, too, which is why `commit` is written along with entries.
+   * Asserts that every `config` entry but the last is committed. A leader appends one only after it has applied the
+   * previous one, so a replica with two knows that the first is committed. The safety of changes depends on it: no
+   * replica acts on a configuration that is two changes old. It must hold on disk as well, so `commit` is written
+   * together with entries.
    */
   checkConfigs(): void {
     const before = this.#configs.at(-2) ?? 0;
@@ -94,17 +106,20 @@ export class RaftLog {
     );
   }
 
-  /** The term at `index`, or undefined if the log does not reach there or no longer does. */
+  /** The term at `index`; undefined if that is past the end or was compacted. */
   termAt(index: number): number | undefined {
     return this.positionAt(index)?.term;
   }
 
+  /** The position at `index`; undefined if that is past the end or was compacted. */
   positionAt(index: number): LogPosition | undefined {
     if (index === this.#base.index) return this.#base;
     return this.#entries[index - this.#base.index - 1];
   }
 
-  /** Entries from `from` to `to`, both included, cut off after `bytesMax` (but never before the first). */
+  /**
+   * The entries from `from` to `to`, both included. Stops before `bytesMax` is exceeded, but returns at least one.
+   */
   slice(from: number, to: number, bytesMax: number): Entry[] {
     assert(from > this.#base.index, 'entry {} was compacted (log base {})', from, this.#base.index);
     assert(to <= this.lastIndex, 'entry {} is past the last index {}', to, this.lastIndex);
@@ -120,13 +135,13 @@ export class RaftLog {
     return result;
   }
 
-  /** Section 5.4.1: is a log that ends at (lastIndex, lastTerm) at least as up to date as this one? */
+  /** Whether a log that ends at (lastIndex, lastTerm) is at least as up to date as this one (Raft paper, 5.4.1). */
   isUpToDate(lastIndex: number, lastTerm: number): boolean {
     const own = this.last;
     return lastTerm > own.term || (lastTerm === own.term && lastIndex >= own.index);
   }
 
-  /** Appends entries that continue the log exactly. */
+  /** Appends entries. The first must directly follow the last entry. */
   append(entries: readonly Entry[]): void {
     for (const entry of entries) {
       checkFollows(this.last, entry);
@@ -136,9 +151,10 @@ export class RaftLog {
   }
 
   /**
-   * Section 5.3, the receiver's rules 2 to 4. Returns the index up to which this log now agrees with the sender,
-   * or undefined, with nothing changed, if it does not hold (prevIndex, prevTerm). Entries that are already here
-   * are left alone: only a real conflict truncates, so that a late, short append cannot drop newer entries.
+   * Appends what is new of a leader's entries (Raft paper, figure 2, AppendEntries, receiver rules 2 to 4). Returns
+   * the index up to which this log now agrees with the sender. Returns undefined, and changes nothing, if the term
+   * at `prevIndex` is not `prevTerm`. Entries that are already present stay: only a conflicting term truncates, so
+   * a late, short append cannot drop newer entries.
    */
   maybeAppend(prevIndex: number, prevTerm: number, entries: readonly Entry[]): number | undefined {
     if (this.termAt(prevIndex) !== prevTerm) return undefined;
@@ -147,7 +163,7 @@ export class RaftLog {
     if (firstNew === -1) return lastNew;
     const fresh = entries.slice(firstNew);
     const first = fresh[0];
-    assert(first !== undefined, 'an append that changes the log has a first entry');
+    assert(first !== undefined, 'an append that changes the log must have a first entry');
     if (first.index <= this.lastIndex) this.#truncateFrom(first.index);
     this.append(fresh);
     return lastNew;
@@ -161,21 +177,22 @@ export class RaftLog {
   }
 
   /**
-   * The largest index <= `index` whose term is <= `term`: where two logs can still agree, given that the other
-   * one has `term` at `index`. Both sides use it to skip a whole conflicting term per round trip.
+   * The largest position at or before `index` whose term is <= `term`: the last place where two logs can still
+   * agree, if the other log has `term` at `index`. Both sides use it to skip a whole conflicting term per round
+   * trip.
    */
   findConflictByTerm(index: number, term: number): LogPosition {
     let candidate = Math.min(index, this.lastIndex);
     while (candidate > this.#base.index) {
       const position = this.positionAt(candidate);
-      assert(position !== undefined, 'position {} lies inside the log', candidate);
+      assert(position !== undefined, 'position {} must be in the log', candidate);
       if (position.term <= term) return position;
       candidate -= 1;
     }
     return this.#base;
   }
 
-  /** Moves the commit index forward; moving it back is a no-op, moving it past the log is fatal. */
+  /** Moves the commit index forward. Returns false if it is that far already. An index past the log is fatal. */
   commitTo(index: number): boolean {
     if (index <= this.#committed) return false;
     assert(index <= this.lastIndex, 'commit {} is past the last index {}', index, this.lastIndex);
@@ -189,6 +206,7 @@ export class RaftLog {
     return to > this.#applied ? this.slice(this.#applied + 1, to, bytesMax) : [];
   }
 
+  /** The state machine has applied every entry up to `index`. */
   appliedTo(index: number): void {
     assert(index > this.#applied, 'applied may not go from {} to {}', this.#applied, index);
     assert(
@@ -201,7 +219,10 @@ export class RaftLog {
     this.#applied = index;
   }
 
-  /** Entries that are not on disk yet, from the first on: until `costMax` is reached, none if that is 0. */
+  /**
+   * The entries that are not on disk yet, oldest first, until their `writeCost` reaches `costMax`; none if that is
+   * 0.
+   */
   unstable(costMax: number): Entry[] {
     const entries: Entry[] = [];
     let cost = 0;
@@ -215,9 +236,9 @@ export class RaftLog {
   }
 
   /**
-   * `written` are on disk now. If the log was overwritten while they were being written, only the part that
-   * still agrees is stable: two logs with the same term at an index agree up to there (Log Matching), so the
-   * last agreeing entry decides. See the ABA race in raft/README.md.
+   * The entries `written` are on disk now. If a new leader overwrote part of the log while they were being written,
+   * only the part that still agrees counts. Two logs with the same term at an index agree up to it (Log Matching),
+   * so the last agreeing entry decides. See the ABA race in docs/internals/raft.md.
    */
   stableTo(written: readonly Entry[]): void {
     for (let i = written.length - 1; i >= 0; i -= 1) {
@@ -229,7 +250,10 @@ export class RaftLog {
     }
   }
 
-  /** The last position <= `index` such that the entries after it, up to `index`, amount to `bytes` or more. */
+  /**
+   * The last position at or before `index` such that the entries between it and `index` have at least `bytes`
+   * bytes.
+   */
   positionBefore(index: number, bytes: number): LogPosition {
     let remaining = bytes;
     let position = this.positionAt(index);
@@ -241,19 +265,19 @@ export class RaftLog {
     return position ?? this.#base;
   }
 
-  /** Forgets entries up to `index`, which must be applied. */
+  /** Drops the entries up to `index`, which must be applied and on disk. */
   compact(index: number): void {
     assert(index <= this.#applied, 'cannot compact to {}: applied is {}', index, this.#applied);
     assert(index <= this.#stable, 'cannot compact to {}: stable is {}', index, this.#stable);
     if (index <= this.#base.index) return;
     const position = this.positionAt(index);
-    assert(position !== undefined, 'position {} lies inside the log', index);
+    assert(position !== undefined, 'position {} must be in the log', index);
     this.#entries = this.#entries.slice(index - this.#base.index);
     this.#configs = this.#configs.filter((config) => config > index);
     this.#base = { index: position.index, term: position.term, timeMillis: position.timeMillis };
   }
 
-  /** Replaces the whole log by a snapshot that ends at `position`. */
+  /** Replaces the whole log with a snapshot that ends at `position`. */
   restore(position: LogPosition): void {
     assert(
       position.index > this.#committed,

@@ -1,33 +1,34 @@
 /**
- * Who belongs to a group, and which changes of that are sound: pure algebra, no state. Every change of voters goes
+ * The configurations of a group and the changes between them, as pure functions. Every change of voters goes
  * through a joint configuration (Raft paper, section 6), in which both the old and the new voters must agree.
  *
- * An entry of kind `config` holds the whole configuration that follows, not a difference: applying one twice, or
- * after a snapshot that covers it, cannot go wrong.
+ * An entry of kind `config` holds the whole new configuration, not a difference. Applying one twice, or after a
+ * snapshot that covers it, is therefore harmless.
  */
 import { assert } from './assert.ts';
 import type { GroupConfig, NodeId, SnapshotMeta } from './types.ts';
 
-/** A node enters as a learner, is promoted once it has caught up, and leaves by removal. */
+/** One step of a change. A node joins as a learner, is promoted when it has caught up, and leaves by removal. */
 export interface MembershipStep {
   readonly kind: 'addLearner' | 'promote' | 'demote' | 'remove';
   readonly node: NodeId;
 }
 
-/** Steps that take effect together; at most one per node. Without any, only the epoch changes. */
+/** Steps that take effect together, at most one per node. An empty change only raises the epoch. */
 export type MembershipChange = readonly MembershipStep[];
 
 /**
- * Why nothing was changed:
+ * The reason why a leader refused a change. Nothing has happened.
+ *
  * - `notLeader`: ask the leader.
- * - `changePending`: the change before is not complete, or this leader has not committed an entry of its own yet.
- * - `transferring`: leadership is being handed over.
- * - `unknownNode`: a node to promote, demote or remove does not belong to the group that way.
+ * - `changePending`: the previous change is not complete, or this leader has not committed an entry of its own yet.
+ * - `transferring`: the leader is handing over its leadership.
+ * - `unknownNode`: a node to promote is no learner, a node to demote no voter, or a node to remove no member.
  * - `alreadyMember`: a node to add is a voter or learner already.
- * - `staleEpoch`: a newer version of the placement than the one asking has changed the group already.
- * - `invalidChange`: no step and no newer epoch, two steps for one node, or something that is no node id or no epoch.
- * - `learnerBehind`: a learner to promote lacks too much of the log, or is silent.
- * - `wouldLoseQuorum`: too few of the voters that would remain are reachable, or none would remain.
+ * - `staleEpoch`: a newer version of the placement has changed the group already.
+ * - `invalidChange`: no step and no newer epoch, two steps for one node, or an invalid node id or epoch.
+ * - `learnerBehind`: a learner to promote lacks too much of the log, or does not answer.
+ * - `wouldLoseQuorum`: too few of the remaining voters are reachable, or none would remain.
  */
 export type MembershipRefusal =
   | 'notLeader'
@@ -40,36 +41,41 @@ export type MembershipRefusal =
   | 'learnerBehind'
   | 'wouldLoseQuorum';
 
+/** The configuration that a group starts with. */
 export function simpleConfig(voters: readonly NodeId[]): GroupConfig {
   return { epoch: 0, voters, outgoing: [], learners: [] };
 }
 
+/** The configuration that a snapshot was taken under. */
 export function configOfSnapshot(meta: SnapshotMeta): GroupConfig {
   const { epoch = 0, voters, outgoing = [], learners = [] } = meta;
   return { epoch, voters, outgoing, learners };
 }
 
-/** A change of voters is under way: the old voters still count. */
+/** Whether a change of voters is under way, so that the old voters still count. */
 export function isJoint(config: GroupConfig): boolean {
   return config.outgoing.length > 0;
 }
 
-/** May campaign, and counts in a quorum. A voter that is being demoted does until the change is complete. */
+/**
+ * Whether `node` may campaign and counts in a quorum. A voter that is being demoted does until the change is
+ * complete.
+ */
 export function isVoterOf(config: GroupConfig, node: NodeId): boolean {
   return config.voters.includes(node) || config.outgoing.includes(node);
 }
 
-/** Voters, old and new, then learners; each once. */
+/** All members, each once: voters, outgoing voters, learners. */
 export function membersOf(config: GroupConfig): NodeId[] {
   return [...new Set([...config.voters, ...config.outgoing, ...config.learners])];
 }
 
-/** The members that count, each once. */
+/** The members that count in a quorum, each once. */
 export function votersOf(config: GroupConfig): NodeId[] {
   return [...new Set([...config.voters, ...config.outgoing])];
 }
 
-/** What makes `config` unsound, or undefined if it is sound. */
+/** Describes what is wrong with `config`; undefined if it is valid. */
 export function flawOf(config: GroupConfig): string | undefined {
   const { epoch, voters, outgoing, learners } = config;
   if (!isEpoch(epoch)) return `${epoch} is no version of a placement`;
@@ -85,12 +91,13 @@ export function flawOf(config: GroupConfig): string | undefined {
 }
 
 /**
- * The configuration that the next entry must hold for `change` to happen. If voters change it is joint, and
- * `leaveJoint` of it completes the change; learners alone come and go in one entry, for they decide nothing.
+ * The configuration that follows from `change`, or the reason for a refusal. If voters change, the result is joint,
+ * and `leaveJoint` of it completes the change. If only learners change, one entry is enough, because they decide
+ * nothing.
  *
- * `epoch` is the version of the placement that asks. One version may need several changes; an older one is refused, so
- * that a leader which has not heard of the newest placement cannot move the group back. Hence a newer version that wants
- * nothing to change says so in the log, by a change without steps.
+ * @param epoch the version of the placement that asks. One version may need several changes. An older version is
+ * refused, so a leader that missed the newest placement cannot undo it. That is why even a placement that changes
+ * nothing records its version, by a change without steps.
  */
 export function changedConfig(
   config: GroupConfig,
@@ -133,21 +140,24 @@ export function changedConfig(
     learners: [...learners],
   };
   const flaw = flawOf(next);
-  assert(flaw === undefined, 'a sound change leads to a sound configuration, not one where {}', flaw);
+  assert(flaw === undefined, 'a valid change must lead to a valid configuration, but {}', flaw);
   return next;
 }
 
-/** Completes a change: from now on the new voters decide alone. */
+/** The configuration that completes a joint one: the new voters decide alone. */
 export function leaveJoint(config: GroupConfig): GroupConfig {
-  assert(isJoint(config), 'only a joint configuration is left');
+  assert(isJoint(config), 'only a joint configuration can be left');
   return { ...config, outgoing: [] };
 }
 
-/** May the entry of `after` follow the one of `before`? Anything else in a log means that two changes overlapped. */
+/**
+ * Whether the configuration `after` may directly follow `before`. Anything else in a log means that two changes
+ * overlapped.
+ */
 export function isSuccessor(before: GroupConfig, after: GroupConfig): boolean {
   if (after.epoch < before.epoch) return false;
   if (isJoint(before)) return !isJoint(after) && sameNodes(before.voters, after.voters);
-  // A replica that only joins has no configuration to compare with.
+  // A replica that is joining has no configuration to compare with.
   if (before.voters.length === 0) return true;
   return isJoint(after) ? sameNodes(before.voters, after.outgoing) : sameNodes(before.voters, after.voters);
 }
@@ -160,9 +170,11 @@ function sameNodes(a: readonly NodeId[], b: readonly NodeId[]): boolean {
   return a.length === b.length && a.every((id) => b.includes(id));
 }
 
-// Data of a `config` entry: the epoch, the three counts, then the ids, all as little-endian f64.
+// Encoding of a `config` entry: the epoch, three counts (voters, outgoing, learners), then the ids, all
+// little-endian f64.
 const NUMBER_BYTES = 8;
 
+/** Encodes a configuration as the data of a `config` entry: 8 bytes for each of 4 + (number of ids) numbers. */
 export function encodeConfig(config: GroupConfig): Uint8Array {
   const { epoch, voters, outgoing, learners } = config;
   const numbers = [
@@ -180,7 +192,7 @@ export function encodeConfig(config: GroupConfig): Uint8Array {
   return data;
 }
 
-/** The configuration in the data of a `config` entry, or undefined if it holds no sound one. */
+/** Decodes the data of a `config` entry; undefined if it is malformed or not a valid configuration. */
 export function decodeConfig(data: Uint8Array): GroupConfig | undefined {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const count = data.byteLength / NUMBER_BYTES;

@@ -1,45 +1,51 @@
-/** What a leader knows about one peer: how far its log agrees, and how much may be sent before it answers. */
+/**
+ * What a leader knows about one peer: up to where the logs agree, and how much it may send before the peer answers.
+ */
 import { assert } from './assert.ts';
 
-/** So many snapshots in a row: one may be a stall. */
+/** A peer that refused this many snapshots in a row is left behind. One refusal may be a stall. */
 const REFUSALS_MAX = 2;
 
 /**
- * - `probe`: where the logs agree is not known; one append at a time.
- * - `replicate`: known; appends are pipelined up to the in-flight window.
- * - `snapshot`: the peer needs entries that were compacted; nothing is appended until the snapshot is through.
+ * How a leader sends to a peer:
+ *
+ * - `probe`: it does not know where the logs agree, and sends one append at a time.
+ * - `replicate`: it knows, and sends appends ahead of the answers, up to the in-flight window.
+ * - `snapshot`: the peer needs compacted entries. No appends until the snapshot has arrived.
  */
 export type ProgressState = 'probe' | 'replicate' | 'snapshot';
 
+/** The in-flight window: unacknowledged appends per peer. The append that reaches `bytesMax` is the last. */
 export interface InflightLimits {
   readonly messagesMax: number;
   readonly bytesMax: number;
 }
 
+/** The progress of one peer in one term. Roughly etcd's `tracker.Progress`. */
 export class Progress {
   /** The last index the peer has acknowledged as on disk. Never decreases within a term. */
   match = 0;
   /** The next index to send. Invariant: match < next. */
   next: number;
   state: ProgressState = 'probe';
-  /** Only who has acknowledged this index has on disk that it is a member, and may be given a vote. */
+  /** A peer that has acknowledged this index has on disk that it is a member. Only then may it get a vote. */
   readonly since: number;
-  /** In `probe`: an append is on its way. Cleared by any answer, also by a heartbeat's. */
+  /** In `probe`: an append is on its way. Cleared by any answer, including one to a heartbeat. */
   probeSent = false;
   /** In `snapshot`: the index of the snapshot being sent. */
   pendingSnapshot = 0;
-  /** By its last answer, the peer would not take over. */
+  /** The peer's last answer said that it would not take over. */
   isReluctant = false;
-  /** The leader's last question (see read-index.ts) that this peer answered in this term. */
+  /** The last leadership check (read-index.ts) that this peer answered in this term. */
   readRound = 0;
-  /** Snapshots that it refused, one after the other. */
+  /** Snapshots that the peer refused in a row. */
   #refusals = 0;
   #heardThisRound = false;
   #heardLastRound = false;
-  /** Where the leader's log ended when this round of check-quorum began, and the one before. */
+  /** The last index of the leader's log when this round of check-quorum began, and when the previous one did. */
   #roundIndex = Number.POSITIVE_INFINITY;
   #lastRoundIndex = Number.POSITIVE_INFINITY;
-  /** In `replicate`: last index and bytes of each append that is not answered yet, oldest first. */
+  /** In `replicate`: the last index and the bytes of each unanswered append, oldest first. */
   readonly #inflight: { lastIndex: number; bytes: number }[] = [];
   #inflightBytes = 0;
   readonly #limits: InflightLimits;
@@ -51,6 +57,7 @@ export class Progress {
     this.#limits = init.limits;
   }
 
+  /** The number of unanswered appends. */
   get inflightCount(): number {
     return this.#inflight.length;
   }
@@ -63,57 +70,67 @@ export class Progress {
     this.#inflightBytes = 0;
   }
 
+  /** Starts to search where the logs agree. */
   becomeProbe(): void {
-    // After a snapshot the peer has at least what the snapshot holds, even if its answer was lost.
+    // After a snapshot the peer has at least what it contains, even if its answer was lost.
     const next =
       this.state === 'snapshot' ? Math.max(this.match + 1, this.pendingSnapshot + 1) : this.match + 1;
     this.#reset('probe');
     this.next = next;
   }
 
+  /** The logs agree up to `match`: send ahead. */
   becomeReplicate(): void {
     this.#reset('replicate');
     this.next = this.match + 1;
   }
 
+  /** A snapshot that ends at `index` is being sent. */
   becomeSnapshot(index: number): void {
     this.#reset('snapshot');
     this.pendingSnapshot = index;
   }
 
-  /** The snapshot did not arrive: probe from what is known to match. */
+  /** The snapshot did not arrive. `isRefused` means that the peer was reachable and did not install it. */
   snapshotFailed(isRefused: boolean): void {
     if (isRefused) this.#refusals += 1;
     this.pendingSnapshot = 0;
     this.becomeProbe();
   }
 
-  /** It needs a snapshot, and refuses those of this leader. */
+  /** The peer needs a snapshot and refuses those of this leader. */
   get isLeftBehind(): boolean {
     return this.#refusals >= REFUSALS_MAX;
   }
 
-  /** The peer answered, or takes the benefit of the doubt. */
+  /** The peer answered. Also called for a member that was just added, which counts as reachable for a while. */
   heard(): void {
     this.#heardThisRound = true;
   }
 
-  /** Has answered since this round of check-quorum began: it is there now. A round that has only begun says nobody is. */
+  /**
+   * The peer has answered since this round of check-quorum began. At the start of a round this is false for every
+   * peer.
+   */
   get heardThisRound(): boolean {
     return this.#heardThisRound;
   }
 
-  /** Heard from for as long as check-quorum looks back, in whatever moment one asks: it is not taken for gone. */
+  /** The peer has answered in this round of check-quorum or the previous one. */
   get isReachable(): boolean {
     return this.#heardThisRound || this.#heardLastRound;
   }
 
-  /** It could lead, and would. */
+  /** The peer is able and willing to lead. */
   get mayTakeOver(): boolean {
     return this.isReachable && !this.isReluctant && this.state !== 'snapshot';
   }
 
-  /** A round of check-quorum ends and the next begins, with a log up to `lastIndex`. Returns whether it heard from the peer. */
+  /**
+   * Ends a round of check-quorum and begins the next. Returns whether the peer answered in the round that ended.
+   *
+   * @param lastIndex the end of the leader's log now.
+   */
   nextRound(lastIndex: number): boolean {
     this.#heardLastRound = this.#heardThisRound;
     this.#heardThisRound = false;
@@ -122,11 +139,15 @@ export class Progress {
     return this.#heardLastRound;
   }
 
-  /** Holds everything that the log held when the last round began: it keeps pace, however much that is in entries. */
+  /**
+   * The peer has everything that was in the leader's log when the previous round began, so it keeps pace however
+   * fast the log grows.
+   */
   get keepsPace(): boolean {
     return this.match >= this.#lastRoundIndex;
   }
 
+  /** Whether nothing may be sent to the peer before it answers. */
   isPaused(): boolean {
     switch (this.state) {
       case 'probe':
@@ -140,20 +161,20 @@ export class Progress {
     }
   }
 
-  /** Records an append of `count` entries that just left. */
+  /** Records that an append with `count` entries and `bytes` bytes was sent. */
   sent(count: number, bytes: number): void {
     if (this.state === 'probe') {
       this.probeSent = count > 0;
       return;
     }
-    assert(this.state === 'replicate', 'nothing is appended while a snapshot is on its way');
+    assert(this.state === 'replicate', 'nothing may be appended while a snapshot is being sent');
     if (count === 0) return;
     this.next += count;
     this.#inflight.push({ lastIndex: this.next - 1, bytes });
     this.#inflightBytes += bytes;
   }
 
-  /** The peer has everything up to `index`. Returns false if that was known: an old or repeated answer. */
+  /** The peer acknowledged everything up to `index`. Returns false for an old or repeated answer. */
   maybeUpdate(index: number): boolean {
     const isNew = index > this.match;
     if (isNew) {
@@ -167,8 +188,8 @@ export class Progress {
   }
 
   /**
-   * The peer refused an append after `rejected`; it may agree at `hint`. Returns false for an answer that is too
-   * old to mean anything: moving `next` to or below `match` would lose what the peer acknowledged.
+   * The peer rejected an append whose `prevIndex` was `rejected`; the logs may agree at `hint`. Returns false for
+   * an outdated answer: moving `next` to `match` or below would lose what the peer acknowledged.
    */
   maybeDecreaseTo(rejected: number, hint: number): boolean {
     if (this.state === 'replicate') {
@@ -182,7 +203,7 @@ export class Progress {
     return true;
   }
 
-  /** Frees the window of every append up to `index`. */
+  /** Frees the part of the window that appends up to `index` took. */
   freeInflight(index: number): void {
     let count = 0;
     while (count < this.#inflight.length) {
@@ -194,7 +215,9 @@ export class Progress {
     this.#inflight.splice(0, count);
   }
 
-  /** A heartbeat was answered, so the peer is reachable: let one more append go, in case the last was lost. */
+  /**
+   * The peer answered a heartbeat. If the window is full, free the oldest append, in case all of them were lost.
+   */
   freeOneInflight(): void {
     const oldest = this.#inflight[0];
     if (oldest !== undefined && this.isPaused()) this.freeInflight(oldest.lastIndex);

@@ -1,31 +1,31 @@
 /**
- * Quorum arithmetic: majorities of voters, and of two sets of voters at once while a group changes them.
- * Pure functions, testable alone.
+ * Quorum arithmetic for one set of voters, and for the two sets of a joint configuration (Raft paper, section 6).
+ * Pure functions.
  */
 import { assert } from './assert.ts';
 import type { NodeId } from './types.ts';
 
-/** Who decides. While `outgoing` is not empty, nothing is decided without a majority of each set. */
+/** The voters of a group. While `outgoing` is not empty, a decision needs a majority of both sets. */
 export interface JointVoters {
   readonly voters: readonly NodeId[];
   readonly outgoing: readonly NodeId[];
 }
 
-/** The smallest number of voters of which any two sets of that size share a member. */
+/** The size of a majority: any two sets of that many voters share a member. `voterCount` is at least 1. */
 export function quorumSize(voterCount: number): number {
   assert(voterCount > 0, 'a group needs at least one voter, got {}', voterCount);
   return Math.floor(voterCount / 2) + 1;
 }
 
-/** The largest index that a quorum has reached, given what each voter is known to have on disk. */
+/** The largest index that a majority has on disk. `matchIndexes` has one index per voter. */
 export function quorumIndex(matchIndexes: readonly number[]): number {
   const sorted = [...matchIndexes].sort((a, b) => b - a);
   const index = sorted[quorumSize(sorted.length) - 1];
-  assert(index !== undefined, 'a quorum is never larger than the set of voters');
+  assert(index !== undefined, 'a quorum must not be larger than the set of voters');
   return index;
 }
 
-/** The same for two sets at once: what a majority of each has reached. */
+/** The largest index that a majority of each set has on disk. */
 export function jointQuorumIndex(joint: JointVoters, matchOf: (voter: NodeId) => number): number {
   const incoming = quorumIndex(joint.voters.map(matchOf));
   return joint.outgoing.length === 0
@@ -33,14 +33,18 @@ export function jointQuorumIndex(joint: JointVoters, matchOf: (voter: NodeId) =>
     : Math.min(incoming, quorumIndex(joint.outgoing.map(matchOf)));
 }
 
-/** Do the voters for which `isMember` holds decide? */
+/** Whether the voters for which `isMember` returns true are a quorum. */
 export function isQuorum(joint: JointVoters, isMember: (voter: NodeId) => boolean): boolean {
   return jointQuorumIndex(joint, (voter) => (isMember(voter) ? 1 : 0)) === 1;
 }
 
+/** The state of an election: `pending` means that the missing votes decide. */
 export type VoteResult = 'won' | 'lost' | 'pending';
 
-/** Counts votes by voter; a voter missing from `votes` has not answered. Votes of others do not count. */
+/**
+ * Counts the votes of `voters`. A voter that is missing from `votes` has not answered; votes of other nodes are
+ * ignored.
+ */
 export function voteResult(voters: readonly NodeId[], votes: ReadonlyMap<NodeId, boolean>): VoteResult {
   const needed = quorumSize(voters.length);
   let granted = 0;
@@ -54,7 +58,7 @@ export function voteResult(voters: readonly NodeId[], votes: ReadonlyMap<NodeId,
   return granted + missing >= needed ? 'pending' : 'lost';
 }
 
-/** Won if both sets are won, lost as soon as one is. */
+/** The result for both sets: won if both are won, lost as soon as one is lost. */
 export function jointVoteResult(joint: JointVoters, votes: ReadonlyMap<NodeId, boolean>): VoteResult {
   const incoming = voteResult(joint.voters, votes);
   if (joint.outgoing.length === 0) return incoming;

@@ -1,14 +1,14 @@
 /**
- * Linearizable reads without writing (Raft thesis, 6.4): the leader notes its commit index, then asks whether it still
- * leads. Every question has a number of its own, carried by heartbeats and echoed by their answers, so that an answer
- * to an earlier one proves nothing for a later read (etcd-io/etcd#20418).
+ * Linearizable reads without a write (Raft thesis, 6.4). The leader notes its commit index and then checks that it
+ * still leads. Each leadership check has its own number, which heartbeats carry and their answers repeat, so an
+ * answer to an earlier check proves nothing for a later read (etcd-io/etcd#20418).
  */
 import type { CoreState } from './core-state.ts';
 import { broadcastHeartbeat } from './leader.ts';
 import type { Leadership } from './leadership.ts';
 import { jointQuorumIndex } from './quorum.ts';
 
-/** Asks for an index to read at. Returns the ticket to recognise the answer by, or undefined if this node does not lead. */
+/** Requests a read index. Returns a ticket that identifies the answer, or undefined if this node does not lead. */
 export function requestRead(state: CoreState): number | undefined {
   if (state.leadership === undefined) return undefined;
   state.lastReadTicket += 1;
@@ -17,7 +17,9 @@ export function requestRead(state: CoreState): number | undefined {
   return state.lastReadTicket;
 }
 
-/** Something was committed or answered: starts the reads that waited for it, and confirms those that a quorum did. */
+/**
+ * To be called after a commit or an answer: starts waiting reads, and confirms those that a quorum has answered.
+ */
 export function advanceReads(state: CoreState): void {
   const { leadership } = state;
   if (leadership === undefined || leadership.reads.length === 0) return;
@@ -36,8 +38,8 @@ export function advanceReads(state: CoreState): void {
 }
 
 /**
- * One question for all reads that are new. Until an entry of this term is committed the leader cannot know what is,
- * so they wait for the no-op (etcd-io/etcd#7331).
+ * Sends one leadership check for all new reads. A new leader does not know the commit index before its own no-op is
+ * committed, so reads wait for that (etcd-io/etcd#7331).
  */
 function startRound(state: CoreState, leadership: Leadership): void {
   const { log } = state;

@@ -1,6 +1,6 @@
 /**
- * What a replica wants on disk next, and what it counts once that is there. Between the two the write is the driver's;
- * which messages wait for it is decided where they are sent (`waitsForDisk`).
+ * What a replica wants on disk next (`nextWrite`), and what counts once it is there (`writeDone`). The driver does
+ * the write in between. `waitsForDisk` decides which messages wait for it.
  */
 import type { CoreState } from './core-state.ts';
 import { ownLogIsStable } from './leader.ts';
@@ -8,17 +8,24 @@ import { advanceReads } from './read-index.ts';
 import { step } from './step.ts';
 import type { Entry, HardState, InstallSnapshot, Message } from './types.ts';
 
-/** What must reach the disk together, and the messages that may leave only after it has. */
+/** Data that must reach the disk in one atomic write, and the messages that may leave after it. */
 export interface Ready {
-  /** False: nothing to write; `afterSync` may leave at once, because all it promises is on disk already. */
+  /**
+   * False if there is nothing to write: then `afterSync` may leave at once, because the disk has all that it
+   * promises.
+   */
   readonly mustWrite: boolean;
   readonly hardState: HardState;
   readonly entries: readonly Entry[];
+  /** A snapshot from the leader, whose staged chunks replace the log. */
   readonly install: InstallSnapshot | undefined;
   readonly afterSync: readonly Message[];
 }
 
-/** Takes entries until they cost `costMax`. Undefined if there is neither anything to write nor anything that waits. */
+/**
+ * Collects the next write: entries until their `writeCost` reaches `costMax`. Undefined if there is nothing to
+ * write and no message waits. Messages stay queued if not all entries fit.
+ */
 export function nextWrite(state: CoreState, costMax: number): Ready | undefined {
   const { log, term, vote, written, pendingInstall, afterSync } = state;
   log.checkConfigs();
@@ -37,12 +44,12 @@ export function nextWrite(state: CoreState, costMax: number): Ready | undefined 
   };
 }
 
-/** `ready` is on disk: this node's own vote and acknowledgement count from now on. */
+/** `ready` is on disk, so this node's own vote and acknowledgement count from now on. */
 export function writeDone(state: CoreState, ready: Ready): void {
   if (ready.mustWrite) {
     state.written = ready.hardState;
     if (state.pendingInstall === ready.install) state.pendingInstall = undefined;
-    // A snapshot that came meanwhile will wipe these entries from the disk: they are to be written again after it.
+    // A snapshot that arrived meanwhile will delete these entries from the disk, so they are not stable.
     if (state.pendingInstall === undefined) state.log.stableTo(ready.entries);
     if (state.leadership !== undefined) ownLogIsStable(state, state.leadership);
   }

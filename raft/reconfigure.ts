@@ -1,7 +1,7 @@
 /**
- * Changing the members of a running group. A configuration takes effect on each replica when that replica applies
- * its entry; raft/README.md argues why that is safe. One change at a time, and a change of voters is three entries:
- * into the joint configuration, once the leader has applied that, out of it, and a no-op to confirm it.
+ * Changing the members of a running group. Each replica acts on a configuration once it has applied the entry;
+ * docs/internals/raft.md argues why that is safe. Only one change runs at a time. A change of voters takes three
+ * entries: one enters the joint configuration, one leaves it, and a no-op confirms the end.
  */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
@@ -32,12 +32,13 @@ import { isQuorum } from './quorum.ts';
 import { NO_NODE, type Entry, type GroupConfig } from './types.ts';
 
 /**
- * A learner that lacks more than this would hold up commits as soon as it counts, unless it keeps pace: under load a
- * node that is far away, or whose disk is slower, always lacks what came during its last round trip.
+ * A learner that lacks more entries than this would delay commits as soon as it counts. A learner that keeps pace
+ * is promoted anyway: under load, a distant node or one with a slow disk always lacks the entries of its last round
+ * trip.
  */
 const PROMOTION_LAG_ENTRIES_MAX = 64;
 
-/** Appends the entry that begins `change`, or says why not; then nothing has happened. */
+/** Appends the entry that begins `change` and returns it. On a refusal, returns the reason and does nothing. */
 export function proposeChange(
   state: CoreState,
   change: MembershipChange,
@@ -47,7 +48,10 @@ export function proposeChange(
   if (leadership === undefined) return 'notLeader';
   if (!acceptsProposals(state, leadership)) return 'transferring';
   if (isChanging(state)) return 'changePending';
-  assert(log.termAt(log.committed) === state.term, 'a leader that changes members has committed its no-op');
+  assert(
+    log.termAt(log.committed) === state.term,
+    'a leader must have committed its no-op before it changes members',
+  );
   const next = changedConfig(state.config, change, epoch);
   if (typeof next === 'string') return next;
   const isCaughtUp = ({ kind, node }: MembershipChange[number]): boolean =>
@@ -64,8 +68,11 @@ function isAlmostCaughtUp(learner: Progress | undefined, lastIndex: number): boo
 }
 
 function appendConfig(state: CoreState, leadership: Leadership, config: GroupConfig): Entry {
-  assert(state.log.applied >= leadership.pendingConfigIndex, 'one change of the configuration at a time');
-  assert(isSuccessor(state.config, config), 'a configuration follows the one in effect');
+  assert(
+    state.log.applied >= leadership.pendingConfigIndex,
+    'only one change of the configuration may be under way',
+  );
+  assert(isSuccessor(state.config, config), 'a configuration must follow the one in effect');
   const entry = appendEntry(state, leadership, 'config', encodeConfig(config));
   leadership.pendingConfigIndex = entry.index;
   broadcastAppend(state, leadership);
@@ -73,8 +80,8 @@ function appendConfig(state: CoreState, leadership: Leadership, config: GroupCon
 }
 
 /**
- * A joint configuration is in effect: propose to leave it. Whoever leads does, so that a change completes however
- * many leaders it takes. Asked after every application and every tick, because a transfer postpones it.
+ * Proposes to leave a joint configuration. Any leader does this, so a change completes even if leaders change.
+ * Called after every applied entry and every tick, because a transfer postpones it.
  */
 export function leaveJointIfDue(state: CoreState): void {
   const { leadership } = state;
@@ -83,14 +90,14 @@ export function leaveJointIfDue(state: CoreState): void {
   appendConfig(state, leadership, leaveJoint(state.config));
 }
 
-/** A `config` entry was applied: from now on this replica acts by it. */
+/** A `config` entry was applied: this replica acts on it from now on. */
 export function applyConfig(state: CoreState, entry: Entry): void {
   const config = decodeConfig(entry.data);
-  assert(config !== undefined, 'config entry {} holds no sound configuration', entry.index);
-  assert(isSuccessor(state.config, config), 'config entry {} does not follow the one before it', entry.index);
+  assert(config !== undefined, 'config entry {} contains no valid configuration', entry.index);
+  assert(isSuccessor(state.config, config), 'config entry {} does not follow the previous one', entry.index);
   assert(
     state.role === 'follower' || state.role === 'leader',
-    'a {} counts votes by a configuration that is being replaced',
+    'a {} must not count votes while the configuration is being replaced',
     state.role,
   );
   const isComplete = isJoint(state.config) && !isJoint(config);
@@ -98,7 +105,7 @@ export function applyConfig(state: CoreState, entry: Entry): void {
   if (state.leadership !== undefined) leadUnderNewConfig(state, state.leadership, isComplete);
 }
 
-/** The highest epoch of the configuration in effect and of those in the log, applied or not. */
+/** The highest epoch of the configuration in effect and of the `config` entries in the log. */
 export function newestEpoch({ config, log }: CoreState): number {
   let newest = config.epoch;
   for (const entry of log.configEntries(log.applied + 1, log.lastIndex)) {
@@ -108,14 +115,17 @@ export function newestEpoch({ config, log }: CoreState): number {
 }
 
 /**
- * A replica that was removed has forgotten what it helped to decide. Once it has come back, it takes no part in
- * elections before its log holds all of that again: up to a configuration newer than the removal (raft/README.md).
+ * Whether this replica came back after a removal and still lacks what it acknowledged before. It takes no part in
+ * elections until its log reaches a configuration newer than the removal (docs/internals/raft.md).
  */
 export function hasForgotten(state: CoreState): boolean {
   return state.removedAt > 0 && newestEpoch(state) <= state.removedAt;
 }
 
-/** A change is under way, or may be, or a quorum may not know yet that it is complete. Only a leader knows the last. */
+/**
+ * Whether a change is under way. On a leader also true if its predecessor may have begun one, or a quorum may not
+ * know yet that the last is complete.
+ */
 export function isChanging(state: CoreState): boolean {
   const { leadership, log, config } = state;
   return isJoint(config) || (leadership !== undefined && log.applied < leadership.pendingConfigIndex);
@@ -125,28 +135,29 @@ function leadUnderNewConfig(state: CoreState, leadership: Leadership, isComplete
   const members = membersOf(state.config);
   for (const [peer, progress] of leadership.progress) {
     if (members.includes(peer)) continue;
-    // A last word: who learns that it was removed stops asking for votes.
+    // A last heartbeat tells the peer that it was removed, so that it stops asking for votes.
     if (peer !== state.id) sendHeartbeat(state, peer, progress);
     leadership.progress.delete(peer);
   }
   const { lastIndex } = state.log;
   for (const member of members) {
     if (leadership.progress.has(member)) continue;
-    // As if just heard from: a node that is only starting must not look like one that is cut off.
+    // Counts as just heard from: a node that is starting must not look unreachable.
     leadership.addProgress(member, { next: lastIndex + 1, since: lastIndex }).heard();
   }
   if (!state.config.voters.includes(leadership.transferTarget)) endTransfer(leadership);
-  // Once this is committed, a quorum of the new voters has it on disk that the change is, and needs the others no more.
+  // When this no-op is committed, a quorum of the new voters has the end of the change on disk and no longer needs
+  // the old ones.
   if (isComplete) appendNoop(state, leadership);
-  // Fewer voters may be enough for what more were not.
+  // A smaller set of voters may have a quorum for entries that the larger set had not.
   advanceCommit(state, leadership);
   broadcastAppend(state, leadership);
 }
 
 /**
- * A leader that is no voter any more leads, without counting itself, until the others need it no more; then it asks
- * the one that has most of its log to take over. Stepping down earlier could leave them asking for its vote, which
- * it must refuse them if its log is longer, while it may not campaign itself (etcd-io/etcd#12359).
+ * A leader that is no longer a voter goes on leading, without counting itself, until the change is complete. Then
+ * it asks the voter with the longest log to take over. If it stepped down earlier, the others might need its vote:
+ * it must refuse them if its log is longer, and may not campaign itself (etcd-io/etcd#12359).
  */
 export function stepDownIfRemoved(state: CoreState): void {
   const { leadership } = state;

@@ -1,8 +1,8 @@
 /**
- * Idle groups rest: while nothing differs between a leader and its followers, none of them is ticked and no heartbeat is
- * sent in the group; their nodes tell each other that they are there, for all such groups together (driver/rests.ts). Here
- * is who may rest, and how a replica goes on. A rest decides nothing: commits, reads and terms need messages of the group,
- * and any of those ends it.
+ * Idle groups rest: while the leader and its followers agree on everything, nobody ticks the group and no
+ * heartbeats are sent in it. Their nodes exchange beats for all such groups together (driver/rests.ts). This file
+ * decides whether a replica may rest, and how it resumes. Beats decide nothing: commits, reads and terms need
+ * messages of the group, and any such message ends the rest.
  */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
@@ -10,32 +10,35 @@ import { isJoint } from './membership.ts';
 import { isChanging } from './reconfigure.ts';
 import { NO_NODE, type NodeId } from './types.ts';
 
-/** What a leader says of a group that it lets rest: its log ends at `index`, committed. */
+/** A leader lets a group rest whose log ends at `index`, all of it committed. */
 export interface RestOffer {
   readonly leader: NodeId;
   readonly term: number;
   readonly index: number;
 }
 
-/** How a leader goes on. */
+/** How a leader resumes after a rest. */
 export interface LeaderAwake {
-  /** Since heartbeats were due last; below `heartbeatTicks`. */
+  /** Ticks since heartbeats were last due; less than `heartbeatTicks`. */
   readonly heartbeatElapsedTicks: number;
-  /** Ticks since a member's node last showed that it is there, and that the member rests; undefined if it did not lately. */
+  /** Ticks since a member's node last confirmed that the member rests; undefined if it did not recently. */
   readonly heardTicksAgo: (member: NodeId) => number | undefined;
 }
 
-/** How a follower goes on: what it heard of its leader's node last. */
+/** How a follower resumes after a rest: the last news of its leader's node. */
 export interface FollowerAwake {
-  /** Ticks since then. */
+  /** Ticks since that news. */
   readonly silentTicks: number;
-  /** The leader's group time as it was told then. */
+  /** The leader's group time according to that news. */
   readonly timeMillis: number;
-  /** Milliseconds since then on this replica's clock. */
+  /** Milliseconds since that news, on this replica's clock. */
   readonly ageMillis: number;
 }
 
-/** The rest of one replica. That it rests is the driver's to know: a core that is asked nothing notices nothing. */
+/**
+ * The rules of rest for one replica. Only the driver knows whether a group rests; a core that nobody calls notices
+ * nothing.
+ */
 export class CoreRest {
   readonly #state: CoreState;
 
@@ -43,7 +46,10 @@ export class CoreRest {
     this.#state = state;
   }
 
-  /** Whether this node leads, and every member is there and has everything: heartbeats tell it nothing but the time. */
+  /**
+   * Whether a group that this node leads may rest: every member answers and has the whole log, so heartbeats would
+   * tell it nothing but the time.
+   */
   get mayBegin(): boolean {
     const { leadership, log, willingness, config, id } = this.#state;
     if (leadership === undefined || willingness !== 'willing' || !this.#state.isVoter()) return false;
@@ -56,27 +62,28 @@ export class CoreRest {
     return true;
   }
 
-  /** Whether this node follows that leader in that term, and has all of its log. */
+  /** Whether this node follows that leader in that term, and has all of its log, committed. */
   agreesTo({ leader, term, index }: RestOffer): boolean {
     const state = this.#state;
     if (state.role !== 'follower' || state.leader !== leader || state.term !== term) return false;
     const { last, committed } = state.log;
-    // The time that the leader tells counts only on a line of its own: see the group clock.
+    // The leader's time is usable only if the last entry is of its term: see the group clock.
     return last.index === index && last.term === term && committed === index;
   }
 
-  /** The leader's estimate of group time, to tell its followers. */
+  /** The leader's estimate of group time, for its followers. */
   get timeMillis(): number {
     return this.#state.clock.nowMillis();
   }
 
   /**
-   * A round of check-quorum goes on to which only those have answered that were heard while the group rested. It began with the
-   * oldest of these answers: none counts for longer than that of a heartbeat.
+   * Resumes a leader, in the middle of a round of check-quorum in which the members that answered during the rest
+   * count. The round began with the oldest of these answers, so none counts for longer than an answer to a
+   * heartbeat would.
    */
   endAsLeader({ heartbeatElapsedTicks, heardTicksAgo }: LeaderAwake): void {
     const { leadership, log, id, options } = this.#state;
-    assert(leadership !== undefined, 'who led while the group rested leads when it goes on');
+    assert(leadership !== undefined, 'a replica that led while the group rested must lead when it resumes');
     assert(heartbeatElapsedTicks < options.heartbeatTicks, 'heartbeats are overdue');
     leadership.heartbeatElapsedTicks = heartbeatElapsedTicks;
     this.#state.electionElapsedTicks = 0;
@@ -90,10 +97,13 @@ export class CoreRest {
     }
   }
 
-  /** As if what was heard last of the leader's node had been a heartbeat of the group. */
+  /** Resumes a follower, as if the last news of the leader's node had been a heartbeat in the group. */
   endAsFollower({ silentTicks, timeMillis, ageMillis }: FollowerAwake): void {
     const state = this.#state;
-    assert(state.role === 'follower', 'who followed while the group rested follows when it goes on');
+    assert(
+      state.role === 'follower',
+      'a replica that followed while the group rested must follow when it resumes',
+    );
     state.electionElapsedTicks = silentTicks;
     state.observeLeaderTime(state.term, timeMillis, ageMillis);
   }

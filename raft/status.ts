@@ -1,7 +1,8 @@
-/** What a replica shows of itself to whoever looks from outside. Nothing in the protocol goes by it. */
+/** The status of a replica for operators and tests. The protocol does not use it. */
 import type { CoreState, Role } from './core-state.ts';
 import type { GroupConfig, NodeId } from './types.ts';
 
+/** A copy of a replica's state at one moment. Indexes are log indexes. */
 export interface RaftStatus {
   readonly role: Role;
   readonly term: number;
@@ -11,12 +12,13 @@ export interface RaftStatus {
   readonly lastIndex: number;
   /** Entries up to here were compacted away. */
   readonly logStart: number;
-  /** On a leader: what each member is known to have on disk. Empty elsewhere. */
+  /** On a leader: the last index that each member is known to have on disk. Empty elsewhere. */
   readonly match: ReadonlyMap<NodeId, number>;
-  /** Who belongs to the group, as of `applied`. */
+  /** The configuration as of `applied`. */
   readonly config: GroupConfig;
 }
 
+/** Builds the status. */
 export function statusOf({ role, term, leader, log, leadership, config }: CoreState): RaftStatus {
   const match = new Map<NodeId, number>();
   for (const [peer, { match: index }] of leadership?.progress ?? []) match.set(peer, index);

@@ -1,4 +1,6 @@
-/** A message arrives: terms are settled here, once for all kinds (Raft paper, 5.1); then its handler has it. */
+/**
+ * The entry point for messages: compares terms, once for all kinds (Raft paper, 5.1), and then calls the handler.
+ */
 import { assert } from './assert.ts';
 import type { CoreState } from './core-state.ts';
 import { handleTimeoutNow, handleVoteRequest, handleVoteResponse, protectsLeader } from './election.ts';
@@ -7,6 +9,11 @@ import { handleAppendResponse, handleHeartbeatResponse } from './leader.ts';
 import { advanceReads } from './read-index.ts';
 import { NO_NODE, type Message } from './types.ts';
 
+/**
+ * Handles one message for this replica.
+ *
+ * @throws RolledBackError if the message shows that this node lost data it had acknowledged.
+ */
 export function step(state: CoreState, message: Message): void {
   assert(message.to === state.id, 'message for node {} reached node {}', message.to, state.id);
   if (message.type === 'heartbeat') checkAcknowledged(state, message);
@@ -29,7 +36,7 @@ function acceptHigherTerm(state: CoreState, message: Message): boolean {
       state.becomeFollower(message.term, NO_NODE);
       return true;
     case 'preVoteResponse':
-      // A grant carries the term we asked about, which nobody has entered yet.
+      // A grant carries the term that was asked about, which nobody has entered yet.
       if (!message.granted) state.becomeFollower(message.term, NO_NODE);
       return true;
     case 'append':
@@ -43,7 +50,8 @@ function acceptHigherTerm(state: CoreState, message: Message): boolean {
     case 'timeoutNow': {
       const wasLeader = state.role === 'leader';
       state.becomeFollower(message.term, NO_NODE);
-      // Perhaps nobody was elected, and a replica that came back is in a newer term than those it left.
+      // Perhaps nobody was elected: a replica that came back after a removal is in a newer term than the others.
+      // Campaign again at once.
       if (wasLeader) state.electionTimeoutTicks = 1;
       return true;
     }
@@ -51,8 +59,8 @@ function acceptHigherTerm(state: CoreState, message: Message): boolean {
 }
 
 /**
- * Only two kinds of stale sender get an answer, because silence would wedge them: a leader of an old term must
- * learn that it is deposed, and a pre-candidate of an old term that it has to catch up first.
+ * Answers the two kinds of outdated senders that would otherwise be stuck: a leader of an old term must learn that
+ * it is deposed, and a pre-candidate of an old term that it must catch up first.
  */
 function answerLowerTerm(state: CoreState, message: Message): void {
   const { id, term } = state;

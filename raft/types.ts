@@ -1,37 +1,37 @@
 /**
- * The vocabulary of the consensus layer: log entries, positions, hard state, snapshots and messages.
- * Plain data only; nothing here has behaviour.
+ * The data types of the consensus layer: log entries, positions, hard state, snapshots and messages. No behaviour.
  */
 
-/** Identifies a node in the cluster: a safe integer >= 1, never reused for another machine; or `NO_NODE`. */
+/** Identifies a node of the cluster: a safe integer >= 1 that is never reused for another machine, or `NO_NODE`. */
 export type NodeId = number;
 
 /** Identifies one Raft group on all of its nodes: a safe integer >= 0. */
 export type GroupId = number;
 
+/** No node: no vote, no known leader, no transfer target. */
 export const NO_NODE: NodeId = 0;
 
 /**
- * What an entry carries: a command for the state machine, the empty entry each new leader begins with, or the
- * configuration of the group from when it is applied on (see membership.ts).
+ * The kinds of entries: a command for the state machine, the empty entry that a new leader begins with, or a
+ * configuration, which takes effect when it is applied (membership.ts).
  */
 export type EntryKind = 'command' | 'noop' | 'config';
 
-/** Who belongs to a group. */
+/** The members of a group. */
 export interface GroupConfig {
   /** The version of the cluster's placement that asked for this configuration: a whole number >= 0, 0 at the start. */
   readonly epoch: number;
-  /** Decide and may lead. */
+  /** Voters count in quorums and may lead. */
   readonly voters: readonly NodeId[];
-  /** While the voters are being changed: those before. They decide as well. Empty otherwise. */
+  /** The previous voters, while a change of voters is under way; they count as well. Otherwise empty. */
   readonly outgoing: readonly NodeId[];
-  /** Get everything and decide nothing. Those that are in `outgoing` too are voters that are being demoted. */
+  /** Learners receive the log and decide nothing. A learner that is also in `outgoing` is a voter being demoted. */
   readonly learners: readonly NodeId[];
 }
 
 /**
- * A place in the log, and the group time the entry there was stamped with.
- * `index` 0 with `term` 0 is the place before the first entry.
+ * A place in the log and the group time of the entry there. Index 0 with term 0 is the place before the first
+ * entry.
  */
 export interface LogPosition {
   readonly index: number;
@@ -47,8 +47,8 @@ export interface Entry extends LogPosition {
 }
 
 /**
- * What must be on disk before a node may speak (Raft paper, figure 2, "persistent state").
- * `commit` is a hint: it may lag behind what the node knew, and never exceeds the last stored index.
+ * The state that must be on disk before a node answers (Raft paper, figure 2, "persistent state"). `commit` is a
+ * hint: it may lag behind, and never exceeds the last stored index.
  */
 export interface HardState {
   readonly term: number;
@@ -56,16 +56,16 @@ export interface HardState {
   readonly commit: number;
 }
 
-/** Describes a snapshot of the state machine after applying `index`. The bytes travel separately, in chunks. */
+/** Describes a snapshot of the state after applying `index`. The bytes travel separately, in chunks. */
 export interface SnapshotMeta extends LogPosition {
-  /** The configuration of the group at `index`, see GroupConfig. A list that is absent is empty, an epoch is 0. */
+  /** The configuration at `index`, see GroupConfig. A missing list is empty, a missing epoch is 0. */
   readonly epoch?: number;
   readonly voters: readonly NodeId[];
   readonly outgoing?: readonly NodeId[];
   readonly learners?: readonly NodeId[];
   readonly chunkCount: number;
   readonly byteLength: number;
-  /** CRC-32 of all chunks in order, from the node that took the snapshot. Absent in snapshots taken without. */
+  /** CRC-32 of all chunks in order, computed by the node that took the snapshot. Absent in old snapshots. */
   readonly checksum?: number;
 }
 
@@ -76,6 +76,7 @@ interface MessageBase {
   readonly term: number;
 }
 
+/** A request for a vote, or for a pre-vote (Raft thesis, 9.6). */
 export interface VoteRequest extends MessageBase {
   readonly type: 'preVote' | 'vote';
   readonly lastIndex: number;
@@ -84,16 +85,18 @@ export interface VoteRequest extends MessageBase {
   readonly isTransfer: boolean;
 }
 
+/** The answer to a request for a vote or a pre-vote. */
 export interface VoteResponse extends MessageBase {
   readonly type: 'preVoteResponse' | 'voteResponse';
   readonly granted: boolean;
   /**
-   * With a refusal: what the voter knows to be committed. A candidate that lacks only the knowledge that a change of
-   * the configuration is committed could otherwise go on asking nodes that left and will never vote for it.
+   * With a refusal: the last position the voter knows to be committed. Without it, a candidate that only lacks the
+   * news that a change of members is committed could ask nodes forever that have left and never vote for it.
    */
   readonly committed?: { readonly index: number; readonly term: number };
 }
 
+/** A leader's AppendEntries (Raft paper, figure 2). */
 export interface Append extends MessageBase {
   readonly type: 'append';
   readonly prevIndex: number;
@@ -104,6 +107,7 @@ export interface Append extends MessageBase {
   readonly timeMillis: number;
 }
 
+/** A follower's answer to an append. */
 export interface AppendResponse extends MessageBase {
   readonly type: 'appendResponse';
   readonly rejected: boolean;
@@ -114,27 +118,30 @@ export interface AppendResponse extends MessageBase {
   readonly hintTerm: number;
 }
 
+/** A leader is alive. Carries no entries and needs no disk. */
 export interface Heartbeat extends MessageBase {
   readonly type: 'heartbeat';
   readonly commit: number;
   readonly timeMillis: number;
-  /** The leader's last question whether it still leads (see read-index.ts). 0 if it never asked. */
+  /** The number of the leader's last leadership check (read-index.ts); 0 if it never made one. */
   readonly readRound: number;
-  /** What the receiver has acknowledged to this leader in this term. 0 if nothing. */
+  /** The last index that the receiver acknowledged to this leader in this term; 0 if none. */
   readonly match: number;
 }
 
+/** A follower's answer to a heartbeat. */
 export interface HeartbeatResponse extends MessageBase {
   readonly type: 'heartbeatResponse';
-  /** That of the heartbeat. */
+  /** Copied from the heartbeat. */
   readonly readRound: number;
-  /** The sender would not take over now. */
+  /** The sender would not take over the leadership now. */
   readonly isReluctant: boolean;
 }
 
 /**
- * Between two cores: "here is the state up to `meta.index`". It never travels as it is: the driver streams the chunks of
- * the stored snapshot, and hands this to the receiving core when all of them are on its disk, and sound.
+ * The state up to `meta.index`, from one core to another. It does not travel in this form: the driver streams the
+ * chunks of the stored snapshot, and passes this message to the receiving core when all of them are on its disk and
+ * verified.
  */
 export interface InstallSnapshot extends MessageBase {
   readonly type: 'snapshot';
@@ -142,11 +149,12 @@ export interface InstallSnapshot extends MessageBase {
   readonly timeMillis: number;
 }
 
-/** From a leader to its chosen successor, whose log is complete: campaign now. */
+/** A leader asks its chosen successor, whose log is complete, to campaign now. */
 export interface TimeoutNow extends MessageBase {
   readonly type: 'timeoutNow';
 }
 
+/** All messages between two cores of one group. */
 export type Message =
   | VoteRequest
   | VoteResponse
@@ -158,41 +166,43 @@ export type Message =
   | TimeoutNow;
 
 /**
- * The group's replicated time, seen from one replica. Implemented in raft/driver/group-clock.ts; the core only drives it.
- * All values are whole milliseconds of group time.
+ * One replica's view of the group's replicated time. Implemented in raft/driver/group-clock.ts; the core only
+ * drives it. All values are whole milliseconds of group time.
  */
 export interface GroupClock {
-  /** This replica's estimate now. Never ahead of the timeline it is anchored to. */
+  /** This replica's estimate of group time now. Never ahead of the timeline that it follows. */
   nowMillis(): number;
   /**
-   * The timeline of `term` had reached at least `timeMillis` at this moment, or `ageMillis` ago on this replica's clock. Called with the last entry's term and
-   * time whenever that entry changes, but not for the further entries of a leader's own term, and for every message
-   * of a leader whose term equals the term of the last entry. The latest call counts: see raft/driver/group-clock.ts.
+   * The timeline of `term` has reached at least `timeMillis`, now or `ageMillis` ago on this replica's clock. The
+   * latest call counts. The core calls it with the last entry whenever that changes (except for further entries of
+   * a leader's own term), and for a leader's message if the last entry is of that leader's term. See
+   * raft/driver/group-clock.ts.
    */
   anchor(term: number, timeMillis: number, ageMillis?: number): void;
 }
 
-/** What a group finds on disk when its node starts. */
+/** The state of a group on disk when its node starts. */
 export interface StoredGroup {
-  /** See `GroupWrite` of the driver. 0 if none was recorded. */
+  /** The version of the placement that last concerned this replica, see `GroupWrite`; 0 if none was recorded. */
   readonly placement: number;
-  /** The placement that removed this replica the last time; 0 if none did. */
+  /** The version of the placement that last removed this replica; 0 if none did. */
   readonly removedAt: number;
-  /** Only the tombstone is left: hard state and placement. */
+  /** Whether only the tombstone is left: hard state and placement. */
   readonly removed: boolean;
   readonly hardState: HardState;
   /** The position before the first entry of the log: (0, 0, 0) until the log is first compacted. */
   readonly base: LogPosition;
   /** Contiguous from `base.index + 1`. */
   readonly entries: readonly Entry[];
-  /** Its chunks are read one by one: see `readSnapshotChunk`. */
+  /** The current snapshot. Its chunks are read one by one with `readSnapshotChunk`. */
   readonly snapshot?: SnapshotMeta;
 }
 
 /**
- * What became of a snapshot that a leader sends.
- * - `arrived`: the peer has installed it
- * - `broken`: it was not begun, or what it travelled on broke
- * - `refused`: the peer, which is there, answered no more: it will not install it
+ * How the sending of a snapshot ended:
+ *
+ * - `arrived`: the peer has installed it.
+ * - `broken`: it was not begun, or the connection broke.
+ * - `refused`: the peer is reachable but stopped answering, so it will not install it.
  */
 export type SnapshotFate = 'arrived' | 'broken' | 'refused';

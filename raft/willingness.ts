@@ -1,20 +1,27 @@
-/** Whether a node should lead its groups, and what keeps it from that. Pure; the driver tells its cores. */
+/**
+ * Whether a node should lead its groups, and the conditions that keep it from leading. Pure; the driver passes the
+ * result to its cores.
+ */
 
 /**
- * - `willing`: leads whatever it is elected for.
- * - `reluctant`: takes over from no leader that works, hands over what it leads, and leads what nobody else does: a group
- *   without a leader could not even change its members.
- * - `unfit`: neither leads nor campaigns. It hands over, and what nobody takes within an election timeout it gives up.
+ * How willing a node is to lead:
+ *
+ * - `willing`: leads every group that elects it.
+ * - `reluctant`: does not depose a working leader, hands over what it leads, and leads only what nobody else does,
+ *   because a group without a leader could not even change its members.
+ * - `unfit`: neither leads nor campaigns. It hands over, and gives up what nobody takes within an election timeout.
  */
 export type Willingness = 'willing' | 'reluctant' | 'unfit';
 
 /**
- * - `lowDisk`: the disk has less room than the floor: no new requests are taken. The one name of this state, everywhere.
+ * A condition that keeps a node from leading:
+ *
+ * - `lowDisk`: less free disk space than the floor. No new requests are taken. Every API uses this name for it.
  * - `stopping`: the process is about to end.
- * - `draining`: an operator wants others to lead, until further notice.
- * - `rulesUnknown`: it has not heard what partitions are to decide by.
- * - `clockRate`: its clock runs faster or slower than a majority's; time that it stamps cannot be trusted.
- * - `diskStalled`: a write takes too long; it could acknowledge nothing. Found by the driver itself.
+ * - `draining`: an operator drained the node, until further notice.
+ * - `rulesUnknown`: the node has not received the rules yet.
+ * - `clockRate`: its clock runs faster or slower than those of a majority, so its time stamps cannot be trusted.
+ * - `diskStalled`: a disk write takes too long, so it could acknowledge nothing. The driver itself detects this.
  */
 export type Hindrance = 'lowDisk' | 'stopping' | 'draining' | 'rulesUnknown' | 'clockRate' | 'diskStalled';
 
@@ -31,10 +38,11 @@ function effectOf(hindrance: Hindrance): Willingness {
   }
 }
 
+/** The conditions that apply to a node now. */
 export class Hindrances {
   readonly #present = new Set<Hindrance>();
 
-  /** Returns whether that is news. */
+  /** Sets or clears a condition. Returns whether that changed anything. */
   set(hindrance: Hindrance, isPresent: boolean): boolean {
     if (this.#present.has(hindrance) === isPresent) return false;
     if (isPresent) this.#present.add(hindrance);
@@ -42,6 +50,7 @@ export class Hindrances {
     return true;
   }
 
+  /** The strongest effect of all conditions. */
   get willingness(): Willingness {
     const effects = [...this.#present].map(effectOf);
     if (effects.includes('unfit')) return 'unfit';

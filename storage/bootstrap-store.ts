@@ -1,6 +1,6 @@
 /**
- * Creates the database of a new node: the only place that may. Must never touch a directory in which a node has
- * run, because a node that forgets its votes can break the cluster's promise.
+ * Creates the database of a new node; no other code does. It never touches a directory in which a node has run, because
+ * a node that forgets its votes can break the guarantees of the cluster.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
@@ -26,11 +26,12 @@ import { MASK_BYTES } from './mask.ts';
 import { encodeMask, encodeStoreRecord } from './records.ts';
 
 /**
- * Creates the directory, if need be, and an empty database that belongs to `identity`. Everything is synced when
- * this returns. If it dies half way, call it again: the file BOOTSTRAPPING, created first and removed last, says
- * that no node can have run here.
+ * Creates the directory if necessary, and in it an empty database that belongs to `identity`. Everything is synced when
+ * this returns. If the process dies half way, call it again: the file BOOTSTRAPPING, created first and removed last,
+ * shows that no node can have run here.
  *
- * @throws StoreExistsError if the directory holds a database, StoreLockedError if it is in use.
+ * @throws StoreExistsError if the directory contains a database
+ * @throws StoreLockedError if it is in use
  *
  * @example
  * await bootstrapStore('data/node-1', { nodeId: 1, incarnation: drawIncarnation(), facts: factsOf(config) });
@@ -38,11 +39,15 @@ import { encodeMask, encodeStoreRecord } from './records.ts';
 export async function bootstrapStore(directory: string, identity: StoreIdentity): Promise<void> {
   assert(
     Number.isSafeInteger(identity.nodeId) && identity.nodeId >= 1,
-    'node id {} is >= 1',
+    'node id {} must be an integer >= 1',
     identity.nodeId,
   );
-  assert(identity.facts.clusterId !== '', 'the cluster id is not empty');
-  assert(INCARNATION.test(identity.incarnation), 'incarnation {} is 128 bits in hex', identity.incarnation);
+  assert(identity.facts.clusterId !== '', 'the cluster id must not be empty');
+  assert(
+    INCARNATION.test(identity.incarnation),
+    'incarnation {} must be 128 bits in hex',
+    identity.incarnation,
+  );
   await createDirectory(directory);
   const lock = await lockDirectory(directory);
   try {
@@ -54,7 +59,7 @@ export async function bootstrapStore(directory: string, identity: StoreIdentity)
   }
 }
 
-/** Creates the directory with its parents, and syncs the parent of each one that is new. */
+/** Creates the directory with its parents, and syncs the parent of each new one. */
 async function createDirectory(directory: string): Promise<void> {
   const path = resolve(directory);
   const topmostCreated = await mkdir(path, { recursive: true });
@@ -66,7 +71,7 @@ async function createDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Puts the marker into an empty directory, or empties one whose bootstrap did not finish. */
+/** Writes the marker file into an empty directory, or empties one whose bootstrap did not finish. */
 async function claimDirectory(directory: string): Promise<void> {
   const names = (await storeFiles(directory)) ?? [];
   if (!names.includes(BOOTSTRAPPING_FILE)) {

@@ -1,4 +1,4 @@
-/** Reads the numbers of LevelDB's own files, one after the other. What reaches beyond the end is undefined. */
+/** Reads the numbers in LevelDB's own files, one after the other. A read past the end returns undefined. */
 export class ByteCursor {
   at: number;
   readonly #bytes: Buffer;
@@ -8,6 +8,7 @@ export class ByteCursor {
     this.at = at;
   }
 
+  /** Reads a little-endian base-128 number (LevelDB's varint). */
   varint(): number | undefined {
     let value = 0;
     for (let scale = 1; this.at < this.#bytes.length; scale *= 0x80) {
@@ -19,7 +20,7 @@ export class ByteCursor {
     return undefined;
   }
 
-  /** Text or a key, with its length before it. */
+  /** Skips a length-prefixed text or key. */
   skipText(): void {
     const length = this.varint() ?? 0;
     this.at += length;

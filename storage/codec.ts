@@ -1,6 +1,6 @@
 /**
- * How log entries and snapshot chunks become bytes, and the checksum every stored value ends with.
- * Checks bytes only; whether entries follow each other is verify.ts's business.
+ * Encodes log entries and snapshot chunks, and the checksum that ends every stored value. It checks bytes only;
+ * verify.ts checks that entries follow each other.
  */
 import { crc32 } from 'node:zlib';
 import type { Entry, EntryKind, GroupId } from '../raft/types.ts';
@@ -16,19 +16,19 @@ import {
 import type { Mask } from './mask.ts';
 
 /**
- * The checksum is CRC-32 (IEEE) over key and value, from node:zlib. LevelDB itself uses CRC-32C: another
- * polynomial, so that no error pattern can be invisible to both, and native code instead of our own.
+ * CRC-32 (IEEE) over key and value, from node:zlib. LevelDB itself uses CRC-32C: with two different polynomials, no
+ * error pattern is invisible to both.
  */
 export const CHECKSUM_BYTES = 4;
 
-/** A key and its value, in one buffer, with the value's checksum at hand. */
+/** A key and its value, in one buffer, and the value's checksum. */
 export interface StoredRecord {
   readonly key: Buffer;
   readonly value: Buffer;
   readonly checksum: number;
 }
 
-/** Completes a record: `buffer` is key, value and room for the checksum. */
+/** Completes a record: `buffer` contains the key, the value and 4 free bytes for the checksum. */
 export function sealRecord(buffer: Buffer, keyBytes: number): StoredRecord {
   const checksumAt = buffer.length - CHECKSUM_BYTES;
   const checksum = crc32(buffer.subarray(0, checksumAt));
@@ -37,8 +37,12 @@ export function sealRecord(buffer: Buffer, keyBytes: number): StoredRecord {
 }
 
 /**
- * Checks a value read from disk and returns its checksum. The key is included, so that an intact value under the
- * wrong key is found as well. Throws DamageFound naming `what`.
+ * Checks a value from disk and returns its checksum. The checksum covers the key, so a valid value under a wrong key is
+ * detected as well.
+ *
+ * @param minBytes the shortest valid value, without the checksum
+ * @param what names the record in an error
+ * @throws DamageFound if the value is too short or its checksum is wrong
  */
 export function checkRecord(key: Buffer, value: Buffer, minBytes: number, what: string): number {
   if (value.length < minBytes + CHECKSUM_BYTES) {
@@ -63,15 +67,15 @@ const KIND_COMMAND = 0;
 const KIND_NOOP = 1;
 const KIND_CONFIG = 2;
 
-/** Where a record belongs, and what its data is masked with. */
+/** The group of a record, and the mask for its data. */
 export interface RecordContext {
   readonly group: GroupId;
   readonly mask: Mask;
 }
 
 /**
- * Encodes an entry behind the one whose chain value is `previousChain`. The checksum covers that value too, and so
- * is the entry's own chain value: a hash chain that costs no second pass over the data.
+ * Encodes an entry that follows the entry with chain value `previousChain`. The checksum covers that value too and is
+ * this entry's own chain value: a hash chain that needs no second pass over the data.
  */
 export function encodeEntry(
   { group, mask }: RecordContext,
@@ -90,13 +94,18 @@ export function encodeEntry(
   return sealRecord(buffer, ENTRY_KEY_BYTES);
 }
 
+/** An entry from disk with its links in the hash chain. */
 export interface StoredEntry {
   readonly entry: Entry;
   readonly previousChain: number;
   readonly chain: number;
 }
 
-/** Checks and decodes an entry. Its data is a copy: it outlives the buffer of the read. */
+/**
+ * Checks and decodes an entry. Its data is a copy, independent of the read buffer.
+ *
+ * @throws DamageFound
+ */
 export function decodeEntry({ group, mask }: RecordContext, key: Buffer, value: Buffer): StoredEntry {
   const index = indexOfKey(key);
   const what = `entry ${index} of group ${group}`;
@@ -125,12 +134,13 @@ function kindOf(code: number, what: string): EntryKind {
   throw new DamageFound(`${what} has unknown kind ${code}`);
 }
 
-/** Which chunk of which snapshot. */
+/** The index of a snapshot and the number of a chunk in it, counted from 0. */
 export interface ChunkPlace {
   readonly index: number;
   readonly chunk: number;
 }
 
+/** Encodes a snapshot chunk. */
 export function encodeChunk(
   { group, mask }: RecordContext,
   place: ChunkPlace,
@@ -142,7 +152,11 @@ export function encodeChunk(
   return sealRecord(buffer, CHUNK_KEY_BYTES);
 }
 
-/** Checks a chunk and returns a copy of its data. */
+/**
+ * Checks a chunk and returns a copy of its data.
+ *
+ * @throws DamageFound
+ */
 export function decodeChunk({ group, mask }: RecordContext, key: Buffer, value: Buffer): Uint8Array {
   checkRecord(key, value, 0, `chunk ${chunkOfKey(key)} of snapshot ${indexOfKey(key)} of group ${group}`);
   return mask.apply(value.subarray(0, value.length - CHECKSUM_BYTES));

@@ -1,11 +1,11 @@
 /**
- * Every way a store can refuse. Each class has a stable `code`; the message says what happened and what to do.
- * Nothing here decides anything: a broken promise of the caller is an InvariantError from raft/assert.ts.
+ * The errors of the store. Each class has a stable `code`; the message says what happened and what to do. A bug in the
+ * caller is not here: that is an InvariantError from raft/assert.ts.
  */
 
 import { fileAdvice } from './file-errors.ts';
 
-/** The directory holds no finished database. Nothing was lost: no node ever voted with it. */
+/** The directory contains no complete database. Nothing was lost, because no node ever voted with it. */
 export class StoreNotInitialisedError extends Error {
   readonly code = 'STORE_NOT_INITIALISED';
 
@@ -19,37 +19,37 @@ export class StoreNotInitialisedError extends Error {
   }
 }
 
-/** Bootstrap was asked to create a database where one exists. */
+/** Bootstrap was called for a directory that contains a database. */
 export class StoreExistsError extends Error {
   readonly code = 'STORE_EXISTS';
 
   constructor(directory: string, file: string) {
     super(
-      `refusing to create a database in ${directory}: it already holds ${file}. Start the node without bootstrap, ` +
+      `refusing to create a database in ${directory}: it already contains ${file}. Start the node without bootstrap, ` +
         `or choose an empty directory.`,
     );
     this.name = 'StoreExistsError';
   }
 }
 
-/** Another process, or another store in this one, has the directory open. */
+/** Another process, or another store in this process, has the directory open. */
 export class StoreLockedError extends Error {
   readonly code = 'STORE_LOCKED';
 
   constructor(directory: string, options?: ErrorOptions) {
     super(
       `the database in ${directory} is in use by another process. Stop that process first; never delete the LOCK ` +
-        `file, it is not what holds the lock.`,
+        `file: the lock does not depend on it.`,
       options,
     );
     this.name = 'StoreLockedError';
   }
 }
 
-/** The database belongs to another node or cluster, was created with other facts, or has another format. */
+/** The database belongs to another node or cluster, was created with other cluster facts, or has another format. */
 export class ForeignStoreError extends Error {
   readonly code = 'STORE_FOREIGN';
-  /** What differs. */
+  /** The name of the first field that differs. */
   readonly field: string;
 
   constructor(
@@ -65,7 +65,7 @@ export class ForeignStoreError extends Error {
   }
 }
 
-/** The operating system did not let us open the database. Nothing is known to be damaged; trying again is safe. */
+/** The operating system refused to open the database. No damage is known; trying again is safe. */
 export class StoreOpenError extends Error {
   readonly code = 'STORE_OPEN_FAILED';
 
@@ -83,7 +83,7 @@ export class StoreOpenError extends Error {
 /** Synced data is missing or wrong. Final: the directory is marked and refused from now on. */
 export class StorageDamageError extends Error {
   readonly code = 'STORAGE_DAMAGED';
-  /** What is broken, without the advice. */
+  /** The damage, without the advice. */
   readonly damage: string;
 
   constructor(directory: string, damage: string, options?: ErrorOptions) {
@@ -99,7 +99,7 @@ export class StorageDamageError extends Error {
   }
 }
 
-/** A write failed earlier. Final for this process: what is on disk is unknown until the next start. */
+/** A write failed. Final for this process: the contents of the disk are unknown until the next start. */
 export class StoreFailedError extends Error {
   readonly code = 'STORE_FAILED';
 
@@ -117,8 +117,8 @@ export class StoreFailedError extends Error {
 }
 
 /**
- * Thrown where damage is found, by code that does not know the directory. openStore and LevelStore turn it into a
- * StorageDamageError; it never leaves storage/.
+ * Thrown by the checks that find damage; they do not know the directory. openStore and LevelStore turn it into a
+ * StorageDamageError, so it never leaves storage/.
  */
 export class DamageFound extends Error {
   readonly code = 'DAMAGE_FOUND';

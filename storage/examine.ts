@@ -1,6 +1,6 @@
 /**
- * What can be told of a directory without opening its database, which would change LevelDB's files. Reads only: the first part of every
- * open, and all of a look from outside.
+ * Examines a database directory without opening the database, because opening it changes LevelDB's files. Reads only.
+ * It is the first part of every open, and the whole of the check from outside (`examineStore`).
  */
 import { damageIn } from './damage.ts';
 import { StorageDamageError, StoreNotInitialisedError } from './errors.ts';
@@ -16,9 +16,11 @@ import { checkInfoLog, checkLevelDbFiles, INFO_LOG, OLD_INFO_LOG, type TornEnds 
 import { isLocked } from './lock.ts';
 
 /**
+ * Checks the marker files and LevelDB's files.
+ *
  * @throws StoreNotInitialisedError if bootstrap never finished here
  * @throws StorageDamageError if damage was found at an earlier start
- * @throws DamageFound if it is found now
+ * @throws DamageFound if damage is found now
  */
 export async function examineDirectory(
   directory: string,
@@ -31,7 +33,7 @@ export async function examineDirectory(
       `${marker.trim()} (found at an earlier start, file ${DAMAGED_FILE})`,
     );
   }
-  // A power cut can leave no more than the marker's temporary file; that is not the remains of a database.
+  // A power cut during bootstrap can leave only the marker's temporary file; that is no database.
   const isUnborn = names.length > 0 && names.every((name) => name.startsWith(BOOTSTRAPPING_FILE));
   if (isUnborn || names.includes(BOOTSTRAPPING_FILE)) {
     throw new StoreNotInitialisedError(
@@ -40,31 +42,33 @@ export async function examineDirectory(
     );
   }
   if (names.length === 0)
-    throw new StoreNotInitialisedError(directory, 'the directory holds no database files');
+    throw new StoreNotInitialisedError(directory, 'the directory contains no database files');
   const floor = await readFloor(directory);
   const torn = await checkLevelDbFiles(directory, names);
-  // Somebody else may have opened it since, and LevelDB leaves no other trace of what it dropped then.
+  // Another program may have opened the database, and LevelDB leaves no other trace of what it dropped then.
   await checkInfoLog(directory, INFO_LOG, floor.tornLogs);
   await checkInfoLog(directory, OLD_INFO_LOG, floor.tornLogs);
   return { floor, torn };
 }
 
 /**
- * - `inUse`: a process has it open, and has checked it.
- * - `sound`: nothing is wrong with it from outside; each record is checked when a node opens it.
- * - `damaged`, `missing`: `problem` says what is so and what to do.
+ * The condition of a database as seen from outside:
+ *
+ * - `inUse`: a process has it open, and checked it when it opened it.
+ * - `sound`: no fault is visible from outside. Each record is checked when a node opens it.
+ * - `damaged`, `missing`: `problem` describes the fault and what to do.
  */
 export type StoreCondition =
   | { readonly kind: 'inUse' | 'sound' }
   | { readonly kind: 'damaged' | 'missing'; readonly problem: string };
 
-/** Looks at the database of a node, and changes nothing: not even a directory that is found damaged is marked so. */
+/** Examines the database of a node and changes nothing: it does not even mark a damaged directory. */
 export async function examineStore(directory: string): Promise<StoreCondition> {
   if ((await storeFiles(directory)) === undefined) {
     const { message } = new StoreNotInitialisedError(directory, 'the directory does not exist');
     return { kind: 'missing', problem: message };
   }
-  // Its files change under a look.
+  // The files of a running node change while they are read.
   if (await isLocked(directory)) return { kind: 'inUse' };
   try {
     await examineDirectory(directory);

@@ -1,9 +1,9 @@
 /**
- * What the operating system refuses of a file: which file it was, and what to do. Node names no path where a file that is open is
- * read, written, cut or synced. It decides nothing.
+ * Adds the path and advice to file errors of the operating system. Node omits the path when reading, writing,
+ * truncating or syncing an open file fails.
  */
 
-/** By the code of an error, with LevelDB's words for it. */
+/** The known errors by code: `words` is the text in LevelDB's messages, `advice` what to do. */
 const MEANINGS: Readonly<Record<string, { readonly words: string; readonly advice: string }>> = {
   ENOSPC: { words: 'No space left on device', advice: 'make room on its disk' },
   EDQUOT: {
@@ -30,19 +30,19 @@ const MEANINGS: Readonly<Record<string, { readonly words: string; readonly advic
   },
 };
 
-/** What to do about an error of the operating system, or of LevelDB, about a file. Undefined: it is another one. */
+/** The advice for a file error of the operating system or of LevelDB; undefined for any other error. */
 export function fileAdvice(error: Error): string | undefined {
   if (isSystemError(error)) return MEANINGS[error.code]?.advice;
   return Object.values(MEANINGS).find(({ words }) => error.message.endsWith(words))?.advice;
 }
 
-/** Runs `action`, whose errors of the operating system name `path` if they name none. */
+/** Runs `action` and adds `path` to its operating system errors if they have none. */
 export async function naming<T>(path: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (error) {
     if (error instanceof Error && isSystemError(error) && error.path === undefined) {
-      // In the words that Node has where it knows the path.
+      // The format that Node uses when it knows the path.
       error.message += ` '${path}'`;
       error.path = path;
     }

@@ -1,6 +1,6 @@
 /**
- * The small files we keep beside LevelDB's, written so that a power cut leaves the old or the new content.
- * Must never open, read or copy the file LOCK: closing any descriptor of it drops LevelDB's lock on it.
+ * Reads and writes the small files beside LevelDB's, so that a power cut leaves either the old or the new content.
+ * Never opens the file LOCK: closing any descriptor of it releases LevelDB's lock on it.
  */
 import { open, readFile, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,17 +8,17 @@ import { crc32 } from 'node:zlib';
 import { DamageFound } from './errors.ts';
 import { naming } from './file-errors.ts';
 
-/** Exists while a bootstrap has not finished: the database was never opened for use, so nothing depends on it. */
+/** Exists while a bootstrap is not finished. The database was never used then, so nothing depends on it. */
 export const BOOTSTRAPPING_FILE = 'BOOTSTRAPPING';
-/** Exists once damage was found, and holds what it was. The directory is refused for ever. */
+/** Exists once damage was found, and describes it. The directory is refused forever. */
 export const DAMAGED_FILE = 'DAMAGED';
-/** Holds a batch number that the store is known to have reached: a lower bound, see readFloor. */
+/** Contains a batch number that the store is known to have reached: a lower bound, see `writeFloor`. */
 const FLOOR_FILE = 'FLOOR';
 const TEMPORARY_SUFFIX = '.new';
 
 const LEVELDB_FILE = /^(CURRENT|LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb|sst|dbtmp))$/;
 
-/** The files of a database in a directory: LevelDB's and ours. Undefined if there is no such directory. */
+/** The names of the database files in a directory, LevelDB's and ours; undefined if the directory does not exist. */
 export async function storeFiles(directory: string): Promise<string[] | undefined> {
   let names: string[];
   try {
@@ -30,7 +30,7 @@ export async function storeFiles(directory: string): Promise<string[] | undefine
   return names.filter((name) => LEVELDB_FILE.test(name) || isOurs(name));
 }
 
-/** Is there a database that may have been used? One whose bootstrap did not finish was not, and may be made anew. */
+/** Whether the directory contains a database that may have been used. One whose bootstrap did not finish was not. */
 export async function hasStore(directory: string): Promise<boolean> {
   const names = (await storeFiles(directory)) ?? [];
   return names.some((name) => !name.startsWith(BOOTSTRAPPING_FILE)) && !names.includes(BOOTSTRAPPING_FILE);
@@ -41,11 +41,12 @@ function isOurs(name: string): boolean {
   return plain === BOOTSTRAPPING_FILE || plain === DAMAGED_FILE || plain === FLOOR_FILE;
 }
 
+/** Whether `error` is an operating system error with this code, for example 'ENOENT'. */
 export function isErrno(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** The text of a file, or undefined if there is none. */
+/** The text of a file; undefined if it does not exist. */
 export async function readTextIfAny(directory: string, name: string): Promise<string | undefined> {
   const path = join(directory, name);
   try {
@@ -56,7 +57,9 @@ export async function readTextIfAny(directory: string, name: string): Promise<st
   }
 }
 
-/** Replaces a file so that after a power cut it holds the old text or the new one, and syncs the directory. */
+/**
+ * Replaces a file atomically and syncs it and the directory: after a power cut it contains the old text or the new one.
+ */
 export async function writeTextSynced(directory: string, name: string, text: string): Promise<void> {
   const temporary = join(directory, name + TEMPORARY_SUFFIX);
   await naming(temporary, async () => {
@@ -72,6 +75,7 @@ export async function writeTextSynced(directory: string, name: string, text: str
   await syncDirectory(directory);
 }
 
+/** Removes a file and syncs the directory. */
 export async function removeSynced(directory: string, name: string): Promise<void> {
   await rm(join(directory, name));
   await syncDirectory(directory);
@@ -82,7 +86,7 @@ export async function syncDirectory(directory: string): Promise<void> {
   await syncPath(directory);
 }
 
-/** Cuts a file off at `length`. A power cut leaves it as it was, or cut. */
+/** Truncates a file to `length` bytes and syncs it. After a power cut it has the old or the new length. */
 export async function cutSynced(directory: string, name: string, length: number): Promise<void> {
   const path = join(directory, name);
   await naming(path, async () => {
@@ -96,7 +100,7 @@ export async function cutSynced(directory: string, name: string, length: number)
   });
 }
 
-/** Syncs the content of files that somebody else wrote. */
+/** Syncs the content of files that LevelDB wrote. */
 export async function syncFiles(directory: string, names: readonly string[]): Promise<void> {
   for (const name of names) {
     if (name !== 'LOCK') await syncPath(join(directory, name));
@@ -114,45 +118,57 @@ async function syncPath(path: string): Promise<void> {
   });
 }
 
-/** What is known to be on disk, from a file of our own: see writeFloor. */
+/** What is known to be on disk, from the file FLOOR. */
 export interface Floor {
-  /** A batch that was synced: the database must have reached it. */
+  /** The number of a batch that was synced. The database must have reached it. */
   readonly batch: number;
-  /** LevelDB's last logs whose ends a crash tore off: their drops in LevelDB's LOG are no damage. Newest first. */
+  /**
+   * The LevelDB logs whose ends a crash tore off, newest first. LevelDB reports in its LOG that it dropped these ends;
+   * that is no damage.
+   */
   readonly tornLogs: readonly string[];
 }
 
-/** LOG and LOG.old tell of two opens, and a third may be under way. */
+/** LOG and LOG.old report two opens, and a third may be under way. */
 const TORN_LOGS_MAX = 3;
 
+/** Adds a torn log and keeps the newest three. */
 export function withTornLog(floor: Floor, log: string): Floor {
   const others = floor.tornLogs.filter((name) => name !== log);
   return { ...floor, tornLogs: [log, ...others].slice(0, TORN_LOGS_MAX) };
 }
 
 /**
- * Records what is synced. The floor is raised at every open and at every clean close, not with every write: it exists
- * to notice a lost end of the log, which leaves a database that is older but consistent.
+ * Records the floor. It rises at every open and every clean close, not with every write. It detects a lost end of
+ * LevelDB's log, which would leave an older but consistent database.
  */
 export async function writeFloor(directory: string, floor: Floor): Promise<void> {
   const text = `batch ${floor.batch} torn [${floor.tornLogs.join(' ')}]`;
   await writeTextSynced(directory, FLOOR_FILE, `${text} crc ${crc32(text)}\n`);
 }
 
-/** Throws DamageFound if the file is missing or wrong. */
+/**
+ * Reads the floor.
+ *
+ * @throws DamageFound if the file is missing or wrong
+ */
 export async function readFloor(directory: string): Promise<Floor> {
   const text = await readTextIfAny(directory, FLOOR_FILE);
   if (text === undefined) throw new DamageFound(`the file ${FLOOR_FILE} is missing`);
   return parseFloor(text);
 }
 
-/** @throws DamageFound if this is no floor that was written */
+/**
+ * Parses the text of the file FLOOR.
+ *
+ * @throws DamageFound if the text or its checksum is wrong
+ */
 export function parseFloor(text: string): Floor {
   const match = /^(batch (\d+) torn \[([\d.log ]*)\]) crc (\d+)\n$/.exec(text);
   const batch = Number(match?.[2]);
   if (match === null || !Number.isSafeInteger(batch) || crc32(match[1] ?? '') !== Number(match[4])) {
     throw new DamageFound(
-      `the file ${FLOOR_FILE} holds ${JSON.stringify(text.slice(0, 80))}, which we did not write`,
+      `the file ${FLOOR_FILE} contains ${JSON.stringify(text.slice(0, 80))}, which is not valid`,
     );
   }
   const tornLogs = (match[3] ?? '').split(' ').filter((name) => name !== '');

@@ -1,6 +1,6 @@
 /**
- * What a write may do to a group: every rule as an assertion, checked before anything is changed.
- * Pure; a violation is a bug in the caller and must stop the process before it reaches the disk.
+ * The rules for writes to a group, as assertions that are checked before anything changes. Pure. A violation is a bug
+ * in the caller and must stop the process before it reaches the disk.
  */
 import { assert } from '../raft/assert.ts';
 import type { GroupWrite, StagedChunks } from '../raft/driver/store.ts';
@@ -8,16 +8,20 @@ import { NO_NODE, type Entry, type HardState, type LogPosition, type SnapshotMet
 import { type GroupState, type StagedSnapshot, stagedWith } from './group-state.ts';
 import { CHUNK_MAX, assertGroup, assertIndex } from './keys.ts';
 
-/** The group as it will be after the fields checked so far. */
+/** The state of the group after the fields checked so far. */
 interface Outlook {
   readonly base: LogPosition;
   readonly last: LogPosition;
-  /** Index of the snapshot, or undefined if there is none. */
+  /** The index of the snapshot; undefined if there is none. */
   readonly snapshotIndex: number | undefined;
   readonly staged: StagedSnapshot | undefined;
 }
 
-/** Throws InvariantError unless `write` may follow `state`. Changes nothing. */
+/**
+ * Checks that `write` may follow `state`, and changes nothing.
+ *
+ * @throws InvariantError
+ */
 export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
   assertGroup(write.group);
   const where = `group ${write.group}`;
@@ -37,7 +41,7 @@ export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
   const { base, snapshotIndex } = outlook;
   assert(
     base.index === 0 || (snapshotIndex !== undefined && snapshotIndex >= base.index),
-    '{}: a snapshot ({}) covers the log up to its base {}',
+    '{}: a snapshot (now {}) must cover the log up to its base {}',
     where,
     snapshotIndex,
     base.index,
@@ -47,12 +51,12 @@ export function checkGroupWrite(state: GroupState, write: GroupWrite): void {
 function checkPlacement(state: GroupState, { placement }: GroupWrite, where: string): void {
   const before = state.placement;
   if (placement !== undefined) {
-    assert(isCount(placement), '{}: placement {} is a safe integer >= 0', where, placement);
-    assert(placement >= before, '{}: placement {} does not go back from {}', where, placement, before);
+    assert(isCount(placement), '{}: placement {} must be a safe integer >= 0', where, placement);
+    assert(placement >= before, '{}: placement {} must not go back from {}', where, placement, before);
   }
   assert(
     !state.isRemoved || (placement !== undefined && placement > before),
-    '{}: it was removed by placement {} and comes back by a higher one, not by {}',
+    '{}: it was removed by placement {}, so only a higher one may bring it back, not {}',
     where,
     before,
     placement,
@@ -64,26 +68,26 @@ function checkRemoval(state: GroupState, write: GroupWrite, where: string): void
   assert(!state.isRemoved, '{}: it was removed already, by placement {}', where, state.placement);
   assert(
     placement !== undefined && placement > state.placement,
-    '{}: placement {} removes only what was last offered under an older one, not {}',
+    '{}: placement {} may only remove a group that was last offered under an older one, not {}',
     where,
     placement,
     state.placement,
   );
   assert(
     entries.length === 0 && [install, compactTo, stage, snapshot].every((field) => field === undefined),
-    '{}: a removal leaves nothing else to write',
+    '{}: a write that removes a group must contain nothing else',
     where,
   );
   assert(
     hardState !== undefined && isCount(hardState.term) && hardState.term > state.hardState.term,
-    '{}: the term of a tombstone, {}, is above {}, which may be promised away',
+    '{}: the term of a tombstone, {}, must be above {}, in which the replica may have voted',
     where,
     hardState?.term,
     state.hardState.term,
   );
   assert(
     hardState.vote === NO_NODE && hardState.commit === 0,
-    '{}: a tombstone has no vote and no log, not vote {} and commit {}',
+    '{}: a tombstone must have no vote and no log, not vote {} and commit {}',
     where,
     hardState.vote,
     hardState.commit,
@@ -96,7 +100,7 @@ function checkStage(outlook: Outlook, stage: StagedChunks, where: string): Outlo
   const { snapshotIndex, staged } = outlook;
   assert(
     snapshotIndex === undefined || index > snapshotIndex,
-    '{}: the staged snapshot {} is newer than the current one, {}',
+    '{}: the staged snapshot {} must be newer than the current one, {}',
     where,
     index,
     snapshotIndex,
@@ -104,7 +108,7 @@ function checkStage(outlook: Outlook, stage: StagedChunks, where: string): Outlo
   const before = staged?.index === index ? staged.chunkCount : 0;
   assert(
     chunks.length > 0 && (first === 0 || first === before) && first + chunks.length - 1 <= CHUNK_MAX,
-    '{}: chunk {} of snapshot {} is the first, or follows the {} staged ones',
+    '{}: chunk {} of snapshot {} must be the first or follow the {} staged ones',
     where,
     first,
     index,
@@ -118,14 +122,14 @@ function checkInstall(state: GroupState, outlook: Outlook, meta: SnapshotMeta, w
   const { snapshotIndex } = outlook;
   assert(
     snapshotIndex === undefined || meta.index > snapshotIndex,
-    '{}: the installed snapshot {} is newer than {}',
+    '{}: the installed snapshot {} must be newer than {}',
     where,
     meta.index,
     snapshotIndex,
   );
   assert(
     meta.index >= state.hardState.commit,
-    '{}: the installed snapshot {} reaches the stored commit {}',
+    '{}: the installed snapshot {} must reach the stored commit {}',
     where,
     meta.index,
     state.hardState.commit,
@@ -138,31 +142,31 @@ function checkEntries(state: GroupState, outlook: Outlook, write: GroupWrite, wh
   const first = write.entries[0]?.index ?? 0;
   const { base, last } = outlook;
   const { commit } = state.hardState;
-  assert(first <= last.index + 1, '{}: first entry {} leaves no gap after {}', where, first, last.index);
-  assert(first > base.index, '{}: first entry {} is above the base {}', where, first, base.index);
-  assert(
-    first > commit,
-    '{}: first entry {} replaces nothing up to the stored commit {}',
-    where,
-    first,
-    commit,
-  );
-  // What a snapshot covers is committed, also if the stored commit lags behind.
+  assert(first <= last.index + 1, '{}: first entry {} must leave no gap after {}', where, first, last.index);
+  assert(first > base.index, '{}: first entry {} must be above the base {}', where, first, base.index);
+  assert(first > commit, '{}: first entry {} must be above the stored commit {}', where, first, commit);
+  // Entries that a snapshot covers are committed, even if the stored commit index lags behind.
   const { snapshotIndex = 0 } = outlook;
   assert(
     first > snapshotIndex,
-    '{}: first entry {} replaces nothing up to snapshot {}',
+    '{}: first entry {} must be above the snapshot {}',
     where,
     first,
     snapshotIndex,
   );
   let previous = first === last.index + 1 ? last : state.log.positionAt(first - 1);
   for (const entry of write.entries) {
-    assert(entry.index === previous.index + 1, '{}: entry {} follows {}', where, entry.index, previous.index);
+    assert(
+      entry.index === previous.index + 1,
+      '{}: entry {} must follow {}',
+      where,
+      entry.index,
+      previous.index,
+    );
     checkPosition(entry, where);
     assert(
       entry.term >= previous.term && entry.timeMillis >= previous.timeMillis,
-      `${where}: entry ${entry.index} (term ${entry.term}, time ${entry.timeMillis}) is not below the one before ` +
+      `${where}: entry ${entry.index} (term ${entry.term}, time ${entry.timeMillis}) must not be below the previous one ` +
         `(term ${previous.term}, time ${previous.timeMillis})`,
     );
     previous = entry;
@@ -180,14 +184,14 @@ function checkCompactTo(
   const { base, last } = outlook;
   assert(
     to.index >= base.index,
-    '{}: compaction to {} does not go back from {}',
+    '{}: compaction to {} must not go back from {}',
     where,
     to.index,
     base.index,
   );
   assert(
     to.index <= last.index,
-    '{}: compaction to {} stays within the log, {}',
+    '{}: compaction to {} must stay within the log, which ends at {}',
     where,
     to.index,
     last.index,
@@ -196,7 +200,7 @@ function checkCompactTo(
   return { ...outlook, base: to };
 }
 
-/** What the log will hold at an index between base and last, once this write is done. */
+/** The position that the log will have at an index between base and last, once this write is done. */
 function positionAfter(state: GroupState, outlook: Outlook, write: GroupWrite, index: number): LogPosition {
   if (index === outlook.base.index) return outlook.base;
   const first = write.entries[0]?.index;
@@ -206,27 +210,31 @@ function positionAfter(state: GroupState, outlook: Outlook, write: GroupWrite, i
 
 function checkHardState(before: HardState, after: HardState, outlook: Outlook, where: string): void {
   const { term, vote, commit } = after;
-  assert(isCount(term) && isCount(vote) && isCount(commit), '{}: hard state is of safe integers >= 0', where);
-  assert(term >= before.term, '{}: term {} does not go back from {}', where, term, before.term);
+  assert(
+    isCount(term) && isCount(vote) && isCount(commit),
+    '{}: the hard state must consist of safe integers >= 0',
+    where,
+  );
+  assert(term >= before.term, '{}: term {} must not go back from {}', where, term, before.term);
   assert(
     term > before.term || before.vote === NO_NODE || vote === before.vote,
-    '{}: the vote of term {} stays {}, not {}',
+    '{}: the vote of term {} must stay {}, not {}',
     where,
     term,
     before.vote,
     vote,
   );
-  assert(commit >= before.commit, '{}: commit {} does not go back from {}', where, commit, before.commit);
+  assert(commit >= before.commit, '{}: commit {} must not go back from {}', where, commit, before.commit);
   assert(
     commit <= outlook.last.index,
-    '{}: commit {} is within the log, {}',
+    '{}: commit {} must be within the log, which ends at {}',
     where,
     commit,
     outlook.last.index,
   );
   assert(
     term >= outlook.last.term,
-    "{}: term {} reaches the last entry's, {}",
+    '{}: term {} must reach that of the last entry, {}',
     where,
     term,
     outlook.last.term,
@@ -240,14 +248,14 @@ function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, w
   const { base, last, snapshotIndex } = outlook;
   assert(
     snapshotIndex === undefined || meta.index > snapshotIndex,
-    '{}: the snapshot {} is newer than the current one, {}',
+    '{}: the snapshot {} must be newer than the current one, {}',
     where,
     meta.index,
     snapshotIndex,
   );
   assert(
     meta.index >= base.index && meta.index <= last.index,
-    '{}: the snapshot {} is within the log, {}..{}',
+    '{}: the snapshot {} must be within the log, {}..{}',
     where,
     meta.index,
     base.index,
@@ -258,22 +266,28 @@ function checkSnapshot(state: GroupState, outlook: Outlook, write: GroupWrite, w
   return { ...outlook, snapshotIndex: meta.index };
 }
 
-/** A snapshot takes effect with all of its chunks staged. */
+/** A snapshot may only take effect when all of its chunks are staged. */
 function checkStaged(meta: SnapshotMeta, { staged }: Outlook, where: string): void {
   const { chunkCount, byteLength } = staged?.index === meta.index ? staged : { chunkCount: 0, byteLength: 0 };
   assert(
     meta.chunkCount === chunkCount && meta.byteLength === byteLength,
-    `${where}: snapshot ${meta.index} has its ${meta.chunkCount} chunks of ${meta.byteLength} bytes, ` +
+    `${where}: snapshot ${meta.index} must have all of its ${meta.chunkCount} chunks of ${meta.byteLength} bytes, ` +
       `not ${chunkCount} of ${byteLength}`,
   );
 }
 
 function checkPosition(position: LogPosition, where: string): void {
   assertIndex(position.index);
-  assert(isCount(position.term), '{}: term {} at {} is a safe integer', where, position.term, position.index);
+  assert(
+    isCount(position.term),
+    '{}: term {} at {} must be a safe integer',
+    where,
+    position.term,
+    position.index,
+  );
   assert(
     isCount(position.timeMillis),
-    '{}: time {} at {} is one too',
+    '{}: time {} at {} must be a safe integer',
     where,
     position.timeMillis,
     position.index,
@@ -283,7 +297,7 @@ function checkPosition(position: LogPosition, where: string): void {
 function checkSamePosition(given: LogPosition, actual: LogPosition, what: string): void {
   assert(
     given.term === actual.term && given.timeMillis === actual.timeMillis,
-    `${what} to ${given.index} names what the log holds there (term ${actual.term}, time ${actual.timeMillis}), ` +
+    `${what} to ${given.index} must name the position in the log (term ${actual.term}, time ${actual.timeMillis}), ` +
       `not (term ${given.term}, time ${given.timeMillis})`,
   );
 }

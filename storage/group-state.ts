@@ -1,20 +1,20 @@
 /**
- * Where one group stands, as both stores keep it in memory. The methods apply one field of a GroupWrite each, in
- * the order raft/driver/store.ts gives; they trust group-check.ts to have refused what must not happen. No I/O.
+ * The state of one group, as both stores keep it in memory. Each method applies one field of a GroupWrite, in the order
+ * given in raft/driver/store.ts. The methods rely on group-check.ts, which has refused invalid writes. No I/O.
  */
 import { LOG_START } from '../raft/log.ts';
 import type { StagedChunks } from '../raft/driver/store.ts';
 import { NO_NODE, type HardState, type LogPosition, type SnapshotMeta } from '../raft/types.ts';
 import { LogIndex } from './log-index.ts';
 
-/** Chunks of a snapshot that is not in effect, of the local state machine or from the leader. */
+/** The staged chunks of a snapshot that is not in effect, the group's own or the leader's. */
 export interface StagedSnapshot {
   readonly index: number;
   readonly chunkCount: number;
   readonly byteLength: number;
 }
 
-/** What is staged after these chunks, too. */
+/** The staged snapshot after `stage` was added. */
 export function stagedWith(before: StagedSnapshot | undefined, stage: StagedChunks): StagedSnapshot {
   const { index, first, chunks } = stage;
   let byteLength = first === 0 ? 0 : (before?.byteLength ?? 0);
@@ -22,19 +22,20 @@ export function stagedWith(before: StagedSnapshot | undefined, stage: StagedChun
   return { index, chunkCount: first + chunks.length, byteLength };
 }
 
+/** The state of one group. */
 export class GroupState {
   hardState: HardState = { term: 0, vote: NO_NODE, commit: 0 };
-  /** Invariant: snapshot.index >= log.baseIndex, or nothing could rebuild the state up to the base. */
+  /** Invariant: snapshot.index >= log.baseIndex; otherwise the state up to the base would be lost. */
   snapshot: SnapshotMeta | undefined = undefined;
-  /** Lives only as long as the process: what a crash leaves of it is garbage. */
+  /** Not recovered after a restart: the chunks become garbage. */
   staged: StagedSnapshot | undefined = undefined;
-  /** Never falls. */
+  /** The version of the placement that last concerned this replica. Never decreases. */
   placement = 0;
-  /** The placement that removed the group last; 0 if none did. Invariant: removedAt <= placement. */
+  /** The version of the placement that last removed the group; 0 if none did. Invariant: removedAt <= placement. */
   removedAt = 0;
   readonly log = new LogIndex();
 
-  /** Nothing but a tombstone: every placement recorded since would be higher. */
+  /** Whether only a tombstone is left. A group that came back has recorded a higher placement. */
   get isRemoved(): boolean {
     return this.removedAt > 0 && this.removedAt === this.placement;
   }
@@ -47,7 +48,7 @@ export class GroupState {
     return this.log.positionAt(this.log.lastIndex);
   }
 
-  /** Forgets everything but the hard state. */
+  /** Drops everything but the hard state. */
   remove(placement: number): void {
     this.placement = placement;
     this.removedAt = placement;
@@ -56,17 +57,19 @@ export class GroupState {
     this.log.reset(LOG_START, 0);
   }
 
+  /** The leader's snapshot replaces the log. */
   install(meta: SnapshotMeta, chain: number): void {
     this.log.reset(meta, chain);
     this.snapshot = meta;
     this.staged = undefined;
   }
 
-  /** Adds chunks to the staged snapshot; those from 0 on begin a new one. */
+  /** Adds chunks to the staged snapshot. Chunks from 0 on begin a new one. */
   stage(stage: StagedChunks): void {
     this.staged = stagedWith(this.staged, stage);
   }
 
+  /** The staged snapshot takes effect; the log stays. */
   publish(meta: SnapshotMeta): void {
     this.snapshot = meta;
     this.staged = undefined;

@@ -1,44 +1,53 @@
 /**
- * Whose database this is, and the facts of its cluster that were fixed when it was created. Written once, at
- * bootstrap, and compared field by field at every open. Bytes and comparison only: nothing is derived here.
+ * The identity record: the owner of a database, and the facts of its cluster that were fixed at bootstrap. Written once
+ * and compared field by field at every open.
  */
 import type { NodeId } from '../raft/types.ts';
 import { CHECKSUM_BYTES, checkRecord, sealRecord, type StoredRecord } from './codec.ts';
 import { DamageFound } from './errors.ts';
 import { IDENTITY_KEY } from './keys.ts';
 
-/** One of the nodes that a cluster is created with. */
+/** One of the nodes that the cluster was created with. */
 export interface Founder {
   readonly id: NodeId;
   readonly incarnation: string;
 }
 
-/** Fixed for good when a cluster is created: who goes by others counts other quorums, or looks for users elsewhere. */
+/**
+ * The facts that are fixed when a cluster is created. A node with other facts would count other quorums or look for
+ * users in other partitions.
+ */
 export interface ClusterFacts {
   readonly clusterId: string;
   readonly partitions: number;
-  /** Copies of each partition. */
+  /** The number of copies of each partition. */
   readonly replicas: number;
-  /** By id. */
+  /** Ascending by id. */
   readonly founders: readonly Founder[];
-  /** Names the function that maps users to partitions. */
+  /** The name of the function that maps users to partitions. */
   readonly hash: string;
-  /** The layout of the database; see storage/README.md. */
+  /** The layout of the database, see docs/internals/storage-format.md. */
   readonly formatVersion: number;
 }
 
+/** The owner of a database. */
 export interface StoreIdentity {
   readonly nodeId: NodeId;
-  /** 128 random bits in hex, drawn when the database was created: tells it from any other under the same node id. */
+  /**
+   * 128 random bits in hex, drawn when the database was created. They tell it from other databases with the same node
+   * id.
+   */
   readonly incarnation: string;
   readonly facts: ClusterFacts;
 }
 
-/** What a node knows before it opens its database. A founder's incarnation is among the facts. */
+/** The identity that a node expects before it opens its database. A founder's incarnation is among the facts. */
 export type ExpectedIdentity = Omit<StoreIdentity, 'incarnation'>;
 
+/** The format of an incarnation: 32 lower-case hex digits. */
 export const INCARNATION = /^[0-9a-f]{32}$/;
 
+/** Encodes the identity record: JSON and a checksum. */
 export function encodeIdentity({ nodeId, incarnation, facts }: StoreIdentity): StoredRecord {
   const { clusterId, partitions, replicas, founders, hash, formatVersion } = facts;
   const fields = { formatVersion, clusterId, nodeId, incarnation, partitions, replicas, founders, hash };
@@ -46,7 +55,12 @@ export function encodeIdentity({ nodeId, incarnation, facts }: StoreIdentity): S
   return sealRecord(Buffer.concat([IDENTITY_KEY, text, Buffer.alloc(CHECKSUM_BYTES)]), IDENTITY_KEY.length);
 }
 
-/** Undefined, with its number, if the database has another layout: then nothing else in it is understood. */
+/**
+ * Decodes the identity record. If the database has another layout, returns only its number, because nothing else can be
+ * understood.
+ *
+ * @throws DamageFound
+ */
 export function decodeIdentity(
   key: Buffer,
   value: Buffer,
@@ -69,7 +83,7 @@ export function decodeIdentity(
     typeof hash === 'string' &&
     Array.isArray(founders) &&
     founders.every(isFounder);
-  if (!isSound) throw new DamageFound(`the identity record holds ${text}`);
+  if (!isSound) throw new DamageFound(`the identity record contains ${text}`);
   return {
     nodeId,
     incarnation,
@@ -77,12 +91,12 @@ export function decodeIdentity(
   };
 }
 
-/** JSON knows larger numbers, which are stored by nobody. */
+/** Whether `value` is a safe integer >= 0. JSON allows larger numbers, but nobody stores them. */
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Undefined if it is not JSON. */
+/** Parses JSON; undefined if it is invalid. */
 function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -97,14 +111,14 @@ function isFounder(value: unknown): value is Founder {
   return isCount(value.id) && typeof value.incarnation === 'string';
 }
 
-/** One field in which a database is not what a node expects. */
+/** A field in which a database differs from what a node expects. */
 export interface Difference {
   readonly field: string;
   readonly expected: string;
   readonly found: string;
 }
 
-/** The first field that differs; undefined if this is the database of `expected`. */
+/** The first field that differs; undefined if this is the expected database. */
 export function differenceOf(expected: ExpectedIdentity, found: StoreIdentity): Difference | undefined {
   const { nodeId, facts } = expected;
   const own = facts.founders.find(({ id }) => id === nodeId)?.incarnation ?? found.incarnation;
@@ -115,7 +129,7 @@ export function differenceOf(expected: ExpectedIdentity, found: StoreIdentity): 
     ['partitions', String(facts.partitions), String(found.facts.partitions)],
     ['replicas', String(facts.replicas), String(found.facts.replicas)],
     ['hash', facts.hash, found.facts.hash],
-    ['founders', told(facts.founders), told(found.facts.founders)],
+    ['founders', foundersText(facts.founders), foundersText(found.facts.founders)],
     ['incarnation', own, found.incarnation],
   ];
   const differing = fields.find(([, wanted, there]) => wanted !== there);
@@ -124,6 +138,6 @@ export function differenceOf(expected: ExpectedIdentity, found: StoreIdentity): 
   return { field, expected: wanted, found: there };
 }
 
-function told(founders: readonly Founder[]): string {
+function foundersText(founders: readonly Founder[]): string {
   return founders.map(({ id, incarnation }) => `${id} (${incarnation})`).join(', ');
 }

@@ -1,6 +1,6 @@
 /**
- * One group inside a LevelStore: turns a checked GroupWrite into operations of a batch and keeps the group's record.
- * Decides nothing about when or whether the batch is written.
+ * One group in a LevelStore: turns a checked GroupWrite into operations of a batch, and keeps the group's record.
+ * LevelStore decides when the batch is written.
  */
 import type { GroupWrite, StagedChunks } from '../raft/driver/store.ts';
 import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
@@ -13,29 +13,32 @@ import type { Mask } from './mask.ts';
 import { encodeGroupRecord, type Digest, type GroupRecord } from './records.ts';
 import { type MaskedDatabase, readChunks, readLog, type VerifiedGroup } from './verify.ts';
 
-/** Snapshots of a group, in effect and staged. */
+/** The snapshots of a group: in effect and staged. */
 export interface Readable {
   readonly snapshot: SnapshotMeta | undefined;
   readonly staged: StagedSnapshot | undefined;
 }
 
+/** One group in the database. */
 export class LevelGroup {
   readonly group: GroupId;
-  /** The group as the batch in flight will leave it. */
+  /** The state of the group after the batch in flight. */
   readonly state = new GroupState();
-  /** The snapshots whose chunks can be read: as of the last batch known to be on disk. */
+  /** The snapshots whose chunks can be read: those of the last batch known to be on disk. */
   readable: Readable = { snapshot: undefined, staged: undefined };
-  /** The log as it was read at open: whoever loads the group needs it in memory anyway. Until it is loaded or written. */
+  /**
+   * The log as it was read at open, for the caller that loads the group. Dropped when the group is loaded or written.
+   */
   entriesRead: readonly Entry[] | undefined = undefined;
   /** Whether the group was ever written. */
   stored = false;
   /** The batch that last wrote this group's record. */
   batch = 0;
-  /** This group's part of the store's digest. */
+  /** This group's contribution to the store's digest. */
   hash: Digest = EMPTY_DIGEST;
   readonly mask: Mask;
   private readonly garbage = new GroupGarbage();
-  /** It was removed, and the space of what was deleted since is not given back. */
+  /** The group was removed, and the space of its deleted keys is not freed yet. */
   private takesSpace = false;
 
   constructor({ group, mask }: RecordContext) {
@@ -43,7 +46,11 @@ export class LevelGroup {
     this.mask = mask;
   }
 
-  /** Reads and checks a group's log and snapshot. Throws DamageFound. */
+  /**
+   * Reads and checks a group's log and snapshot.
+   *
+   * @throws DamageFound
+   */
   static async restore(opened: MaskedDatabase, verified: VerifiedGroup): Promise<LevelGroup> {
     const { group, record, hash } = verified;
     const restored = new LevelGroup({ group, mask: opened.mask });
@@ -71,7 +78,7 @@ export class LevelGroup {
     return restored;
   }
 
-  /** Applies a write that group-check.ts has passed, and adds its operations. The record comes later: seal(). */
+  /** Applies a write that group-check.ts has accepted, and adds its operations. `seal` adds the record later. */
   apply(write: GroupWrite, operations: Operation[]): void {
     this.entriesRead = undefined;
     if (write.placement !== undefined) this.applyPlacement(write.placement, write.remove === true);
@@ -89,31 +96,31 @@ export class LevelGroup {
     this.readable = { snapshot: this.state.snapshot, staged: this.state.staged };
   }
 
-  /** Whether keys wait to be deleted. */
+  /** Whether there are keys to delete. */
   get hasGarbage(): boolean {
     return this.garbage.waits(this.deadIndex);
   }
 
-  /** True once when the last key of a removed group was deleted. */
+  /** Returns true once, when the last key of a removed group was deleted. */
   takeSpaceToReturn(): boolean {
     if (!this.takesSpace || this.hasGarbage) return false;
     this.takesSpace = false;
     return this.state.isRemoved;
   }
 
-  /** Entries up to here are not live: what was compacted, or everything. */
+  /** Entries up to this index are garbage: the compacted ones, or all entries of a removed group. */
   private get deadIndex(): number {
     return this.state.isRemoved ? this.garbage.newestKey : this.state.log.baseIndex;
   }
 
-  /** Adds up to `limit` deletions and returns how many. The record must be written in the same batch. */
+  /** Adds up to `limit` deletions and returns their number. The record must be written in the same batch. */
   collectGarbage(limit: number, operations: Operation[]): number {
     return this.garbage.take(this.group, this.deadIndex, limit, (key) => {
       operations.push({ type: 'del', key });
     });
   }
 
-  /** Adds the group's record as batch `batch` leaves it, and updates `hash`. */
+  /** Adds the group's record as of batch `batch`, and updates `hash`. */
   seal(batch: number, operations: Operation[]): void {
     this.batch = batch;
     const stored = encodeGroupRecord(this.group, this.record());
@@ -147,7 +154,7 @@ export class LevelGroup {
       this.takesSpace = true;
       return;
     }
-    // What is left of the old log's keys is above the new one's end: ignored, and overwritten or compacted in time.
+    // Old entry keys are above the end of the new log. They are ignored, and overwritten or compacted later.
     if (this.state.isRemoved) this.garbage.restart();
     this.state.placement = placement;
   }
@@ -155,7 +162,7 @@ export class LevelGroup {
   private applyInstall(meta: SnapshotMeta): void {
     this.retireSnapshot();
     if (this.state.staged?.index !== meta.index) this.retireStaged();
-    // The old suffix stays on disk above the new base. Its entries chain to the old log, never to this one.
+    // Old entries above the new base stay on disk. Their hash chain belongs to the old log, never to this one.
     this.state.install(meta, 0);
   }
 
@@ -198,6 +205,7 @@ export class LevelGroup {
   }
 }
 
+/** Adds a put operation for a record. */
 export function put(operations: Operation[], record: StoredRecord): void {
   operations.push({ type: 'put', key: record.key, value: record.value });
 }

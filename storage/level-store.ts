@@ -1,6 +1,6 @@
 /**
- * The log store on LevelDB: all groups of a node in one database, one synced batch in flight at a time.
- * Never retries, repairs or guesses: the first error is final. Made by openStore, which checks the directory first.
+ * The log store on LevelDB: all groups of a node in one database, with one synced batch in flight at a time. It never
+ * retries, repairs or guesses: the first error is final. openStore creates it after it has checked the directory.
  */
 import { assert } from '../raft/assert.ts';
 import type { GroupWrite, LogStore } from '../raft/driver/store.ts';
@@ -18,26 +18,27 @@ import type { Mask } from './mask.ts';
 import { encodeStoreRecord, type Digest } from './records.ts';
 import { readLog } from './verify.ts';
 
-/** How many keys one write may delete besides what it writes: a bound on what a write costs. */
+/** The maximum number of keys that one write deletes in addition to its own data, to bound the cost of a write. */
 export const DELETES_PER_WRITE_MAX = 512;
 
-/** What openStore hands over: an open database and everything that was read from it. */
+/** What openStore passes on: an open database and what it read from it. */
 export interface OpenedDatabase {
   readonly database: KeyValueDatabase;
   readonly identity: StoreIdentity;
   readonly mask: Mask;
-  /** Number of the last batch. */
+  /** The number of the last batch. */
   readonly batch: number;
   readonly digest: Digest;
   readonly groups: readonly LevelGroup[];
-  /** Runs a read of the database; damage it finds is recorded, so that the next start refuses. */
+  /** Runs a read of the database. Records damage, so that the next start refuses the directory. */
   read<T>(action: () => Promise<T>): Promise<T>;
   /** Called once by close(), with the last batch known to be on disk, or undefined if a write failed. */
   onClose(batch: number | undefined): Promise<void>;
 }
 
+/** The store of one node. See `LogStore` for its methods. */
 export class LevelStore implements LogStore {
-  /** Whose database this is. */
+  /** The owner of this database. */
   readonly identity: StoreIdentity;
   private readonly opened: OpenedDatabase;
   private readonly database: KeyValueDatabase;
@@ -48,7 +49,7 @@ export class LevelStore implements LogStore {
   private inFlight = false;
   private closing: Promise<void> | undefined = undefined;
   private onIdle: (() => void) | undefined = undefined;
-  /** One after the other. */
+  /** The compactions, one after the other. */
   private compacting: Promise<void> = Promise.resolve();
 
   constructor(opened: OpenedDatabase) {
@@ -60,18 +61,18 @@ export class LevelStore implements LogStore {
     for (const group of opened.groups) this.byId.set(group.group, group);
   }
 
-  /** Ids of all groups that were ever written, ascending. */
+  /** The ids of all groups that were ever written, ascending. */
   groups(): GroupId[] {
     const stored = [...this.byId.values()].filter((group) => group.stored);
     return stored.map((group) => group.group).sort((a, b) => a - b);
   }
 
-  /** As the last write leaves it; 0 if the group was never written. */
+  /** The term of the group after the last write; 0 if it was never written. */
   termOf(id: GroupId): number {
     return this.byId.get(id)?.state.hardState.term ?? 0;
   }
 
-  /** Number of the last batch written, or in flight. */
+  /** The number of the last batch, written or in flight. */
   get lastBatch(): number {
     return this.batch;
   }
@@ -81,11 +82,11 @@ export class LevelStore implements LogStore {
     return false;
   }
 
-  /** Only while no write is in flight, as at start. */
+  /** Only while no write is in flight. */
   async load(id: GroupId): Promise<StoredGroup | undefined> {
     assert(
       !this.inFlight && this.closing === undefined,
-      'a group is loaded while the store is open and idle',
+      'a group may be loaded only while the store is open and idle',
     );
     const group = this.byId.get(id);
     if (group === undefined) return undefined;
@@ -105,8 +106,8 @@ export class LevelStore implements LogStore {
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
-    assert(this.closing === undefined, 'nothing is written after close()');
-    assert(!this.inFlight, 'one write is in flight at a time');
+    assert(this.closing === undefined, 'nothing may be written after close()');
+    assert(!this.inFlight, 'only one write may be in flight');
     const { failure } = this;
     if (failure !== undefined) {
       queueMicrotask(() => done(failure));
@@ -131,14 +132,16 @@ export class LevelStore implements LogStore {
       const key = chunkKey(id, index, chunk);
       const value = await this.database.get(key);
       if (value !== undefined) return decodeChunk(group, key, value);
-      // A write since, or the one in flight, may have replaced the snapshot; otherwise the chunk must exist.
+      // A later write, or the one in flight, may have replaced the snapshot. Otherwise the chunk must exist.
       const isSame = sourceAt(group.readable, index) === source && sourceAt(group.state, index) === source;
       if (!isSame) return undefined;
       throw new DamageFound(`chunk ${chunk} of snapshot ${index} of group ${id} is missing`);
     });
   }
 
-  /** Makes this and every later start refuse the directory: somebody else knows that what it holds is not all. */
+  /**
+   * Marks the directory as damaged: another part of the node found that data is missing. Every later start refuses it.
+   */
   async condemn(damage: string): Promise<void> {
     await this.opened
       .read(() => Promise.reject(new DamageFound(damage)))
@@ -147,7 +150,7 @@ export class LevelStore implements LogStore {
       });
   }
 
-  /** Waits for the write in flight, then closes the database. Calling it again returns the same promise. */
+  /** Waits for the write in flight, then closes the database. Later calls return the same promise. */
   close(): Promise<void> {
     this.closing ??= this.finish();
     return this.closing;
@@ -162,12 +165,12 @@ export class LevelStore implements LogStore {
     await this.opened.onClose(this.failure === undefined ? this.batch : undefined);
   }
 
-  /** Checks every write before any of them changes anything, and returns their groups in the same order. */
+  /** Checks all writes before any of them changes anything. Returns their groups in the same order. */
   private check(writes: readonly GroupWrite[]): LevelGroup[] {
     const touched: LevelGroup[] = [];
     const seen = new Set<GroupId>();
     for (const write of writes) {
-      assert(!seen.has(write.group), 'group {} appears once in a write', write.group);
+      assert(!seen.has(write.group), 'group {} must appear only once in a write', write.group);
       seen.add(write.group);
       const group =
         this.byId.get(write.group) ?? new LevelGroup({ group: write.group, mask: this.opened.mask });
@@ -177,12 +180,12 @@ export class LevelStore implements LogStore {
     return touched;
   }
 
-  /** Builds the batch: what was asked for, some garbage collection, the records of all groups touched, the seal. */
+  /** Builds the batch: the writes, some garbage collection, the records of all touched groups, and the seal. */
   private encode(writes: readonly GroupWrite[], touched: LevelGroup[]): Operation[] {
     const operations: Operation[] = [];
     for (const [i, group] of touched.entries()) {
       const write = writes[i];
-      assert(write?.group === group.group, 'writes and groups are in the same order');
+      assert(write?.group === group.group, 'writes and groups must be in the same order');
       this.byId.set(group.group, group);
       group.apply(write, operations);
     }
@@ -198,7 +201,7 @@ export class LevelStore implements LogStore {
     return operations;
   }
 
-  /** Adds a bounded number of deletions; groups that had some join `touched`, since their records change too. */
+  /** Adds a bounded number of deletions. Their groups join `touched`, because their records change too. */
   private collectGarbage(touched: LevelGroup[], operations: Operation[]): void {
     let left = DELETES_PER_WRITE_MAX;
     for (const group of this.byId.values()) {
@@ -218,12 +221,12 @@ export class LevelStore implements LogStore {
     done();
   }
 
-  /** LevelDB compacts by itself where much is written, and nothing more is written here. */
+  /** LevelDB compacts only ranges that are written often, and nothing more is written here. */
   private returnSpace(group: GroupId): void {
     const compact = async (): Promise<void> => {
       for (const range of [chunkRange(group), allEntries(group)]) await this.database.compact(range);
     };
-    // Should it fail, LevelDB fails the next write as well; close() may come in between.
+    // If this fails, LevelDB fails the next write as well. close() may come in between.
     this.compacting = this.compacting.then(compact).catch(() => undefined);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Looks at LevelDB's own files for damage that LevelDB passes over in silence or only mentions in its LOG.
- * Reads only. Each check stands for a failure reproduced with the LevelDB we run (1.20); see storage/README.md.
+ * Searches LevelDB's own files for damage that LevelDB ignores or only mentions in its LOG. Reads only. Each check
+ * corresponds to a failure that was reproduced with our LevelDB (1.20); see docs/internals/storage-format.md.
  */
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -12,17 +12,19 @@ import { inspectLog } from './leveldb-log.ts';
 import { inspectManifest } from './leveldb-manifest.ts';
 import { damageInTable } from './leveldb-table.ts';
 
-/** What a crash left of writes that were never answered. */
+/** The incomplete ends of files that a crash left, from writes that were never acknowledged. */
 export interface TornEnds {
-  /** The newest log, if it ends in one. */
+  /** The name of the newest log, if its end is torn. */
   readonly log?: string;
-  /** The MANIFEST, if it ends in one, and where that begins. */
+  /** The MANIFEST, if its end is torn, and the byte where the torn end begins. */
   readonly manifest?: { readonly name: string; readonly at: number };
 }
 
 /**
- * Checks that CURRENT names an existing MANIFEST, that the log this MANIFEST names exists, and that every log and every table in use
- * can be read: LevelDB takes a deleted log for an empty one, opens without what it cannot read, and checks no table.
+ * Checks that CURRENT names an existing MANIFEST, that the log named there exists, and that every log and every table
+ * in use can be read. LevelDB treats a deleted log as empty, skips what it cannot read, and checks no table.
+ *
+ * @throws DamageFound
  */
 export async function checkLevelDbFiles(directory: string, names: readonly string[]): Promise<TornEnds> {
   if (!names.includes('CURRENT')) {
@@ -32,7 +34,7 @@ export async function checkLevelDbFiles(directory: string, names: readonly strin
   const manifest = /^(MANIFEST-\d+)\n$/.exec(current)?.[1];
   if (manifest === undefined) {
     throw new DamageFound(
-      `LevelDB's file CURRENT holds ${JSON.stringify(current.slice(0, 80))}, not a file name`,
+      `LevelDB's file CURRENT contains ${JSON.stringify(current.slice(0, 80))}, not a file name`,
     );
   }
   if (!names.includes(manifest))
@@ -67,7 +69,7 @@ function checkLogNames(
   }
 }
 
-/** One that is missing is reported by LevelDB. */
+/** Checks the tables in use. LevelDB itself reports a missing one. */
 async function checkTables(
   directory: string,
   names: readonly string[],
@@ -89,7 +91,7 @@ async function checkLogs(directory: string, logs: readonly string[]): Promise<st
     if (condition.kind === 'intact') continue;
     const isNewest = i === logs.length - 1;
     if (condition.kind === 'torn' && isNewest) return name;
-    // LevelDB begins a new log only after everything in the one before was synced.
+    // LevelDB begins a new log only after everything in the previous one was synced.
     const follows = condition.kind === 'damaged' ? 'later batches follow' : `the newer ${logs.at(-1)} exists`;
     throw new DamageFound(
       `LevelDB's log ${name} cannot be read from byte ${condition.at} on, although ${follows}`,
@@ -98,16 +100,18 @@ async function checkLogs(directory: string, logs: readonly string[]): Promise<st
   return undefined;
 }
 
-/** What LevelDB writes to its LOG when it skips part of a log or meets a bad block, and then carries on. */
+/** The lines that LevelDB writes to its LOG when it skips part of a log or finds a bad block, and then carries on. */
 const DAMAGE_LINE = /\bdropping \d+ bytes|\bCorruption: |\bignoring error\b/i;
 
-/** LevelDB moves LOG to LOG.old at every open: one holds what this open found, the other what the last one did. */
+/** LevelDB renames LOG to LOG.old at every open: LOG reports this open, LOG.old the previous one. */
 export const INFO_LOG = 'LOG';
+/** The LOG of the previous open. */
 export const OLD_INFO_LOG = 'LOG.old';
 
 /**
- * Throws DamageFound if LevelDB reported damage in one of its LOG files, other than the ends of `tornLogs` that it
- * had to drop.
+ * Checks whether LevelDB reported damage in one of its LOG files. Dropped ends of `tornLogs` are expected.
+ *
+ * @throws DamageFound
  */
 export async function checkInfoLog(
   directory: string,
@@ -116,7 +120,7 @@ export async function checkInfoLog(
 ): Promise<void> {
   let rest = '';
   try {
-    // In pieces: the LOG of a process that ran for months is large.
+    // Read in pieces, because the LOG of a process that ran for months is large.
     for await (const piece of createReadStream(join(directory, name), { encoding: 'utf8' })) {
       const lines = (rest + String(piece)).split('\n');
       rest = lines.pop() ?? '';

@@ -1,32 +1,35 @@
 /**
- * Reads a log of LevelDB the way LevelDB should: tells the end of a write that a power cut interrupted from damage
- * in what was written before it. Works on bytes; reads no files and repairs nothing.
+ * Reads a log of LevelDB and tells an incomplete last write, which a power cut leaves, from damage in earlier data.
+ * Works on bytes: reads no files and repairs nothing.
  */
 
-// The format: doc/log_format.md of LevelDB. Blocks of 32 KiB hold fragments: checksum u32, length u16, type u8, data.
+// The size of a block. LevelDB's doc/log_format.md describes the format: blocks contain fragments of checksum u32,
+// length u16, type u8 and data.
 export const BLOCK_BYTES = 32 * 1024;
+/** The length of the header of a fragment. */
 export const HEADER_BYTES = 7;
 const FULL = 1;
 const FIRST = 2;
 const MIDDLE = 3;
 const LAST = 4;
 
-/** `torn` and `damaged` say from which byte on the log cannot be read. */
+/** The condition of a log. `at` is the first byte that cannot be read. */
 export type LogCondition =
   | { readonly kind: 'intact' }
   | { readonly kind: 'torn'; readonly at: number }
   | { readonly kind: 'damaged'; readonly at: number };
 
 /**
- * For a file whose records are synced one by one, as our batches are, and the edits in a MANIFEST: the next begins only
- * when the one before is synced. So a crash leaves at most one unreadable record, at the end, of which any pages may be
- * there: LevelDB calls such an end "error in middle of record" or "checksum mismatch", as it calls real damage. The
- * difference is what follows. If another record begins after the unreadable one, that one had been synced.
+ * Inspects a file whose records are synced one by one, such as our batches or the edits in a MANIFEST: each record
+ * begins only after the previous one was synced. A crash therefore leaves at most one unreadable record, at the end,
+ * with any of its pages missing. LevelDB reports such an end and real damage with the same words ("error in middle of
+ * record", "checksum mismatch"). The difference is what follows: if another record begins after the unreadable one, the
+ * unreadable one had been synced, so it is damage.
  *
- * Every byte is tried, for a damaged length leads nowhere. So nobody may be able to choose bytes that stand in the file:
- * see mask.ts.
+ * The search tries every byte, because a damaged length leads nowhere. So no client may be able to choose the bytes in
+ * the file: see mask.ts.
  *
- * @param visit is given each record that can be read
+ * @param visit receives each readable record
  */
 export function inspectLog(log: Buffer, visit?: (record: Buffer) => void): LogCondition {
   const readable = endOfReadable(log, visit);
@@ -35,7 +38,7 @@ export function inspectLog(log: Buffer, visit?: (record: Buffer) => void): LogCo
   return hasRecordAfter(log, at) ? { kind: 'damaged', at } : { kind: 'torn', at };
 }
 
-/** Where the last record ends of those that can be read one after another from the beginning. */
+/** The end of the last record that can be read when reading from the beginning. */
 function endOfReadable(log: Buffer, visit?: (record: Buffer) => void): number {
   let end = 0;
   let inRecord = false;
@@ -56,7 +59,7 @@ function endOfReadable(log: Buffer, visit?: (record: Buffer) => void): number {
   return end;
 }
 
-/** A header never crosses into the next block: what is too short for one is left empty. */
+/** A header never crosses a block boundary: a rest of a block that is too short for one stays empty. */
 function nextHeader(at: number): number {
   const left = BLOCK_BYTES - (at % BLOCK_BYTES);
   return left < HEADER_BYTES ? at + left : at;
@@ -77,7 +80,7 @@ function isFragment(log: Buffer, at: number): boolean {
   const end = at + HEADER_BYTES + log.readUInt16LE(at + 4);
   const blockEnd = at - (at % BLOCK_BYTES) + BLOCK_BYTES;
   if (type < FULL || type > LAST || end > blockEnd || end > log.length) return false;
-  // Only the end of its block breaks a record into fragments.
+  // A record is split into fragments only at the end of a block.
   if ((type === FIRST || type === MIDDLE) && end !== blockEnd) return false;
   return log.readUInt32LE(at) === maskedCrc32c(log, at + 6, end);
 }
@@ -87,7 +90,7 @@ const CRC32C_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit += 1) crc = (crc & 1) === 0 ? crc >>> 1 : (crc >>> 1) ^ 0x82f6_3b78;
   return crc >>> 0;
 });
-/** For a byte with one, two and three behind it: four bytes at a time take a third of the time. */
+/** Tables for a byte that one, two or three more bytes follow. Four bytes at a time take a third of the time. */
 const [ONE_BEHIND, TWO_BEHIND, THREE_BEHIND] = (() => {
   const behind = (table: Uint32Array): Uint32Array =>
     table.map((crc) => (crc >>> 8) ^ (CRC32C_TABLE[crc & 0xff] ?? 0));
@@ -96,7 +99,7 @@ const [ONE_BEHIND, TWO_BEHIND, THREE_BEHIND] = (() => {
   return [one, two, behind(two)];
 })();
 
-/** CRC-32C, disguised the way LevelDB stores it (util/crc32c.h). */
+/** CRC-32C of bytes [from, to), masked the way LevelDB stores it (util/crc32c.h). */
 export function maskedCrc32c(bytes: Buffer, from: number, to: number): number {
   let crc = -1;
   let at = from;

@@ -1,18 +1,19 @@
-/** Reads a MANIFEST of LevelDB: which log it needs, and which tables are in use. Works on bytes; reads no files. */
+/** Reads a MANIFEST of LevelDB: the oldest log it needs, and the tables in use. Works on bytes; reads no files. */
 import { ByteCursor } from './byte-cursor.ts';
 import { DamageFound } from './errors.ts';
 import { inspectLog } from './leveldb-log.ts';
 
+/** The contents of a MANIFEST that matter here. */
 export interface Manifest {
-  /** The number of the oldest log LevelDB needs, or 0 if that cannot be read. */
+  /** The number of the oldest log that LevelDB needs; 0 if that cannot be read. */
   readonly oldest: number;
-  /** Numbers of the tables in use. */
+  /** The numbers of the tables in use. */
   readonly tables: ReadonlySet<number>;
-  /** Where the end begins that a crash tore off. */
+  /** The byte where an end begins that a crash tore off. */
   readonly tornAt?: number;
 }
 
-// version_edit.cc of LevelDB.
+// The tags in LevelDB's version_edit.cc.
 const COMPARATOR = 1;
 const LOG_NUMBER = 2;
 const NEXT_FILE = 3;
@@ -23,9 +24,10 @@ const NEW_FILE = 7;
 const PREVIOUS_LOG_NUMBER = 9;
 
 /**
- * LevelDB appends an edit when it has made a new table, and deletes what the table replaces only when the edit is synced:
- * without an edit that was torn, everything is as it was before. LevelDB knows that if the file ends within the edit. If
- * the file is as long as it was to be, and a page of it is missing, it calls that a checksum mismatch and opens no more.
+ * Inspects a MANIFEST. LevelDB appends an edit when it has made a new table, and deletes the replaced tables only when
+ * the edit is synced. So if the last edit is torn, everything is still as it was before that edit. LevelDB accepts a
+ * file that ends within the edit. If the file has its full length and one page is missing, LevelDB reports a checksum
+ * mismatch and does not open the database again.
  *
  * @throws DamageFound
  */
@@ -45,7 +47,7 @@ export function inspectManifest(name: string, bytes: Buffer): Manifest {
   return isTorn ? { oldest, tables, tornAt: condition.at } : { oldest, tables };
 }
 
-/** Applies an edit to the tables, as far as it can be read. Returns the number of the log that it names, if any. */
+/** Applies an edit to `tables`, as far as it can be read. Returns the number of the log that it names, if any. */
 function readEdit(edit: Buffer, tables: Set<number>): number | undefined {
   const cursor = new ByteCursor(edit, 0);
   let log: number | undefined;

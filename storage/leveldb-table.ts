@@ -1,11 +1,12 @@
 /**
- * Checks a table of LevelDB block by block. LevelDB checks no block while it compacts: of a damaged one it carries wrong bytes on under
- * a new checksum, and where they break the order of keys an assertion ends the process. Works on bytes; reads no files.
+ * Checks a table of LevelDB block by block. LevelDB checks no blocks during a compaction: it copies damaged bytes under
+ * a new checksum, and if they break the order of keys an assertion ends the process. Works on bytes; reads no files.
  */
 import { ByteCursor } from './byte-cursor.ts';
 import { maskedCrc32c } from './leveldb-log.ts';
 
-// The format: doc/table_format.md of LevelDB. Blocks, each with its type u8 and checksum u32 behind it, then the footer.
+// The format is described in LevelDB's doc/table_format.md: blocks, each followed by its type u8 and checksum u32, then
+// the footer.
 const FOOTER_BYTES = 48;
 const TRAILER_BYTES = 5;
 const MAGIC = Buffer.from('57fb808b247547db', 'hex');
@@ -15,12 +16,12 @@ interface Handle {
   readonly size: number;
 }
 
-/** Returns from which byte on the table cannot be read, or undefined if all of it can. */
+/** The first byte of the first block that cannot be read; undefined if the whole table can. */
 export function damageInTable(table: Buffer): number | undefined {
   const footer = table.length - FOOTER_BYTES;
   if (footer < 0 || !table.subarray(-MAGIC.length).equals(MAGIC)) return Math.max(0, footer);
   const cursor = new ByteCursor(table, footer);
-  // The first names filters, the second data.
+  // The first index names filters, the second data.
   for (const index of [handleAt(cursor, table), handleAt(cursor, table)]) {
     if (index === undefined) return footer;
     if (!isSound(table, index)) return index.offset;
@@ -38,7 +39,7 @@ function isSound(table: Buffer, { offset, size }: Handle): boolean {
   return table.readUInt32LE(end) === maskedCrc32c(table, offset, end);
 }
 
-/** Those that an index block names; undefined: one whose place cannot be read. */
+/** The blocks that an index block names; undefined for one whose position cannot be read. */
 function* blocksOf(table: Buffer, { offset, size }: Handle): Iterable<Handle | undefined> {
   const restarts = table.readUInt32LE(offset + size - 4);
   const end = offset + size - 4 * (restarts + 1);

@@ -1,30 +1,34 @@
 /**
- * One store per directory, across processes: our own lock, taken before LevelDB is touched. It needs no file: the
- * kernel frees it with the process, and nobody can delete it by mistake.
+ * Allows one store per directory, across processes. This lock is taken before LevelDB is opened. It needs no file: the
+ * kernel releases it when the process ends, and nobody can delete it by mistake.
  */
 import { stat } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { StoreLockedError } from './errors.ts';
 import { isErrno } from './files.ts';
 
+/** A lock that is held. */
 export interface DirectoryLock {
   release(): Promise<void>;
 }
 
 /**
- * The abstract Unix socket (unix(7)) that stands for a directory: for its device and inode, whatever path leads to it. A path
- * would not do: containers have directories of their own under one path, and may share a network. Abstract names are per
- * network namespace: between containers that share a volume, and no network, only LevelDB's own lock holds.
+ * The name of the abstract Unix socket (unix(7)) that stands for a directory. It contains the device and inode, so it
+ * does not depend on the path. A path would not do: containers may share a network and use different directories under
+ * the same path. Abstract names exist per network namespace, so between containers that share a volume but no network,
+ * only LevelDB's own lock works.
  */
 export async function lockName(directory: string): Promise<string> {
-  // Inodes may exceed what a number holds exactly.
+  // Inode numbers may exceed 2^53.
   const { dev, ino } = await stat(directory, { bigint: true });
   return `\0quorate-store-${dev}-${ino}`;
 }
 
 /**
- * Locks an existing directory or throws StoreLockedError. Elsewhere than on Linux it does nothing: LevelDB's lock
- * is taken at open, after our first look at the files.
+ * Locks an existing directory. Does nothing on systems other than Linux: there only LevelDB's own lock works, which is
+ * taken at open, after the first check of the files.
+ *
+ * @throws StoreLockedError
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   if (process.platform !== 'linux') return { release: async () => {} };
@@ -39,7 +43,7 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   return { release: () => close(server) };
 }
 
-/** Whether a process holds the lock now. Elsewhere than on Linux nobody can tell, and it is said that none does. */
+/** Whether a process holds the lock now. Always false on systems other than Linux, where this cannot be found out. */
 export async function isLocked(directory: string): Promise<boolean> {
   if (process.platform !== 'linux') return false;
   const path = await lockName(directory);

@@ -1,15 +1,16 @@
 /**
- * What a store keeps in memory about a log: term, group time and chain value of each entry, in columns (20 bytes
- * an entry). Holds no payloads and does no I/O.
+ * The store's index of a log in memory: term, group time and chain value of each entry, in columns (20 bytes per
+ * entry). No payloads and no I/O.
  */
 import { assert } from '../raft/assert.ts';
 import type { LogPosition } from '../raft/types.ts';
 
 const INITIAL_CAPACITY = 64;
 
+/** The index of one log. Methods throw InvariantError for an index outside of the log. */
 export class LogIndex {
-  // Row 0 is the base; row i is the entry at baseIndex + i. Rows start at `head`, which moves when the log is
-  // compacted and returns to 0 when the columns are next moved.
+  // Row 0 is the base; row i is the entry at baseIndex + i. Rows start at `head`, which grows when the log is compacted
+  // and returns to 0 when the columns are next copied.
   private terms = new Float64Array(INITIAL_CAPACITY);
   private times = new Float64Array(INITIAL_CAPACITY);
   private chains = new Uint32Array(INITIAL_CAPACITY);
@@ -25,7 +26,7 @@ export class LogIndex {
     return this.firstIndex + this.rows - 1;
   }
 
-  /** Forgets everything: the log is empty and starts after `base`. */
+  /** Drops everything: the log is empty and starts after `base`. */
   reset(base: LogPosition, chain: number): void {
     this.head = 0;
     this.rows = 1;
@@ -53,7 +54,7 @@ export class LogIndex {
     this.firstIndex = index;
   }
 
-  /** The position of the base or of an entry of the log. */
+  /** The position at `index`, from the base to the last entry. */
   positionAt(index: number): LogPosition {
     const at = this.head + this.row(index);
     return { index, term: this.terms[at] ?? 0, timeMillis: this.times[at] ?? 0 };
@@ -65,7 +66,13 @@ export class LogIndex {
 
   private row(index: number): number {
     const row = index - this.firstIndex;
-    assert(row >= 0 && row < this.rows, 'index {} is within {}..{}', index, this.firstIndex, this.lastIndex);
+    assert(
+      row >= 0 && row < this.rows,
+      'index {} must be within {}..{}',
+      index,
+      this.firstIndex,
+      this.lastIndex,
+    );
     return row;
   }
 
@@ -76,7 +83,7 @@ export class LogIndex {
     this.chains[at] = chain;
   }
 
-  /** Moves the rows to the front, into columns twice as large if more than half would still be in use. */
+  /** Copies the rows to the front of new columns, which are twice as large if more than half would still be in use. */
   private makeRoom(): void {
     const capacity = this.rows * 2 > this.terms.length ? this.terms.length * 2 : this.terms.length;
     const end = this.head + this.rows;

@@ -1,29 +1,31 @@
 /**
- * Hides what clients chose in LevelDB's log. After a crash we look for the beginning of a batch at every byte of that log
- * (leveldb-log.ts); whoever picks the names of users could plant one in an entry, and make a torn write look like damage.
- * So entries and chunks are stored XORed with a pad that nobody knows outside of this disk: planted bytes become noise.
+ * Hides client data in LevelDB's log. After a crash, leveldb-log.ts searches every byte of that log for the beginning
+ * of a batch. A client that chooses names of users could plant such a beginning in an entry and make a torn write look
+ * like damage. So entries and chunks are stored XORed with a random pad that nobody outside of this disk knows.
  */
 import { assert } from '../raft/assert.ts';
 
+/** The length of the pad in bytes. */
 export const MASK_BYTES = 64;
 const WORDS_FROM_BYTES = 256;
 
+/** XORs data with a pad. */
 export class Mask {
   readonly #words: Uint32Array;
   readonly #bytes: Uint8Array;
 
-  /** @param pad random, drawn once for each store */
+  /** @param pad `MASK_BYTES` random bytes, drawn once for each store */
   constructor(pad: Uint8Array) {
-    assert(pad.length === MASK_BYTES, 'a mask is {} bytes long, not {}', MASK_BYTES, pad.length);
+    assert(pad.length === MASK_BYTES, 'a mask must be {} bytes long, not {}', MASK_BYTES, pad.length);
     this.#bytes = new Uint8Array(pad);
     this.#words = new Uint32Array(this.#bytes.buffer);
   }
 
-  /** A masked copy of `data`, or the data of a masked one: twice is not at all. */
+  /** Returns a masked copy of `data`, or the original of masked data: XOR is its own inverse. */
   apply(data: Uint8Array): Uint8Array {
     const masked = new Uint8Array(data);
     let done = 0;
-    // This is done to everything that is written: four bytes at a time, if that is worth another view of them.
+    // Everything that is written passes here: XOR four bytes at a time if the data is long enough.
     if (masked.length >= WORDS_FROM_BYTES) {
       const words = new Uint32Array(masked.buffer, 0, masked.length >>> 2);
       for (let i = 0; i < words.length; i += 1) words[i] = (words[i] ?? 0) ^ (this.#words[i & 15] ?? 0);

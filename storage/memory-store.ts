@@ -1,6 +1,6 @@
 /**
- * The log store in memory, for tests and the simulator: the same rules as LevelStore, and a crash at any moment.
- * It has no timer and starts nothing: what it was given as `schedule` decides when a write reaches the disk.
+ * The log store in memory, for tests and the simulator. It has the same rules as LevelStore, and can crash at any
+ * moment. The given `schedule` decides when a write reaches the disk.
  */
 import { assert } from '../raft/assert.ts';
 import type { GroupWrite, LogStore } from '../raft/driver/store.ts';
@@ -14,16 +14,17 @@ export interface DurableGroup extends StoredGroup {
   readonly chunks: readonly Uint8Array[];
 }
 
-/** What is durable: survives a crash of the store that wrote it. Ids to groups; do not change it. */
+/** The durable data, which survives a crash of the store. Do not change it. */
 export type MemoryDisk = ReadonlyMap<GroupId, DurableGroup>;
 
-/** What became of a write whose outcome was never reported: both happen on a real disk. */
+/** The fate of a write whose outcome was never reported. Both happen on a real disk. */
 export type Fate = 'lost' | 'kept';
 
+/** The surroundings of a store in memory. */
 export interface MemoryStoreOptions {
-  /** Calls `fn` once, later: that is when the write in flight becomes durable. Never calls it at once. */
+  /** Calls `fn` once, later, but not at once. The write in flight is durable from then on. */
   readonly schedule: (fn: () => void) => void;
-  /** What an earlier store left behind; empty if omitted. */
+  /** The disk of an earlier store; empty if absent. */
   readonly disk?: MemoryDisk;
 }
 
@@ -40,6 +41,7 @@ interface Flight {
   readonly done: (error?: Error) => void;
 }
 
+/** A store that can crash and fail on demand. See `LogStore` for its other methods. */
 export class MemoryStore implements LogStore {
   readonly hasGarbage = false;
   private readonly schedule: (fn: () => void) => void;
@@ -55,7 +57,7 @@ export class MemoryStore implements LogStore {
     for (const [id, stored] of options.disk ?? []) this.byId.set(id, restore(stored));
   }
 
-  /** Ids of all groups that were ever written, ascending. */
+  /** The ids of all groups that were ever written, ascending. */
   groups(): GroupId[] {
     return [...this.byId.keys()].sort((a, b) => a - b);
   }
@@ -63,7 +65,7 @@ export class MemoryStore implements LogStore {
   async load(id: GroupId): Promise<StoredGroup | undefined> {
     assert(
       this.status === 'open' && this.flight === undefined,
-      'a group is loaded while the store is open and idle',
+      'a group may be loaded only while the store is open and idle',
     );
     const group = this.byId.get(id);
     if (group === undefined) return undefined;
@@ -72,18 +74,18 @@ export class MemoryStore implements LogStore {
   }
 
   write(writes: readonly GroupWrite[], done: (error?: Error) => void): void {
-    assert(this.status === 'open', 'nothing is written to a store that is {}', this.status);
-    assert(this.flight === undefined, 'one write is in flight at a time');
+    assert(this.status === 'open', 'nothing may be written to a store that is {}', this.status);
+    assert(this.flight === undefined, 'only one write may be in flight');
     const seen = new Set<GroupId>();
     for (const write of writes) {
-      assert(!seen.has(write.group), 'group {} appears once in a write', write.group);
+      assert(!seen.has(write.group), 'group {} must appear only once in a write', write.group);
       seen.add(write.group);
       checkGroupWrite(this.byId.get(write.group)?.state ?? new GroupState(), write);
     }
     const flight = { writes, done };
     this.flight = flight;
     this.schedule(() => {
-      // A crash in between has taken the write away.
+      // A crash in between has dropped the write.
       if (this.flight === flight) this.complete(flight);
     });
   }
@@ -110,25 +112,27 @@ export class MemoryStore implements LogStore {
     });
   }
 
-  /** The next write fails, and every one after it. `fate` says whether it is on disk at the next start. */
+  /**
+   * Makes the next write and every later one fail. `fate` decides whether the next write is on disk at the next start.
+   */
   failNextWrite(cause: Error, fate: Fate = 'lost'): void {
     this.nextFailure = { cause, fate };
   }
 
   /**
-   * Ends this store as a crash of its process would: the write in flight is never answered, and is lost or kept as
-   * `fate` says. Give the result to a new store to restart.
+   * Ends this store like a crash of its process: the write in flight is never answered, and `fate` decides whether it
+   * is on disk. Pass the result to a new store to restart.
    */
   crash(fate: Fate = 'lost'): MemoryDisk {
     const { flight } = this;
     this.status = 'crashed';
     this.flight = undefined;
-    // After a failed write nothing reaches the disk any more.
+    // After a failed write nothing more reaches the disk.
     if (flight !== undefined && fate === 'kept' && this.failure === undefined) this.apply(flight.writes);
     return this.disk();
   }
 
-  /** A copy of what is durable now. Later writes do not change it. */
+  /** A copy of the durable data now. Later writes do not change it. */
   disk(): MemoryDisk {
     const disk = new Map<GroupId, DurableGroup>();
     for (const [id, group] of this.byId) disk.set(id, durable(group));
@@ -160,7 +164,7 @@ export class MemoryStore implements LogStore {
   }
 }
 
-/** The fields in the order raft/driver/store.ts gives. */
+/** Applies the fields in the order given in raft/driver/store.ts. */
 function applyWrite(group: MemoryGroup, write: GroupWrite): void {
   const { state } = group;
   const { placement, remove, stage, install, entries, compactTo, hardState, snapshot } = write;

@@ -1,6 +1,6 @@
 /**
- * Opens a node's database, or refuses: takes the lock, checks the owner, and verifies everything in it before the
- * node may vote. Must never create or repair anything, nor cut off what may have been synced.
+ * Opens a node's database: takes the lock, checks the owner, and verifies all contents before the node may vote. Never
+ * creates or repairs anything, and never truncates data that may have been synced.
  */
 import { damageIn, refusingDamage } from './damage.ts';
 import { openLevelDatabase, type KeyValueDatabase } from './database.ts';
@@ -14,25 +14,30 @@ import { INFO_LOG, checkInfoLog } from './leveldb-files.ts';
 import { lockDirectory, type DirectoryLock } from './lock.ts';
 import { readIdentity, readMask, verifyRecords } from './verify.ts';
 
-/** LevelDB reads and rewrites as much as this at every open, and flushes once per as much written. */
+/**
+ * The size of LevelDB's log in bytes. LevelDB reads and rewrites this much at every open, and flushes each time this
+ * much was written.
+ */
 export const WRITE_BUFFER_BYTES = 16 * 1024 * 1024;
 
+/** Options for tests and tuning. */
 export interface OpenStoreOptions {
-  /** Size of LevelDB's log before it is flushed into a table, in bytes. Default 16 MiB. */
+  /** The size in bytes at which LevelDB's log is flushed into a table. Default: 16 MiB. */
   readonly writeBufferBytes?: number;
-  /** Puts something between the store and LevelDB. For tests that inject failures. */
+  /** Wraps LevelDB, for tests that inject failures. */
   readonly wrapDatabase?: (database: KeyValueDatabase) => KeyValueDatabase;
 }
 
 /**
- * Opens the database of a node. Returns once everything in it was read and verified and one synced write has shown
- * that the disk takes writes: only then may the node take part in elections.
+ * Opens the database of a node. Returns once everything in it was read and verified and one synced write has succeeded.
+ * Only then may the node take part in elections.
  *
- * @throws StoreNotInitialisedError if bootstrap never finished here.
- * @throws StoreLockedError if another process has it open.
- * @throws ForeignStoreError naming the field if it belongs to another node, cluster or format.
- * @throws StorageDamageError if anything once synced is missing or wrong; from then on at every start.
- * @throws StoreOpenError if the operating system refuses; StoreFailedError if the first write fails.
+ * @throws StoreNotInitialisedError if bootstrap never finished here
+ * @throws StoreLockedError if another process has it open
+ * @throws ForeignStoreError if it belongs to another node, cluster or format; the error names the field
+ * @throws StorageDamageError if synced data is missing or wrong; every later start then fails the same way
+ * @throws StoreOpenError if the operating system refuses
+ * @throws StoreFailedError if the first write fails
  *
  * @example
  * const store = await openStore('data/node-1', { nodeId: 1, facts: factsOf(config) });
@@ -64,7 +69,8 @@ async function openLocked(
   const leveldb = await refusingDamage(directory, () => openDatabase(directory, options));
   const database = options.wrapDatabase?.(leveldb) ?? leveldb;
   try {
-    // The marker is written before the database is closed: LevelDB has already replaced the log that shows the damage.
+    // The marker file must be written before the database is closed, because LevelDB has already replaced the log that
+    // shows the damage.
     const store = await refusingDamage(directory, () =>
       readStore(directory, expected, database, floor, lock),
     );
@@ -76,13 +82,14 @@ async function openLocked(
   }
 }
 
-/** Everything that can be told before LevelDB opens, and changes, its files. Returns the floor. */
+/** Does the checks that must come before LevelDB opens, and changes, its files. Returns the floor. */
 async function checkDirectory(directory: string): Promise<Floor> {
-  // Now that nobody else can change it.
+  // The lock is held, so no other process can change the directory.
   const { floor, torn } = await examineDirectory(directory);
   if (torn.manifest !== undefined) await cutSynced(directory, torn.manifest.name, torn.manifest.at);
   if (torn.log === undefined) return floor;
-  // Before LevelDB drops that end and says so: if we die right after, the next start must know that this was no damage.
+  // Record the torn log before LevelDB drops its end and reports that. If this process dies right after, the next start
+  // must know that this was no damage.
   const adjusted = withTornLog(floor, torn.log);
   await writeFloor(directory, adjusted);
   return adjusted;
@@ -97,12 +104,12 @@ async function openDatabase(directory: string, options: OpenStoreOptions): Promi
   }
 }
 
-/** An error of LevelDB itself, met while reading: not yet one of ours. */
+/** Whether this is an error of LevelDB itself. */
 function isLevelError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('LEVEL_');
 }
 
-/** Tells damage, which is final, from what may pass: a lock, a full disk, missing permissions. */
+/** Tells damage, which is final, from temporary errors: a lock, a full disk, missing permissions. */
 function openError(directory: string, error: unknown): Error {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
@@ -163,7 +170,7 @@ function checkIdentity(
   return found;
 }
 
-/** One synced write shows that the disk works, before anyone relies on this node; then the floor may rise. */
+/** One synced write proves that the disk works before anyone relies on this node. Then the floor may rise. */
 async function probe(store: LevelStore, directory: string, floor: Floor): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     store.write([], (error) => (error === undefined ? resolve() : reject(error)));

@@ -1,6 +1,6 @@
 /**
- * The small records: where each group stands, and the seal over all groups.
- * Encoding only: what the fields must satisfy is checked in group-check.ts and verify.ts.
+ * Encodes the small records: the state of each group, and the store record that seals all of them. group-check.ts and
+ * verify.ts check the fields.
  */
 import type { GroupId, HardState, LogPosition, NodeId, SnapshotMeta } from '../raft/types.ts';
 import { CHECKSUM_BYTES, checkRecord, sealRecord, type StoredRecord } from './codec.ts';
@@ -8,37 +8,46 @@ import { DamageFound } from './errors.ts';
 import { GROUP_KEY_BYTES, MASK_KEY, STORE_KEY, groupOfKey, writeGroupKey } from './keys.ts';
 import { Mask, MASK_BYTES } from './mask.ts';
 
-/** The layout this program writes. */
+/** The layout of the database that this version writes and reads. */
 export const FORMAT_VERSION = 5;
 
-/** Written once, at bootstrap. */
+/** Encodes the mask record, which is written once, at bootstrap. */
 export function encodeMask(pad: Uint8Array): StoredRecord {
   return sealRecord(Buffer.concat([MASK_KEY, pad, Buffer.alloc(CHECKSUM_BYTES)]), MASK_KEY.length);
 }
 
+/**
+ * Decodes the mask record.
+ *
+ * @throws DamageFound
+ */
 export function decodeMask(key: Buffer, value: Buffer): Mask {
   checkRecord(key, value, MASK_BYTES, 'the mask record');
   return new Mask(value.subarray(0, MASK_BYTES));
 }
 
-/** Two 32-bit words; see digest.ts. */
+/** A digest of two 32-bit words, see digest.ts. */
 export interface Digest {
   readonly high: number;
   readonly low: number;
 }
 
-/** Written in every batch, so that a group record rolled back by a hole in LevelDB's log cannot go unnoticed. */
+/**
+ * The seal over all group records, written in every batch. It detects a group record that a hole in LevelDB's log has
+ * rolled back.
+ */
 export interface StoreRecord {
-  /** Number of the batch that wrote this; 1 at bootstrap, one more with every write. */
+  /** The number of the batch that wrote this: 1 at bootstrap, one more with every write. */
   readonly batch: number;
   readonly groupCount: number;
-  /** Over all group records as they were after that batch. */
+  /** The digest over all group records after that batch. */
   readonly digest: Digest;
 }
 
 // Store value: batch f64, group count u32, digest high u32, digest low u32, checksum u32.
 const STORE_BYTES = 8 + 4 + 4 + 4;
 
+/** Encodes the store record. */
 export function encodeStoreRecord(record: StoreRecord): StoredRecord {
   const keyBytes = STORE_KEY.length;
   const buffer = Buffer.allocUnsafe(keyBytes + STORE_BYTES + CHECKSUM_BYTES);
@@ -50,6 +59,11 @@ export function encodeStoreRecord(record: StoreRecord): StoredRecord {
   return sealRecord(buffer, keyBytes);
 }
 
+/**
+ * Decodes the store record.
+ *
+ * @throws DamageFound
+ */
 export function decodeStoreRecord(key: Buffer, value: Buffer): StoreRecord {
   checkRecord(key, value, STORE_BYTES, 'the store record');
   return {
@@ -59,7 +73,7 @@ export function decodeStoreRecord(key: Buffer, value: Buffer): StoreRecord {
   };
 }
 
-/** Where one group stands: one value, so that no part of it can be newer than another. */
+/** The state of one group, in one value, so that no part of it can be newer than another. */
 export interface GroupRecord {
   /** The batch that wrote this record. */
   readonly batch: number;
@@ -68,23 +82,24 @@ export interface GroupRecord {
   readonly placement: number;
   readonly removedAt: number;
   readonly lastIndex: number;
-  /** Chain value of the last entry, or of the base if the log is empty. */
+  /** The chain value of the last entry, or of the base if the log is empty. */
   readonly lastChain: number;
   readonly base: LogPosition;
   readonly baseChain: number;
-  /** No entry key below this one exists in the database. */
+  /** No entry key below this index exists in the database. */
   readonly oldestKey: number;
-  /** No entry key above this one exists in the database; keys above `lastIndex` are leftovers. */
+  /** No entry key above this index exists in the database. Keys above `lastIndex` are garbage. */
   readonly newestKey: number;
   readonly snapshot?: SnapshotMeta;
 }
 
-// Group value: twelve f64, two chain u32, voter count u16 (NO_SNAPSHOT if there is none), then for a snapshot five f64
-// and the voters as f64. Only if there are outgoing voters, learners, a checksum of the snapshot or an epoch above 0: the
-// two counts, that checksum (-1 if there is none), the epoch and the ids as f64. Checksum u32. All little-endian.
+// Group value: twelve f64, two chain u32, voter count u16 (NO_SNAPSHOT if there is none). With a snapshot: five f64,
+// and the voters as f64. Only if the snapshot has outgoing voters, learners, a checksum or an epoch above 0: the two
+// counts, that checksum (-1 if there is none), the epoch and the ids, all as f64. Then checksum u32. All little-endian.
 const GROUP_FIXED_BYTES = 12 * 8 + 2 * 4 + 2;
 const NO_SNAPSHOT = 0xffff;
 
+/** Encodes a group record. */
 export function encodeGroupRecord(group: GroupId, record: GroupRecord): StoredRecord {
   const { hardState, base, snapshot } = record;
   const others = snapshot === undefined ? [] : encodeOthers(snapshot);
@@ -124,13 +139,18 @@ function encodeOthers({ epoch = 0, outgoing = [], learners = [], checksum = -1 }
   return isEmpty ? [] : [outgoing.length, learners.length, checksum, epoch, ...outgoing, ...learners];
 }
 
-/** A group record read from disk, with the checksum the digest needs. */
+/** A group record from disk, with its checksum for the digest. */
 export interface StoredGroupRecord {
   readonly group: GroupId;
   readonly record: GroupRecord;
   readonly checksum: number;
 }
 
+/**
+ * Decodes a group record.
+ *
+ * @throws DamageFound
+ */
 export function decodeGroupRecord(key: Buffer, value: Buffer): StoredGroupRecord {
   const group = groupOfKey(key);
   const what = `the record of group ${group}`;
@@ -164,8 +184,8 @@ function decodeSnapshotMeta(value: Buffer, voterCount: number, what: string): Sn
   const otherCount = others.length === 0 ? 0 : 4 + outgoingCount + learnerCount;
   const areCounts = [outgoingCount, learnerCount].every((count) => Number.isSafeInteger(count) && count >= 0);
   if (!areCounts || end !== othersAt + otherCount * 8) {
-    const told = `${voterCount} voters, ${outgoingCount} outgoing ones and ${learnerCount} learners`;
-    throw new DamageFound(`${what} is ${value.length} bytes long, which ${told} do not take`);
+    const members = `${voterCount} voters, ${outgoingCount} outgoing voters and ${learnerCount} learners`;
+    throw new DamageFound(`${what} is ${value.length} bytes long, which does not match ${members}`);
   }
   const voters: NodeId[] = [];
   for (let i = 0; i < voterCount; i += 1) voters.push(value.readDoubleLE(votersAt + i * 8));

@@ -1,6 +1,6 @@
 /**
- * Reads the whole database and checks that it is one complete, consistent history: LevelDB verifies neither its
- * tables nor, once it has skipped a bad block, its log. Reads only; throws DamageFound.
+ * Reads the whole database and checks that it is one complete, consistent history. LevelDB does not verify its tables,
+ * nor its log once it has skipped a bad block. Reads only; throws DamageFound.
  */
 import type { Entry, GroupId, SnapshotMeta } from '../raft/types.ts';
 import { decodeChunk, decodeEntry } from './codec.ts';
@@ -29,7 +29,7 @@ import {
   type StoreRecord,
 } from './records.ts';
 
-/** A database, and what the data in it is masked with. */
+/** A database and the mask of its data. */
 export interface MaskedDatabase {
   readonly database: KeyValueDatabase;
   readonly mask: Mask;
@@ -42,13 +42,14 @@ export interface VerifiedGroup {
   readonly hash: Digest;
 }
 
+/** The verified records of a database. */
 export interface VerifiedStore {
   readonly batch: number;
   readonly digest: Digest;
   readonly groups: readonly VerifiedGroup[];
 }
 
-/** Who wrote this database; or its layout, if that is another one. */
+/** The owner of this database, or only its layout if that is another one. */
 export async function readIdentity(
   database: KeyValueDatabase,
 ): Promise<StoreIdentity | { readonly formatVersion: number }> {
@@ -57,6 +58,7 @@ export async function readIdentity(
   return decodeIdentity(IDENTITY_KEY, value, FORMAT_VERSION);
 }
 
+/** Reads the mask record. */
 export async function readMask(database: KeyValueDatabase): Promise<Mask> {
   const value = await database.get(MASK_KEY);
   if (value === undefined) throw new DamageFound('the mask record is missing');
@@ -64,8 +66,10 @@ export async function readMask(database: KeyValueDatabase): Promise<Mask> {
 }
 
 /**
- * Checks the store record and every group record against each other. `floor` is a batch known to have been synced.
- * Logs and snapshots are checked as they are read: see readLog and readChunks.
+ * Checks the store record and every group record against each other. `readLog` and `readChunks` check logs and
+ * snapshots.
+ *
+ * @param floor the number of a batch that is known to have been synced
  */
 export async function verifyRecords(database: KeyValueDatabase, floor: number): Promise<VerifiedStore> {
   const value = await database.get(STORE_KEY);
@@ -118,8 +122,8 @@ function checkRecordFields(group: GroupId, record: GroupRecord, store: StoreReco
 }
 
 /**
- * Reads the log of a group and checks that it is complete: every index there, each entry chained to the one before
- * it, terms and times never decreasing, the last one the one that the group's record names.
+ * Reads the log of a group and checks that it is complete: every index exists, each entry is chained to the previous
+ * one, terms and times never decrease, and the last entry is the one that the group's record names.
  */
 export async function readLog(
   { database, mask }: MaskedDatabase,
@@ -141,7 +145,7 @@ export async function readLog(
       }
       if (entry.term < previous.term || entry.timeMillis < previous.timeMillis) {
         throw new DamageFound(
-          `entry ${index} of group ${group} has a lower term or time than the one before it`,
+          `entry ${index} of group ${group} has a lower term or time than the previous entry`,
         );
       }
       if (index === snapshot?.index) checkSnapshotPosition(group, snapshot, entry);
@@ -172,7 +176,7 @@ function checkSnapshotPosition(group: GroupId, meta: SnapshotMeta, entry: Entry)
   );
 }
 
-/** Reads all chunks of a group: checks those of its snapshot to be complete, and names all others to `leftover`. */
+/** Reads all chunks of a group. Checks that those of its snapshot are complete, and passes all others to `leftover`. */
 export async function readChunks(
   { database, mask }: MaskedDatabase,
   group: GroupId,

@@ -1,11 +1,11 @@
-/** What is committed reaches the state machine, entry by entry, and now and then a snapshot of it is begun. */
+/** Applies committed entries to the state machine of a group, and begins a snapshot when one is due. */
 import { assert } from '../assert.ts';
 import { endChange, type Group } from './group.ts';
 import type { Entry, LogPosition } from '../types.ts';
 
 /**
- * Applies the next committed entries: about `bytesMax` bytes of them, and up to the first that is slow to apply. Returns the
- * last, or undefined if there was none.
+ * Applies the next committed entries: about `bytesMax` bytes, and nothing after an entry that is slow to apply. Returns
+ * the last one, or undefined if there was none.
  */
 export function applyCommitted(group: Group, bytesMax: number): LogPosition | undefined {
   const entries = group.core.applicable(bytesMax);
@@ -19,7 +19,7 @@ export function applyCommitted(group: Group, bytesMax: number): LogPosition | un
     if (entry.kind === 'config') applyConfig(group, entry);
   }
   if (group.core.applied < last.index) group.core.appliedTo(last.index);
-  // Whoever lost the lead was told so before; only a leader that removed itself leads no more just now.
+  // A leader that lost its leadership has reported that already. Here only a leader that removed itself stops leading.
   if (group.change !== undefined && !group.core.isChanging) {
     endChange(group, { ok: true, config: group.core.config });
   }
@@ -30,12 +30,13 @@ function applyConfig(group: Group, entry: Entry): void {
   group.core.appliedTo(entry.index);
   group.app.configChanged?.(group.core.config);
   const { change } = group;
-  assert(change?.index !== entry.index || change.term === entry.term, 'a leader keeps its log');
+  assert(change?.index !== entry.index || change.term === entry.term, 'a leader must keep its log');
 }
 
 /**
- * Begins to write down the state after `applied`, if `patience` times as much was applied as makes it worth it, or somebody
- * wants it.
+ * Begins a snapshot of the state after `applied`, if one was requested or is due.
+ *
+ * @param patience take a snapshot only after this many times the usual number of applied bytes.
  */
 export function takeSnapshotIfDue(
   group: Group,
@@ -45,9 +46,10 @@ export function takeSnapshotIfDue(
 ): void {
   const { core, snapshots, app } = group;
   if (snapshots.wantedAt === undefined && !snapshots.isDue(everyBytes, patience)) return;
-  // One of the leader is on its way: it will be newer.
+  // A snapshot from the leader is arriving, and it will be newer.
   if (group.incoming !== undefined) return;
-  // A node that joined, and has not come to the entry that says so, does not know whose snapshot it would be.
+  // A node that joined and has not applied the first configuration does not know the members that belong in the
+  // snapshot.
   if (core.voters.length === 0) return;
   const { index, term, timeMillis } = applied;
   snapshots.begin({ index, term, timeMillis, ...core.config }, app.snapshot());

@@ -1,6 +1,6 @@
-/** CRC-32 (IEEE), a piece at a time. Written out because raft/ imports no module; zlib's agrees with it. */
+/** CRC-32 (IEEE 802.3, the same as zlib's), computed piece by piece. Own code because raft/ imports no modules. */
 
-/** Row 0 moves the checksum on by one byte, row k by one byte with k more to come: four bytes a step below. */
+/** Slicing by four. Row 0 advances the checksum by one byte; row k by one byte that k more bytes follow. */
 const ROWS = 4;
 const TABLE = new Int32Array(ROWS * 256);
 for (let byte = 0; byte < 256; byte += 1) {
@@ -17,7 +17,10 @@ function entry(at: number): number {
   return TABLE[at] as number;
 }
 
-/** The checksum of everything that `before` is the checksum of, followed by `data`; `before` is 0 at the start. */
+/**
+ * Continues a checksum: returns the checksum of the bytes that gave `before`, followed by `data`. Start with `before` =
+ * 0.
+ */
 export function crc32(data: Uint8Array, before: number): number {
   let crc = ~before;
   let at = 0;

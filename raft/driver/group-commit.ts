@@ -1,7 +1,7 @@
 /**
- * The disk's side of a turn: collects what the groups want written into one synced batch of bounded size, and lets out
- * what waited for it once it is done. One write is in flight at a time; what comes meanwhile, or did not fit, goes into
- * the next.
+ * The disk side of a turn: collects the writes of all groups into one synced batch of bounded size, and releases the
+ * messages that waited for it. Only one write is in flight. Data that arrives meanwhile or does not fit goes into the
+ * next.
  */
 import { assert } from '../assert.ts';
 import type { Group } from './group.ts';
@@ -22,9 +22,9 @@ import {
 interface PendingWrite {
   readonly group: Group;
   readonly ready: Ready | undefined;
-  /** How many of the group's offers this write records. */
+  /** The number of the group's offers that this write records. */
   readonly offers: number;
-  /** Set if a chunk of it is in this write. */
+  /** Set if this write stages a chunk of it. */
   readonly incoming: IncomingSnapshot | undefined;
   /** Set when this write completes a local snapshot. */
   readonly snapshot: { readonly meta: SnapshotMeta; readonly compactTo: LogPosition } | undefined;
@@ -35,10 +35,10 @@ interface Removal {
   readonly done: () => void;
 }
 
-/** Looks for something to delete come so far apart while there is nothing. */
+/** Ticks between two checks for garbage in an idle store. */
 const GARBAGE_LOOK_TICKS = 10;
 
-/** What still fits into a write. */
+/** The space left in a write. */
 interface Room {
   entryCost: number;
   chunkBytes: number;
@@ -47,21 +47,23 @@ interface Room {
 interface GroupCommitInit {
   readonly store: LogStore;
   readonly options: MultiRaftOptions;
-  /** A message may leave. */
+  /** A message may leave now. */
   readonly send: (group: Group, message: Message) => void;
-  /** The group has more to do. */
+  /** The group has more work: put it into the next turn. */
   readonly activate: (group: Group) => void;
-  /** The chunk of a snapshot of the leader is on disk. */
+  /** A chunk of the leader's snapshot is on disk. */
   readonly staged: (group: Group, incoming: IncomingSnapshot) => void;
-  /** So is the snapshot that the core has taken: it is in effect. */
+  /** The leader's snapshot is in effect on disk. */
   readonly installed: (group: Group) => void;
-  /** The disk does not answer, or does again. */
+  /** The disk stopped answering (true), or answers again (false). */
   readonly stalled: (isStalled: boolean) => void;
-  /** A write is done, and everything that waited for it is out. */
+  /** A write is done, and all messages that waited for it were sent. */
   readonly written: () => void;
+  /** A write failed. Nothing may leave after this. */
   readonly failed: (error: unknown) => void;
 }
 
+/** Writes for all groups of a node. */
 export class GroupCommit {
   readonly #init: GroupCommitInit;
   #isWriting = false;
@@ -69,11 +71,14 @@ export class GroupCommit {
   #writeTicks = 0;
   #isStalled = false;
   #isStopped = false;
-  /** Ticks until the store is asked for garbage: to look costs as much as there are groups, to delete goes on at once. */
+  /**
+   * Ticks until the next check for garbage, which costs time per group. While there is garbage, deleting goes on at
+   * once.
+   */
   #untilLookTicks = 0;
   /** A write has ended since the last tick. */
   #isBusy = false;
-  /** Not on disk yet. */
+  /** Removals that are not on disk yet. */
   readonly #removals = new Map<GroupId, Removal>();
 
   constructor(init: GroupCommitInit) {
@@ -84,7 +89,7 @@ export class GroupCommit {
     return this.#isWriting;
   }
 
-  /** Nothing leaves any more, whatever becomes of the write in flight. */
+  /** Releases nothing any more, even if the write in flight succeeds. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -93,7 +98,7 @@ export class GroupCommit {
     return this.#removals.has(group);
   }
 
-  /** The next write deletes the group. Its tombstone has a term that the replica never was in. */
+  /** Deletes the group with the next write. Its tombstone has a term that the replica never was in. */
   remove({ id, core }: Group, placement: number, done: (tombstone: StoredGroup) => void): void {
     const hardState = { term: core.term + 1, vote: NO_NODE, commit: 0 };
     this.#removals.set(id, {
@@ -106,7 +111,7 @@ export class GroupCommit {
   tick(): void {
     const { diskStallTicksMax, raft } = this.#init.options;
     if (!this.#isWriting) {
-      // What is deleted rides along with other writes, while there are any.
+      // While there are other writes, garbage is deleted along with them.
       if (!this.#isBusy && this.#findsGarbage()) this.#begin([], []);
       this.#isBusy = false;
     }
@@ -128,21 +133,24 @@ export class GroupCommit {
     this.#init.stalled(isStalled);
   }
 
-  /** Writes what these groups want on disk, as far as it fits. Lets out at once what waits for nothing. */
+  /** Writes the data of these groups, as far as it fits. Sends at once the messages that need no write. */
   write(groups: readonly Group[]): void {
-    assert(!this.#isWriting, 'one write at a time');
+    assert(!this.#isWriting, 'only one write may be in flight');
     const { writeBytesMax, snapshotWriteBytesMax } = this.#init.options;
     const room: Room = { entryCost: writeBytesMax, chunkBytes: snapshotWriteBytesMax };
     const writes: GroupWrite[] = [];
     const pending: PendingWrite[] = [];
     const served = groups.filter((group) => this.#collect(group, room, writes, pending));
-    // Those that found no room have been activated: they come before these in the next write.
+    // Groups that found no room were activated first, so they come first in the next write.
     for (const group of served) this.#init.activate(group);
     for (const { write } of this.#removals.values()) writes.push(write);
     if (writes.length > 0) this.#begin(writes, pending);
   }
 
-  /** Activates a group that found no room. Returns whether one that did has more to do. */
+  /**
+   * Collects the data of one group. Activates the group if it found no room. Returns whether a group that did has more
+   * to do.
+   */
   #collect(group: Group, room: Room, writes: GroupWrite[], pending: PendingWrite[]): boolean {
     const { core, snapshots } = group;
     const ready = core.ready(room.entryCost);
@@ -156,7 +164,7 @@ export class GroupCommit {
     const hasChunks = group.incoming?.toStage !== undefined || snapshots.hasMore;
     const isWaiting =
       (hasChunks && stage === undefined) || (core.hasUnstable && (ready?.entries ?? []).length === 0);
-    // More than a turn's worth to apply, or something that did not fit: another turn.
+    // More to apply than fits in a turn, or data that did not fit: needs another turn.
     const hasMore = core.hasApplicable || core.hasUnstable || hasChunks;
     if (isWaiting) this.#init.activate(group);
     const isServed = hasMore && !isWaiting;
@@ -192,7 +200,7 @@ export class GroupCommit {
     this.#isBusy = true;
     if (this.#isStopped) return;
     if (error !== undefined) {
-      // What the disk holds now is unknown: not a word more (P6).
+      // The contents of the disk are unknown now: send nothing more (P6).
       this.#init.failed(error);
       return;
     }
@@ -211,7 +219,7 @@ export class GroupCommit {
     this.#init.written();
   }
 
-  /** A group's write is on disk: what waited for it may leave. */
+  /** The group's write is on disk: send what waited for it. */
   #release({ group, ready, offers, incoming, snapshot }: PendingWrite): void {
     const { core, app, snapshots } = group;
     if (snapshot !== undefined) {
@@ -225,7 +233,7 @@ export class GroupCommit {
         app.configChanged?.(core.config);
       }
       core.advance(ready);
-      // What this node promised itself was counted by `advance`.
+      // `advance` has counted the messages from this node to itself.
       for (const message of ready.afterSync) if (message.to !== core.id) this.#init.send(group, message);
     }
     this.#init.activate(group);
@@ -233,7 +241,7 @@ export class GroupCommit {
   }
 }
 
-/** The chunk of a leader's snapshot that has come, or chunks of the group's own. */
+/** The next chunks to write: the one that arrived from the leader, else chunks of the group's own snapshot. */
 function takeChunks({ incoming, snapshots }: Group, room: Room): StagedChunks | undefined {
   if (room.chunkBytes <= 0) return undefined;
   const stage = incoming?.toStage ?? snapshots.take(room.chunkBytes);

@@ -1,4 +1,4 @@
-/** What the driver keeps of one group, and what it tells those who wait for something of it. */
+/** The driver's state of one group, and the reports to its application and to callers that wait for the group. */
 import { assert } from '../assert.ts';
 import { RaftCore } from '../core.ts';
 import type { RaftOptions, RandomBelow } from '../core-state.ts';
@@ -14,52 +14,60 @@ import { LocalSnapshots } from './local-snapshots.ts';
 import { PendingReads } from './pending-reads.ts';
 import { NO_NODE, type GroupId, type NodeId, type SnapshotMeta, type StoredGroup } from '../types.ts';
 
+/** One group on this node. */
 export interface Group {
   readonly id: GroupId;
   readonly core: RaftCore;
   readonly app: GroupApplication;
   preferredLeader: NodeId;
-  /** In this term: the voters that were asked to take over, and did not. */
+  /** The voters that this leader asked to take over in this term, without success. */
   readonly handedTo: Set<NodeId>;
-  /** Not handed to its preferred leader before this tick. */
+  /** This node does not hand the group to its preferred leader before this tick. */
   balanceAtTick: number;
   readonly snapshots: LocalSnapshots;
-  /** The snapshot that a leader sends. */
+  /** The snapshot that a leader is sending. */
   incoming: IncomingSnapshot | undefined;
-  /** It has replaced the core's log, and its state is built; both take effect when that is on disk. */
+  /** A snapshot that has replaced the core's log and whose state is built. Both take effect when it is on disk. */
   installing: { readonly meta: SnapshotMeta; readonly target: SnapshotTarget } | undefined;
   readonly reads: PendingReads;
-  /** The change of members that this node proposed. */
+  /** The change of members that this node proposed and that is not complete. */
   change: { readonly index: number; readonly term: number; readonly done: MembershipDone } | undefined;
-  /** What the application was last told. */
+  /** The status that the application was last given. */
   told: LeadershipStatus;
-  /** Under which versions of the placement this node offers to hold the group, not on disk yet. Never decreasing. */
+  /**
+   * Offers of this node to hold the group that are not on disk yet: `placement` is the version of the placement,
+   * ascending.
+   */
   offers: { readonly placement: number; readonly done: () => void }[];
-  /** Set while it rests (rests.ts): since which version of this node's list, or with whom, whose clock group time is ahead of. */
+  /**
+   * Set while the group rests (rests.ts). On the leader: the version of this node's list since which it rests. On a
+   * follower: the leader, and by how much group time is ahead of the clock of the leader's process.
+   */
   rest:
     | { readonly kind: 'led'; readonly version: number }
     | { readonly kind: 'followed'; readonly leader: NodeId; readonly aheadMillis: number }
     | undefined;
-  /** When something happened in it last. */
+  /** The tick of the last activity. */
   busyTick: number;
-  /** This node does not hold it any more: nothing that is still on its way may leave. */
+  /** This node no longer holds the group: nothing of it may leave. */
   isRemoved: boolean;
 }
 
+/** What a group is opened with. */
 export interface GroupInit {
   readonly group: GroupId;
-  /** Those the group began with, however it changed since; none on a node that joins a running group. */
+  /** The voters that the group was created with. Empty on a node that joins a running group. */
   readonly voters: readonly NodeId[];
   /** The voter that should lead when it can. */
   preferredLeader: NodeId;
-  /** Its state is that of the stored snapshot. */
+  /** The state machine, with the state of the stored snapshot. */
   readonly app: GroupApplication;
   readonly stored: StoredGroup | undefined;
-  /** Of a group that was removed from this node: the version of the cluster's placement that brings it back. */
+  /** For a group that was removed from this node: the version of the cluster's placement that brings it back. */
   readonly placement?: number;
 }
 
-/** A group with what the disk held for it. */
+/** Creates a group from what is on disk. */
 export function openGroup(
   init: GroupInit,
   node: {
@@ -72,7 +80,7 @@ export function openGroup(
   const returns = placement !== undefined && placement > (stored?.placement ?? 0);
   assert(
     stored?.removed !== true || returns,
-    'group {} was removed by placement {}: a higher one brings it back, not {}',
+    'group {} was removed by placement {}: only a higher one may bring it back, not {}',
     init.group,
     stored?.placement,
     placement,
@@ -106,7 +114,7 @@ export function openGroup(
   };
 }
 
-/** The group leaves this node: whoever waits for something of it has lost it. */
+/** The group leaves this node: answers everything that waits for it as lost. */
 export function closeGroup(group: Group): void {
   group.isRemoved = true;
   group.snapshots.close();
@@ -114,12 +122,12 @@ export function closeGroup(group: Group): void {
   endChange(group, { ok: false, reason: 'unknownOutcome' });
 }
 
-/** Whoever has to know of role, term and leader was told. */
+/** Whether the application knows the current role, term and leader. */
 export function isTold({ core, told }: Group): boolean {
   return told.isLeader === (core.role === 'leader') && told.term === core.term && told.leader === core.leader;
 }
 
-/** Tells whoever has to know that role, term or leader changed, if they did. */
+/** Reports a change of role, term or leader to the application, and fails the requests that depended on the old one. */
 export function tellStatus(group: Group): void {
   if (isTold(group)) return;
   const { core, told } = group;
@@ -133,6 +141,7 @@ export function tellStatus(group: Group): void {
   group.app.statusChanged(group.told);
 }
 
+/** Answers the caller that asked for the change of members, if there is one. */
 export function endChange(group: Group, result: MembershipResult): void {
   const { change } = group;
   group.change = undefined;

@@ -1,10 +1,10 @@
 /**
- * Snapshots that leaders send to this node. Each chunk is staged on disk with the next write, and acknowledged when it is
- * there, so no more than one chunk of each is ever in memory. When all are staged the snapshot is read back, chunk by
- * chunk, into a state beside the present one, and checked (see snapshot-restores.ts); only then the core hears of it.
+ * Receives the snapshots that leaders send to this node. Each chunk is staged on disk with the next write and then
+ * acknowledged, so at most one chunk per snapshot is in memory. When all are staged, the snapshot is read back chunk by
+ * chunk into a second state and verified (snapshot-restores.ts). Only then the core receives it.
  *
- * The acknowledgement of the last chunk leaves when the snapshot is installed: the leader would go on where it thinks
- * the log is, and find it is not there yet. Until then the one before is repeated, to keep the stream alive.
+ * The last chunk is acknowledged only when the snapshot is installed. Earlier, the leader would send appends that the
+ * follower cannot use yet. Until then the previous acknowledgement is repeated, to keep the stream alive.
  */
 import type { Group } from './group.ts';
 import { IncomingSnapshot } from './incoming-snapshot.ts';
@@ -12,27 +12,28 @@ import { CHUNK_BYTES_MAX } from './local-snapshots.ts';
 import type { SnapshotChunk, SnapshotChunkAck } from './peer-message.ts';
 import type { NodeId, SnapshotMeta } from '../types.ts';
 
-/** Chunks that came and are not on disk, of all groups. What would be more is dropped; its sender tries again. */
+/** The bound for chunks of all groups that are not on disk yet. More chunks are dropped; their senders try again. */
 const WAITING_BYTES_MAX = 8 << 20;
 
 interface IncomingSnapshotsInit {
   readonly answer: (to: NodeId, ack: SnapshotChunkAck) => void;
-  /** There is a chunk to write. */
+  /** The group has a chunk to write. */
   readonly activate: (group: Group) => void;
-  /** All chunks are on disk, and are those that the leader sent. */
+  /** All chunks are on disk, and their checksum is right. */
   readonly complete: (group: Group, incoming: IncomingSnapshot) => void;
 }
 
-/** Those of all groups of a node, one for each group at most. */
+/** The incoming snapshots of all groups of a node, at most one per group. */
 export class IncomingSnapshots {
   readonly #init: IncomingSnapshotsInit;
-  /** Those that have one. */
+  /** The groups with an incoming snapshot. */
   readonly #groups = new Set<Group>();
 
   constructor(init: IncomingSnapshotsInit) {
     this.#init = init;
   }
 
+  /** Handles one chunk from a leader. */
   receive(group: Group, message: SnapshotChunk): void {
     const { core } = group;
     const isNeeded = core.isInstalling || core.needsSnapshot(message.meta);
@@ -51,7 +52,7 @@ export class IncomingSnapshots {
     else this.#init.answer(message.from, ackOf(group, incoming));
   }
 
-  /** The core answers instead: with its term, or with what it holds. */
+  /** The snapshot is not needed: let the core answer with its term or with what it has. */
   #decline(group: Group, message: SnapshotChunk): void {
     const { core } = group;
     const declined = new IncomingSnapshot(message);
@@ -60,13 +61,13 @@ export class IncomingSnapshots {
     if (group.incoming !== undefined && !core.needsSnapshot(group.incoming.meta)) this.forget(group);
   }
 
-  /** The snapshot that this chunk belongs to, or begins; undefined if it does neither. */
+  /** The snapshot that this chunk belongs to or begins; undefined if neither. */
   #incomingOf(group: Group, message: SnapshotChunk): IncomingSnapshot | undefined {
     const { incoming } = group;
     if (incoming !== undefined && isSame(incoming.meta, message.meta)) return incoming;
     const mayBegin = message.chunk === 0 && message.meta.chunkCount > 0 && !group.core.isInstalling;
     if (!mayBegin || (incoming !== undefined && incoming.term > message.term)) return undefined;
-    // It will be newer than what this node could write down of its own state.
+    // It will be newer than this node's own snapshot.
     group.snapshots.abandon();
     group.incoming = new IncomingSnapshot(message);
     this.#groups.add(group);
@@ -79,16 +80,16 @@ export class IncomingSnapshots {
     return data.byteLength <= CHUNK_BYTES_MAX && bytes <= WAITING_BYTES_MAX;
   }
 
-  /** The chunk of `incoming` that waited is on disk. */
+  /** The waiting chunk of `incoming` is on disk. */
   staged(group: Group, incoming: IncomingSnapshot): void {
-    // It may have been given up, or replaced, during the write.
+    // It may have been dropped or replaced during the write.
     if (group.incoming !== incoming) return;
     if (!incoming.staged()) this.forget(group);
     else if (incoming.isStaged) this.#init.complete(group, incoming);
     else this.#init.answer(incoming.sender, ackOf(group, incoming));
   }
 
-  /** The group has what the snapshot holds. */
+  /** The group has everything in the snapshot: acknowledge all of it. */
   finished(group: Group): void {
     const { incoming } = group;
     if (incoming === undefined) return;
@@ -96,13 +97,16 @@ export class IncomingSnapshots {
     this.forget(group);
   }
 
-  /** What came of it is of no use: what is on disk is garbage. */
+  /** Drops the snapshot. Its chunks on disk become garbage. */
   forget(group: Group): void {
     group.incoming = undefined;
     this.#groups.delete(group);
   }
 
-  /** Tells the senders of snapshots that are complete, and not installed yet, that their streams live. */
+  /**
+   * Repeats acknowledgements for snapshots that are staged but not installed, so that their senders keep the streams
+   * open.
+   */
   keepAlive(): void {
     for (const group of this.#groups) {
       const { incoming } = group;
@@ -111,8 +115,8 @@ export class IncomingSnapshots {
   }
 
   /**
-   * Time passed. What the group has come to hold by other means is not needed, and what nobody has sent a chunk of for
-   * `silentTicksMax` will hardly be resumed.
+   * Counts a tick. Drops snapshots that the group no longer needs, and those without a message for `silentTicksMax`
+   * ticks.
    */
   tick(silentTicksMax: number): void {
     for (const group of this.#groups) {

@@ -1,6 +1,6 @@
 /**
- * The snapshots one group has of its own state: when the next is due, and the one that is on its way to the disk, pulled
- * from the state machine chunk by chunk. It writes nothing itself; what goes into the next batch is taken from here.
+ * The snapshots that a group takes of its own state: when the next one is due, and the one that is being written, chunk
+ * by chunk. This file writes nothing; the next batch takes chunks from it.
  */
 import { assert } from '../assert.ts';
 import { crc32 } from './checksum.ts';
@@ -9,36 +9,42 @@ import type { SnapshotSource } from './group-application.ts';
 import type { StagedChunks } from './store.ts';
 import type { Entry, LogPosition, SnapshotMeta } from '../types.ts';
 
-/** Whoever waits for a snapshot that holds everything up to an index: more of one group are refused. */
+/** At most this many callers per group wait for a snapshot; more are refused. */
 const WANTED_MAX = 16;
 
-/** A chunk is written, sent and restored as a whole: no larger one is made, and none is taken. */
+/**
+ * The largest chunk in bytes. A chunk is written, sent and restored as a whole; larger ones are neither made nor
+ * accepted.
+ */
 export const CHUNK_BYTES_MAX = 256 << 10;
 
 type SnapshotPosition = Omit<SnapshotMeta, 'chunkCount' | 'byteLength' | 'checksum'>;
 
-/** Told once: the one on disk, or undefined if this node will have none. Not from within a turn's write. */
+/**
+ * Receives the snapshot on disk, or undefined if this node will have none. Called once, and not while a turn writes.
+ */
 type WantedDone = (meta: SnapshotMeta | undefined) => void;
 
 interface Staging {
   readonly position: SnapshotPosition;
   readonly source: SnapshotSource;
-  /** What was taken from the source. */
+  /** Totals of the chunks taken from the source so far. */
   chunkCount: number;
   byteLength: number;
   checksum: number;
   hasEnded: boolean;
 }
 
+/** The snapshots of one group. */
 export class LocalSnapshots {
-  /** The one on disk. */
+  /** The snapshot on disk. */
   #stored: SnapshotMeta | undefined;
   #appliedBytes = 0;
-  /** The last entry or snapshot that was. */
+  /** The last applied entry or installed snapshot. */
   #applied: LogPosition | undefined;
   #staging: Staging | undefined;
   #wanted: { readonly index: number; readonly done: WantedDone }[] = [];
-  /** How many read the stored one, for as long as nobody replaces it. */
+  /** The number of readers of the stored snapshot. A new snapshot is delayed for them. */
   readers = 0;
 
   constructor(stored: SnapshotMeta | undefined) {
@@ -50,12 +56,13 @@ export class LocalSnapshots {
     return this.#stored;
   }
 
+  /** Counts an applied entry. */
   applied(entry: Entry): void {
     this.#applied = entry;
     this.#appliedBytes += entryBytes(entry);
   }
 
-  /** Asks for a snapshot that holds everything up to `index`, which is applied: the stored one, or one that is taken for it. */
+  /** Requests a snapshot with everything up to `index`, which is applied: the stored one, or a new one. */
   want(index: number, done: WantedDone): void {
     const { stored } = this;
     if (stored !== undefined && stored.index >= index) done(stored);
@@ -63,48 +70,51 @@ export class LocalSnapshots {
     else this.#wanted.push({ index, done });
   }
 
-  /** Where the one that somebody wants is to be taken; undefined if nobody does, or one is on its way. */
+  /** The position for a requested snapshot; undefined if none is requested or one is being written. */
   get wantedAt(): LogPosition | undefined {
     return this.#wanted.length > 0 && this.#staging === undefined ? this.#applied : undefined;
   }
 
-  /** The group leaves this node. */
+  /** The group leaves this node: drops everything and answers the waiting callers. */
   close(): void {
     this.abandon();
     for (const { done } of this.#wanted.splice(0)) done(undefined);
   }
 
   #tellWanted(stored: SnapshotMeta): void {
-    const told = this.#wanted.filter(({ index }) => index <= stored.index);
+    const satisfied = this.#wanted.filter(({ index }) => index <= stored.index);
     this.#wanted = this.#wanted.filter(({ index }) => index > stored.index);
-    for (const { done } of told) done(stored);
+    for (const { done } of satisfied) done(stored);
   }
 
-  /** Has `patience` times as much been applied as makes a snapshot worth it? Never while one is on its way. */
+  /**
+   * Whether a snapshot is due: `patience` times as many bytes were applied as `everyBytes`, or as the last snapshot had
+   * if that is more. Never while one is being written.
+   */
   isDue(everyBytes: number, patience: number): boolean {
     const due = Math.max(everyBytes, this.#stored?.byteLength ?? 0);
     return this.#staging === undefined && this.#appliedBytes >= due * patience;
   }
 
-  /** The state machine writes a snapshot of what it is now. */
+  /** Begins a snapshot. */
   begin(position: SnapshotPosition, source: SnapshotSource): void {
-    assert(this.#staging === undefined, 'one snapshot of the own state at a time');
+    assert(this.#staging === undefined, 'a group may write only one snapshot at a time');
     this.#staging = { position, source, chunkCount: 0, byteLength: 0, checksum: 0, hasEnded: false };
     this.#appliedBytes = 0;
   }
 
-  /** It will not be needed: a snapshot of the leader is coming, or the group is removed. */
+  /** Drops the snapshot being written: the leader's is coming, or the group is removed. */
   abandon(): void {
     this.#staging?.source.abandon();
     this.#staging = undefined;
   }
 
-  /** There are chunks to write, or there may be. */
+  /** Whether there may be chunks to write. */
   get hasMore(): boolean {
     return this.#staging?.hasEnded === false;
   }
 
-  /** Pulls the next chunks to write until they have `bytesMax`; undefined if there are none. */
+  /** Pulls chunks from the source until they have `bytesMax` bytes; undefined if there are none. */
   take(bytesMax: number): StagedChunks | undefined {
     const staging = this.#staging;
     if (staging === undefined) return undefined;
@@ -126,22 +136,22 @@ export class LocalSnapshots {
     return chunks.length === 0 ? undefined : { index: staging.position.index, first, chunks };
   }
 
-  /** All chunks were taken: with them on disk, this makes them the group's snapshot. */
+  /** Set once all chunks were taken: writing this description makes them the group's snapshot. */
   get complete(): SnapshotMeta | undefined {
     if (this.#staging?.hasEnded !== true) return undefined;
     const { position, chunkCount, byteLength, checksum } = this.#staging;
-    assert(chunkCount > 0, 'a snapshot has a chunk, or it could not be sent');
+    assert(chunkCount > 0, 'a snapshot must have a chunk, or it could not be sent');
     return { ...position, chunkCount, byteLength, checksum };
   }
 
-  /** `complete` is on disk. */
+  /** The new snapshot is on disk. */
   completed(meta: SnapshotMeta): void {
     this.#stored = meta;
     this.#staging = undefined;
     this.#tellWanted(meta);
   }
 
-  /** A snapshot of the leader is on disk. */
+  /** A snapshot from the leader is on disk. */
   installed(meta: SnapshotMeta): void {
     this.#stored = meta;
     this.#applied = meta;

@@ -1,7 +1,6 @@
 /**
- * All groups of a node: which it holds, what may be asked of them, and which of them it should lead. What their cores
- * want is turned into messages, one disk write and applied entries by the turn loop, through interfaces declared here.
- * It owns no timer, thread or socket.
+ * The groups of a node and the requests to them. The turn loop turns the wishes of their cores into messages, one disk
+ * write and applied entries, through interfaces declared here. Owns no timer, thread or socket.
  */
 import { assert } from '../assert.ts';
 import { type Group, type GroupInit, openGroup } from './group.ts';
@@ -18,6 +17,10 @@ import { type Hindrance, Hindrances } from '../willingness.ts';
 export type * from './group-application.ts';
 export { MULTI_RAFT_DEFAULTS, type MultiRaftOptions } from './multi-raft-options.ts';
 
+/**
+ * The Raft driver of one node. Not listed below: it throws `InvariantError` if it is called with a group that this node
+ * does not hold.
+ */
 export class MultiRaft {
   readonly #init: MultiRaftInit;
   readonly #groups = new Map<GroupId, Group>();
@@ -30,14 +33,14 @@ export class MultiRaft {
     this.#turns = new TurnLoop(init, this.#groups, (isStalled) => this.#stalled(isStalled));
   }
 
-  /** From now on turns run. Only when every group that is on the disk was added, for a turn may write. */
+  /** Starts the turns. Call it only after all groups on disk were added, because a turn may write. */
   start(): void {
     this.#turns.start();
   }
 
   /**
-   * Adds a group with what the disk held for it, and applies what is known to be committed. One that was removed from
-   * this node begins anew, in its tombstone's term, under a placement above the one that removed it.
+   * Adds a group with its state on disk, and applies what is known to be committed. A group that was removed from this
+   * node starts anew, in its tombstone's term, under a placement above the one that removed it.
    */
   addGroup(init: GroupInit): void {
     assert(
@@ -54,13 +57,13 @@ export class MultiRaft {
   }
 
   /**
-   * Takes a group from this node: from now on it hears and says nothing and its application is told nothing more. What
-   * waits for it is answered as lost. Not from within a call to its own application.
+   * Removes a group from this node: it neither receives nor sends anything from now on, and its application is not
+   * called again. Requests that wait for it are answered as lost. Must not be called from within a call to its own
+   * application. See "Removing a replica" in docs/internals/raft.md.
    *
-   * When a replica may go, raft/README.md says ("Removing a replica").
-   *
-   * @param placement the version of the cluster's placement that wants it elsewhere, above every one it was offered under
-   * @param done told once, with the tombstone, when nothing but that is left; never if this driver stops before
+   * @param placement the version of the cluster's placement that moved the group away, above every one it was offered
+   * under
+   * @param done called once, with the tombstone, when nothing else is left; never if this driver stops before
    */
   removeGroup(group: GroupId, placement: number, done: (tombstone: StoredGroup) => void): void {
     const target = this.#held(group);
@@ -69,10 +72,10 @@ export class MultiRaft {
   }
 
   /**
-   * Writes down that this node offers to hold the group under this version of the cluster's placement, which is not
-   * below any before. While it is the newest, no older version removes the replica.
+   * Records that this node offers to hold the group under this version of the cluster's placement, which never
+   * decreases. While it is the newest, no older version removes the replica.
    *
-   * @param done told once it is on disk; never if this driver stops or the group is removed before
+   * @param done called once it is on disk; never if this driver stops or the group is removed before
    */
   offerGroup(group: GroupId, placement: number, done: () => void): void {
     const target = this.#held(group);
@@ -80,33 +83,37 @@ export class MultiRaft {
     this.#turns.activate(target);
   }
 
-  /** The highest epoch of the configuration in effect and of any in the log, applied or not. */
+  /** The highest epoch of the configuration in effect and of those in the log, applied or not. */
   newestEpoch(group: GroupId): number {
     return this.#held(group).core.newestEpoch;
   }
 
-  /** Whether this node leads the group and has lately heard from `node`, which is a member. Just added counts as heard. */
+  /**
+   * Whether this node leads the group and has recently heard from `node`, a member. A member that was just added counts
+   * as heard.
+   */
   isReachable(group: GroupId, node: NodeId): boolean {
     return this.#groups.get(group)?.core.isReachable(node) === true;
   }
 
+  /** The status of the group on this node; undefined if this node does not hold it. */
   status(group: GroupId): RaftStatus | undefined {
     return this.#groups.get(group)?.core.status();
   }
 
-  /** Whether it is idle, and goes on by what its leader's node says of all such groups together. */
+  /** Whether the group is idle, so that beats between the nodes replace its heartbeats. */
   isResting(group: GroupId): boolean {
     return this.#groups.get(group)?.rest !== undefined;
   }
 
-  /** The configuration in effect on this node, or undefined if it does not hold the group. Costs nothing. */
+  /** The configuration in effect on this node; undefined if it does not hold the group. Cheap. */
   configOf(group: GroupId): GroupConfig | undefined {
     return this.#groups.get(group)?.core.config;
   }
 
   /**
-   * Whether to wait before asking this node for a change: one that was asked of it is not complete, or the
-   * configuration in effect is joint, or, if it leads, what its predecessor left may hold another change.
+   * Whether a change of members is under way or may be: one was requested here, the configuration in effect is joint,
+   * or this node leads and the log of its predecessor may contain a change.
    */
   isChanging(group: GroupId): boolean {
     const target = this.#groups.get(group);
@@ -114,50 +121,50 @@ export class MultiRaft {
     return target.core.isChanging || this.#turns.isAsked(target);
   }
 
-  /** Does this node lead the group, as far as it knows? */
+  /** Whether this node leads the group, as far as it knows. */
   leads(group: GroupId): boolean {
     return this.#groups.get(group)?.core.role === 'leader';
   }
 
-  /** From now on, `node` is the voter that should lead `group` when it can. */
+  /** Makes `node` the preferred leader of `group`. */
   preferLeader(group: GroupId, node: NodeId): void {
     const target = this.#groups.get(group);
     if (target === undefined) return;
-    // Only the node that was asked to take over is not asked again for a while.
+    // The pause after a failed transfer is only for the node that failed.
     if (node !== target.preferredLeader) target.balanceAtTick = 0;
     target.preferredLeader = node;
     target.core.prefer(node === this.#init.id);
   }
 
-  /** Messages from a peer. Those for groups this node does not hold are dropped, and all before `start`. */
+  /** Messages from a peer. Drops those for groups that this node does not hold, and all messages before `start`. */
   receive(messages: readonly PeerMessage[]): void {
     this.#turns.receive(messages);
   }
 
-  /** The group's application has a proposal waiting. */
+  /** The group's application has a proposal: fetch it in the next turn. */
   requestProposal(group: GroupId): void {
     this.#turns.requestProposal(this.#held(group));
   }
 
   /**
-   * Changes the members of a group that this node leads, soon. A node enters as a learner, catches up, is promoted;
-   * to replace one, promote and remove in one change. Stop a node that was removed only when the change is complete:
-   * until then its vote may be needed.
+   * Changes the members of a group that this node leads, in the next turn. A node joins as a learner, catches up and is
+   * promoted; to replace a node, promote one and remove the other in one change. Do not stop a removed node before the
+   * change is complete: its vote may be needed.
    *
-   * @param epoch the version of the cluster's placement that asks: a whole number >= 0. Lower than that of the
-   * configuration in effect is refused; one version may ask for several changes, one after the other.
-   * @param done told once what became of it; never if this driver stops before
+   * @param epoch the version of the cluster's placement that asks: an integer >= 0. One lower than that of the
+   * configuration in effect is refused. One version may ask for several changes, one after the other.
+   * @param done called once with the result; never if this driver stops before
    */
   changeMembership(group: GroupId, change: MembershipChange, epoch: number, done: MembershipDone): void {
     this.#turns.ask({ group: this.#held(group), change, epoch, done });
   }
 
   /**
-   * Asks for the index at which a linearizable read may be served from this node's state, once that is applied here.
-   * Only a leader answers with an index: any other node, or one that loses the lead before a quorum has confirmed it,
-   * answers undefined. All reads that come between two turns share one question to the others.
+   * Requests the index at which a linearizable read may be served from this node's state, and waits until that is
+   * applied here. Only a leader answers with an index. Any other node, or one that loses the leadership before a quorum
+   * has confirmed it, answers undefined. All reads between two turns share one leadership check.
    *
-   * @param done told once; never if this driver stops before
+   * @param done called once; never if this driver stops before
    */
   readIndex(group: GroupId, done: ReadDone): void {
     const target = this.#held(group);
@@ -166,11 +173,11 @@ export class MultiRaft {
   }
 
   /**
-   * Asks for a snapshot of this node's own state that holds everything committed before, as a leader confirms it: the stored
-   * one, or one that is taken for it. Its chunks are read from the store until that has replaced it, and later than it
-   * would otherwise until `releaseSnapshot` is called.
+   * Requests a snapshot of this node's own state with everything that is committed now, as a leader confirms it: the
+   * stored one, or a new one. Its chunks can be read from the store until a newer snapshot replaces it, which is
+   * delayed until `releaseSnapshot`.
    *
-   * @param done told once, undefined by whoever does not lead: ask another; never if this driver stops before
+   * @param done called once, with undefined if this node does not lead (ask another); never if this driver stops before
    */
   currentSnapshot(group: GroupId, done: (meta: SnapshotMeta | undefined) => void): void {
     const target = this.#held(group);
@@ -185,13 +192,13 @@ export class MultiRaft {
     this.#turns.activate(target);
   }
 
-  /** Whoever was told a current snapshot of the group reads it no more. */
+  /** A caller of `currentSnapshot` has finished reading. */
   releaseSnapshot(group: GroupId): void {
     const target = this.#groups.get(group);
     if (target !== undefined) target.snapshots.readers = Math.max(0, target.snapshots.readers - 1);
   }
 
-  /** Time passed: one tick for every group that does not rest. */
+  /** Counts a tick in every group that does not rest. */
   tick(): void {
     if (this.#turns.isRunning) this.#turns.guard(() => this.#tickGroups());
   }
@@ -217,8 +224,8 @@ export class MultiRaft {
   }
 
   /**
-   * Heartbeats need no disk, so a leader whose disk does not answer could keep its office for ever, and commit nothing
-   * that needs it (etcd-io/etcd#15247): it steps down, and campaigns when the disk is back.
+   * Heartbeats need no disk, so a leader whose disk does not answer could stay leader forever and commit nothing that
+   * needs it (etcd-io/etcd#15247). It steps down, and campaigns again when the disk answers.
    */
   #stalled(isStalled: boolean): void {
     this.#hinder('diskStalled', isStalled);
@@ -231,7 +238,10 @@ export class MultiRaft {
     for (const group of this.#groups.values()) this.#turns.activate(group);
   }
 
-  /** The connection from `peer` broke. Its groups look for a new leader at once, one replica after the other. */
+  /**
+   * The connection from `peer` broke. The groups that it led look for a new leader at once, one replica after the
+   * other.
+   */
   peerLost(peer: NodeId): void {
     if (!this.#turns.isRunning) return;
     this.#turns.peerLost(peer);
@@ -245,8 +255,8 @@ export class MultiRaft {
   }
 
   /**
-   * Hands every group that this node leads to another voter: one that would take over, was heard from lately and has most
-   * of the log. To be asked again until `leaderships` is 0: each attempt ends, and the next goes to another voter.
+   * Hands every group that this node leads to another voter that is willing, was recently heard from and has the
+   * longest log. Call it again until `leaderships` is 0: each attempt ends, and the next tries another voter.
    */
   handOver(): void {
     if (!this.#turns.isRunning) return;
@@ -257,21 +267,21 @@ export class MultiRaft {
   }
 
   /**
-   * Others should lead while this lasts: this node hands over what it leads, and its peers do not hand anything to it.
-   * What they do not take, it keeps if it is merely reluctant, to be asked again while it lasts, for it may be elected
-   * after all; unfit, it gives it up. See `Hindrance`.
+   * Sets or clears a reason why others should lead. While it lasts, this node hands over its leaderships and its peers
+   * hand nothing to it. A reluctant node keeps what nobody takes, so call `handOver` again while it lasts; an unfit
+   * node gives it up. See `Hindrance`.
    */
   avoidLeading(reason: Exclude<Hindrance, 'diskStalled'>, lasts: boolean): void {
     this.#hinder(reason, lasts);
     if (lasts) this.handOver();
   }
 
-  /** Nothing keeps this node from leading; see `Hindrance`. */
+  /** Whether no `Hindrance` keeps this node from leading. */
   get isWilling(): boolean {
     return this.#hindrances.willingness === 'willing';
   }
 
-  /** How many groups this node leads. */
+  /** The number of groups that this node leads. */
   get leaderships(): number {
     if (!this.#turns.isRunning) return 0;
     let count = 0;
@@ -279,7 +289,7 @@ export class MultiRaft {
     return count;
   }
 
-  /** Is there anybody who would take over something that this node leads? */
+  /** Whether another voter could and would take over at least one group that this node leads. */
   get canHandOver(): boolean {
     for (const { core } of this.#groups.values()) {
       if (core.role === 'leader' && core.successors.length > 0) return true;
@@ -287,7 +297,7 @@ export class MultiRaft {
     return false;
   }
 
-  /** Takes part no more: nothing is sent, written or applied after this. */
+  /** Stops the driver: nothing is sent, written or applied after this. */
   stop(): void {
     this.#turns.stop();
   }

@@ -1,22 +1,23 @@
 /**
- * Sends stored snapshots to nodes that are too far behind: chunk by chunk, each after the one before was acknowledged.
- * Bounded: a few streams per node, one chunk in flight each, so many bytes per tick.
+ * Sends stored snapshots to nodes that are too far behind, chunk by chunk; each chunk waits for the acknowledgement of
+ * the previous one. Bounded: a few streams per node, one chunk in flight per stream, and a rate in bytes per tick.
  *
- * A stream that broke is resumed: every stream begins with chunk 0, and its acknowledgement says how many chunks the
- * receiver holds of this very snapshot. Neither side has to remember the other's state.
+ * A broken stream resumes: every stream begins with chunk 0, and its acknowledgement says how many chunks of this
+ * snapshot the receiver already has. Neither side has to remember the other's state.
  */
 import type { SnapshotChunk, SnapshotChunkAck } from './peer-message.ts';
 import type { LogStore } from './store.ts';
 import type { GroupId, InstallSnapshot, NodeId, SnapshotFate, SnapshotMeta } from '../types.ts';
 
+/** The bounds on snapshot streams from one node. */
 export interface SnapshotStreamOptions {
-  /** At most this many snapshots leave a node at the same time. */
+  /** The maximum number of streams from a node at the same time. */
   readonly outgoingMax: number;
-  /** A stream whose peer is silent for this many ticks is given up. */
+  /** A stream ends if its peer does not answer for this many ticks. */
   readonly silentTicksMax: number;
   /**
-   * Snapshots leave a node at no more than this rate, on average: a chunk that is larger leaves whole and the next
-   * one waits longer. No bound if absent.
+   * The average rate of all streams of a node. A larger chunk leaves whole, and the next one waits longer. Unlimited if
+   * absent.
    */
   readonly bytesPerTickMax?: number;
 }
@@ -27,15 +28,16 @@ interface Outgoing {
   readonly meta: SnapshotMeta;
   readonly term: number;
   readonly timeMillis: number;
-  /** The one in flight; the receiver holds those before it. */
+  /** The number of the chunk in flight; the receiver has those before it. */
   chunk: number;
   silentTicks: number;
-  /** Read, and waiting for its share of the rate. */
+  /** A chunk that was read and waits until the rate allows it. */
   held: SnapshotChunk | undefined;
 }
 
 type OutgoingDone = (group: GroupId, to: NodeId, fate: SnapshotFate) => void;
 
+/** The snapshot streams that leave a node. */
 export class OutgoingSnapshots {
   readonly #streams = new Map<string, Outgoing>();
   readonly #id: NodeId;
@@ -45,7 +47,7 @@ export class OutgoingSnapshots {
   readonly #done: OutgoingDone;
   readonly #failed: (error: unknown) => void;
   readonly #bytesPerTick: number;
-  /** What may leave before the next tick. Below 0: what left too early. */
+  /** Bytes that may leave before the next tick; negative if a large chunk has left early. */
   #bytesLeft: number;
 
   constructor(init: {
@@ -71,10 +73,10 @@ export class OutgoingSnapshots {
     return false;
   }
 
-  /** `request` is what the leader's core sent; `meta` is the snapshot that is really stored. */
+  /** Starts a stream. `request` is the message of the leader's core, `meta` the snapshot that is actually stored. */
   start(group: GroupId, request: InstallSnapshot, meta: SnapshotMeta | undefined): void {
     const key = streamKey(group, request.to);
-    // The peer does not answer a stream of an earlier term.
+    // The peer ignores a stream of an earlier term.
     if ((this.#streams.get(key)?.term ?? request.term) < request.term) this.#streams.delete(key);
     if (meta === undefined || this.#streams.has(key) || this.#streams.size >= this.#options.outgoingMax) {
       this.#done(group, request.to, 'broken');
@@ -109,6 +111,7 @@ export class OutgoingSnapshots {
     stream.held = undefined;
   }
 
+  /** Handles an acknowledgement: sends the next chunk, or ends the stream. */
   acknowledged(ack: SnapshotChunkAck): void {
     const key = streamKey(ack.group, ack.from);
     const stream = this.#streams.get(key);
@@ -116,35 +119,37 @@ export class OutgoingSnapshots {
       return;
     if (ack.held < stream.chunk || ack.held > stream.meta.chunkCount || stream.held !== undefined) return;
     stream.silentTicks = 0;
-    // It is at work on the one in flight.
+    // The receiver is still working on the chunk in flight.
     if (ack.held === stream.chunk) return;
     stream.chunk = ack.held;
     if (stream.chunk === stream.meta.chunkCount) this.#finish(key, stream, 'arrived');
     else this.#sendChunk(key, stream);
   }
 
+  /** Counts a tick: releases chunks that waited for the rate, and ends silent streams. */
   tick(): void {
     this.#bytesLeft = Math.min(this.#bytesPerTick, this.#bytesLeft + this.#bytesPerTick);
     for (const [key, stream] of this.#streams) {
       if (stream.held !== undefined) {
-        // It is not the peer who is late.
+        // This node delays the chunk, so the peer is not late.
         this.#release(stream);
         continue;
       }
       stream.silentTicks += 1;
       if (stream.silentTicks <= this.#options.silentTicksMax) continue;
-      // A peer finds out that a snapshot is unsound when it has all of it: then it does not acknowledge the last chunk.
+      // A peer verifies a snapshot when it has all of it. If it is invalid, the peer does not acknowledge the last
+      // chunk.
       const isLast = stream.chunk === stream.meta.chunkCount - 1;
       this.#finish(key, stream, isLast ? 'refused' : 'broken');
     }
   }
 
-  /** The connection broke: what was sent last is lost. The next stream takes up where this one ended. */
+  /** The connection broke, so the chunk in flight is lost. The next stream resumes there. */
   peerLost(peer: NodeId): void {
     for (const [key, stream] of this.#streams) if (stream.to === peer) this.#finish(key, stream, 'broken');
   }
 
-  /** This node does not hold the group any more. */
+  /** Ends all streams of a group that this node no longer holds. */
   forget(group: GroupId): void {
     for (const [key, stream] of this.#streams) if (stream.group === group) this.#streams.delete(key);
   }

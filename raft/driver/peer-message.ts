@@ -1,13 +1,18 @@
-/** What nodes say to each other: messages of groups, the chunks of snapshots on their way, and beats for groups that rest. */
+/**
+ * The messages between nodes: Raft messages of groups, chunks of snapshots, and beats for groups that rest. src/wire
+ * encodes them.
+ */
 import type { GroupId, Message, NodeId, SnapshotMeta } from '../types.ts';
 
+/** A Raft message of one group. */
 export interface GroupMessage {
   readonly kind: 'message';
   readonly group: GroupId;
-  /** Never carries snapshot chunks: those travel as `chunk`. */
+  /** Never of type `snapshot`: snapshots travel as `chunk`. */
   readonly message: Message;
 }
 
+/** One chunk of a snapshot, from a leader. */
 export interface SnapshotChunk {
   readonly kind: 'chunk';
   readonly group: GroupId;
@@ -22,59 +27,64 @@ export interface SnapshotChunk {
   readonly data: Uint8Array;
 }
 
+/** The answer to a chunk. */
 export interface SnapshotChunkAck {
   readonly kind: 'chunkAck';
   readonly group: GroupId;
   readonly from: NodeId;
-  /** Which snapshot: its index and term. */
+  /** The snapshot, by its index and term. */
   readonly index: number;
   readonly snapshotTerm: number;
   /**
-   * How many chunks the receiver holds on disk, from the first on: the next one to send. All of them only when the
-   * snapshot is installed; until then this may be repeated, so that the sender knows that its last chunk has arrived.
+   * The number of chunks that the receiver has on disk, counted from the first: the next one to send. All of them only
+   * when the snapshot is installed; until then this may be repeated, to say that the last chunk has arrived.
    */
   readonly held: number;
 }
 
-/** A group that its leader lets rest: its log ends at `index`, all of it committed and acknowledged by every member. */
+/**
+ * A group that its leader lets rest. Its log ends at `index`; all of it is committed and acknowledged by every member.
+ */
 export interface IdleGroup {
   readonly group: GroupId;
   readonly term: number;
   readonly index: number;
-  /** The leader's group time. */
+  /** The leader's group time, in milliseconds. */
   readonly timeMillis: number;
 }
 
 /**
- * Stands for a heartbeat in every group that the sender leads and lets rest, and of which the receiver is a member. The time
- * of such a group advances as `readingMillis` does: it was at least g + s - (r + 1) when a beat of the same process was made
- * that reads s, if the beat with its list had g and r. For r was read after g, and both are rounded down.
+ * Replaces a heartbeat in every resting group that the sender leads and the receiver is a member of. The group time of
+ * these groups advances with `readingMillis`: let the beat with the list say group time g and reading r. When the same
+ * process sends a beat with reading s, group time is at least g + s - (r + 1), because r was read after g and both are
+ * rounded down.
  */
 export interface Beat {
   readonly kind: 'beat';
   readonly from: NodeId;
-  /** Another number in each process of the sender. */
+  /** A number that differs between processes of the sender. */
   readonly process: number;
-  /** Of the list of these groups, counted from 1. */
+  /** The version of the list of these groups, counted from 1. */
   readonly version: number;
-  /** The sender's own clock, which never runs back. */
+  /** The sender's monotonic clock. */
   readonly readingMillis: number;
-  /** The whole list; absent if the receiver has it. */
+  /** The whole list; absent if the receiver has this version. */
   readonly groups?: readonly IdleGroup[];
 }
 
-/** The receiver of a beat is there, and so is every group on the list, but for those that are `awake`. */
+/** The receiver of a beat is alive, and so is every group on the list except those in `awake`. */
 export interface BeatAnswer {
   readonly kind: 'beatAnswer';
   readonly from: NodeId;
-  /** Of the beat. */
+  /** Copied from the beat. */
   readonly process: number;
-  /** Of the list that the sender of this answer has; 0 if it has none. */
+  /** The version of the list that the sender of this answer has; 0 if none. */
   readonly version: number;
-  /** Those on that list that do not rest here, or are not here. */
+  /** The groups on that list that do not rest here or are not on this node. */
   readonly awake: readonly GroupId[];
 }
 
-/** Of one group. */
+/** A message about one group. */
 export type GroupPeerMessage = GroupMessage | SnapshotChunk | SnapshotChunkAck;
+/** Every message between two nodes. */
 export type PeerMessage = GroupPeerMessage | Beat | BeatAnswer;

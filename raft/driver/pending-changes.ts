@@ -1,9 +1,10 @@
-/** Changes of members that were asked of this node and have not begun: they wait for the next turn. */
+/** Requested changes of members, which begin with the next turn. */
 import { assert } from '../assert.ts';
 import { type Group, tellStatus } from './group.ts';
 import type { MembershipDone } from './group-application.ts';
 import type { MembershipChange } from '../membership.ts';
 
+/** A requested change of members of one group. */
 export interface AskedChange {
   readonly group: Group;
   readonly change: MembershipChange;
@@ -11,6 +12,7 @@ export interface AskedChange {
   readonly done: MembershipDone;
 }
 
+/** The requested changes of all groups of a node. */
 export class PendingChanges {
   #asked: AskedChange[] = [];
 
@@ -22,7 +24,7 @@ export class PendingChanges {
     return this.#asked.some((asked) => asked.group === group);
   }
 
-  /** Begins all of them, or says why not. */
+  /** Begins all requested changes, or answers why one was refused. */
   begin(activate: (group: Group) => void): void {
     for (const { group, change, epoch, done } of this.#asked.splice(0)) {
       tellStatus(group);
@@ -33,7 +35,7 @@ export class PendingChanges {
       }
       assert(
         group.change === undefined,
-        'group {} began a change before the one before was complete',
+        'group {} began a change before the previous one was complete',
         group.id,
       );
       group.change = { index: begun.index, term: begun.term, done };
@@ -41,7 +43,7 @@ export class PendingChanges {
     }
   }
 
-  /** This node does not hold the group any more. */
+  /** This node no longer holds the group: refuses its requests. */
   forget(group: Group): void {
     const lost = this.#asked.filter((asked) => asked.group === group);
     this.#asked = this.#asked.filter((asked) => asked.group !== group);

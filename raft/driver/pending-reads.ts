@@ -1,30 +1,32 @@
-/** The linearizable reads of one group that wait: to be asked about, for a quorum, or for entries to be applied. */
+/** The linearizable reads of one group that wait: for the next turn, for a quorum, or for entries to be applied. */
 import type { RaftCore } from '../core.ts';
 import type { ReadDone } from './group-application.ts';
 
-/** More of one group are refused. */
+/** More waiting reads per group are refused. */
 const READS_WAITING_MAX = 65_536;
 
+/** The reads of one group. */
 export class PendingReads {
   readonly #core: RaftCore;
-  /** Came since the last turn. */
+  /** Reads since the last turn. */
   #asked: ReadDone[] = [];
-  /** By ticket of the core. */
+  /** Reads that wait for a quorum, by the core's ticket. */
   readonly #byTicket = new Map<number, readonly ReadDone[]>();
-  /** Confirmed: wait until the index is applied. Indexes do not decrease. */
+  /** Confirmed reads that wait until the index is applied. Indexes ascend. */
   readonly #due: { readonly index: number; readonly done: readonly ReadDone[] }[] = [];
-  /** In `#byTicket` and `#due`. */
+  /** The number of reads in `#byTicket` and `#due`. */
   #waiting = 0;
 
   constructor(core: RaftCore) {
     this.#core = core;
   }
 
+  /** Adds a read. */
   ask(done: ReadDone): void {
     this.#asked.push(done);
   }
 
-  /** One question for all that came since the last turn. */
+  /** Makes one leadership check for all reads since the last turn. */
   start(): void {
     if (this.#asked.length === 0) return;
     const asked = this.#asked;
@@ -39,7 +41,7 @@ export class PendingReads {
     for (const done of asked) done(undefined);
   }
 
-  /** Answers those that a quorum has confirmed and whose index is applied. */
+  /** Answers the reads that a quorum has confirmed and whose index is applied. */
   finish(): void {
     for (const { ticket, index } of this.#core.takeReads()) {
       const done = this.#byTicket.get(ticket);
@@ -56,14 +58,14 @@ export class PendingReads {
     this.#due.splice(0, count);
   }
 
-  /** The group leaves this node. */
+  /** The group leaves this node: answers all reads with undefined. */
   close(): void {
     this.fail();
     for (const { done } of this.#due.splice(0)) for (const each of done) each(undefined);
     for (const done of this.#asked.splice(0)) done(undefined);
   }
 
-  /** The questions of a term that is over will never be answered. */
+  /** The leadership ended, so its unconfirmed reads get no index: answers them with undefined. */
   fail(): void {
     this.finish();
     for (const done of this.#byTicket.values()) {

@@ -1,32 +1,33 @@
 /**
- * The idle groups that others lead: which of them rest here, by the lists of their leaders' nodes. A group rests here as long
- * as it is on the list, nothing happens in it, and beats come; its election timeout begins with the last beat.
+ * The idle groups that other nodes lead. A group rests here as long as it is on its leader's list, nothing happens in
+ * it, and beats arrive. Its election timeout starts with the last beat.
  */
 import { type Group, isTold } from './group.ts';
 import type { Beat, BeatAnswer, IdleGroup } from './peer-message.ts';
 import { silentTicksMax, type RestsInit } from './rests-led.ts';
 import type { GroupId, NodeId } from '../types.ts';
 
-/** The node of a leader of groups that rest. */
+/** A node that leads resting groups. */
 interface LeaderNode {
   readonly process: number;
-  /** Of its list, as far as it is known here; 0 if none is. */
+  /** The version of its list that is known here; 0 if none is. */
   version: number;
-  /** The highest of its beats. */
+  /** The highest clock reading in its beats. */
   readingMillis: number;
-  /** When a beat of the list that is known here came last: in ticks, and on this node's clock. */
+  /** When the last beat with the known list arrived: in ticks, and on this node's clock. */
   heardTick: number;
   seenAtMillis: number;
-  /** Of those on the list: which rest here, and which do not. */
+  /** The groups on the list that rest here, and those that do not. */
   readonly resting: Set<Group>;
   readonly awake: Set<GroupId>;
-  /** Those that woke here since the last answer: its node is to hear of that before they rest again. */
+  /** The groups that woke here since the last answer. The leader must learn of that before they rest again. */
   readonly untold: Set<Group>;
 }
 
+/** The resting groups of a node that other nodes lead. */
 export class FollowedRests {
   readonly #init: RestsInit;
-  /** By node: those that have groups in common with this one and are not silent. */
+  /** The leaders of such groups that are not silent, by node. */
   readonly #leaders = new Map<NodeId, LeaderNode>();
   #ticks = 0;
 
@@ -38,7 +39,7 @@ export class FollowedRests {
     this.#ticks = ticks;
   }
 
-  /** Those that were not heard for too long. */
+  /** The leaders whose last beat is too old. */
   silent(): NodeId[] {
     const silentMax = silentTicksMax(this.#init.options);
     const nodes: NodeId[] = [];
@@ -47,17 +48,17 @@ export class FollowedRests {
     return nodes;
   }
 
-  /** Those that rest with this leader. */
+  /** The groups that rest with this leader. */
   withLeader(node: NodeId): Group[] {
     return [...(this.#leaders.get(node)?.resting ?? [])];
   }
 
-  /** Its node is gone or silent, and its groups were woken. */
+  /** Forgets a leader that is lost or silent, after its groups were woken. */
   forget(node: NodeId): void {
     this.#leaders.delete(node);
   }
 
-  /** The group goes on by itself; its leader's node is told with the next answer. */
+  /** Wakes the group. The next answer reports that to its leader's node. */
   wake(group: Group, from: NodeId, aheadMillis: number): void {
     const leader = this.#leaders.get(from);
     if (leader === undefined) return;
@@ -71,19 +72,23 @@ export class FollowedRests {
     });
   }
 
-  /** Is it another process than the one whose beats were heard, so that its clock is another one, too? */
+  /** Whether the beat is from another process than the earlier ones, so that its clock is another one too. */
   isOfAnotherProcess({ from, process }: Beat): boolean {
     const leader = this.#leaders.get(from);
     return leader !== undefined && leader.process !== process;
   }
 
-  /** A beat came. `rest` and `wake` are told which groups begin and cease to rest; the answer is returned. */
+  /**
+   * Handles a beat and returns the answer, if there is one. Calls `rest` and `wake` for groups that begin or cease to
+   * rest.
+   */
   receive(beat: Beat, rest: (group: Group) => void, wake: (group: Group) => void): BeatAnswer | undefined {
     const { from, process, version, readingMillis, groups } = beat;
     const leader = this.#leaders.get(from) ?? this.#meet(beat);
-    // It was overtaken.
+    // A newer beat overtook this one.
     if (readingMillis < leader.readingMillis) return undefined;
-    // Those that are not on it any more go on as if this beat had not come: it says nothing of them.
+    // A group that is no longer on the list resumes as if this beat had not arrived, because the beat does not cover
+    // it.
     if (groups !== undefined && version !== leader.version)
       this.#take(leader, { ...beat, groups }, rest, wake);
     if (version === leader.version) {
@@ -116,7 +121,7 @@ export class FollowedRests {
     return leader;
   }
 
-  /** The list is another one. */
+  /** Takes over a new list. */
   #take(
     leader: LeaderNode,
     { from, version, readingMillis, groups }: Beat & { readonly groups: readonly IdleGroup[] },
@@ -134,7 +139,7 @@ export class FollowedRests {
         continue;
       }
       listed.add(group);
-      // When the leader told the time of the group, its clock had not reached `readingMillis + 1`: see `Beat`.
+      // When the leader read the group's time, its clock was below `readingMillis + 1`: see `Beat`.
       const aheadMillis = idle.timeMillis - (readingMillis + 1);
       group.rest = { kind: 'followed', leader: from, aheadMillis };
       if (leader.resting.has(group)) continue;
@@ -148,7 +153,7 @@ export class FollowedRests {
     }
   }
 
-  /** What rests here already needs no other look than at what the leader says of it. */
+  /** Whether a group may rest here. For a group that rests already, only the leader's description is compared. */
   #agrees(
     { resting, untold }: LeaderNode,
     group: Group,

@@ -1,7 +1,7 @@
 /**
- * The idle groups that this node leads: which of them rest, and the beats that stand for their heartbeats, one per follower's
- * node. Each beat names a version of the list of these groups, and brings the list until the follower has it. A follower's
- * answer counts for the groups that were on the list it has, but for those that it names as not resting there.
+ * The idle groups that this node leads, and the beats that replace their heartbeats, one per follower's node. Each beat
+ * names a version of the list of these groups, and carries the list until the follower has it. A follower's answer
+ * counts for the groups on the list it has, except those that it names as awake.
  */
 import type { RaftOptions } from '../core-state.ts';
 import { type Group, isTold } from './group.ts';
@@ -9,44 +9,49 @@ import { membersOf } from '../membership.ts';
 import type { Beat, BeatAnswer, IdleGroup, PeerMessage } from './peer-message.ts';
 import type { GroupId, NodeId } from '../types.ts';
 
-/** In election timeouts: who rests sooner wakes all others of the group for nothing. */
+/**
+ * A group must be quiet for this many election timeouts. A group that rests sooner would soon wake all its members
+ * again.
+ */
 const QUIET_TIMEOUTS = 2;
 
+/** What the rests of a node are created with. */
 export interface RestsInit {
   readonly id: NodeId;
   readonly options: RaftOptions;
-  /** Another number in each process: what one was told, or counts, is nothing to the next. */
+  /** A number that differs between processes: versions and clocks of one process mean nothing to the next. */
   readonly process: number;
   /** Never runs back; its origin does not matter. */
   readonly monotonicMillis: () => number;
   readonly post: (to: NodeId, message: PeerMessage) => void;
   readonly groupOf: (group: GroupId) => Group | undefined;
-  /** Something is to be done with the group in the next turn. */
+  /** Whether the group has work in the next turn. */
   readonly isActive: (group: Group) => boolean;
 }
 
-/** The node of a follower of some group that rests, or did. */
+/** A node that follows groups that rest, or did. */
 interface FollowerNode {
-  /** Those that rest and of which it is a member. */
+  /** The resting groups that it is a member of. */
   readonly groups: Set<Group>;
-  /** The version of the list that it has, by its last answer; 0 before that. */
+  /** The version of the list that it has, from its last answer; 0 before that. */
   version: number;
-  /** When it answered last, or when the first of these groups came to rest. */
+  /** The tick of its last answer, or when the first of these groups came to rest. */
   heardTick: number;
 }
 
 /**
- * After so many ticks without a word of a node, the groups it shares go on by themselves: before a follower's election could be
- * due, and soon enough for a leader to step down as early as it would have otherwise.
+ * After this many ticks without a message from a node, the groups shared with it wake: before an election of a follower
+ * could be due, and soon enough for a leader to step down as early as without rests.
  */
 export function silentTicksMax({ electionTicks }: RaftOptions): number {
   return electionTicks - 1;
 }
 
+/** The resting groups that a node leads. */
 export class LedRests {
   readonly #init: RestsInit;
   readonly #followers = new Map<NodeId, FollowerNode>();
-  /** Of the list of these groups. */
+  /** The version of the list of these groups. */
   #version = 0;
   #ticks = 0;
 
@@ -54,13 +59,13 @@ export class LedRests {
     this.#init = init;
   }
 
-  /** Time passed. Returns whether a beat is due, which is the moment to rest. */
+  /** Counts a tick. Returns whether a beat is due; only then groups begin to rest. */
   tick(ticks: number): boolean {
     this.#ticks = ticks;
     return ticks % this.#init.options.heartbeatTicks === 0;
   }
 
-  /** Those that were not heard for too long. */
+  /** The followers' nodes whose last answer is too old. */
   silent(): NodeId[] {
     const silentMax = silentTicksMax(this.#init.options);
     const nodes: NodeId[] = [];
@@ -69,7 +74,7 @@ export class LedRests {
     return nodes;
   }
 
-  /** Lets the group rest if this node leads it and nothing has happened in it for a while. Returns whether it does. */
+  /** Lets the group rest if this node leads it and it has been quiet for long enough. Returns whether it rests now. */
   maybeRest(group: Group): boolean {
     const { core } = group;
     const { id, options, isActive } = this.#init;
@@ -92,7 +97,11 @@ export class LedRests {
     return follower;
   }
 
-  /** The group goes on by itself. */
+  /**
+   * Wakes the group.
+   *
+   * @param version that of the list since which the group rests.
+   */
   wake(group: Group, version: number): void {
     const { heartbeatTicks } = this.#init.options;
     this.#version += 1;
@@ -108,17 +117,17 @@ export class LedRests {
     });
   }
 
-  /** Those that rest with this follower. */
+  /** The resting groups of this follower. */
   withFollower(node: NodeId): Group[] {
     return [...(this.#followers.get(node)?.groups ?? [])];
   }
 
-  /** Its node is gone or silent, and its groups were woken: what it has of the list is not known. */
+  /** Forgets a follower's node that is lost or silent, after its groups were woken: it may not have the list. */
   forget(node: NodeId): void {
     this.#followers.delete(node);
   }
 
-  /** One beat for each node that has a list, or is to have one. */
+  /** Sends one beat to each node that has a list or needs one. */
   beat(): void {
     const { id, process, monotonicMillis, post } = this.#init;
     for (const [node, follower] of this.#followers) {
@@ -128,26 +137,26 @@ export class LedRests {
         continue;
       }
       const groups = isKnown ? undefined : Array.from(follower.groups, idleGroup);
-      // Read after the group times of the list: see `Beat`.
+      // Must be read after the group times of the list: see `Beat`.
       const readingMillis = Math.floor(monotonicMillis());
       const beat: Beat = { kind: 'beat', from: id, process, version: this.#version, readingMillis };
       post(node, groups === undefined ? beat : { ...beat, groups });
     }
   }
 
-  /** The groups that do not rest at the follower's node that answers: for them it is no evidence. */
+  /** The resting groups that are awake at the node that answers, so that its answer does not count for them. */
   awakeAt({ process, version, awake }: BeatAnswer): Group[] {
     if (process !== this.#init.process) return [];
     const groups: Group[] = [];
     for (const id of awake) {
       const group = this.#init.groupOf(id);
-      // One that rests since is on a list that the follower had not seen.
+      // A group that came to rest later is on a list that the follower has not seen.
       if (group?.rest?.kind === 'led' && group.rest.version <= version) groups.push(group);
     }
     return groups;
   }
 
-  /** A follower's node has heard a beat, and the groups that do not rest there were woken. */
+  /** A follower's node answered a beat. Call it after the groups that are awake there were woken. */
   answered({ from, process, version }: BeatAnswer): void {
     const follower = this.#followers.get(from);
     if (follower === undefined || process !== this.#init.process) return;

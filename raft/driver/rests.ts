@@ -1,7 +1,7 @@
 /**
- * Idle groups cost nothing: they are not ticked and send no heartbeats while they rest. Instead their nodes exchange beats,
- * of which each stands for a heartbeat in every group on a list (rests-led.ts, rests-followed.ts). Whatever happens in a
- * group wakes it, and it goes on as if the last beat had been a heartbeat of its own, so rests decide nothing.
+ * Makes idle groups cost nothing. A resting group is not ticked and sends no heartbeats. Instead, nodes exchange beats,
+ * each of which replaces a heartbeat in every group on a list (rests-led.ts, rests-followed.ts). Any activity wakes a
+ * group, and it resumes as if the last beat had been a heartbeat of its own, so rests decide nothing.
  */
 import type { Group } from './group.ts';
 import type { Beat, BeatAnswer } from './peer-message.ts';
@@ -9,11 +9,12 @@ import { FollowedRests } from './rests-followed.ts';
 import { LedRests, type RestsInit } from './rests-led.ts';
 import type { NodeId } from '../types.ts';
 
+/** The resting groups of a node. */
 export class Rests {
   readonly #init: RestsInit;
   readonly #led: LedRests;
   readonly #followed: FollowedRests;
-  /** Every group of this node that does not rest. */
+  /** All groups of this node that do not rest. */
   readonly #awake = new Set<Group>();
   #ticks = 0;
 
@@ -23,18 +24,18 @@ export class Rests {
     this.#followed = new FollowedRests(init);
   }
 
-  /** Those that time passes for. */
+  /** The groups to tick. */
   get awake(): Iterable<Group> {
     return this.#awake;
   }
 
-  /** Something happens in the group, which is perhaps new here: it does not rest, and not soon. */
+  /** The group is active, and may be new here: wakes it and restarts its quiet time. */
   busy(group: Group): void {
     group.busyTick = this.#ticks;
     this.wake(group);
   }
 
-  /** The group goes on by itself, if it rests. */
+  /** Wakes the group if it rests. */
   wake(group: Group): void {
     const { rest } = group;
     group.rest = undefined;
@@ -57,7 +58,7 @@ export class Rests {
     this.#awake.delete(group);
   }
 
-  /** Time passed. */
+  /** Counts a tick: wakes the groups of silent nodes, lets quiet groups rest, and sends beats when they are due. */
   tick(ticks: number): void {
     this.#ticks = ticks;
     this.#followed.tick(ticks);
@@ -69,7 +70,7 @@ export class Rests {
     this.#led.beat();
   }
 
-  /** The connection from `peer` broke. */
+  /** The connection from `peer` broke: wakes the groups shared with it. */
   peerLost(peer: NodeId): void {
     this.#lostLeader(peer);
     this.#lostFollower(peer);

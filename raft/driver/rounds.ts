@@ -1,14 +1,15 @@
 /**
- * Rounds of proposals: the groups of a node propose together, and again when the node has applied what they proposed and answered it. A write, a frame and an answer cost each node about the same with one request in it as with a hundred; so whatever comes
- * while a round is on its way shares the next one, and so do the clients that the round answers. The turn that applies a round
- * proposes nothing yet, so that its answers leave first.
+ * Rounds of proposals. All groups of a node propose together, and again when the node has applied that round and
+ * answered its requests. A write, a frame and an answer cost about the same for one request as for a hundred, so
+ * requests that arrive during a round share the next one. The turn that applies a round proposes nothing yet, so that
+ * its answers leave first.
  *
- * A group that finds no quorum keeps the others waiting for two ticks, once.
+ * A group without a quorum delays the others for two ticks, once.
  */
 import type { Group } from './group.ts';
 import type { GroupId } from '../types.ts';
 
-/** A round that is not applied at the second tick is not waited for. */
+/** A round that is not applied at this tick is no longer waited for. */
 const ROUND_TICKS_MAX = 2;
 
 interface Proposed {
@@ -17,19 +18,22 @@ interface Proposed {
   readonly index: number;
 }
 
+/** The rounds of one node. */
 export class Rounds {
-  /** What the round proposed, without the entries of late groups. */
+  /** The proposals of the round, without those of late groups. */
   readonly #awaited: Proposed[] = [];
   #ticks = 0;
-  /** Groups that took too long, each with the index of the entry that it lacks: no round waits for them until they have applied it. */
+  /**
+   * Late groups, each with the index of the entry that took too long. Rounds do not wait for them until it is applied.
+   */
   readonly #late = new Map<GroupId, number>();
 
-  /** The next round may begin. */
+  /** Whether the next round may begin. */
   get isOver(): boolean {
     return !this.#awaited.some(isOnItsWay);
   }
 
-  /** A group has proposed this entry, in the round that began last. */
+  /** A group proposed this entry in the current round. */
   proposed(group: Group, index: number): void {
     if (this.#late.size > 0) {
       if (group.core.applied < (this.#late.get(group.id) ?? 0)) return;
@@ -38,7 +42,7 @@ export class Rounds {
     this.#awaited.push({ group, index });
   }
 
-  /** A round begins. */
+  /** Begins a round. */
   begin(): void {
     this.#awaited.length = 0;
     this.#ticks = 0;
@@ -57,7 +61,7 @@ export class Rounds {
   }
 }
 
-/** The node still leads the group, and has not applied the entry. */
+/** Whether the node still leads the group and has not applied the entry. */
 function isOnItsWay({ group: { core, isRemoved }, index }: Proposed): boolean {
   return !isRemoved && core.role === 'leader' && core.applied < index;
 }

@@ -1,7 +1,7 @@
 /**
- * Reads snapshots of leaders back from the disk, and builds their states beside the present ones: one group at a time,
- * since for a while two states of it are in memory, and one chunk a turn. A snapshot that turns out unsound is forgotten
- * before it has replaced anything; its leader will send it again.
+ * Reads received snapshots back from the disk and builds new states from them. Only one group at a time, because two
+ * states of it are in memory meanwhile, and one chunk per turn. An invalid snapshot is dropped before it replaces
+ * anything; its leader sends it again.
  */
 import type { Group } from './group.ts';
 import type { SnapshotTarget } from './group-application.ts';
@@ -12,22 +12,23 @@ interface Restore {
   readonly group: Group;
   readonly incoming: IncomingSnapshot;
   target: SnapshotTarget | undefined;
-  /** The next chunk to add, and whether it is being read, there, or gone. */
+  /** The number of the next chunk to add; `data` is that chunk, or why it is not there. */
   chunk: number;
   data: Uint8Array | 'reading' | 'gone';
 }
 
 interface SnapshotRestoresInit {
   readonly store: LogStore;
-  /** The state is built: it takes no more than `target.install()`. */
+  /** The state is built; only `target.install()` is left. */
   readonly built: (group: Group, incoming: IncomingSnapshot, target: SnapshotTarget) => void;
-  /** This snapshot will not be installed; `error` if it is unsound. */
+  /** This snapshot will not be installed; `error` is set if it is invalid. */
   readonly dropped: (group: Group, incoming: IncomingSnapshot, error?: unknown) => void;
-  /** There is something to do in the next turn. */
+  /** There is work for the next turn. */
   readonly schedule: () => void;
   readonly failed: (error: unknown) => void;
 }
 
+/** The queue of snapshots to restore. */
 export class SnapshotRestores {
   readonly #init: SnapshotRestoresInit;
   readonly #waiting: Restore[] = [];
@@ -37,20 +38,20 @@ export class SnapshotRestores {
     this.#init = init;
   }
 
-  /** All chunks of this snapshot are on disk. */
+  /** Queues a snapshot whose chunks are all on disk. */
   add(group: Group, incoming: IncomingSnapshot): void {
     this.#waiting.push({ group, incoming, target: undefined, chunk: 0, data: 'reading' });
     this.#init.schedule();
   }
 
-  /** The state of this group was installed, or never will be: the next one may be built. */
+  /** The restore of this group has ended, installed or not: begins the next one. */
   ended(group: Group): void {
     if (this.#current?.group !== group) return;
     this.#current = undefined;
     this.#init.schedule();
   }
 
-  /** A slice of work, once in each turn. */
+  /** Does one chunk of work. Called once per turn. */
   run(): void {
     this.#current ??= this.#waiting.shift();
     const current = this.#current;
@@ -94,7 +95,7 @@ function isBuilt({ chunk, incoming }: Restore): boolean {
   return chunk === incoming.meta.chunkCount;
 }
 
-/** Whatever is wrong with a snapshot shows here. */
+/** Adds the chunk that was read. Throws if the snapshot is invalid. */
 function advance(current: Restore): void {
   const { group, incoming, data } = current;
   if (current.target === undefined) {

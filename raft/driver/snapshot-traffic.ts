@@ -1,4 +1,4 @@
-/** All snapshots that leave this node, come to it, or are being restored on it: wires the three together. */
+/** Connects the three parts of the snapshot traffic of a node: outgoing streams, incoming streams and restores. */
 import { assert } from '../assert.ts';
 import type { Group } from './group.ts';
 import type { SnapshotTarget } from './group-application.ts';
@@ -10,20 +10,22 @@ import { SnapshotRestores } from './snapshot-restores.ts';
 import type { LogStore } from './store.ts';
 import type { GroupId, InstallSnapshot, NodeId, SnapshotMeta } from '../types.ts';
 
+/** What the snapshot traffic of a node is created with. */
 export interface SnapshotTrafficInit {
   readonly id: NodeId;
   readonly store: LogStore;
   readonly options: SnapshotStreamOptions;
   readonly groupOf: (id: GroupId) => Group | undefined;
   readonly post: (to: NodeId, message: PeerMessage) => void;
-  /** The group has something to write, or its core something to say. */
+  /** The group has data to write or messages to send. */
   readonly activate: (group: Group) => void;
   readonly schedule: () => void;
-  /** What a leader sent is no sound snapshot. */
+  /** A leader sent an invalid snapshot. */
   readonly refused: (group: GroupId, meta: SnapshotMeta, error: unknown) => void;
   readonly failed: (error: unknown) => void;
 }
 
+/** All snapshots that leave a node, arrive, or are being restored. */
 export class SnapshotTraffic {
   readonly #init: SnapshotTrafficInit;
   readonly #outgoing: OutgoingSnapshots;
@@ -63,7 +65,7 @@ export class SnapshotTraffic {
     });
   }
 
-  /** A leader's core wants `request.to` to have the stored snapshot. */
+  /** Sends the stored snapshot to `request.to`, as a leader's core asks. */
   send(group: Group, request: InstallSnapshot): void {
     this.#outgoing.start(group.id, request, group.snapshots.stored);
   }
@@ -80,7 +82,7 @@ export class SnapshotTraffic {
     this.#outgoing.acknowledged(ack);
   }
 
-  /** A slice of the restore under way, once in each turn. */
+  /** Does one chunk of the current restore. Called once per turn. */
   run(): void {
     this.#restores.run();
   }
@@ -95,12 +97,15 @@ export class SnapshotTraffic {
     this.#outgoing.peerLost(peer);
   }
 
-  /** The chunk of `incoming` that waited is on disk. */
+  /** The waiting chunk of `incoming` is on disk. */
   staged(group: Group, incoming: IncomingSnapshot): void {
     this.#incoming.staged(group, incoming);
   }
 
-  /** The snapshot is sound and on disk: the core hears of it, and if it still wants it, the next write puts it in effect. */
+  /**
+   * The snapshot is valid and on disk: passes it to the core. If the core still needs it, the next write makes it
+   * effective.
+   */
   #install(group: Group, incoming: IncomingSnapshot, target: SnapshotTarget): void {
     const { core } = group;
     core.step(incoming.message(core.id));
@@ -113,10 +118,10 @@ export class SnapshotTraffic {
     }
   }
 
-  /** The write that puts the snapshot in effect is done. */
+  /** The write that made the snapshot effective is done. */
   installed(group: Group): void {
     const { installing } = group;
-    assert(installing !== undefined, 'group {} installs what it has built', group.id);
+    assert(installing !== undefined, 'group {} must have built the snapshot that it installs', group.id);
     group.installing = undefined;
     installing.target.install();
     group.snapshots.installed(installing.meta);
@@ -127,13 +132,13 @@ export class SnapshotTraffic {
   #dropped(group: Group, incoming: IncomingSnapshot, error?: unknown): void {
     if (error !== undefined) this.#init.refused(group.id, incoming.meta, error);
     if (group.incoming !== incoming) return;
-    // Either the group has come to hold all of it by other means, or somebody else will send one.
+    // Either the group got all of it by other means, or another leader will send one.
     if (error === undefined && !group.core.needsSnapshot(incoming.meta)) this.#incoming.finished(group);
     else this.#incoming.forget(group);
     this.#init.activate(group);
   }
 
-  /** This node does not hold the group any more. */
+  /** This node no longer holds the group. */
   forget(group: Group): void {
     this.#outgoing.forget(group.id);
     this.#incoming.forget(group);

@@ -1,9 +1,10 @@
 /**
- * The turn of all groups of a node: step what arrived -> propose what waits -> apply -> begin to write everything in one synced batch
- * -> send what need not wait for it. Messages are stepped in every turn; proposals wait for the write in flight and for the round
- * before (rounds.ts), so that all that came meanwhile travels in one entry of each group.
+ * The turn: one pass over the groups of a node that have work. Step the messages that arrived -> propose -> apply ->
+ * begin one synced write for all groups -> send the messages that need not wait for it. Messages are stepped in every
+ * turn. Proposals wait for the write in flight and for the previous round (rounds.ts), so that requests that arrive
+ * meanwhile share one entry per group.
  *
- * It knows which groups have work. Which groups there are, and who should lead them, is not decided here.
+ * It knows which groups have work, but decides neither which groups there are nor who should lead them.
  */
 import { assert } from '../assert.ts';
 import { applyCommitted, takeSnapshotIfDue } from './apply.ts';
@@ -18,9 +19,10 @@ import { Rounds } from './rounds.ts';
 import { SnapshotTraffic } from './snapshot-traffic.ts';
 import type { GroupId, NodeId, StoredGroup } from '../types.ts';
 
-/** Processes of one node differ in a number below this. */
+/** The number of a process is random below this. */
 const PROCESS_BOUND = 2 ** 31;
 
+/** Runs the turns of all groups of a node. */
 export class TurnLoop {
   readonly #init: MultiRaftInit;
   readonly #groups: ReadonlyMap<GroupId, Group>;
@@ -38,7 +40,7 @@ export class TurnLoop {
   #isStarted = false;
   #isStopped = false;
 
-  /** `stalled` is told when the disk does not answer, and when it does again. */
+  /** `stalled` is called with true when the disk stops answering, and with false when it answers again. */
   constructor(
     init: MultiRaftInit,
     groups: ReadonlyMap<GroupId, Group>,
@@ -84,14 +86,14 @@ export class TurnLoop {
     return this.#rests.awake;
   }
 
-  /** Was started, and not stopped. */
+  /** Whether it was started and not stopped. */
   get isRunning(): boolean {
     return this.#isStarted && !this.#isStopped;
   }
 
-  /** From now on turns run. */
+  /** Starts the turns. */
   start(): void {
-    assert(!this.#isStarted, 'a driver is started once');
+    assert(!this.#isStarted, 'a driver may be started only once');
     this.#isStarted = true;
     this.#schedule();
   }
@@ -102,21 +104,21 @@ export class TurnLoop {
     this.#disk.stop();
   }
 
-  /** The group has work: it is in the next turn. */
+  /** The group has work in the next turn. */
   activate(group: Group): void {
     this.#enlist(group);
     this.#schedule();
   }
 
-  /** The group is in this turn, and does not rest. */
+  /** Adds the group to this turn, and wakes it. */
   #enlist(group: Group): void {
     this.#rests.busy(group);
     this.#active.add(group);
   }
 
   /**
-   * Time passed for the group, or it heard something. Most groups wait most of the time: at most a message came of it,
-   * which needs nothing of what a turn does with a group. Only within `guard`.
+   * Called after a tick or a message of the group. Usually the group only has messages to send, which needs no full
+   * turn. Only within `guard`.
    */
   settle(group: Group): void {
     if (this.#active.has(group)) return;
@@ -136,13 +138,13 @@ export class TurnLoop {
     this.#schedule();
   }
 
-  /** A change of members begins with the next turn. */
+  /** Begins a change of members with the next turn. */
   ask(change: AskedChange): void {
     this.#changes.ask(change);
     this.activate(change.group);
   }
 
-  /** A change was asked for and has not begun. */
+  /** Whether a requested change has not begun yet. */
   isAsked(group: Group): boolean {
     return this.#changes.has(group);
   }
@@ -151,7 +153,7 @@ export class TurnLoop {
     return this.#disk.isRemoving(group);
   }
 
-  /** The group has left the node: nothing more of it leaves, who waits for it has lost it, the next write deletes it. */
+  /** Removes a group: drops its messages, answers its waiting requests as lost, and deletes it with the next write. */
   remove(group: Group, placement: number, done: (tombstone: StoredGroup) => void): void {
     this.#active.delete(group);
     this.#wantsProposal.delete(group);
@@ -165,7 +167,10 @@ export class TurnLoop {
     this.#schedule();
   }
 
-  /** Tick number `ticks` has reached all cores that do not rest; now those that do, the disk and the snapshots on their way. */
+  /**
+   * Counts a tick for resting groups, the disk and the snapshot streams. `MultiRaft` has already ticked the other
+   * groups.
+   */
   tick(ticks: number): void {
     this.#rests.tick(ticks);
     this.#rounds.tick();
@@ -194,7 +199,10 @@ export class TurnLoop {
     });
   }
 
-  /** Runs `work`, of a turn or of a tick. Whatever it throws is a broken invariant: told once, and nothing leaves after it. */
+  /**
+   * Runs `work` of a turn or a tick. Anything it throws is a broken invariant: reports it once, and sends nothing after
+   * it.
+   */
   guard(work: () => void): void {
     try {
       work();
@@ -209,11 +217,11 @@ export class TurnLoop {
     this.#changes.begin((group) => this.#enlist(group));
     const isHeld = !this.#mayPropose;
     if (!isHeld) this.#propose();
-    // A group stays active until it was offered to the disk, so nothing is forgotten during a write.
+    // A group stays active until its data was offered to the disk, so nothing is forgotten while a write is running.
     for (const group of this.#active) this.#sendAndApply(group);
     if (!this.#disk.isWriting) this.#write();
     this.#outbox.flush(this.#init.send);
-    // This turn applied the last entry of the round: the next turn proposes what waits.
+    // This turn applied the last entry of the round, so the next turn proposes what waits.
     if (isHeld && this.#mayPropose && this.#wantsProposal.size > 0) this.#schedule();
   }
 
@@ -238,7 +246,7 @@ export class TurnLoop {
     switch (envelope.kind) {
       case 'message': {
         const { message } = envelope;
-        // An answer that was on its way when the group came to rest says nothing that its leader does not know.
+        // An answer that was on its way when the group came to rest is no news to its leader.
         if (message.type !== 'heartbeatResponse' || message.term !== group.core.term) this.#rests.wake(group);
         group.core.step(message);
         this.settle(group);
@@ -274,7 +282,7 @@ export class TurnLoop {
     }
   }
 
-  /** Everything that needs no disk: tell, send, apply. */
+  /** Does what needs no disk: reports the status, sends, applies. */
   #sendAndApply(group: Group): void {
     tellStatus(group);
     group.reads.start();
@@ -282,11 +290,11 @@ export class TurnLoop {
     const { config, role } = group.core;
     this.#apply(group);
     group.reads.finish();
-    // After those who ask for one were told up to where.
+    // After `finish`, because a read's index tells where a requested snapshot must reach.
     const { wantedAt } = group.snapshots;
     if (wantedAt !== undefined) takeSnapshotIfDue(group, wantedAt, 0, 1);
     if (group.core.config === config && group.core.role === role) return;
-    // What a new configuration makes the core do need not wait for another turn.
+    // The consequences of a new configuration need not wait for another turn.
     tellStatus(group);
     this.#sendFrom(group);
   }
@@ -300,10 +308,10 @@ export class TurnLoop {
 
   #apply(group: Group): void {
     const { applyBytesMax, snapshotEveryBytes } = this.#init.options;
-    // A node that catches up must go on answering clients and heartbeats: all groups share what one turn may take.
-    const share = Math.ceil(applyBytesMax / Math.max(1, this.#active.size));
-    const last = applyCommitted(group, share);
-    // Replacing a snapshot that is being streamed would start the stream over: wait, but not for ever.
+    // A node that catches up must still answer clients and heartbeats, so all groups share the budget of a turn.
+    const bytesMax = Math.ceil(applyBytesMax / Math.max(1, this.#active.size));
+    const last = applyCommitted(group, bytesMax);
+    // Replacing a snapshot that is being read would restart the stream: wait, but not forever.
     const patience = this.#traffic.isSending(group.id) || group.snapshots.readers > 0 ? 4 : 1;
     if (last !== undefined) takeSnapshotIfDue(group, last, snapshotEveryBytes, patience);
   }

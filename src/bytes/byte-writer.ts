@@ -1,18 +1,20 @@
 /**
- * Bytes on their way out: into log entries, frames and snapshots. They grow with what is written. What they mean is said by whoever
- * writes them.
+ * Writes integers, texts and byte strings into log entries, frames and snapshots. The buffer grows as needed. The
+ * caller decides what the bytes mean.
  */
 import { isBoundedText } from '../api/bounded.ts';
 
 const FIRST_BYTES = 1_024;
-/** The longest integer. */
+/** The longest encoding of an integer. */
 const INTEGER_BYTES_MAX = 8;
-/** Shorter ones are copied faster byte by byte. */
+/** Shorter byte strings are copied faster byte by byte. */
 const LONG_BYTES = 64;
 
 const encoder = new TextEncoder();
 
 /**
+ * A growing buffer. `ByteReader` reads what it writes.
+ *
  * @example
  * const out = new ByteWriter();
  * out.integer(300);
@@ -22,7 +24,7 @@ const encoder = new TextEncoder();
 export class ByteWriter {
   #bytes = new Uint8Array(FIRST_BYTES);
   #length = 0;
-  /** From this many bytes on, it is time to take them. */
+  /** From this length on, `isFull` is true. */
   aimBytes: number;
 
   constructor(aimBytes = Number.POSITIVE_INFINITY) {
@@ -33,17 +35,17 @@ export class ByteWriter {
     return this.#length;
   }
 
-  /** It holds as many bytes as it is meant to. */
+  /** Whether it contains at least `aimBytes` bytes. */
   get isFull(): boolean {
     return this.#length >= this.aimBytes;
   }
 
-  /** All that is there, until more is written. */
+  /** A view of the written bytes, valid until more is written. */
   get written(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Forgets what follows the first `length` bytes. */
+  /** Drops everything after the first `length` bytes. */
   truncate(length: number): void {
     if (length < this.#length) this.#length = length;
   }
@@ -52,7 +54,7 @@ export class ByteWriter {
     this.#length = 0;
   }
 
-  /** Puts all that is there into `target`, from byte `at` on, and returns where it ends. */
+  /** Copies the written bytes to `target` at offset `at`. Returns the offset after them. */
   copyTo(target: Uint8Array, at: number): number {
     const length = this.#length;
     if (length >= LONG_BYTES) target.set(this.written, at);
@@ -60,14 +62,14 @@ export class ByteWriter {
     return at + length;
   }
 
-  /** All that is there, in memory of its own; it begins anew. */
+  /** Returns a copy of the written bytes and clears the buffer. */
   take(): Uint8Array {
     const taken = this.#bytes.slice(0, this.#length);
     this.#length = 0;
     return taken;
   }
 
-  /** 0 to 255. */
+  /** An integer from 0 to 255 in one byte. */
   byte(value: number): void {
     if (this.#length === this.#bytes.length) this.#grow(1);
     this.#bytes[this.#length++] = value;
@@ -77,7 +79,7 @@ export class ByteWriter {
     this.byte(value ? 1 : 0);
   }
 
-  /** A safe integer >= 0 in 1 to 8 bytes: 7 bits each, the lowest first. */
+  /** A safe integer >= 0 in 1 to 8 bytes: 7 bits each, lowest first. */
   integer(value: number): void {
     if (this.#length + INTEGER_BYTES_MAX > this.#bytes.length) this.#grow(INTEGER_BYTES_MAX);
     const bytes = this.#bytes;
@@ -87,24 +89,28 @@ export class ByteWriter {
     bytes[this.#length++] = rest;
   }
 
-  /** How many there are, then each of them. */
+  /** A count, then each integer. */
   integers(values: readonly number[]): void {
     this.integer(values.length);
     for (const value of values) this.integer(value);
   }
 
-  /** A safe integer in 2 to 9 bytes. */
+  /** A safe integer in 2 to 9 bytes: the sign, then the magnitude. */
   signed(value: number): void {
     this.flag(value < 0);
     this.integer(Math.abs(value));
   }
 
-  /** 0 to 2^32-1 in 4 bytes. */
+  /** An integer from 0 to 2^32-1 in 4 bytes, little-endian. */
   word(value: number): void {
     for (let shift = 0; shift < 32; shift += 8) this.byte((value >>> shift) & 0xff);
   }
 
-  /** Behind its length in UTF-8. @throws RangeError if that is more than `maxBytes`, or it would not be read as it was written */
+  /**
+   * A text as UTF-8 after its length in bytes.
+   *
+   * @throws RangeError if it has more than `maxBytes` bytes or is not well-formed UTF-16
+   */
   text(value: string, maxBytes = Number.MAX_SAFE_INTEGER): void {
     const { length } = value;
     if (length > maxBytes) throw new RangeError(`a text of ${length} units has more than ${maxBytes} bytes`);
@@ -128,11 +134,11 @@ export class ByteWriter {
 
   #wideText(value: string, maxBytes: number): void {
     if (!isBoundedText(value, maxBytes))
-      throw new RangeError('only well-formed texts within their bounds are written');
+      throw new RangeError('a text must be well-formed and within its bounds');
     this.byteString(encoder.encode(value));
   }
 
-  /** Of `source`, behind their number. */
+  /** `count` bytes of `source` from offset `from`, after their number. */
   byteString(source: Uint8Array, from = 0, count = source.length - from): void {
     this.integer(count);
     if (this.#length + count > this.#bytes.length) this.#grow(count);

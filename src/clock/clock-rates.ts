@@ -1,20 +1,21 @@
 /**
- * Whether this node's clock runs at the speed of the others': what is certain of each of them, put together. It
- * reads no clock and sends nothing.
+ * Decides whether this node's clock runs at the same speed as the others', from what is certain about each of them.
+ * Reads no clock and sends nothing.
  *
- * Nobody knows real time. A clock that differs from those of a majority of the nodes, all of them in the same
- * direction, is taken to be the wrong one: then either it is, or a majority is. Whoever cannot compare with a majority
- * knows nothing and goes on, as before; so does a cluster of two.
+ * No node knows real time. If a clock differs from the clocks of a majority of the nodes, all in the same direction, it
+ * is considered wrong: either it is, or a majority is. A node that cannot compare with a majority draws no conclusion
+ * and goes on; so does a cluster of two.
  */
 import type { NodeId } from '../../raft/types.ts';
 import { type Difference, PeerClock, type RoundTrip } from './peer-clock.ts';
 
+/** The result: `fit` is false if this clock is faster or slower than a majority's. */
 export type ClockVerdict =
   | { readonly fit: true }
   | {
       readonly fit: false;
       readonly direction: Difference['direction'];
-      /** Of a majority's clocks this one differs by more than that. */
+      /** This clock differs from the clocks of a majority by more than this, in parts per million. */
       readonly atLeastPpm: number;
     };
 
@@ -23,15 +24,16 @@ const FIT: ClockVerdict = { fit: true };
 interface Peer {
   readonly process: number;
   readonly clock: PeerClock;
-  /** What was found last, in the time of an earlier process perhaps. */
+  /** The last difference that was found, perhaps with an earlier process of the peer. */
   readonly difference: Difference | undefined;
 }
 
+/** The comparisons with all other nodes. */
 export class ClockRates {
-  /** By node; those of nodes that are none any more are dropped, so there are never more than nodes. */
+  /** By node. Nodes that left the cluster are dropped. */
   readonly #peers = new Map<NodeId, Peer>();
 
-  /** `process` is a number that no other process of this node has: a new one has a clock of its own. */
+  /** Adds a round trip to `node`. `process` identifies the peer's process: another process has another clock. */
   add(node: NodeId, process: number, trip: RoundTrip, limitPpm: number): void {
     const known = this.#peers.get(node);
     const clock = known?.process === process ? known.clock : new PeerClock();
@@ -39,12 +41,17 @@ export class ClockRates {
     this.#peers.set(node, { process, clock, difference });
   }
 
-  /** Forgets all but these. */
+  /** Drops all nodes except these. */
   retain(nodes: readonly NodeId[]): void {
     for (const node of this.#peers.keys()) if (!nodes.includes(node)) this.#peers.delete(node);
   }
 
-  /** @param nodes all nodes of the cluster, with or without this one: it is the count that decides */
+  /**
+   * The verdict now.
+   *
+   * @param nodes all nodes of the cluster; their number determines the majority
+   * @param nowMillis this node's monotonic clock
+   */
   verdict(nodes: readonly NodeId[], limitPpm: number, nowMillis: number): ClockVerdict {
     const needed = Math.floor(nodes.length / 2) + 1;
     for (const direction of ['fast', 'slow'] as const) {
@@ -61,7 +68,7 @@ export class ClockRates {
     return FIT;
   }
 
-  /** By how much this clock seems to be faster than each peer's, in parts per million. */
+  /** Estimates by how much this clock is faster than each peer's, in parts per million. */
   estimates(): [NodeId, number][] {
     return [...this.#peers].flatMap(([node, { clock }]): [NodeId, number][] =>
       clock.estimatePpm === undefined ? [] : [[node, clock.estimatePpm]],

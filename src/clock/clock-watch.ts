@@ -1,32 +1,33 @@
 /**
- * Compares this node's clock with those of the other nodes while it runs, by a ping to each of them once a second, and
- * says whenever the verdict changes. What follows from the verdict is not decided here.
+ * Compares this node's clock with those of the other nodes by a ping to each of them once a second, and reports when
+ * the verdict changes. The consequences are decided elsewhere.
  *
- * Why: the promise is kept in group time, which runs at the speed of the leader's monotonic clock (group-clock.ts), and
- * the system may change that speed, to set a wall clock right. Windows are widened for leaders that are faster than real
- * time by up to 6/5 of `clockDriftPpm` (rules.ts). The clocks of a majority are taken to be right within a fifth of
- * `clockDriftPpm`: so a node that is faster than that differs from those by more than `clockDriftPpm`, and finds out as soon
- * as that is certain. Until then, and until it has handed over, its leaderships gain on real time, beyond what windows
- * are widened for, at most
+ * The reason: limits are enforced in group time, which runs at the speed of the leader's monotonic clock
+ * (group-clock.ts), and the operating system may change that speed to correct the wall clock. Windows are widened for
+ * leaders that are faster than real time by up to 6/5 of `clockDriftPpm` (rules.ts). The clocks of a majority are
+ * assumed to be right within a fifth of `clockDriftPpm`. So a node that is faster than 6/5 differs from those by more
+ * than `clockDriftPpm`, and detects that as soon as it is certain. Until then, and until it has handed over, its
+ * leaderships gain on real time, beyond the widening of windows, at most
  *
- *     two round trips, and what the excess makes of two pauses between pings and of the hand-over (see peer-clock.ts).
+ *     two round trips, plus the excess over two pauses between pings and over the hand-over (see peer-clock.ts).
  *
- * That is once: a difference that lasts is found again before it is forgotten. A node that cannot compare with a
- * majority has no such bound. It cannot lead for long without a majority of its groups' replicas; but in a cluster of
- * three of which one is down, two clocks that differ do not tell which of them is wrong.
+ * This happens once: a lasting difference is found again before it is forgotten. A node that cannot compare with a
+ * majority has no such bound. It cannot lead for long without a majority of its groups' replicas. But in a cluster of
+ * three nodes with one down, two clocks that differ do not show which of them is wrong.
  */
 import type { NodeId } from '../../raft/types.ts';
 import { encodePing, encodePong, type Ping, type Pong } from '../wire/clock-readings.ts';
 import { ClockRates, type ClockVerdict } from './clock-rates.ts';
 import { WallClocks } from './wall-clocks.ts';
 
+/** What the watch is created with. */
 export interface ClockWatchInit {
   readonly nodeId: NodeId;
-  /** Never runs back; fractions of a millisecond. */
+  /** A monotonic clock, with fractions of a millisecond. */
   readonly monotonicMillis: () => number;
-  /** Milliseconds since 1970, as far as this machine knows. */
+  /** The wall clock of this machine, in milliseconds since 1970. */
   readonly wallMillis: () => number;
-  /** Random: answers meant for an earlier process of this node are none for this one. */
+  /** A random number for this process, so that answers to an earlier process are ignored. */
   readonly process: number;
   /** All nodes of the cluster. */
   readonly nodes: () => readonly NodeId[];
@@ -34,19 +35,20 @@ export interface ClockWatchInit {
   readonly limitPpm: () => number;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'ping' | 'pong', payload: Uint8Array) => boolean;
-  /** The verdict is another one. */
+  /** The verdict changed. */
   readonly judged: (verdict: ClockVerdict) => void;
 }
 
 const PING_MILLIS = 1_000;
 
+/** Watches the clock of one node. */
 export class ClockWatch {
   readonly #init: ClockWatchInit;
   readonly #rates = new ClockRates();
   readonly #walls = new WallClocks();
   #verdict: ClockVerdict = { fit: true };
   #nextPingMillis: number;
-  /** As of the last ping. */
+  /** The limit at the last ping. */
   #limitPpm = Infinity;
 
   constructor(init: ClockWatchInit) {
@@ -58,18 +60,21 @@ export class ClockWatch {
     return this.#verdict;
   }
 
-  /** By how much this clock seems to be faster than each peer's, in parts per million. */
+  /** Estimates by how much this clock is faster than each peer's, in parts per million. */
   estimates(): [NodeId, number][] {
     return this.#rates.estimates();
   }
 
-  /** See `WallClocks`: UTC that a majority of all nodes' wall clocks have reached; undefined if too few are heard. */
+  /**
+   * The UTC time that a majority of all nodes' wall clocks have reached, in milliseconds; undefined if too few were
+   * heard. See `WallClocks`.
+   */
   get utcMillis(): number | undefined {
     const { nodeId, nodes, monotonicMillis, wallMillis } = this.#init;
     return this.#walls.utcMillis(nodes(), { nodeId, wallMillis: wallMillis() }, monotonicMillis());
   }
 
-  /** Time passed; to be called several times a second. Returns whether the others were asked, which is once a second. */
+  /** To be called several times a second. Returns true if it sent pings, which is once a second. */
   tick(): boolean {
     const { nodeId, process, monotonicMillis, nodes, limitPpm, send } = this.#init;
     const nowMillis = monotonicMillis();
@@ -80,11 +85,12 @@ export class ClockWatch {
     for (const node of nodes()) {
       if (node !== nodeId) send(node, 'ping', encodePing({ process, sentMillis: monotonicMillis() }));
     }
-    // What was found may be forgotten by now.
+    // A difference may have been forgotten since the last check.
     this.#judge();
     return true;
   }
 
+  /** Answers a ping with this node's clocks. */
   receivePing(from: NodeId, ping: Ping): void {
     const { process, monotonicMillis, wallMillis, send } = this.#init;
     const { process: asker, sentMillis } = ping;
@@ -92,6 +98,7 @@ export class ClockWatch {
     send(from, 'pong', encodePong({ asker, sentMillis, process, ...readings }));
   }
 
+  /** Evaluates the answer to a ping. */
   receivePong(from: NodeId, pong: Pong): void {
     const { asker, sentMillis, process: peerProcess, peerMillis, wallMillis } = pong;
     const { process, monotonicMillis, nodes } = this.#init;

@@ -1,71 +1,77 @@
 /**
- * Compares the speed of this node's monotonic clock with that of one other process, by round trips. It reads no clock
- * itself, and says only what is certain, whatever the network, the event loops or the disks do meanwhile.
+ * Compares the speed of this node's monotonic clock with that of one other process, by round trips. Reads no clock
+ * itself, and reports only what is certain, whatever the network, the event loops or the disks do meanwhile.
  *
  * A round trip reads this clock (`sent`), then the peer's (`peer`), then this one again (`received`). Write A and B for
- * this clock and the peer's. When the peer was read, A stood somewhere in [sent, received], for no clock runs back. So
- * between the round trips i and j, in the order in which the peer was read, B rose by exactly peer_j - peer_i, and A by
+ * this clock and the peer's. When the peer was read, A was somewhere in [sent, received], because no clock runs back.
+ * So between the round trips i and j, in the order in which the peer was read, B rose by exactly peer_j - peer_i, and A
+ * by
  *
  *     at least sent_j - received_i     and     at most received_j - sent_i.
  *
- * With a limit of d: if the least that A can have risen exceeds (1 + d) times what B rose, then A certainly ran faster
- * than B by more than d; if B rose by more than (1 + d) times the most that A can have risen, certainly slower. Delays
+ * Let the limit be d. If the least that A can have risen exceeds (1 + d) times what B rose, A certainly ran faster than
+ * B by more than d. If B rose by more than (1 + d) times the most that A can have risen, A certainly ran slower. Delays
  * make the bounds wider and the certainty later, never wrong.
  *
- * Which i? Over E = A - (1 + d) B the first condition is: E has certainly risen since i. The best i is the one whose
- * upper bound on E, received_i - (1 + d) peer_i, is the least of all: one round trip to remember, however long ago it
- * was. The same holds the other way round for the second condition.
+ * Which i to compare with: in terms of E = A - (1 + d) B the first condition says that E has certainly risen since i.
+ * The best i is the one with the least upper bound on E, received_i - (1 + d) peer_i. So one round trip must be
+ * remembered, however old it is. The second condition works the same way in the other direction.
  *
- * What is missed, and for how long: while nothing is found, sent_j - (1 + d) peer_j <= received_i - (1 + d) peer_i for all
- * i before j, so E rises by at most the durations of both round trips from one to the other. A clock that runs faster by
- * d + x is found as soon as it has gained the two at the rate x, and has gained no more by then than
+ * What is missed, and for how long: while nothing is found, sent_j - (1 + d) peer_j <= received_i - (1 + d) peer_i for
+ * all i before j, so E rises by at most the durations of both round trips from one to the other. A clock that is faster
+ * by d + x is found as soon as it has gained these two durations at the rate x, and by then it has gained at most
  *
- *     received_i - sent_i + received_j - sent_j     and what it gains in the time between two round trips, twice.
+ *     received_i - sent_i + received_j - sent_j     plus twice its gain between two round trips.
  *
  * This bounds how far group time can outrun real time on a leader whose clock is too fast (see clock-watch.ts).
  */
 
+/** The three clock readings of one round trip, in milliseconds. */
 export interface RoundTrip {
-  /** This clock, before the question left. */
+  /** This clock, before the ping left. */
   readonly sentMillis: number;
-  /** The peer's clock, between question and answer. */
+  /** The peer's clock, between ping and pong. */
   readonly peerMillis: number;
-  /** This clock, after the answer came. */
+  /** This clock, after the pong arrived. */
   readonly receivedMillis: number;
 }
 
-/** This node's clock certainly differed from the peer's by more than the limit: it is faster, or it is slower. */
+/** A certain difference: this clock is faster or slower than the peer's by more than the limit. */
 export interface Difference {
   readonly direction: 'fast' | 'slow';
-  /** In parts per million; the true difference was greater. */
+  /** A lower bound of the difference, in parts per million. */
   readonly atLeastPpm: number;
-  /** On this clock. A difference that lasts is found again before. */
+  /** When the difference stops to count, on this clock. A lasting difference is found again before that. */
   readonly forgottenMillis: number;
 }
 
 /**
- * How long a difference counts after it was found. Twice as long as it took to find it, so that one that lasts is found
- * again before it is forgotten; but a machine that was suspended for a night is not held to that for two.
+ * How long a difference counts after it was found: twice the time it took to find it, so that a lasting one is found
+ * again before. The maximum is for machines that were suspended for a night: they should not be unfit for two.
  */
 const REMEMBERED_MILLIS_MIN = 30_000;
 const REMEMBERED_MILLIS_MAX = 600_000;
 
-/** Readings are no finer. */
+/** The resolution of readings. */
 const READING_MILLIS = 0.001;
 
-/** For the estimate: the shortest round trip of each span, for about a minute. */
+/** For the estimate: keep the shortest round trip of each span, for about a minute. */
 const SPAN_MILLIS = 10_000;
 const SPANS = 7;
 
+/** The comparison with one process of a peer. */
 export class PeerClock {
-  /** The round trip since which A can least have gained, and the one since which B can. */
+  /** The round trips to compare with: for a faster A, and for a slower A. */
   #fastSince: RoundTrip | undefined;
   #slowSince: RoundTrip | undefined;
   #last: RoundTrip | undefined;
-  /** Oldest first; the last one is still going on. */
+  /** Oldest first; the last span is not over. */
   readonly #spans: { readonly beginMillis: number; best: RoundTrip }[] = [];
 
-  /** Returns a difference that is certain now. A round trip that was overtaken by a later one is of no use. */
+  /**
+   * Adds a round trip and returns a difference that is now certain, if there is one. Ignores a round trip that a later
+   * one has overtaken.
+   */
   add(trip: RoundTrip, limitPpm: number): Difference | undefined {
     if (this.#last !== undefined && trip.peerMillis <= this.#last.peerMillis) return undefined;
     this.#last = trip;
@@ -103,8 +109,8 @@ export class PeerClock {
   }
 
   /**
-   * By how much this clock is faster than the peer's, in parts per million: the best guess over the last minute, for
-   * people to look at. Undefined while it would be a guess over less than ten seconds.
+   * Estimates by how much this clock is faster than the peer's, in parts per million, over the last minute. For display
+   * only. Undefined during the first ten seconds.
    */
   get estimatePpm(): number | undefined {
     const first = this.#spans[0];

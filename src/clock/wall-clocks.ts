@@ -1,33 +1,40 @@
 /**
- * How late it is in UTC by the wall clocks of the nodes. A wall clock may be wrong, so no single one is believed: UTC is what a majority
- * of all nodes have reached. It reads no clock itself. What goes by it: see `UtcSteps`.
+ * Determines UTC from the wall clocks of all nodes. Any single wall clock may be wrong, so UTC is the time that a
+ * majority of all nodes have reached. Reads no clock itself. `UtcSteps` uses the result.
  */
 import type { NodeId } from '../../raft/types.ts';
 
-/** What a peer said longer ago is not known any more: its clock may have been set since. Peers are asked once a second. */
+/** Older readings are ignored, because the peer's clock may have been set since. Peers are asked once a second. */
 const HEARD_MILLIS = 10_000;
 
 interface Heard {
-  /** By how much the peer's wall clock was ahead of this node's monotonic one. The answer took a while, so it was more. */
+  /** The peer's wall clock minus this node's monotonic clock. The answer took some time, so this is a lower bound. */
   readonly aheadMillis: number;
   readonly heardMillis: number;
 }
 
+/** The wall clocks of the other nodes. */
 export class WallClocks {
-  /** By node; those that are none any more are not asked for. */
+  /** By node. Nodes that left the cluster are ignored. */
   readonly #heard = new Map<NodeId, Heard>();
 
-  /** @param receivedMillis on this node's monotonic clock */
+  /**
+   * Adds a reading of a peer's wall clock.
+   *
+   * @param wallMillis milliseconds since 1970
+   * @param receivedMillis this node's monotonic clock
+   */
   add(node: NodeId, wallMillis: number, receivedMillis: number): void {
     this.#heard.set(node, { aheadMillis: wallMillis - receivedMillis, heardMillis: receivedMillis });
   }
 
   /**
-   * The latest time that a majority of these nodes have reached; undefined if less than a majority were heard.
+   * The latest time that a majority of these nodes have reached, in milliseconds since 1970; undefined if less than a
+   * majority were heard.
    *
    * @param nodes all nodes of the cluster
-   * @param own reading of this node's wall clock
-   * @param nowMillis on this node's monotonic clock
+   * @param own a reading of this node's wall clock
+   * @param nowMillis this node's monotonic clock
    */
   utcMillis(
     nodes: readonly NodeId[],

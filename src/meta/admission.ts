@@ -1,24 +1,27 @@
 /**
- * Who may take part: judges the hello of every connection, and what may be taken from whom. Pure: it knows this node,
- * the facts of its cluster and what group 0 says here, and neither dials nor closes anything.
+ * Decides which nodes may take part: it checks the hello of every connection and which messages may be accepted from
+ * whom. Pure: it knows this node, the facts of its cluster and the state of group 0 on this node. It neither dials nor
+ * closes connections.
  *
- * Raft counts on a node that keeps what it promised. A node id is borne by a database that does, told from any other
- * by its random incarnation. Those of the founders are facts of the cluster; that of a node which joins is recorded in
- * group 0 by the first one that introduces itself, for ever. Whoever has another is refused by all who know the record.
+ * Raft relies on nodes that keep their promises. A node id therefore belongs to one database, which its random
+ * incarnation identifies. The incarnations of the founders are facts of the cluster. Group 0 records the incarnation of
+ * a joining node when the node first introduces itself, and never changes it. Every node that knows the record refuses
+ * a node with another incarnation.
  *
- * Not everybody knows it yet: a node that was away may lag behind in group 0, and meet a disk that was lost and made
- * anew under an id that is recorded. So nothing that a sender *promises* is taken before its incarnation is recorded
- * here, and that suffices:
+ * Not every node knows the record at once: a node that was away may be behind in group 0, and meet a node whose disk
+ * was lost and whose database was created again under a recorded id. So a node accepts no *promise* from a sender whose
+ * incarnation is not recorded on this node. That is enough:
  *
- * - What counts are votes and acknowledgements of the members of a configuration that is in effect here. In group 0's
- *   own log the record precedes every configuration with that node, for its leader proposes none before it has applied
- *   the record. Whoever goes by such a configuration knows the record.
- * - A group of a partition may run ahead of group 0 here, so its configuration may hold a node that is not recorded
- *   here yet. Its messages are dropped until it is. Group 0 does not wait for any partition, so it is before long.
- * - Group 0 must be heard from anybody, or a node that knows nobody any more could never catch up: of an unrecorded
- *   sender its requests are taken, which ask and tell, and not its answers, which promise. An unrecorded sender cannot
- *   lead anybody astray by them: to campaign it needs a configuration, which only a leader that goes by a recorded
- *   incarnation could have sent it.
+ * - Votes and acknowledgements count only if they come from members of a configuration that is in effect here. In group
+ *   0's own log the record precedes every configuration with that node, because the leader proposes none before it has
+ *   applied the record. So a node that uses such a configuration knows the record.
+ * - The group of a partition may be ahead of group 0 on this node, so its configuration may contain a node that is not
+ *   recorded here yet. The messages of that node are dropped until it is. Group 0 does not wait for any partition, so
+ *   this does not take long.
+ * - Messages of group 0 must be accepted from unknown nodes, or a node that lost contact with all others could never
+ *   catch up. From an unrecorded sender it accepts requests, but not answers, which are promises. Its requests cannot
+ *   do harm: a sender needs a configuration to campaign, and it can only have that from a leader that uses a recorded
+ *   incarnation.
  */
 import type { HostPort } from '../api/node-address.ts';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
@@ -29,26 +32,31 @@ import type { Hello, Refusal, Sender } from '../wire/hello.ts';
 import { META_GROUP } from './cluster-placement.ts';
 import type { Introduction, MetaState } from './cluster-state.ts';
 
+/** What this node knows about itself. */
 export interface AdmissionInit {
   readonly nodeId: NodeId;
   readonly incarnation: string;
-  /** Digest of the facts. */
+  /** The digest of the cluster facts. */
   readonly facts: string;
   readonly founders: readonly Founder[];
-  /** Where this node can be reached; what nobody else could use is left out. */
+  /** The addresses where other nodes can reach this node. Addresses that they could not use are omitted. */
   readonly addresses?: { readonly peer?: HostPort; readonly http?: HostPort };
 }
 
-/** `unrecorded`: nothing is known against it. `refused`: it is another than the recorded one, or was removed. */
+/**
+ * Whether a sender can be trusted. `unrecorded`: its id has no incarnation yet. `refused`: it has another incarnation
+ * than the recorded one, or it was removed.
+ */
 export type Trust = 'recorded' | 'unrecorded' | 'refused';
 
+/** The admission rules of one node. */
 export class Admission {
   readonly #init: AdmissionInit;
-  /** By node, for good: also of those that left. */
+  /** Recorded incarnations by node, including nodes that have left. */
   readonly #recorded = new Map<NodeId, string>();
   #removed: ReadonlySet<NodeId> = new Set();
   #versions = VERSIONS;
-  /** This node takes part no more, and this is why. */
+  /** Set once this node no longer takes part: the reason. */
   #withdrawn: string | undefined;
 
   constructor(init: AdmissionInit) {
@@ -57,9 +65,9 @@ export class Admission {
   }
 
   /**
-   * What group 0 says here, now.
+   * Takes over the current state of group 0 on this node.
    *
-   * @param members of group 0: one that was removed is spoken with until it had the chance to learn so
+   * @param members the members of group 0. A removed node is spoken with until it could learn of its removal.
    */
   update(state: MetaState, members: readonly NodeId[]): void {
     const { nodes, leaving, retired, clusterVersion } = state;
@@ -72,7 +80,7 @@ export class Admission {
     this.#removed = new Set(retired.filter((id) => !needed.has(id)));
   }
 
-  /** Nobody is welcome any more: this node was removed, or is not the one whose id it bears. */
+  /** Refuses every peer from now on: this node was removed, or does not own its id. */
   withdraw(reason: string): void {
     this.#withdrawn = reason;
   }
@@ -81,22 +89,23 @@ export class Admission {
     return { node: this.#init.nodeId, incarnation: this.#init.incarnation };
   }
 
-  /** What this node speaks: none below the version of the cluster, as far as it knows that. */
+  /** The protocol versions that this node speaks: none below the version of the cluster, if that is known. */
   get versions(): VersionRange {
     return this.#versions;
   }
 
-  /** What this node says of itself. */
+  /** The introduction of this node. */
   get introduction(): Introduction {
     const { nodeId: id, incarnation, addresses } = this.#init;
     return { id, incarnation, ...addresses };
   }
 
-  /** Removed from the cluster, and needed no more. */
+  /** The nodes that were removed from the cluster and are no longer needed. */
   get removed(): ReadonlySet<NodeId> {
     return this.#removed;
   }
 
+  /** The hello for a connection to `target`. */
   helloTo(target: NodeId): Hello {
     const { facts, addresses = {} } = this.#init;
     const targetIncarnation = this.#recorded.get(target);
@@ -110,6 +119,7 @@ export class Admission {
     };
   }
 
+  /** Whether `node` with this incarnation can be trusted. */
   trustIn({ node, incarnation }: Sender): Trust {
     if (this.#removed.has(node)) return 'refused';
     const recorded = this.#recorded.get(node);
@@ -117,17 +127,17 @@ export class Admission {
     return recorded === incarnation ? 'recorded' : 'refused';
   }
 
-  /** Why the one that says this hello is refused; undefined if it is welcome. To be asked again after each update. */
+  /** Why the sender of this hello is refused; undefined if it is welcome. Check again after each update. */
   refusalOf(hello: Hello): Refusal | undefined {
     const { nodeId, incarnation, facts } = this.#init;
     const { node } = hello;
     if (hello.facts !== facts) {
-      const text = `node ${nodeId} goes by other facts of the cluster than node ${node}: compare clusterId, founders, partitions and replicas in their cluster.json`;
+      const text = `node ${nodeId} has other cluster facts than node ${node}: compare clusterId, founders, partitions and replicas in their cluster.json`;
       return { code: 'otherFacts', text };
     }
-    // First what is true of the sender, whoever it looks for: those may be gone, and others at their addresses.
+    // Check the sender before the target: a removed node may dial an address that another node uses now.
     if (this.#removed.has(node)) {
-      const text = `node ${node} was removed from the cluster: its id does not come back, stop it`;
+      const text = `node ${node} was removed from the cluster: stop it, and never use its id again`;
       return { code: 'removed', text };
     }
     if (this.trustIn(hello) === 'refused') {
@@ -143,14 +153,14 @@ export class Admission {
       return { code: 'wrongTarget', text };
     }
     if ((hello.targetIncarnation ?? incarnation) !== incarnation) {
-      const text = `node ${nodeId} has another database than the one recorded under its id: a machine whose disk was lost takes a new id`;
+      const text = `node ${nodeId} does not have the database that is recorded under its id: a machine whose disk was lost needs a new id`;
       return { code: 'wrongTarget', text };
     }
     if (this.#withdrawn !== undefined) return { code: 'wrongTarget', text: this.#withdrawn };
     return undefined;
   }
 
-  /** May this message of `sender` be taken? See above. */
+  /** Whether to accept this message from `sender`, see the top of this file. */
   mayTake(sender: Sender, message: PeerMessage): boolean {
     switch (this.trustIn(sender)) {
       case 'recorded':

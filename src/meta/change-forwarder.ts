@@ -1,6 +1,6 @@
 /**
- * Carries a change of the cluster to the node that leads group 0, and what became of it back. A change is forwarded
- * once: whoever receives it decides, or says that it does not lead.
+ * Forwards a change of the cluster to the leader of group 0, and returns the result. A change is forwarded only once:
+ * the node that receives it decides, or answers that it does not lead.
  */
 import { NO_NODE, type NodeId } from '../../raft/types.ts';
 import type { ChangeDone, ChangeResult } from '../api/cluster-change.ts';
@@ -10,21 +10,23 @@ import type { MetaGroup } from './meta-group.ts';
 import type { MetaChange } from './cluster-state.ts';
 import type { SpokenVersions } from './versions.ts';
 
+/** What the forwarder is created with. */
 export interface ChangeForwarderInit {
   readonly meta: MetaGroup;
   readonly versions: SpokenVersions;
   readonly isConnected: (peer: NodeId) => boolean;
   /** Sends one frame; false if it was dropped. */
   readonly send: (to: NodeId, type: 'change' | 'changed', payload: Uint8Array) => boolean;
-  /** Where correlation ids start: see `Calls`. */
+  /** The first correlation id, see `Calls`. */
   readonly firstId: number;
 }
 
-/** Changes on their way to the leader; more are refused. */
+/** The maximum number of forwarded changes without an answer; more are refused. */
 const OUTSTANDING_MAX = 64;
-/** A leader that does not answer for so long may still do what it was asked. */
+/** After this time without an answer the outcome is reported as unknown: the leader may still make the change. */
 const PATIENCE_TICKS = 500;
 
+/** Forwards the changes that clients request from this node. */
 export class ChangeForwarder {
   readonly #init: ChangeForwarderInit;
   readonly #calls: Calls<Question<ChangeResult>, ChangeResult>;
@@ -41,7 +43,7 @@ export class ChangeForwarder {
     });
   }
 
-  /** `done` is told once, unless this process ends before. */
+  /** Makes a change or forwards it. Calls `done` once, unless this process ends before. */
   change(change: MetaChange, done: ChangeDone): void {
     const { meta, versions, isConnected, send } = this.#init;
     const { leader } = meta;
@@ -55,7 +57,7 @@ export class ChangeForwarder {
     if (!call.isSent) this.#calls.notSent(call);
   }
 
-  /** Whoever does not lead says so. */
+  /** Decides the change if this node leads, else answers that it does not. */
   #decide(change: MetaChange, done: ChangeDone): void {
     const { meta, versions } = this.#init;
     const answer = meta.isLeader && meta.state !== undefined && versions.answerTo(change, meta.state);
@@ -63,18 +65,19 @@ export class ChangeForwarder {
     else meta.change(change, done);
   }
 
+  /** Another node forwarded a change. */
   receiveChange(from: NodeId, { id, change }: ForwardedChange): void {
     this.#decide(change, (result) => {
       this.#init.send(from, 'changed', encodeResult({ id, result }));
     });
   }
 
-  /** Believed only if that node was asked. */
+  /** The result of a forwarded change. Ignored unless the change went to that node. */
   receiveResult(from: NodeId, { id, result }: ForwardedResult): void {
     this.#calls.answered(from, id, result);
   }
 
-  /** The connection to `peer` broke: what it was asked may or may not happen. */
+  /** The connection to `peer` broke: the outcome of its changes is unknown. */
   peerDisconnected(peer: NodeId): void {
     this.#calls.disconnected(peer);
   }

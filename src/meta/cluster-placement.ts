@@ -1,6 +1,7 @@
 /**
- * Which nodes should hold which group: partitions as group 0 says, and by the ring until that is known; group 0 on the nodes
- * with the lowest ids that share least of hosts and zones, as learners on the others, for all of them need to know.
+ * The nodes that should hold each group. Partitions are placed as group 0 says, and by the hash ring until that is
+ * known. The voters of group 0 are nodes with low ids that share as few hosts and zones as possible; all other nodes
+ * are its learners, because every node needs its state.
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import type { Hash32 } from '../partition/hash.ts';
@@ -10,41 +11,45 @@ import { type LabelledNode, Topology } from '../partition/topology.ts';
 import { labelled } from './labels.ts';
 import { decodePlacement } from './placement-text.ts';
 
+/** The id of group 0. Partition p is group p + 1. */
 export const META_GROUP: GroupId = 0;
 
-/** More would make every change of the nodes slower, and survive no likelier failure. */
+/** More voters would make every change slower without surviving more likely failures. */
 const META_VOTERS_MAX = 5;
 
+/** The members that a group should have. */
 export interface Members {
   readonly voters: readonly NodeId[];
   readonly learners: readonly NodeId[];
 }
 
+/** The members of group 0 for these nodes: at most 5 voters, an odd number. */
 export function metaMembers(nodes: readonly LabelledNode[]): Members {
   const topology = new Topology(nodes);
-  // An even number of voters survives no more failures than one less.
+  // An even number of voters survives no more failures than one voter less.
   const count = Math.min(META_VOTERS_MAX, nodes.length - ((nodes.length + 1) % 2));
   const voters = topology.apart(count);
   return { voters, learners: topology.nodes.filter((node) => !voters.includes(node)) };
 }
 
-/** Of nodes of which no more is known. */
+/** Nodes without labels, for nodes of which only the ids are known. */
 export function unlabelled(nodes: readonly NodeId[]): LabelledNode[] {
   return nodes.map((id) => ({ id }));
 }
 
+/** The placement of all groups as this node knows it. */
 export class ClusterPlacement {
   readonly partitionCount: number;
-  /** Where the partitions were when the cluster was created. */
+  /** The placement of the partitions when the cluster was created. */
   readonly founded: PlacementTable;
   readonly #replicas: number;
   #nodes: readonly NodeId[];
   #metaMembers: Members;
   #leaving: readonly NodeId[] = [];
   #wanted: PlacementTable;
-  /** What `#wanted` was read from: most updates only tell that groups have moved. */
+  /** The text that `#wanted` was decoded from. Most updates do not change it. */
   #wantedText: string | undefined;
-  /** Where the partitions were when all had moved last; undefined while that is where they should be. */
+  /** The last settled placement; undefined while the current one is settled. */
   #before: PlacementTable | undefined;
 
   constructor(founders: readonly NodeId[], partitionCount: number, replicas: number, hash: Hash32) {
@@ -56,6 +61,7 @@ export class ClusterPlacement {
     this.#wanted = this.founded;
   }
 
+  /** Takes over a new state of group 0. */
   update(state: MetaState): void {
     const nodes = state.nodes.map(({ id }) => id);
     if (state.placement !== this.#wantedText || nodes.join() !== this.#nodes.join())
@@ -70,13 +76,13 @@ export class ClusterPlacement {
       : decodePlacement(state.settledPlacement, state.settledNodes, this.#replicas);
   }
 
-  /** All partitions are where they should be, as far as is known here. */
+  /** Whether all partitions are where they should be, as far as this node knows. */
   get isSettled(): boolean {
     return this.#before === undefined;
   }
 
   /**
-   * The nodes that hold the partition; the first one should lead it.
+   * The nodes that should hold the partition; the first one should lead it.
    *
    * @throws RangeError if there is no such partition
    */
@@ -88,8 +94,8 @@ export class ClusterPlacement {
   }
 
   /**
-   * Whom to ask for a partition, likeliest first. While it moves, the group may be where it was, where it should be,
-   * or, after several changes, anywhere.
+   * The nodes that may lead a partition, the likeliest first. While it moves, its group may still be at the old place,
+   * be at the new one, or, after several changes, be anywhere.
    */
   candidatesOf(partition: number): readonly NodeId[] {
     const wanted = this.replicasOf(partition);
@@ -101,7 +107,7 @@ export class ClusterPlacement {
   membersOf(group: GroupId): Members {
     if (group === META_GROUP) {
       const { voters, learners } = this.#metaMembers;
-      // Who leaves must hear where its partitions are to go: it may be leading them.
+      // A leaving node must learn where its partitions go, because it may lead them.
       return { voters, learners: [...learners, ...this.#leaving] };
     }
     return { voters: this.replicasOf(group - 1), learners: [] };

@@ -1,4 +1,4 @@
-/** What group 0 knows of the cluster, and what is written into its log to change that. Plain data. */
+/** The state of the cluster in group 0, and the commands in its log. Plain data. */
 import type { NodeId } from '../../raft/types.ts';
 import type { ClusterChange } from '../api/cluster-change.ts';
 import type { HostPort, NodeAddress } from '../api/node-address.ts';
@@ -7,79 +7,101 @@ import type { MatchedBefore } from '../api/rules-change.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { TokenEntryChange, TokenTable } from './token-table.ts';
 
-/** A node of the cluster. Its labels are what operators said last, and say which copies go where. */
+/** A node of the cluster. Its labels are the last that an operator set; they decide which copies go where. */
 export interface Member extends NodeLabels {
   readonly id: NodeId;
-  /** Tells its database from any other; absent until a node that joins introduces itself. Never changes after that. */
+  /** Identifies its database. Absent until a joining node introduces itself; then it never changes. */
   readonly incarnation?: string;
-  /** As it said itself, or as it was added; absent for a founder of which the first leader knew no address. */
+  /**
+   * Its addresses as it introduced them, or as it was added. Absent for a founder whose address the first leader did
+   * not know.
+   */
   readonly http?: HostPort;
   readonly peer?: HostPort;
-  /** Others are to lead what it leads, and its doors take no requests. Until an operator says otherwise. */
+  /** Set while an operator has drained the node: others should lead, and its listeners take no requests. */
   readonly draining?: true;
 }
 
+/** The replicated state of group 0. */
 export interface MetaState {
-  /** Counts the changes of the nodes; 1 when the cluster is created. */
+  /** The number of changes to the nodes and their places; 1 when the cluster is created. */
   readonly version: number;
-  /** All groups have the members that this version wants. Nodes removed by then are needed no more. */
+  /**
+   * The newest version whose placement all groups have reached. Nodes that were removed by then are no longer needed.
+   */
   readonly settledVersion: number;
-  /** By id. */
+  /** Ascending by id. */
   readonly nodes: readonly Member[];
-  /** Which of them should hold what (placement-text.ts): made of the placement of the version before, once and for all. */
+  /**
+   * The placement of the partitions on `nodes` (placement-text.ts). Each version computes it once from the previous
+   * one.
+   */
   readonly placement: string;
-  /** The nodes of `settledVersion`, by id. */
+  /** The nodes of `settledVersion`, ascending by id. */
   readonly settledNodes: readonly NodeId[];
-  /** Which of those held what. */
+  /** The placement of `settledVersion`. */
   readonly settledPlacement: string;
-  /** Removed since then: still needed, as partitions may not have moved away from them. */
+  /** The nodes removed since then. They are still needed, because partitions may not have moved away from them. */
   readonly leaving: readonly Member[];
-  /** Ids that left: they never come back, for whoever bears them may have forgotten what it promised. */
+  /**
+   * The ids of removed nodes. They are never used again, because a node with such an id may have forgotten its
+   * promises.
+   */
   readonly retired: readonly NodeId[];
-  /** In force: what the cluster was created with, or the last change. All partitions come to decide by them. */
+  /** The rules in force. All partitions will decide by them. */
   readonly rules: RuleTable;
-  /** What `rules` were made of, and requests are matched by: see `MetaChange`. */
+  /** The definitions that `rules` were compiled from and that requests are matched with, see `MetaChange`. */
   readonly definitions?: string;
-  /** The text that `definitions` were read from, for whoever edits it; nothing is decided by it. */
+  /** The source text of `definitions`, for editing; it decides nothing. */
   readonly document?: string;
-  /** How requests were matched by rules that these have replaced, newest first: see `MetaChange`. Absent: none was. */
+  /**
+   * The definitions of earlier rules that matched requests differently, newest first, see `MetaChange`. Absent if there
+   * are none.
+   */
   readonly matchedBefore?: readonly MatchedBefore[];
-  /** Who may ask what; absent until the first one is made. */
+  /** The access tokens; absent until the first one is created. */
   readonly tokens?: TokenTable;
   /**
-   * Nodes that speak this version can read all that is proposed to a log, put into a snapshot, or sent under the number of a
-   * connection: what a later version adds to these forms is written only if this is at least that one. Nothing else says so.
+   * The version of the cluster. Nodes that speak this version can read all logs, snapshots and frames. A format that a
+   * later version adds is written only if this is at least that version.
    */
   readonly clusterVersion: number;
 }
 
-/** What a node says of itself. */
+/** What a node tells about itself. */
 export type Introduction = Member & { readonly incarnation: string };
 
-/** What nodes hand to the leader of group 0, and are told the end of: what operators ask for, once it is read and secrets are drawn. */
+/**
+ * A change that nodes forward to the leader of group 0 and get a result for: an operator's request after it was parsed
+ * and its secrets were drawn.
+ */
 export type MetaChange =
   | Exclude<ClusterChange, { readonly type: 'rules' | 'tokens' }>
   | { readonly type: 'tokens'; readonly change: TokenEntryChange }
   | {
       readonly type: 'rules';
       readonly table: RuleTable;
-      /** The version of the rules in group 0 that this replaces, 0 if there are none. */
+      /** The version of the rules that this change replaces; 0 if there are none. */
       readonly base: number;
-      /** What the table was made of, in JSON; absent: nothing is matched, and callers name the rules of the table. */
+      /**
+       * The definitions that the table was compiled from, as JSON. Absent if nothing is matched and clients name rules
+       * of the table directly.
+       */
       readonly definitions?: string;
-      /** The text that these were read from; absent: no text says the same. */
+      /** The source text of the definitions, if there is one. */
       readonly document?: string;
-      /** How the rules that this replaces match requests, in JSON, if these do it another way. */
+      /** The definitions of the replaced rules, as JSON, if those match requests differently. */
       readonly matchedBefore?: string;
     };
 
+/** A command in the log of group 0. */
 export type MetaCommand =
   | {
       readonly type: 'create';
       readonly nodes: readonly Introduction[];
       readonly replicas: number;
       readonly partitions: number;
-      /** The first rules, of version 1. */
+      /** The first rules, with version 1. */
       readonly rules: RuleTable;
       readonly clusterVersion: number;
     }
@@ -87,11 +109,13 @@ export type MetaCommand =
   | { readonly type: 'introduce'; readonly node: Introduction }
   | { readonly type: 'settled'; readonly version: number };
 
-/** What is kept beside the state that users see. */
+/** The full record of group 0: the state that users see, and what it needs besides. */
 export interface MetaRecord {
   readonly state: MetaState;
-  /** Fixed at creation. */
+  /** The number of copies per partition, fixed at creation. */
   readonly replicas: number;
-  /** The nodes that were added, as that was asked: a repetition is one, though they said since that they are elsewhere. */
+  /**
+   * The nodes that were added, as requested, so that a repeated request is recognized even if a node has moved since.
+   */
   readonly added: readonly NodeAddress[];
 }

@@ -1,28 +1,28 @@
-/** Which nodes are being drained, in the state of group 0, and what changes that. Pure: the same on every node. */
+/** Draining of nodes in the state of group 0. Pure: the same on every node. */
 import type { ChangeFailure, DrainChange } from '../api/cluster-change.ts';
 import type { NodeId } from '../../raft/types.ts';
 import type { Member, MetaState } from './cluster-state.ts';
 
 /**
- * How many nodes must stay undrained: a majority. Two nodes are a majority only together, so one of two is enough: otherwise neither
- * could ever be drained.
+ * The number of nodes that must stay undrained: a majority. One is enough of two nodes, because otherwise neither could
+ * ever be drained.
  */
 export function undrainedMin(nodes: number): number {
   return nodes === 2 ? 1 : Math.floor(nodes / 2) + 1;
 }
 
-/** What `tooFewUndrained` says of the cluster that refused `node`, in numbers. */
+/** The message of the refusal `tooFewUndrained` to drain `node`, with numbers. */
 export function tooFewUndrainedText(nodes: readonly Member[], node: NodeId): string {
   const drained = nodes.filter(({ id, draining }) => id !== node && draining === true).map(({ id }) => id);
   const left = nodes.length - drained.length - 1;
   const others = drained.length === 0 ? '' : `: node ${drained.join(', ')} is drained already`;
   return (
-    `of ${nodes.length} nodes at least ${undrainedMin(nodes.length)} must not be drained, and ${left} would be left${others}; ` +
-    (drained.length === 0 ? 'add nodes first' : 'end that first, or add nodes')
+    `at least ${undrainedMin(nodes.length)} of ${nodes.length} nodes must stay undrained, but ${left} would be left${others}; ` +
+    (drained.length === 0 ? 'add nodes first' : 'end that drain first, or add nodes')
   );
 }
 
-/** The same state if there is nothing left to do: a repetition is harmless. */
+/** Begins or ends the draining of a node. Returns the same state if nothing changes, so a repetition is harmless. */
 export function changedDraining(
   state: MetaState,
   { node, isDraining }: DrainChange,
@@ -31,7 +31,7 @@ export function changedDraining(
   const member = [...nodes, ...leaving].find(({ id }) => id === node);
   if (member === undefined) return 'unknownNode';
   if ((member.draining === true) === isDraining) return state;
-  // One that was removed takes nothing from those that stay.
+  // A node that was removed does not count among those that must stay undrained.
   if (isDraining && nodes.includes(member)) {
     const left = nodes.filter((each) => each !== member && each.draining !== true).length;
     if (left < undrainedMin(nodes.length)) return 'tooFewUndrained';

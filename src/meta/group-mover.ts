@@ -1,14 +1,14 @@
 /**
- * Moves groups to where they should be: whoever leads a group compares its members with those that are wanted and
- * changes them, one step at a time, until they are the same. Nothing is remembered between two looks but who offered
- * itself, so it does not matter how often the lead changes, or who dies, on the way. A move that waits for a silent node
- * takes no place from others. What has arrived is reported to the leader of group 0.
+ * Moves groups to where they should be. The leader of a group compares its members with the wanted ones and changes
+ * them step by step until they are equal. It remembers nothing between two rounds except the offers of nodes, so
+ * leaders may change or die on the way. A move that waits for a silent node does not block others. Completed moves are
+ * reported to the leader of group 0.
  *
- * A group is settled for version v when a configuration with the members of v **and the epoch v** is in effect. It then
- * keeps them while v is the newest: whoever leads it, however little that one has heard, has applied this entry before
- * it changes anything, and a change with an older epoch is refused. So reports may be late, lost or repeated, and come
- * from a leader that does not know yet that it leads no more. The same members under an older epoch prove nothing: they
- * may be on their way to a version in between, or have been there and be on their way back.
+ * A group is settled for version v when a configuration with the members of v **and the epoch v** is in effect. It
+ * keeps them while v is the newest version: any later leader, even one that missed all news, has applied this entry
+ * before it changes anything, and a change with an older epoch is refused. So reports may be late, lost, repeated, or
+ * come from a leader that was deposed and does not know it yet. The same members under an older epoch prove nothing:
+ * they may be on the way to a version in between, or on the way back from it.
  */
 import type { MembershipChange } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -18,35 +18,39 @@ import type { MetaGroup } from './meta-group.ts';
 import type { MetaState } from './cluster-state.ts';
 import type { Offers } from './offers.ts';
 
+/** What the mover is created with. */
 export interface GroupMoverInit {
   readonly raft: MultiRaft;
   readonly meta: MetaGroup;
   readonly placement: ClusterPlacement;
   readonly offers: Offers;
   readonly isConnected: (node: NodeId) => boolean;
-  /** The groups this node holds. */
+  /** The groups that this node holds. */
   readonly groups: () => Iterable<GroupId>;
-  /** Tells the leader of group 0 which groups have the members that `version` wants. */
+  /** Reports to the leader of group 0 which groups have the members of `version`. */
   readonly report: (metaLeader: NodeId, version: number, settled: readonly GroupId[]) => void;
 }
 
 const LOOK_TICKS = 10;
-/** Whoever lacks no more than this needs no snapshot. */
+/** A member that lacks no more entries than this needs no snapshot. */
 const CAUGHT_UP_ENTRIES = 64;
-/** Groups of one node whose new members catch up at a time: each may mean a snapshot to send. */
+/** The number of groups of one node whose new members may catch up at the same time. Each may need a snapshot. */
 const CATCHING_UP_MAX = 8;
-/** A new member that answers, and has got nothing for so long, is stuck, on its disk perhaps. Others go on without it. */
+/**
+ * A new member that answers but makes no progress for so long is stuck, for example on its disk. Other groups go on
+ * without it.
+ */
 const STUCK_TICKS = 3_000;
 
-/** Who may come and go now: the others are waited for. */
+/** Which nodes may join and leave now. The mover waits for the others. */
 export interface Ready {
   mayEnter(node: NodeId): boolean;
   mayLeave(node: NodeId): boolean;
 }
 
 /**
- * The next change on the way from `config` to `wanted`. `none`: there is nothing left to do. `waits`: nothing can be done
- * before a node may come or go.
+ * The next change on the way from `config` to `wanted`. `none`: nothing is left to do. `waits`: nothing can be done
+ * until a node may join or leave.
  */
 export function nextStep(
   config: GroupConfig,
@@ -65,11 +69,12 @@ export function nextStep(
   const gone = learners
     .filter((node) => isUnwanted(node) && ready.mayLeave(node))
     .map((node) => ({ kind: 'remove', node }) as const);
-  // Voters come and go in one step, so that there are never fewer copies than before: not before all are here.
+  // Voters join and leave in one step, so that there are never fewer copies than before. That waits until all new ones
+  // have joined.
   const areVotersHere = wanted.voters.every((node) => !missing.includes(node));
   const steps: MembershipChange = [...(areVotersHere ? votersStep(config, wanted) : []), ...gone];
   if (steps.length > 0) return steps;
-  // One learner too many, that may not leave yet, does no harm.
+  // A learner that is not wanted but may not leave yet does no harm.
   return missing.length > 0 ? 'waits' : 'none';
 }
 
@@ -84,12 +89,13 @@ function votersStep({ voters, learners }: GroupConfig, wanted: Members): Members
   ];
 }
 
+/** Moves the groups that this node leads. */
 export class GroupMover {
   readonly #init: GroupMoverInit;
   #ticks = 0;
-  /** By group: how far its new members were, those that lack something, and since when they are no further. */
+  /** By group: the total progress of its new members that are behind, and since which tick it is the same. */
   readonly #progress = new Map<GroupId, { readonly held: number; readonly tick: number }>();
-  /** On the leader of group 0: the groups that have the members of `#version`. */
+  /** On the leader of group 0: the groups that are settled for `#version`. */
   readonly #settled = new Set<GroupId>();
   #version = 0;
 
@@ -126,8 +132,8 @@ export class GroupMover {
         else if (!isSettled) raft.changeMembership(group, [], state.version, () => undefined);
         continue;
       }
-      // Whoever enters has to catch up. Other steps cost nothing; refused, for instance because a learner is still
-      // behind, they are tried again with the next look.
+      // A new member has to catch up. Other steps are cheap; a refused step (for instance if a learner is still behind)
+      // is repeated in the next round.
       const enters = group !== META_GROUP && step.some(({ kind }) => kind === 'addLearner');
       if (enters && catchingUp >= CATCHING_UP_MAX) continue;
       if (enters) catchingUp += 1;
@@ -139,8 +145,8 @@ export class GroupMover {
   }
 
   /**
-   * Who leaves is to hear from group 0 who comes, for it may lead what moves there. Nobody waits for one that is not
-   * here and cannot come.
+   * The wanted members of a group. In group 0, leaving nodes stay learners: they must learn of new nodes, because they
+   * may lead groups that move there. A leaving node that is not a member and cannot join is not waited for.
    */
   #wantedOf(group: GroupId, { voters, learners }: GroupConfig, ready: Ready): Members {
     const { meta, placement } = this.#init;
@@ -152,7 +158,10 @@ export class GroupMover {
     return { ...wanted, learners: wanted.learners.filter(isWanted) };
   }
 
-  /** A new member is sent what it lacks. One that is silent is sent nothing, and one that has it all waits for others. */
+  /**
+   * Whether new members of the group are receiving entries. A silent member receives nothing, and one that has
+   * everything only waits for others.
+   */
   #isCatchingUp(group: GroupId): boolean {
     const { raft } = this.#init;
     const learners = group === META_GROUP ? [] : (raft.configOf(group)?.learners ?? []);
@@ -178,7 +187,7 @@ export class GroupMover {
     const { raft, offers, isConnected } = this.#init;
     if (group !== META_GROUP) {
       return {
-        // See replica-keeper.ts. Nobody offers itself before its incarnation is recorded.
+        // See replica-keeper.ts. A node offers itself only after its incarnation was recorded.
         mayEnter: (node) => isConnected(node) && offers.versionOf(group, node) >= state.version,
         mayLeave: () => true,
       };
@@ -186,13 +195,13 @@ export class GroupMover {
     const status = raft.status(META_GROUP);
     return {
       mayEnter: (node) => isConnected(node) && isRecorded(state, node),
-      // Who was removed is to hear that all have moved: then it knows that it is needed no more.
+      // A removed node should learn that all groups have moved: then it knows that it is no longer needed.
       mayLeave: (node) =>
         !raft.isReachable(META_GROUP, node) || (status?.match.get(node) ?? 0) >= (status?.applied ?? 0),
     };
   }
 
-  /** A node leads these groups and found them settled. */
+  /** A node that leads these groups reports that they are settled for `version`. */
   reported(version: number, settled: readonly GroupId[]): void {
     const { meta, placement } = this.#init;
     const { state } = meta;

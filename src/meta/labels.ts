@@ -1,6 +1,5 @@
 /**
- * The labels of nodes in the state of group 0, what changes them, and which placement follows from nodes with labels. Pure: the same on
- * every node.
+ * The labels of nodes in the state of group 0, and the placement that follows from them. Pure: the same on every node.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ChangeFailure, LabelChange } from '../api/cluster-change.ts';
@@ -11,7 +10,7 @@ import type { LabelledNode } from '../partition/topology.ts';
 import type { Member, MetaRecord } from './cluster-state.ts';
 import { decodePlacement, encodePlacement } from './placement-text.ts';
 
-/** The same record if there is nothing left to do: a repetition is harmless. */
+/** Changes the labels of a node. Returns the same record if nothing changes, so a repetition is harmless. */
 export function changedLabels(
   record: MetaRecord,
   change: LabelChange,
@@ -24,7 +23,7 @@ export function changedLabels(
   const labels = labelsOf({ ...after('zone', zone, change.zone), ...after('host', host, change.host) });
   if (labels.zone === zone && labels.host === host) return record;
   const nodes = state.nodes.map((each) => (each === member ? { ...others, ...labels } : each));
-  // What nodes share decides where group 0 lies, too: another version, whether partitions move or not.
+  // Hosts and zones also decide where group 0 is placed, so this is a new version even if no partition moves.
   const version = state.version + 1;
   return { ...record, state: { ...state, version, nodes, placement: placementText(record, nodes, hash) } };
 }
@@ -38,7 +37,7 @@ function after(
   return label === undefined ? {} : { [name]: label };
 }
 
-/** Where the partitions should be once `nodes` are those of the cluster: at most one came, at most one went. */
+/** The placement of the partitions on `nodes`. At most one node has joined and at most one has left since `record`. */
 export function placementText(
   { state, replicas }: MetaRecord,
   nodes: readonly Member[],
@@ -52,6 +51,7 @@ export function placementText(
   return encodePlacement(placementAfter(change, hash), idsOf(nodes));
 }
 
+/** The nodes with their labels. */
 export function labelled(nodes: readonly Member[]): LabelledNode[] {
   return nodes.map(({ id, ...labels }) => ({ id, ...labelsOf(labels) }));
 }

@@ -1,6 +1,6 @@
 /**
- * This node's part in who belongs to the cluster, and in which node holds what: wires the rooms of meta/ together, and
- * hands them what happens. It decides nothing itself.
+ * This node's part in the membership of the cluster and the placement of groups: connects the files of meta/ and passes
+ * events to them. It decides nothing itself.
  */
 import { membersOf } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -23,6 +23,7 @@ import { type LocalReplicas, ReplicaKeeper } from './replica-keeper.ts';
 import { type Exclusion, type MembershipStatus, OwnMembership } from './own-membership.ts';
 import { SpokenVersions } from './versions.ts';
 
+/** What the membership of a node is created with. */
 export interface MembershipInit {
   readonly nodeId: NodeId;
   readonly raft: MultiRaft;
@@ -34,18 +35,19 @@ export interface MembershipInit {
   /** Sends one frame to a peer; false if it was dropped. */
   readonly send: (to: NodeId, type: PeerFrameType, payload: Uint8Array) => boolean;
   readonly defer: (fn: () => void) => void;
-  /** Where correlation ids start. */
+  /** The first correlation id. */
   readonly firstId: number;
-  /** The nodes of the cluster are others now, or are known for the first time, or other ones are admitted. */
+  /** The nodes of the cluster or the admitted nodes changed, or are known for the first time. */
   readonly nodesChanged?: ((state: MetaState, metaMembers: readonly NodeId[]) => void) | undefined;
-  /** Called once: this node was removed, or is not the one whose id it bears. It takes part no more. */
+  /** Called once, when this node was removed or does not own its id. It no longer takes part then. */
   readonly excluded?: ((exclusion: Exclusion) => void) | undefined;
-  /** Whether somebody still waits for an answer that this node asked others for. */
+  /** Whether clients of this node still wait for answers from other nodes. */
   readonly isAsking: () => boolean;
-  /** A node that was removed waits so long for such answers, at most. */
+  /** A node that was removed waits for such answers for at most this many ticks. */
   readonly farewellTicksMax: number;
 }
 
+/** The membership of one node. */
 export class Membership {
   readonly #init: MembershipInit;
   readonly #registrar: Registrar;
@@ -55,7 +57,7 @@ export class Membership {
   readonly #mover: GroupMover;
   readonly #keeper: ReplicaKeeper;
   readonly #changes: ChangeForwarder;
-  /** While positive, a node that was removed waits for answers. */
+  /** While this is positive, a node that was removed waits for answers. */
   #farewellTicks = 0;
 
   constructor(init: MembershipInit) {
@@ -79,12 +81,12 @@ export class Membership {
     this.#changes = new ChangeForwarder({ ...init, versions: this.#versions });
   }
 
-  /** What the disk held of the partitions. */
+  /** Takes the partitions that were on disk at start. */
   get keeper(): Pick<ReplicaKeeper, 'loaded'> {
     return this.#keeper;
   }
 
-  /** Group 0 says something new. From within a turn of the driver. */
+  /** The state of group 0 changed. Called within a turn of the driver. */
   stateChanged(state: MetaState): void {
     this.#judged(() => this.#own.update(state));
     this.#keeper.update(state);
@@ -96,7 +98,7 @@ export class Membership {
     if (this.verdict === undefined) this.#keeper.look();
   }
 
-  /** Other nodes are welcome than before, and spoken with: group 0 has another state, or other members. */
+  /** The admitted nodes may have changed, because the state or the members of group 0 did. */
   admissionChanged(): void {
     const { raft, meta, admission, nodesChanged } = this.#init;
     const config = raft.configOf(META_GROUP);
@@ -112,13 +114,13 @@ export class Membership {
     const { verdict } = this;
     if (before !== undefined || verdict === undefined) return;
     const { defer, raft, farewellTicksMax } = this.#init;
-    // Not in the middle of what told it so.
+    // Deferred, because the driver may be in the middle of the call that led here.
     defer(() => raft.stop());
     if (verdict.state === 'removed') this.#farewellTicks = farewellTicksMax;
     else this.#part(verdict);
   }
 
-  /** From now on nobody is spoken with. */
+  /** Ends all contact with other nodes. */
   #part(verdict: Exclusion): void {
     const { admission, excluded } = this.#init;
     admission.withdraw(verdict.reason);
@@ -131,27 +133,28 @@ export class Membership {
     if (this.#farewellTicks === 0) this.#part(verdict);
   }
 
-  /** Why this node takes part no more; undefined while it may. */
+  /** Why this node no longer takes part; undefined while it does. */
   get verdict(): Exclusion | undefined {
     return this.#own.verdict;
   }
 
+  /** The status for operators, see `OwnMembership.current`. */
   status(isReady: boolean): MembershipStatus {
     return this.#own.current(isReady);
   }
 
-  /** Who has refused this node since it was last welcome there. */
+  /** The nodes that refused this node the last time they met, with the reason. */
   get refusals(): ReadonlyMap<NodeId, Refusal> {
     return this.#own.refusals;
   }
 
-  /** A peer said this, and was not refused. */
+  /** A peer sent this hello and was accepted. */
   introduced(hello: Hello): void {
     this.#registrar.introduced(hello);
     this.#versions.introduced(hello);
   }
 
-  /** A peer said this, and was refused. */
+  /** A peer sent this hello and was refused. */
   unwelcome(hello: Hello, { code }: Refusal): void {
     if (code === 'otherVersion') this.#versions.refused(hello);
   }
@@ -174,6 +177,7 @@ export class Membership {
     this.#changes.peerDisconnected(peer);
   }
 
+  /** Makes a change of the cluster, see `ChangeForwarder`. */
   change(change: MetaChange, done: ChangeDone): void {
     if (this.verdict === undefined) this.#changes.change(change, done);
     else done({ ok: false, reason: 'notMember' });
@@ -190,12 +194,12 @@ export class Membership {
     this.#keeper.tick();
   }
 
-  /** `sender` has seen these groups with the members that the version wants. */
+  /** `sender` reports that these groups are settled for the version. */
   receiveSettled(sender: Sender, { version, groups }: GroupsOfVersion): void {
     if (this.#isRecorded(sender)) this.#mover.reported(version, groups);
   }
 
-  /** `sender` would hold a replica of these groups. */
+  /** `sender` offers to hold replicas of these groups. */
   receiveOffers(sender: Sender, { version, groups }: GroupsOfVersion): void {
     if (this.#isRecorded(sender)) this.#offers.offered(sender.node, version, groups);
   }
@@ -208,7 +212,7 @@ export class Membership {
     this.#changes.receiveResult(from, result);
   }
 
-  /** What a node says of groups counts once it is known to be the one whose id it bears. */
+  /** Messages about groups count only from a node whose incarnation is recorded. */
   #isRecorded(sender: Sender): boolean {
     return this.#init.admission.trustIn(sender) === 'recorded';
   }

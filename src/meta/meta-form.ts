@@ -1,6 +1,6 @@
 /**
- * The commands and the record of group 0 as bytes: JSON, as they are rare, small, and legible in a log that somebody has to
- * read one day. What is read comes from a disk or another node: every shape is checked, and nothing is decided.
+ * Encodes the commands and the record of group 0 as JSON: they are rare and small, and JSON in a log is easy to read.
+ * The bytes come from a disk or another node, so every shape is checked. Nothing is decided here.
  */
 import {
   validateDrain,
@@ -16,7 +16,7 @@ import { InvalidRuleError, validateRuleTable } from '../limiter/rules.ts';
 import type { MetaChange, MetaCommand, MetaRecord, MetaState } from './cluster-state.ts';
 import { isPlacement } from './placement-text.ts';
 
-/** Bytes are no command and no record of group 0. Met in a committed entry, this means damage: the node must stop. */
+/** The bytes are not a command or record of group 0. In a committed entry this means damage: the node must stop. */
 export class MetaDecodeError extends Error {
   readonly code = 'META_DECODE';
 
@@ -26,7 +26,10 @@ export class MetaDecodeError extends Error {
   }
 }
 
-/** A newer program raised the version of the cluster: what follows cannot be read. The node must stop, and be started with that one. */
+/**
+ * The version of the cluster is higher than this program supports, so it cannot read the rest. The node must stop, and
+ * be started with a newer program.
+ */
 export class NewerClusterError extends Error {
   readonly code = 'NEWER_CLUSTER';
 
@@ -39,22 +42,28 @@ export class NewerClusterError extends Error {
   }
 }
 
+/** Encodes a command or a record as UTF-8 JSON. `null` is the record before the first command. */
 export function encodeMeta(value: MetaCommand | MetaRecord | null): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(value));
 }
 
-/** @throws MetaDecodeError, or NewerClusterError if only a newer program can go on from here */
+/**
+ * Decodes a committed command.
+ *
+ * @throws MetaDecodeError if it is invalid
+ * @throws NewerClusterError if only a newer program can read it
+ */
 export function decodeMetaCommand(data: Uint8Array): MetaCommand {
   const value = parsed(new TextDecoder().decode(data), 'command');
   if (isObject(value)) {
     refuseNewer(value['clusterVersion']);
     if (value['type'] === 'upgrade' && isObject(value['change'])) refuseNewer(value['change']['version']);
   }
-  if (!isCommand(value)) throw new MetaDecodeError('command', 'a field is not what it should be');
+  if (!isCommand(value)) throw new MetaDecodeError('command', 'a field has a wrong type or value');
   return value as MetaCommand;
 }
 
-/** Undefined: it is no change that may be proposed. */
+/** Decodes a change that another node forwarded; undefined if it is invalid. */
 export function maybeChange(data: Uint8Array): MetaChange | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(data));
@@ -65,23 +74,28 @@ export function maybeChange(data: Uint8Array): MetaChange | undefined {
   }
 }
 
-/** Whether a log that holds it can be read. */
+/** Whether a log with this command could be read again. */
 export function isReadable(command: MetaCommand): boolean {
   return isCommand(JSON.parse(JSON.stringify(command)));
 }
 
-/** Undefined before the first command. @throws MetaDecodeError, or NewerClusterError as above */
+/**
+ * Decodes the record from the chunks of a snapshot; undefined before the first command.
+ *
+ * @throws MetaDecodeError if it is invalid
+ * @throws NewerClusterError if only a newer program can read it
+ */
 export function decodeMetaRecord(chunks: readonly Uint8Array[]): MetaRecord | undefined {
   const decoder = new TextDecoder();
   const text = chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('') + decoder.decode();
   const value = parsed(text, 'record');
   if (value === null) return undefined;
   if (isObject(value) && isObject(value['state'])) refuseNewer(value['state']['clusterVersion']);
-  if (!isRecord(value)) throw new MetaDecodeError('record', 'a field is not what it should be');
+  if (!isRecord(value)) throw new MetaDecodeError('record', 'a field has a wrong type or value');
   return value as MetaRecord;
 }
 
-/** First of all: what a newer program wrote beside it may have any shape. */
+/** Checked before anything else, because the data of a newer program may have any shape. */
 function refuseNewer(version: unknown): void {
   if (Number.isSafeInteger(version) && Number(version) > VERSIONS.max)
     throw new NewerClusterError(Number(version));
@@ -130,7 +144,7 @@ const isIntroduction: Check = (value) => isMember(value) && isObject(value) && i
 const isAddress: Check = (value) =>
   isMember(value) && isObject(value) && isHostPort(value['http']) && isHostPort(value['peer']);
 
-/** What `validate` takes, and does not throw `Invalid` of. */
+/** Accepts the values for which `validate` does not throw `Invalid`. */
 const isSound =
   (validate: (value: unknown) => unknown, Invalid: new (...args: never[]) => Error): Check =>
   (value) => {
@@ -159,7 +173,7 @@ const isChange =
   ({ change }: Fields): boolean =>
     isObject(change) && isSound(() => validate(change), InvalidFieldError)(change);
 
-/** By type of the change: what the command must be. */
+/** The shape of each type of change. */
 const CHANGES: Readonly<Record<MetaChange['type'], (command: Fields) => boolean>> = {
   nodes: isChange(validateNodeChange),
   drain: isChange(validateDrain),
@@ -206,7 +220,7 @@ function isRecord(value: unknown): boolean {
   );
 }
 
-/** Each names nodes of its version only, in whole rows. */
+/** Whether each placement has complete rows and only names nodes of its version. */
 function arePlacements(state: MetaState, replicas: number): boolean {
   const nodes = state.nodes.map(({ id }) => id);
   return (

@@ -1,6 +1,6 @@
 /**
- * Group 0 on one node: replicates which nodes belong to the cluster. On its leader it takes changes, one log entry
- * each, and answers when they are applied. It decides nothing that is not in the log.
+ * Group 0 on one node, which replicates the state of the cluster. The leader takes changes, one log entry each, and
+ * answers when they are applied. All decisions follow from the log.
  */
 import type { GroupApplication, SnapshotSource, SnapshotTarget } from '../../raft/driver/multi-raft.ts';
 import { NO_NODE, type Entry, type GroupConfig, type NodeId } from '../../raft/types.ts';
@@ -14,16 +14,17 @@ import { decodeMetaCommand, decodeMetaRecord, encodeMeta, isReadable } from './m
 import { applyMetaCommand } from './meta-state.ts';
 import type { Introduction, MetaChange, MetaCommand, MetaRecord, MetaState } from './cluster-state.ts';
 
+/** What group 0 is created with. */
 export interface MetaGroupInit {
   readonly clock: GroupClock;
   readonly founders: readonly Introduction[];
-  /** What the cluster is created with. */
+  /** The first rules of a new cluster. */
   readonly rules: RuleTable;
-  /** With the cluster: `hash` says where its nodes and partitions are on the ring of placement. */
+  /** Fixed with the cluster. `hash` places nodes and partitions on the hash ring. */
   readonly fixed: { readonly replicas: number; readonly partitions: number; readonly hash: Hash32 };
   readonly requestProposal: () => void;
   readonly stateChanged: (state: MetaState) => void;
-  /** Group 0 has other members now. */
+  /** The members of group 0 changed. */
   readonly configChanged: () => void;
 }
 
@@ -32,11 +33,12 @@ interface Waiting {
   readonly done: ChangeDone | undefined;
 }
 
-/** Rule tables may be hundreds of kilobytes; a chunk must stay below what the driver takes. */
+/** Rule tables may have hundreds of kilobytes. A chunk must be smaller than the driver's limit. */
 const SNAPSHOT_CHUNK_BYTES = 32 << 10;
-/** Changes that wait for the log; more are refused. */
+/** The maximum number of changes that wait for the log; more are refused. */
 const WAITING_MAX = 64;
 
+/** The state machine of group 0. */
 export class MetaGroup implements GroupApplication {
   readonly clock: GroupClock;
   readonly #init: MetaGroupInit;
@@ -45,7 +47,7 @@ export class MetaGroup implements GroupApplication {
   #leader: NodeId = NO_NODE;
   #waiting: Waiting[] = [];
   #proposing: Waiting | undefined;
-  /** This node's proposals that are not applied yet, by index. */
+  /** This node's proposals that are not applied yet, by log index. */
   readonly #inflight = new Map<number, Waiting>();
 
   constructor(init: MetaGroupInit) {
@@ -53,7 +55,7 @@ export class MetaGroup implements GroupApplication {
     this.clock = init.clock;
   }
 
-  /** Undefined until the first leader has created it. */
+  /** The state; undefined until the first leader has created it. */
   get state(): MetaState | undefined {
     return this.#record?.state;
   }
@@ -66,7 +68,7 @@ export class MetaGroup implements GroupApplication {
     return this.#leader;
   }
 
-  /** `done` is told once. Only the leader takes changes. */
+  /** Proposes a change. Calls `done` once. Only the leader accepts changes. */
   change(change: MetaChange, done: ChangeDone): void {
     if (!this.#isLeader || this.#record === undefined) {
       done({ ok: false, reason: 'notLeader', leader: this.#isLeader ? NO_NODE : this.#leader });
@@ -77,17 +79,17 @@ export class MetaGroup implements GroupApplication {
     }
   }
 
-  /** All groups have the members that `version` wants. */
+  /** Records that all groups have the members of `version`. */
   settled(version: number): void {
     this.#proposeOnce({ type: 'settled', version });
   }
 
-  /** A node says who it is, and where. */
+  /** Records the incarnation and the addresses of a node. */
   introduce(node: Introduction): void {
     this.#proposeOnce({ type: 'introduce', node });
   }
 
-  /** Nobody waits for what becomes of it: whoever asked looks again, and asks again. */
+  /** Proposes a command that nobody waits for: the caller checks the state later and asks again. */
   #proposeOnce(command: MetaCommand): void {
     if (!this.#isLeader || this.#record === undefined || this.#waiting.length >= WAITING_MAX) return;
     const text = JSON.stringify(command);
@@ -98,7 +100,7 @@ export class MetaGroup implements GroupApplication {
   }
 
   #propose(waiting: Waiting): void {
-    // It would end every node that applies it.
+    // An unreadable command would end every node that applies it.
     if (!isReadable(waiting.command)) return waiting.done?.({ ok: false, reason: 'overloaded' });
     this.#waiting.push(waiting);
     this.#init.requestProposal();
@@ -185,13 +187,17 @@ export class MetaGroup implements GroupApplication {
     if (!wasLeader) return;
     const waiting = this.#waiting.splice(0);
     for (const { done } of waiting) done?.({ ok: false, reason: 'notLeader', leader: status.leader });
-    // Another leader may yet commit them.
+    // Another leader may still commit them.
     for (const { done } of this.#inflight.values()) done?.({ ok: false, reason: 'unknownOutcome' });
     this.#inflight.clear();
   }
 }
 
-/** @param state after it, or as it stayed */
+/**
+ * The result of an applied command.
+ *
+ * @param state the state after the command, changed or not
+ */
 function resultOf(
   command: MetaCommand,
   state: MetaState | undefined,
@@ -203,7 +209,7 @@ function resultOf(
   return { ok: false, reason: refusal, message: tooFewUndrainedText(state.nodes, command.change.node) };
 }
 
-/** Of what a command of this type changes. */
+/** The version number of the part of the state that a command of this type changes. */
 function versionOf(type: MetaCommand['type'], state: MetaState | undefined): number {
   const { version, rules, tokens, clusterVersion } = state ?? {};
   if (type === 'upgrade') return clusterVersion ?? 0;

@@ -1,6 +1,6 @@
 /**
- * The replicated knowledge of a cluster about itself: which nodes belong to it, and whether every partition has moved
- * to where they should be. Pure: commands in, state out, the same on every node. It is the state machine of group 0.
+ * The state machine of group 0: the nodes of the cluster, whether every partition has moved to its place, rules and
+ * tokens. Pure: commands in, state out, the same on every node.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ChangeFailure, NodeChange } from '../api/cluster-change.ts';
@@ -22,16 +22,22 @@ import { changedLabels, labelled, placementText } from './labels.ts';
 import { changedTokens } from './token-table.ts';
 import { changedVersion } from './versions.ts';
 
-/** So many ways of matching are remembered, and of so many letters. */
+/** At most this many earlier definitions are kept, with this many characters in total. */
 const MATCHED_BEFORE_MAX = 8;
 const MATCHED_BEFORE_LENGTH_MAX = 1 << 20;
 
+/** The record after a command, and the reason if the command was refused. */
 export interface MetaResult {
   readonly record: MetaRecord | undefined;
   readonly refusal?: ChangeFailure;
 }
 
-/** @param hash where the ring of placement has its nodes and partitions; fixed with the cluster */
+/**
+ * Applies a command. A refused command leaves the record unchanged.
+ *
+ * @param record undefined before the first command
+ * @param hash places nodes and partitions on the hash ring; fixed with the cluster
+ */
 export function applyMetaCommand(
   record: MetaRecord | undefined,
   command: MetaCommand,
@@ -102,7 +108,8 @@ function created(
     replicas,
     added: [],
   };
-  // The groups begin where the ring has them, whatever is known of the nodes. From there they go where labels want them.
+  // The groups begin where the ring places them, whatever labels the nodes have. From there they move to where the
+  // labels want them.
   const before = settledNodes.map((id) => ({ id }));
   const change = { before, table, after: labelled(sorted), isFounding: true } as const;
   const spread = encodePlacement(placementAfter(change, hash), settledNodes);
@@ -118,7 +125,7 @@ function changedNodes(
   const { state, replicas, added } = record;
   if (add === undefined && remove === undefined) return 'emptyChange';
   if (add !== undefined && (add.id === remove || state.retired.includes(add.id))) return 'retiredNode';
-  // A repetition of a change that was made has nothing left to do.
+  // A repeated change has nothing left to do.
   const isAdded = add === undefined || [...state.nodes, ...added].some((node) => isAsAdded(node, add));
   const isRemoved = remove === undefined || state.retired.includes(remove);
   if (isAdded && isRemoved) return record;
@@ -139,7 +146,7 @@ function changedNodes(
   };
 }
 
-/** Whoever made them knew those before; and partitions take only what is newer. */
+/** The author of new rules must know the current ones, and partitions accept only newer versions. */
 function changedRules(
   record: MetaRecord | undefined,
   { table, base, definitions, document, matchedBefore }: Extract<MetaChange, { type: 'rules' }>,
@@ -157,7 +164,7 @@ function changedRules(
   return { record: { ...record, state: { ...state, rules: table, ...matched, ...before } } };
 }
 
-/** Each way once, the newest first; the oldest are forgotten. */
+/** Adds the current definitions to the earlier ones: each once, newest first, the oldest dropped. */
 function withBefore({ rules, matchedBefore = [] }: MetaState, definitions: string): readonly MatchedBefore[] {
   const others = matchedBefore.filter((one) => one.definitions !== definitions);
   const all = [{ definitions, horizonMillis: rules.requestIdHorizonMillis }, ...others];
@@ -169,8 +176,8 @@ function withBefore({ rules, matchedBefore = [] }: MetaState, definitions: strin
 }
 
 /**
- * Records the incarnation of a node that has none, the first one for ever; and where a node is that says so itself.
- * Addresses are not compared with those of others: while several nodes move, one may be where another was.
+ * Records the incarnation of a node that has none, once and for all, and its current addresses. Addresses may equal
+ * those of other nodes: while several nodes move, one may be where another was.
  */
 function introduced(record: MetaRecord, node: Introduction): MetaRecord {
   const { state } = record;
@@ -181,7 +188,7 @@ function introduced(record: MetaRecord, node: Introduction): MetaRecord {
   return { ...record, state: { ...state, nodes: replace(state.nodes), leaving: replace(state.leaving) } };
 }
 
-/** Is there anything to record of what `node` says, given what is? */
+/** Whether the introduction of `node` contains something new compared with `known`. */
 export function tellsMore(known: Member, node: Introduction): boolean {
   if (known.incarnation !== undefined && known.incarnation !== node.incarnation) return false;
   return !isSame({ ...known, ...node }, known) || known.incarnation === undefined;
@@ -210,7 +217,7 @@ function isSame(a: Member, b: Member): boolean {
   return a.id === b.id && String(addressesOf(a)) === String(addressesOf(b));
 }
 
-/** Labels may be others since, but not those it was added with. */
+/** Whether `a` has the labels that `b` was added with, too. */
 function isAsAdded(a: Member, b: Member): boolean {
   return isSame(a, b) && a.zone === b.zone && a.host === b.host;
 }

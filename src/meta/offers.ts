@@ -1,9 +1,10 @@
 /**
- * The offers of other nodes to hold partitions, on a node that leads some of them: under which version each was made.
- * Bounded: an offer is kept for groups that this node leads, of nodes that are connected, and the newest only.
+ * The offers of other nodes to hold partitions that this node leads, with the version of the placement of each.
+ * Bounded: only the newest offer is kept, for groups that this node leads, and from connected nodes.
  */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 
+/** The offers to one node. */
 export class Offers {
   readonly #versions = new Map<GroupId, Map<NodeId, number>>();
   readonly #leads: (group: GroupId) => boolean;
@@ -12,6 +13,7 @@ export class Offers {
     this.#leads = leads;
   }
 
+  /** Records offers from a node. */
   offered(from: NodeId, version: number, groups: readonly GroupId[]): void {
     for (const group of groups) {
       if (!this.#leads(group)) continue;
@@ -26,12 +28,12 @@ export class Offers {
     return this.#versions.get(group)?.get(node) ?? 0;
   }
 
-  /** A node is gone; it offers itself again when it is back. */
+  /** The node disconnected. It repeats its offers when it is back. */
   gone(node: NodeId): void {
     for (const versions of this.#versions.values()) versions.delete(node);
   }
 
-  /** Forgets the groups that this node does not lead any more. */
+  /** Drops the offers for groups that this node no longer leads. */
   prune(): void {
     for (const group of this.#versions.keys()) if (!this.#leads(group)) this.#versions.delete(group);
   }

@@ -1,6 +1,6 @@
 /**
- * Whether this node belongs to its cluster: from what group 0 says here, and from what others said when they refused it.
- * It only tells; nothing about the cluster is decided by it.
+ * Finds out whether this node belongs to its cluster, from the state of group 0 on this node and from refusals by other
+ * nodes. It only reports.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { MembershipState } from '../api/cluster-report.ts';
@@ -8,8 +8,10 @@ import type { Admission } from './admission.ts';
 import type { MetaState } from './cluster-state.ts';
 import type { Refusal } from '../wire/hello.ts';
 
+/** The membership of this node, for operators. */
 export type MembershipStatus = { readonly state: Exclude<MembershipState, Exclusion['state']> } | Exclusion;
 
+/** Why this node may no longer take part. Final. */
 export interface Exclusion {
   readonly state: Extract<MembershipState, 'removed' | 'refused'>;
   readonly reason: string;
@@ -18,19 +20,20 @@ export interface Exclusion {
 /** Far more than a cluster has nodes. */
 const REFUSALS_MAX = 128;
 
+/** The membership of this node. */
 export class OwnMembership {
   readonly #admission: Admission;
   #state: MetaState | undefined;
-  /** Who refused this node when it was last met, and why. */
+  /** The nodes that refused this node the last time they met, with the reason. */
   readonly #refusals = new Map<NodeId, Refusal>();
-  /** Nobody takes it back. */
+  /** Final once it is set. */
   #verdict: Exclusion | undefined;
 
   constructor(admission: Admission) {
     this.#admission = admission;
   }
 
-  /** Group 0 says so here. */
+  /** Takes over the state of group 0. */
   update(state: MetaState): void {
     this.#state = state;
     for (const peer of this.#refusals.keys()) if (this.#isGone(peer)) this.#refusals.delete(peer);
@@ -38,7 +41,7 @@ export class OwnMembership {
     const isNeeded = state.leaving.some(({ id }) => id === node);
     const listed = [...state.nodes, ...state.leaving].find(({ id }) => id === node);
     if (state.retired.includes(node) && !isNeeded) {
-      const reason = `node ${node} was removed from the cluster, and is needed no more`;
+      const reason = `node ${node} was removed from the cluster, and is no longer needed`;
       this.#verdict ??= { state: 'removed', reason };
     } else if (listed !== undefined && (listed.incarnation ?? incarnation) !== incarnation) {
       const reason = `another database is recorded under node id ${node}`;
@@ -46,6 +49,7 @@ export class OwnMembership {
     }
   }
 
+  /** A peer refused this node. */
   refusedBy(peer: NodeId, refusal: Refusal): void {
     if (!this.#isGone(peer)) this.#refusals.set(peer, refusal);
     const [oldest] = this.#refusals.keys();
@@ -55,28 +59,36 @@ export class OwnMembership {
     if (code === 'otherIncarnation') this.#verdict ??= { state: 'refused', reason };
   }
 
-  /** It left the cluster for good: nobody asks it any more, so it can never take back what it said. */
+  /**
+   * Whether the peer has left the cluster for good. This node no longer dials it, so its refusal would stay forever.
+   */
   #isGone(peer: NodeId): boolean {
     if (this.#state === undefined) return false;
     const { retired, leaving } = this.#state;
     return retired.includes(peer) && !leaving.some(({ id }) => id === peer);
   }
 
+  /** A peer accepted this node. */
   welcomedBy(peer: NodeId): void {
     this.#refusals.delete(peer);
   }
 
-  /** Those that have refused this node since they last welcomed it. */
+  /** The nodes that refused this node the last time they met. */
   get refusals(): ReadonlyMap<NodeId, Refusal> {
     return this.#refusals;
   }
 
-  /** What nobody takes back: this node takes part no more. */
+  /** Why this node no longer takes part; undefined while it does. */
   get verdict(): Exclusion | undefined {
     return this.#verdict;
   }
 
-  /** @param isReady every partition that should be here is, and has a leader: who refuses this node hardly matters */
+  /**
+   * The membership for operators.
+   *
+   * @param isReady whether every partition of this node is here and has a leader. Then refusals by some peers do not
+   * matter.
+   */
   current(isReady: boolean): MembershipStatus {
     if (this.#verdict !== undefined) return this.#verdict;
     if (!isReady) {

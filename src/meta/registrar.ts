@@ -1,6 +1,6 @@
 /**
- * On the leader of group 0: has recorded what nodes say of themselves when they connect, who they are and where. Keeps
- * what those say that are connected now, and decides nothing: group 0 takes the first incarnation of an id for ever.
+ * On the leader of group 0: proposes to record the incarnation and the addresses that connected nodes introduce. It
+ * decides nothing: group 0 keeps the first incarnation of an id forever.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { Hello } from '../wire/hello.ts';
@@ -10,19 +10,20 @@ import type { Introduction } from './cluster-state.ts';
 
 const LOOK_TICKS = 10;
 
+/** Keeps the introductions of connected nodes. */
 export class Registrar {
   readonly #meta: MetaGroup;
-  /** By node; no more than there are connections. */
+  /** The introductions by node; no more than there are connections. */
   readonly #introductions = new Map<NodeId, Introduction>();
   #ticks = 0;
 
-  /** @param self what this node says: it need not connect to itself */
+  /** @param self the introduction of this node, which does not connect to itself */
   constructor(meta: MetaGroup, self: Introduction) {
     this.#meta = meta;
     this.#introductions.set(self.id, self);
   }
 
-  /** The latest is the one that counts. */
+  /** A node introduced itself. The latest introduction counts. */
   introduced({ node: id, incarnation, http, peer }: Hello): void {
     const where = { ...(http !== undefined && { http }), ...(peer !== undefined && { peer }) };
     this.#introductions.set(id, { id, incarnation, ...where });

@@ -1,30 +1,31 @@
 /**
- * Which partitions this node holds a replica of: those that the newest list of nodes places here, and others for as long
- * as somebody may count on them. It makes a replica, offers it to whoever leads the group, and deletes what moved away.
- * Whether the group takes it in is decided by its leader (group-mover.ts).
+ * Keeps the replicas on this node: those that the newest list of nodes places here, and others for as long as another
+ * node may count on them. It creates a replica, offers it to the leader of the group, and deletes replicas that moved
+ * away. The leader decides whether to accept the offer (group-mover.ts).
  *
- * Offers, so that a replica can be deleted: a leader takes a node in only after that node offered itself under the
- * version that the leader acts for, and a node writes the version of an offer down before it makes it. A replica is
- * deleted by version v if
+ * Offers make it safe to delete a replica: a leader accepts a node only after the node offered itself under the
+ * leader's version, and a node writes the version of an offer to disk before it sends it. A replica is deleted by
+ * version v if
  *
  * 1. v is settled, is the newest version that is known here, and does not place the partition here;
  * 2. v is above every version that the replica was offered under, on disk;
  * 3. no configuration in its log, applied or not, has an epoch above v.
  *
- * raft/README.md ("Removing a replica") argues that nobody counts on it then, and what the tombstone and its term are
- * for. What that leaves to see here is that each of the three is judged by what cannot fall behind what was promised:
+ * docs/internals/raft.md ("Removing a replica") argues that no node counts on the replica then, and explains the
+ * tombstone and its term. It remains to show that none of the three conditions can miss a promise:
  *
- * - **After a restart** group 0 may be back at an older version here, for what it committed last may not be known on this
- *   disk. So v may be old, and a newer one may have brought the partition here: then the offer under it is on this disk (2),
- *   and if the replica was ever counted, so is the configuration that made it a member (3).
- * - **A node that was away** during the removal hears of v when it is back, and judges then. Until then its replica asks
- *   for votes that it does not get.
- * - **Placed back here by v + 1.** If this node knows that, v is not the newest, and the replica stays: it is offered under
- *   v + 1, and goes on from what it holds. If not, it is deleted by v and begins anew under v + 1, for a tombstone gives way
- *   to any version above its own and to none below. Nobody took it in under v + 1 in between: it had not offered itself.
- * - **An older list after a restart** may place the partition here: the tombstone says that this is over.
- * - **Late messages** for a replica that is gone are dropped, and those of its former life mean nothing to the next one:
- *   its term is above theirs.
+ * - **After a restart** group 0 may be at an older version here, because its last commits may not be known on this
+ *   disk. So v may be old, and a newer version may have placed the partition here. But then the offer under it is on
+ *   this disk (2), and if the replica ever counted, so is the configuration that made it a member (3).
+ * - **A node that was away** during the removal learns of v when it is back, and decides then. Until then its replica
+ *   asks for votes that it does not get.
+ * - **Placed back here by v + 1.** If this node knows that, v is not the newest version, and the replica stays: it is
+ *   offered under v + 1 and goes on from its log. If not, it is deleted by v and starts anew under v + 1, because a
+ *   tombstone yields to any version above its own and to none below. No leader accepted it under v + 1 in between,
+ *   because it had not offered itself.
+ * - **An older list after a restart** may place the partition here: the tombstone shows that this is outdated.
+ * - **Late messages** for a deleted replica are dropped. Messages to its former life mean nothing to the next one,
+ *   whose term is higher.
  */
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
 import type { GroupConfig, NodeId, StoredGroup } from '../../raft/types.ts';
@@ -35,46 +36,50 @@ import type { MetaState } from './cluster-state.ts';
 /** The replicas of this node. */
 export interface LocalReplicas {
   has(partition: number): boolean;
-  /** Makes one; `returns` if it was removed before. */
+  /** Creates a replica. `returns` is given if it was removed before. */
   add(partition: number, returns?: { readonly tombstone: StoredGroup; readonly placement: number }): void;
-  /** It is being removed. */
+  /** The replica is being removed. */
   drop(partition: number): void;
 }
 
+/** What the keeper is created with. */
 export interface ReplicaKeeperInit {
   readonly nodeId: NodeId;
   readonly raft: MultiRaft;
   readonly placement: ClusterPlacement;
   readonly replicas: LocalReplicas;
   readonly isConnected: (peer: NodeId) => boolean;
-  /** Tells a node that this one would hold these partitions under `version`. */
+  /** Offers to a node that this one holds these partitions under `version`. */
   readonly offer: (to: NodeId, version: number, partitions: readonly number[]) => void;
 }
 
 const LOOK_TICKS = 10;
-/** Leaders change, and messages get lost. */
+/** Offers are repeated, because leaders change and messages get lost. */
 const OFFER_TICKS = 50;
 
+/** The keeper of one node. */
 export class ReplicaKeeper {
   readonly #init: ReplicaKeeperInit;
   #state: MetaState | undefined;
   #ticks = 0;
-  /** The version that each replica was last offered under, or is about to be; on disk or on its way there. */
+  /** By partition: the version of the last offer, on disk or on its way there. */
   readonly #offered = new Map<number, number>();
-  /** The same, certainly on disk. */
+  /** By partition: the version of the last offer that is certainly on disk. */
   readonly #durable = new Map<number, number>();
   readonly #tombstones = new Map<number, StoredGroup>();
   readonly #removing = new Set<number>();
-  /** Written down since the last tick: one write may hold the offers of thousands, to be made in one frame. */
+  /** Offers written since the last tick. One write may contain thousands, which are sent in one frame. */
   #fresh: number[] = [];
-  /** Nothing is left to do for `#state`. */
+  /** Whether nothing is left to do for `#state`. */
   #isDone = false;
 
   constructor(init: ReplicaKeeperInit) {
     this.#init = init;
   }
 
-  /** What the disk held of a partition. A replica of it was added, unless only a tombstone is left. */
+  /**
+   * Takes the state of a partition that was on disk at start. Its replica was added, unless only a tombstone is left.
+   */
   loaded(partition: number, stored: StoredGroup | undefined): void {
     if (stored?.removed === true) {
       this.#tombstones.set(partition, stored);
@@ -95,7 +100,7 @@ export class ReplicaKeeper {
     if (this.#ticks % LOOK_TICKS === 0 && !this.#isDone) this.look();
   }
 
-  /** Not from within a turn of the driver. */
+  /** Compares the replicas with the placement. Must not be called within a turn of the driver. */
   look(): void {
     const state = this.#state;
     if (state === undefined) return;
@@ -112,7 +117,7 @@ export class ReplicaKeeper {
     if (offers.length > 0 && this.#ticks % OFFER_TICKS === 0) this.#send(state.version, offers);
   }
 
-  /** Sees to it that the replica is there, and offered. True: it belongs to its group under this version. */
+  /** Creates and offers the replica if necessary. Returns true if it is a member of its group under this version. */
   #hold(partition: number, version: number, offers: number[]): boolean {
     const { nodeId, raft, replicas } = this.#init;
     if (this.#removing.has(partition)) return false;
@@ -133,7 +138,7 @@ export class ReplicaKeeper {
     return false;
   }
 
-  /** False: an older version than the one that removed it does not bring it back. */
+  /** Creates the replica. Returns false if this version is not above the one that removed it. */
   #make(partition: number, version: number): boolean {
     const tombstone = this.#tombstones.get(partition);
     if (tombstone !== undefined && version <= tombstone.placement) return false;
@@ -143,7 +148,7 @@ export class ReplicaKeeper {
     return true;
   }
 
-  /** Removes the replica if it may go. True: there is none, or it is going. */
+  /** Removes the replica if that is safe. Returns true if there is none or it is being removed. */
   #seeItGone(partition: number, { version, settledVersion }: MetaState): boolean {
     const { raft, replicas } = this.#init;
     if (!replicas.has(partition)) return true;
@@ -169,7 +174,7 @@ export class ReplicaKeeper {
     if (fresh.length > 0) this.#send(version, fresh);
   }
 
-  /** To whoever may lead these partitions: only a leader minds. */
+  /** Sends offers to all nodes that may lead these partitions. Nodes that do not lead ignore them. */
   #send(version: number, partitions: readonly number[]): void {
     const { nodeId, placement, isConnected, offer } = this.#init;
     const byNode = new Map<NodeId, number[]>();

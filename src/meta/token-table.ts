@@ -1,19 +1,21 @@
-/** The tokens in the state of group 0, and what changes them. Pure: the same on every node. */
+/** The access tokens in the state of group 0, and changes to them. Pure: the same on every node. */
 import type { ChangeFailure } from '../api/cluster-change.ts';
 import { type TokenEntry, TOKENS_MAX } from '../api/token.ts';
 
+/** The table of access tokens. */
 export interface TokenTable {
-  /** Counts the changes; a node knows all up to it. */
+  /** The number of changes so far. */
   readonly version: number;
-  /** At most `TOKENS_MAX`, each with an id of its own. */
+  /** At most `TOKENS_MAX`, with different ids. */
   readonly entries: readonly TokenEntry[];
 }
 
-/** A `TokenChange` of which the secret was drawn, and is told to nobody here. */
+/** A `TokenChange` after its secret was drawn. The secret itself is not in here. */
 export type TokenEntryChange =
   | { readonly create: TokenEntry }
   | { readonly revoke: string; readonly canOpen: boolean };
 
+/** The table after the change, or the reason for a refusal. */
 export function changedTokens(
   { version, entries }: TokenTable = { version: 0, entries: [] },
   change: TokenEntryChange,
@@ -29,7 +31,7 @@ export function changedTokens(
   return { version: version + 1, entries: kept };
 }
 
-/** Then everybody must show a token. */
+/** Whether there is an admin token. If there is one, every request needs a token. */
 export function hasAdmin(entries: readonly TokenEntry[]): boolean {
   return entries.some(({ role }) => role === 'admin');
 }

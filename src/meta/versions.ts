@@ -1,6 +1,7 @@
 /**
- * The version of the cluster in the state of group 0, what raises it, and who may be proposed to. It is never lowered, and raised
- * by an operator only (`quorate upgrade finish`), for nodes that speak less could not read what is written from then on.
+ * The version of the cluster in the state of group 0, and the versions that nodes speak. The version never decreases,
+ * and only an operator raises it (`quorate upgrade finish`), because nodes with an older program cannot read what is
+ * written from then on.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { ChangeFailure, ChangeResult, NodeBehind, UpgradeChange } from '../api/cluster-change.ts';
@@ -8,7 +9,7 @@ import { VERSIONS } from '../api/versions.ts';
 import type { Hello } from '../wire/hello.ts';
 import type { MetaChange, MetaState } from './cluster-state.ts';
 
-/** The same state if there is nothing left to do: a repetition is harmless. */
+/** Raises the version. Returns the same state if nothing changes, so a repetition is harmless. */
 export function changedVersion(state: MetaState, { version }: UpgradeChange): MetaState | ChangeFailure {
   const { clusterVersion: current } = state;
   if (version < current) return 'lowerVersion';
@@ -16,15 +17,15 @@ export function changedVersion(state: MetaState, { version }: UpgradeChange): Me
 }
 
 /**
- * The first version that knows a change of this type. It is handed to no node that speaks less, which would close the connection,
- * and comes into no log while such a node is a member: it would stop there.
+ * The first version that knows this change. The change is not forwarded to a node that speaks less, which would close
+ * the connection, and is not proposed while such a node is a member, which would stop at it.
  */
 function versionOfChange(change: MetaChange): number {
-  // Who is to raise the cluster to a version must speak it.
+  // A node must speak the version that it raises the cluster to.
   return change.type === 'upgrade' ? change.change.version : VERSIONS.min;
 }
 
-/** Says of each what to do. */
+/** The refusal that names each such node and what to do. */
 function nodesBehind(behind: readonly NodeBehind[], version: number): ChangeResult {
   const each = behind.map(({ node, speaks }) =>
     speaks === undefined ? `node ${node} is not connected` : `node ${node} speaks ${speaks}`,
@@ -33,23 +34,26 @@ function nodesBehind(behind: readonly NodeBehind[], version: number): ChangeResu
   return { ok: false, reason: 'nodesBehind', behind, message };
 }
 
-/** Far more than wait to be added; of more, those that came first are forgotten. */
+/** Far more than nodes that wait to be added. The oldest are dropped. */
 const REFUSED_MAX = 64;
 
-/** What the nodes said in their hellos that are connected to this one. */
+/** The versions that connected nodes speak, from their hellos. */
 export class SpokenVersions {
   readonly #self: NodeId;
   /** By node; no more than there are connections. */
   readonly #said = new Map<NodeId, Pick<Hello, 'incarnation' | 'speaks'>>();
 
-  /** By node, oldest first: the highest that those speak that were refused for it, until they are welcome. */
+  /**
+   * Nodes that were refused for their version, oldest first, with the highest version they speak. Dropped once they are
+   * accepted.
+   */
   readonly #refused = new Map<NodeId, number>();
 
   constructor(self: NodeId) {
     this.#self = self;
   }
 
-  /** It speaks no version that this node does. */
+  /** A node was refused because it shares no version with this one. */
   refused({ node, speaks }: Hello): void {
     this.#refused.delete(node);
     this.#refused.set(node, speaks.max);
@@ -57,7 +61,7 @@ export class SpokenVersions {
     if (this.#refused.size > REFUSED_MAX && oldest !== undefined) this.#refused.delete(oldest);
   }
 
-  /** The latest is the one that counts. */
+  /** A node was accepted. Its latest hello counts. */
   introduced({ node, incarnation, speaks }: Hello): void {
     this.#said.set(node, { incarnation, speaks });
     this.#refused.delete(node);
@@ -67,18 +71,21 @@ export class SpokenVersions {
     this.#said.delete(node);
   }
 
-  /** The members, and those that leave, of which this node does not know that they speak `version`. Itself speaks its own. */
+  /**
+   * The members and leaving nodes that may not speak `version`: they are not connected, or speak less. This node itself
+   * is never among them.
+   */
   behind({ nodes, leaving }: MetaState, version: number): NodeBehind[] {
     return [...nodes, ...leaving].flatMap(({ id, incarnation }): NodeBehind[] => {
       const said = this.#said.get(id);
       if (id === this.#self) return [];
-      // Another database under its id, or one that nobody has recorded yet, says nothing of it.
+      // A database with another incarnation, or one that is not recorded, says nothing about the node.
       if (said === undefined || said.incarnation !== incarnation) return [{ node: id }];
       return said.speaks.max < version ? [{ node: id, speaks: said.speaks.max }] : [];
     });
   }
 
-  /** What is answered instead of handing this to `leader`, which does not know it; undefined: it may be handed on. */
+  /** The refusal of a change that `leader` does not know; undefined if it may be forwarded. */
   unknownTo(leader: NodeId, change: MetaChange, state: MetaState): ChangeResult | undefined {
     const version = versionOfChange(change);
     const behind = this.behind(state, version);
@@ -86,7 +93,7 @@ export class SpokenVersions {
     return nodesBehind(behind, version);
   }
 
-  /** What the leader of group 0 answers instead of proposing this; undefined: it may be proposed. */
+  /** The answer of the leader of group 0 if it does not propose this change; undefined if it may be proposed. */
   answerTo(change: MetaChange, state: MetaState): ChangeResult | undefined {
     const { clusterVersion: current } = state;
     if (change.type === 'nodes') {
@@ -97,7 +104,7 @@ export class SpokenVersions {
     }
     if (change.type !== 'upgrade') return undefined;
     const { version } = change.change;
-    // Both stay true for ever: nothing has to come into the log.
+    // Both answers stay true forever, so they need no log entry.
     if (version === current) return { ok: true, version };
     if (version < current) return { ok: false, reason: 'lowerVersion' };
     const behind = this.behind(state, version);

@@ -1,4 +1,4 @@
-/** What is written is read, and what is cut off, out of its bounds or not there at all is refused. */
+/** ByteReader reads what ByteWriter writes, and refuses bytes that are cut off, out of bounds or missing. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ByteReader } from '../../src/bytes/byte-reader.ts';
@@ -83,7 +83,7 @@ describe('bytes', () => {
       'an integer without an end',
       Array<number>(9).fill(128),
       (input) => input.integer('it'),
-      'it has no end',
+      'it has more than 8 bytes',
     ],
     ['a flag of 2', [2], (input) => input.flag('it'), 'it is neither 0 nor 1'],
     ['a negative nothing', [1, 0], (input) => input.signed('it', 9), 'it is 0'],
@@ -92,7 +92,7 @@ describe('bytes', () => {
       'more of something than there are bytes',
       [3, 1, 1],
       (input) => input.count('it'),
-      'it: 3 are not there',
+      'it: 3 do not fit into what is left',
     ],
     ['a text that is too short', [0], (input) => input.text('it', 1, 5), 'it is 0'],
     ['a text that is too long', [2, 65, 66], (input) => input.text('it', 1, 1), 'it is 2'],
@@ -112,7 +112,7 @@ describe('bytes', () => {
     },
   );
 
-  it('that are taken are nobody else’s', () => {
+  it('that are taken are a copy', () => {
     const out = new ByteWriter();
     out.integer(1);
     const first = out.take();
@@ -120,7 +120,7 @@ describe('bytes', () => {
     expect([first, out.take(), out.length]).toEqual([Uint8Array.of(1), Uint8Array.of(2), 0]);
   });
 
-  it('are cut off where a writer is told to, and it says when it holds enough', () => {
+  it('can be truncated, and the writer says when it is full', () => {
     const out = new ByteWriter(3);
     out.integer(1);
     const before = out.length;

@@ -102,7 +102,7 @@ class Cluster {
 }
 
 describe('nodes that compare their clocks', () => {
-  it('accuse nobody while all clocks are within the limit of each other', () => {
+  it('find no wrong clock while all are within the limit of each other', () => {
     const cluster = new Cluster([1, 1.000_25, 0.999_76]);
     cluster.run(600_000);
     for (const id of [1, 2, 3]) expect(cluster.node(id).verdicts).toEqual([]);
@@ -128,7 +128,7 @@ describe('nodes that compare their clocks', () => {
     },
   );
 
-  it('find two of five, and not three', () => {
+  it('find two wrong clocks of five, and not three', () => {
     const two = new Cluster([1.01, 1, 1.02, 1, 1]);
     two.run(5_000);
     expect(two.unfit).toEqual([1, 3]);
@@ -138,7 +138,7 @@ describe('nodes that compare their clocks', () => {
     expect(three.unfit).toEqual([2, 4]);
   });
 
-  it('leave in office who differs from some in one direction and from others in the other', () => {
+  it('accept a node that differs from some in one direction and from others in the other', () => {
     const cluster = new Cluster([1.01, 1, 0.99]);
     cluster.run(60_000);
     expect(cluster.unfit).toEqual([1, 3]);
@@ -188,7 +188,7 @@ describe('nodes that compare their clocks', () => {
     expect(cluster.unfit).toEqual([]);
   });
 
-  it('go by the limit and the nodes of the moment', () => {
+  it('use the current limit and the current nodes', () => {
     const cluster = new Cluster([1.001, 1, 1]);
     cluster.run(5_000);
     expect(cluster.unfit).toEqual([1]);
@@ -224,7 +224,7 @@ describe('nodes that compare their clocks', () => {
   it('believe no answer to another process, nor one of a stranger', () => {
     const { watch } = new Cluster([1, 1, 1]).node(1);
     watch.tick();
-    // Each of these says that its clock ran for minutes in no time.
+    // Each of these claims that its clock ran for minutes in no time.
     const answer = (peer: number, asker: number): void => {
       for (let i = 0; i < 5; i += 1)
         watch.receivePong(peer, {

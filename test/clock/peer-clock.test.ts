@@ -1,3 +1,4 @@
+/** The comparison with one other clock finds every difference above the limit in time, and reports no false ones. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Difference, PeerClock, type RoundTrip } from '../../src/clock/peer-clock.ts';
@@ -30,7 +31,7 @@ const delay = fc.oneof(
 const realTime = (real: number): number => real;
 
 describe('a clock compared with another one', () => {
-  it('is never accused while they differ by no more than the limit, whatever the network does', () => {
+  it('is never found wrong while they differ by no more than the limit, whatever the network does', () => {
     const rate = fc.double({ min: 1, max: 1 + LIMIT_PPM / 1e6, noNaN: true });
     fc.assert(
       fc.property(
@@ -143,7 +144,7 @@ describe('a clock compared with another one', () => {
     }
   });
 
-  it('is held to what took long to find for twice as long, but not for ever', () => {
+  it('counts as wrong for twice as long as that took to find, but not forever', () => {
     const [slight] = watch([1.000_505, 1], 900);
     expect(slight?.atMillis).toBeGreaterThan(30_000);
     const countsMillis = (slight?.found.forgottenMillis ?? 0) - 1e9 - (slight?.atMillis ?? 0);

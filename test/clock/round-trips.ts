@@ -1,8 +1,8 @@
-/** Two clocks of different speed, and round trips between them that take as long as a test wants. */
+/** Two clocks of different speed, and round trips between them of any duration. */
 import type { RoundTrip } from '../../src/clock/peer-clock.ts';
 
 export interface Clocks {
-  /** Of this node's clock and the peer's, over real time. */
+  /** The reading of this node's clock, or of the peer's, at a moment of real time. */
   readonly own: (realMillis: number) => number;
   readonly peer: (realMillis: number) => number;
 }

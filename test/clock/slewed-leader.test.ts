@@ -1,6 +1,6 @@
 /**
- * NTP sets a wall clock right by changing the speed of all clocks of a machine, the monotonic one included: `adjtime` by
- * 500 ppm. On a leader that was slewed, two grants under 1 per hour lay 3,598.6 s apart.
+ * A leader whose clock NTP slews. NTP corrects a wall clock by changing the speed of all clocks of a machine, including
+ * the monotonic one: `adjtime` by 500 ppm. With such a leader, two grants under 1 per hour were 3,598.6 s apart.
  */
 import { describe, expect, it } from 'vitest';
 import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.ts';

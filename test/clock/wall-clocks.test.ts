@@ -1,10 +1,10 @@
-/** UTC is what a majority of the wall clocks have reached. */
+/** UTC is the time that a majority of the wall clocks have reached. */
 import { describe, expect, it } from 'vitest';
 import { WallClocks } from '../../src/clock/wall-clocks.ts';
 
 const WALL = 1_800_000_000_000;
 
-/** What node 1 takes for UTC by its own clock, and by what others said at 0 on its monotonic clock. */
+/** UTC according to node 1, from its own clock and the others' readings at 0 on its monotonic clock. */
 function utcOf(own: number, others: readonly (number | undefined)[], nowMillis = 0): number | undefined {
   const walls = new WallClocks();
   for (const [i, wallMillis] of others.entries())
@@ -41,7 +41,7 @@ describe('wall clocks', () => {
     expect(utcOf(WALL + 90_000, [WALL, WALL - 5], 10_001)).toBeUndefined();
   });
 
-  it('of nodes that are none any more do not count', () => {
+  it('of nodes that left the cluster do not count', () => {
     const walls = new WallClocks();
     for (const node of [2, 3]) walls.add(node, WALL + 1_000, 0);
     const own = { nodeId: 1, wallMillis: WALL };

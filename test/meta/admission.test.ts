@@ -1,4 +1,7 @@
-/** Who may take part: by facts, target, incarnation and removal; and what is taken from whom before group 0 says so. */
+/**
+ * Which nodes may take part, by facts, target, incarnation and removal, and which messages are accepted before group 0
+ * has recorded a node.
+ */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../raft/types.ts';
@@ -32,7 +35,7 @@ function stateOf(changes: Partial<MetaState>): MetaState {
   return { ...state, ...changes };
 }
 
-/** What node 4 says to node 1. */
+/** The hello from node 4 to node 1. */
 const HELLO: Hello = { node: 4, incarnation: 'of 4', target: 1, facts: FACTS, speaks: VERSIONS };
 const NODE_4 = { id: 4, incarnation: 'of 4' };
 
@@ -57,7 +60,7 @@ describe('a hello', () => {
       'for another database',
       { ...HELLO, targetIncarnation: 'of 1, lost' },
       'wrongTarget',
-      /another database/,
+      /does not have the database/,
     ],
     ['from another founder', { ...HELLO, node: 2, incarnation: 'anew' }, 'otherIncarnation', /take a new id/],
   ])('%s is refused, and told why', (_what, hello, code, text) => {
@@ -82,7 +85,7 @@ describe('a hello', () => {
     expect(admission.refusalOf(HELLO)).toBeUndefined();
   });
 
-  it('of a node that was removed is refused once it is needed no more, and has heard of it', () => {
+  it('of a node that was removed is refused once it is no longer needed and has learned of that', () => {
     const admission = admissionOf(1);
     admission.update(stateOf({ leaving: [NODE_4], retired: [4] }), [1, 2, 3, 4]);
     expect(admission.refusalOf(HELLO)).toBeUndefined();
@@ -93,7 +96,7 @@ describe('a hello', () => {
     expect(admission.refusalOf(HELLO)?.code).toBe('removed');
   });
 
-  it('of a node that was removed or made anew says so, though those it looks for are gone, too', () => {
+  it('of a node that was removed or created again is refused for that, even if its target is gone too', () => {
     const admission = admissionOf(7);
     admission.update(stateOf({ nodes: [{ id: 7, incarnation: 'of 7' }], retired: [1, 2, 3, 4] }), [7]);
     // Node 7 lives where node 1 did.
@@ -103,7 +106,7 @@ describe('a hello', () => {
     expect(admission.refusalOf(HELLO)?.code).toBe('wrongTarget');
   });
 
-  it('is welcome at no node that takes part no more', () => {
+  it('is refused by a node that no longer takes part', () => {
     const admission = admissionOf(1);
     admission.withdraw('node 1 was removed');
     expect(admission.refusalOf(HELLO)).toEqual({ code: 'wrongTarget', text: 'node 1 was removed' });

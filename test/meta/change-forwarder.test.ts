@@ -1,4 +1,4 @@
-/** A change that reaches a node which does not lead group 0 is carried to the one that does, once. */
+/** A change that reaches a node that does not lead group 0 is forwarded to the leader, once. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 import { ChangeForwarder } from '../../src/meta/change-forwarder.ts';

@@ -1,4 +1,4 @@
-/** A change of the cluster, and what became of it, on their way between nodes. */
+/** The frames of a change of the cluster and of its result. */
 import { describe, expect, it } from 'vitest';
 import type { ChangeResult } from '../../src/api/cluster-change.ts';
 import { validateRuleTable } from '../../src/limiter/rules.ts';

@@ -1,4 +1,4 @@
-/** Which nodes are drained, in the state of group 0: what is refused, and that a repetition is harmless. */
+/** Draining of nodes in the state of group 0: refusals, and that a repetition is harmless. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { tooFewUndrainedText, undrainedMin } from '../../src/meta/draining.ts';
@@ -44,7 +44,7 @@ function idsOf({ state }: MetaRecord): number[] {
 }
 
 describe('a node that is drained', () => {
-  it('is so until somebody ends that; a repetition changes nothing', () => {
+  it('stays drained until an operator ends that; a repetition changes nothing', () => {
     const before = created(1, 2, 3);
     const record = drained(before, 2);
     expect(idsOf(record)).toEqual([2]);
@@ -54,7 +54,7 @@ describe('a node that is drained', () => {
     expect(drained(after, 2, false)).toBe(after);
   });
 
-  it('is so in snapshots, and no node is in those of before', () => {
+  it('is drained in snapshots too, and older snapshots have no drained nodes', () => {
     const before = created(1, 2, 3);
     const record = drained(before, 2);
     expect(decodeMetaRecord([encodeMeta(record)])).toEqual(record);
@@ -107,13 +107,13 @@ describe('to drain a node is refused', () => {
     expect(drain(record, count)).toEqual({ record, refusal: 'tooFewUndrained' });
   });
 
-  it('and is told in numbers why, and what to do', () => {
+  it('with the numbers, and what to do', () => {
     const nodes = [{ id: 1 }, { id: 2, draining: true as const }, { id: 3 }];
     expect(tooFewUndrainedText(nodes, 3)).toBe(
-      'of 3 nodes at least 2 must not be drained, and 1 would be left: node 2 is drained already; end that first, or add nodes',
+      'at least 2 of 3 nodes must stay undrained, but 1 would be left: node 2 is drained already; end that drain first, or add nodes',
     );
     expect(tooFewUndrainedText([{ id: 1 }], 1)).toBe(
-      'of 1 nodes at least 1 must not be drained, and 0 would be left; add nodes first',
+      'at least 1 of 1 nodes must stay undrained, but 0 would be left; add nodes first',
     );
   });
 });

@@ -1,4 +1,4 @@
-/** What a cluster is created with, where a test is about something else. */
+/** The first rules of a cluster in tests about something else. */
 import { validateRuleTable } from '../../src/limiter/rules.ts';
 
 export const FIRST_RULES = validateRuleTable({

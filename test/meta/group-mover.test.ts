@@ -1,4 +1,4 @@
-/** The way from the members a group has to those it should have: sound at every step, and it ends. */
+/** The steps from the current members of a group to the wanted ones: each is sound, and they end. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedConfig, isJoint, leaveJoint, simpleConfig } from '../../raft/membership.ts';
@@ -48,7 +48,7 @@ describe('moving a group', () => {
     expect(nextStep(joint, { voters: [9], learners: [] }, ALL)).toBe('waits');
   });
 
-  it('waits for who is not there, takes in the others meanwhile, and keeps all voters until all are here', () => {
+  it('waits for nodes that are not there, adds the others meanwhile, and keeps all voters until all have joined', () => {
     const wanted = { voters: [1, 4, 5], learners: [] };
     const onlyFour: Ready = { mayEnter: (node) => node === 4, mayLeave: () => true };
     const before = simpleConfig([1, 2, 3]);
@@ -61,7 +61,7 @@ describe('moving a group', () => {
     ]);
   });
 
-  it('lets nobody go who may not leave yet, and is done all the same', () => {
+  it('keeps a node that may not leave yet, and is done all the same', () => {
     const config = { ...simpleConfig([1, 2, 3]), learners: [4] };
     const wanted = { voters: [1, 2, 3], learners: [] };
     expect(nextStep(config, wanted, { ...ALL, mayLeave: () => false })).toBe('none');

@@ -1,4 +1,4 @@
-/** What nodes say of themselves is recorded: the first incarnation of an id for ever, the latest address. */
+/** Introductions of nodes are recorded: the first incarnation of an id forever, and the latest addresses. */
 import { FIRST_RULES } from './first-rules.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { VERSIONS } from '../../src/api/versions.ts';
@@ -46,7 +46,7 @@ describe('the list of nodes', () => {
     expect(introduced(first, { id: 4, incarnation: 'first' })).toBe(first);
   });
 
-  it('takes new addresses of a node, and is no other version for that', () => {
+  it('accepts new addresses of a node, under the same version', () => {
     const before = introduced(withFour(), { id: 4, incarnation: 'first' });
     const moved = introduced(before, { id: 4, incarnation: 'first', ...at(40) });
     expect(four(moved)).toEqual({ id: 4, incarnation: 'first', ...at(40) });
@@ -59,7 +59,7 @@ describe('the list of nodes', () => {
     ]);
   });
 
-  it('takes a change for the repetition it is, though the node that was added said since that it is elsewhere', () => {
+  it('recognizes a repeated change, even if the added node has introduced another address since', () => {
     const add = { id: 4, ...at(4) };
     const moved = introduced(withFour(), { id: 4, incarnation: 'first', ...at(40) });
     expect(applyMetaCommand(moved, { type: 'nodes', change: { add } }, hash)).toEqual({ record: moved });
@@ -72,7 +72,7 @@ describe('the list of nodes', () => {
     expect(applyMetaCommand(record, { type: 'nodes', change: { add } }, hash).refusal).toBe('retiredNode');
   });
 
-  it('takes those of a node that leaves, and none of strangers', () => {
+  it('accepts those of a leaving node, and none of strangers', () => {
     const before = withFour();
     expect(introduced(before, { id: 9, incarnation: 'x', ...at(9) })).toBe(before);
     const leaving = applyMetaCommand(before, { type: 'nodes', change: { remove: 2 } }, hash).record ?? before;
@@ -100,7 +100,7 @@ describe('the leader of group 0', () => {
     return asked;
   }
 
-  it('has recorded what those say who are connected, itself included, if it is news', () => {
+  it('proposes what is new in the introductions of connected nodes, itself included', () => {
     registrar.introduced({ ...founder(2), node: 2, target: 1, facts: '', speaks: VERSIONS });
     registrar.introduced({
       node: 4,
@@ -119,7 +119,7 @@ describe('the leader of group 0', () => {
     expect(look()).toEqual([{ ...founder(1), ...at(11) }]);
   });
 
-  it('is the only one that does', () => {
+  it('is the only node that does', () => {
     group.isLeader = false;
     expect(look()).toEqual([]);
   });

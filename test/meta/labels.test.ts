@@ -1,4 +1,4 @@
-/** Labels of nodes in the state of group 0: what is refused, what moves for them, and that a repetition is harmless. */
+/** Labels of nodes in the state of group 0: refusals, the moves that follow, and that a repetition is harmless. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { LabelChange } from '../../src/api/cluster-change.ts';
@@ -113,7 +113,7 @@ describe('a label', () => {
     expect(applyMetaCommand(moved, adding(add), hash)).toEqual({ record: moved });
   });
 
-  it('stays when its node says where it is', () => {
+  it('stays when its node introduces itself', () => {
     const record = labelled(created(none(1, 2, 3)), { node: 2, zone: 'a' });
     const http = { host: 'h', port: 7 };
     const introduce: MetaCommand = { type: 'introduce', node: { id: 2, incarnation: 'of 2', http } };
@@ -121,7 +121,7 @@ describe('a label', () => {
     expect(after?.state.nodes[1]).toMatchObject({ zone: 'a', http });
   });
 
-  it('is in logs and snapshots as it was given, and damage is noticed', () => {
+  it('is in logs and snapshots as it was set, and damage is noticed', () => {
     const change = { node: 2, zone: 'a', host: null };
     expect(decodeMetaCommand(encodeMeta({ type: 'label', change }))).toEqual({ type: 'label', change });
     const record = labelled(created(none(1, 2, 3)), { node: 2, zone: 'a-zone' });
@@ -152,7 +152,7 @@ describe('the placement of nodes with labels', () => {
     expect(created(none(1, 2, 3, 4, 5, 6)).state).toMatchObject({ version: 1, settledVersion: 1 });
   });
 
-  it('goes by them whatever comes, goes, and is said otherwise', () => {
+  it('follows the labels when nodes join, leave or get other labels', () => {
     let record = created(none(1, 2, 3, 4, 5));
     for (const [node, zone] of Object.entries(['x', 'a', 'a', 'b', 'b', 'b']).slice(1)) {
       record = labelled(record, { node: Number(node), zone });
@@ -168,7 +168,7 @@ describe('the placement of nodes with labels', () => {
     checkSpread(record);
   });
 
-  it('has the voters of group 0 apart, too', () => {
+  it('keeps the voters of group 0 on different hosts and zones, too', () => {
     const ids = [1, 2, 3, 4, 5, 6, 7];
     const placement = new ClusterPlacement(ids, 16, 3, hash);
     expect(placement.membersOf(META_GROUP).voters).toEqual([1, 2, 3, 4, 5]);

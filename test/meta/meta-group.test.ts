@@ -1,4 +1,4 @@
-/** Group 0 on one node: what it says of itself in snapshots, and whom it answers. */
+/** Group 0 on one node: its snapshots, and its answers to changes. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { CHUNK_BYTES_MAX } from '../../raft/driver/local-snapshots.ts';
@@ -32,7 +32,7 @@ function metaGroup(): MetaGroup {
   });
 }
 
-/** Of one node. */
+/** Group 0 of a new cluster with one node. */
 function createdGroup(): MetaGroup {
   const meta = metaGroup();
   const nodes = [{ id: 1, incarnation: 'one' }];
@@ -150,7 +150,7 @@ describe('a snapshot of group 0', () => {
     expect(other.state).toEqual(meta.state);
   });
 
-  it('is over when nobody wants the rest', () => {
+  it('ends when it is abandoned', () => {
     const source = metaGroup().snapshot();
     source.abandon();
     expect(source.next()).toBeUndefined();
@@ -158,7 +158,7 @@ describe('a snapshot of group 0', () => {
 });
 
 describe('a leader of group 0', () => {
-  it('says in numbers why it drains no more nodes', () => {
+  it('says in numbers why it drains no further node', () => {
     const meta = createdGroup();
     lead(meta);
     const answers: ChangeResult[] = [];
@@ -166,7 +166,7 @@ describe('a leader of group 0', () => {
     const command = propose(meta, 2);
     expect(command).toMatchObject({ type: 'drain' });
     apply(meta, 2, command!);
-    const message = 'of 1 nodes at least 1 must not be drained, and 0 would be left; add nodes first';
+    const message = 'at least 1 of 1 nodes must stay undrained, but 0 would be left; add nodes first';
     expect(answers).toEqual([{ ok: false, reason: 'tooFewUndrained', message }]);
   });
 });
@@ -196,7 +196,7 @@ describe('a leader of group 0 that loses the lead', () => {
     expect(propose(meta, 3)).toMatchObject({ type: 'create' });
   });
 
-  it('proposes again what a node says of itself when it leads again', () => {
+  it('proposes the introduction of a node again when it leads again', () => {
     const meta = createdGroup();
     const node = { id: 2, incarnation: 'two' };
     lead(meta);

@@ -71,7 +71,7 @@ describe('the rules', () => {
     expect(decodeMetaRecord([encodeMeta(record)])).toEqual(record);
   });
 
-  it('have the ways in which others matched before them: each once, the newest first, 8 at most, and of a MiB', () => {
+  it('keep the definitions of earlier rules: each once, newest first, at most 8, and at most a MiB', () => {
     let record = created(1, 2, 3);
     const replace = (matchedBefore?: string): readonly string[] => {
       const base = record.state.rules.version;
@@ -110,7 +110,7 @@ describe('the placement', () => {
     expect(record.state.settledPlacement).toBe(record.state.placement);
   });
 
-  it('is made of the one before, whoever has joined or left since all had moved', () => {
+  it('is computed from the previous one, even if nodes joined or left since all groups had moved', () => {
     const first = created(1, 2, 3, 9);
     const second = changed(first, { add: node(4) });
     const [founders, all, kept] = [
@@ -140,7 +140,7 @@ describe('the placement', () => {
 });
 
 describe('the list of nodes', () => {
-  it('begins with the nodes of whoever led first; later ones change nothing', () => {
+  it('begins with the founders of the first leader; later create commands change nothing', () => {
     const record = created(3, 1, 2);
     expect(record.state).toMatchObject({ version: 1, settledVersion: 1, settledNodes: [1, 2, 3] });
     const again = applyMetaCommand(

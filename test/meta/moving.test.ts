@@ -1,4 +1,4 @@
-/** Groups that wait for a dead newcomer hold up nobody: those meant for a healthy one arrive. */
+/** Groups that wait for a dead new node do not delay groups whose new node is healthy. */
 import { FIRST_RULES } from './first-rules.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { changedConfig, leaveJoint, simpleConfig, type MembershipChange } from '../../raft/membership.ts';
@@ -16,11 +16,11 @@ const VERSION = 2;
 const LAST_INDEX = 1_000;
 const [DEAD, HEALTHY] = [4, 5];
 
-/** A driver that leads all groups. What a node that is alive is sent, it has at the next look. */
+/** A driver that leads all groups. A live node receives everything before the next round. */
 class Driver {
   readonly configs = new Map<number, GroupConfig>();
   readonly silent = new Set<NodeId>();
-  /** Of each group: what its learners lack. */
+  /** By group: the number of entries that its learners lack. */
   readonly lacking = new Map<number, number>();
   steps: { readonly group: number; readonly change: MembershipChange }[] = [];
 
@@ -145,7 +145,7 @@ describe('a leader of many groups', () => {
       expect(voters.toSorted((a, b) => a - b)).toEqual(wanted(group));
   });
 
-  it('moves what it can, though a node answers and gets nothing, and still waits for one that is merely slow', () => {
+  it('moves what it can, even if a node answers and makes no progress, and still waits for one that is merely slow', () => {
     offer(DEAD);
     connected.add(DEAD);
     look();
@@ -157,14 +157,14 @@ describe('a leader of many groups', () => {
       for (const group of stuck.slice(1)) driver.lacking.set(group, LAST_INDEX - i);
     }
     expect(entered()).toBe(8);
-    // The first of the eight has got nothing at all: it is only this place that somebody else may have.
+    // The first of the eight has received nothing at all: another group may only have this place.
     look();
     expect(entered()).toBe(9);
     for (let i = 0; i <= patience; i += 1) look();
     expect(entered()).toBe(17);
   });
 
-  it('has few of them catch up at a time', () => {
+  it('lets only a few of them catch up at a time', () => {
     offer(HEALTHY);
     look();
     look();
@@ -174,7 +174,7 @@ describe('a leader of many groups', () => {
     expect(driver.steps.filter(({ change }) => change.some(({ kind }) => kind === 'promote')).length).toBe(4);
   });
 
-  it('takes in nobody who has not offered itself under this version or a newer one', () => {
+  it('adds no node that has not offered itself under this version or a newer one', () => {
     offer(HEALTHY, VERSION - 1);
     look();
     expect(entered()).toBe(0);

@@ -1,3 +1,4 @@
+/** The membership of a node, from the state of group 0 and from refusals by other nodes. */
 import { FIRST_RULES } from './first-rules.ts';
 import { expect, it } from 'vitest';
 import type { Admission } from '../../src/meta/admission.ts';
@@ -40,7 +41,7 @@ it('the refusal of a node is forgotten once that node has left the cluster', () 
   own.update(left);
   own.refusedBy(3, refusal);
   expect([...own.refusals]).toEqual([]);
-  // What is final is heeded all the same.
+  // A final refusal counts nevertheless.
   own.refusedBy(3, { code: 'removed', text: 'node 1 was removed' });
   expect(own.current(true).state).toBe('removed');
 });

@@ -1,4 +1,4 @@
-/** How group 0 writes a placement down: small, and read back as it was, or not at all. */
+/** The text form of a placement: small, and decoded to the same placement or refused. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
@@ -21,26 +21,26 @@ describe('a placement in writing', () => {
   });
 
   it.each([
-    ['AB', [7], 'a placement of 1 nodes names B'],
-    ['A!', [7, 8], 'a placement of 2 nodes names !'],
-    ['ABA', [7, 8], 'a placement of 3 replicas has 2 in each row'],
+    ['AB', [7], 'a placement of 1 nodes must not name B'],
+    ['A!', [7, 8], 'a placement of 2 nodes must not name !'],
+    ['ABA', [7, 8], 'a placement of 3 replicas must have 2 in each row'],
   ])('is not read if it is none: %s of nodes %j', (text, nodes, words) => {
     expect(() => decodePlacement(text, nodes, 2)).toThrow(words);
   });
 
   it('names nodes of the list', () => {
-    expect(() => encodePlacement([[7, 9]], [7, 8])).toThrow('node 9 is among the first 64 of the list');
+    expect(() => encodePlacement([[7, 9]], [7, 8])).toThrow('node 9 must be among the first 64 of the list');
   });
 });
 
 describe('the placement of a cluster', () => {
-  it('knows its partitions', () => {
+  it('rejects unknown partitions', () => {
     const placement = new ClusterPlacement([1], 4, 1, hash);
     expect(() => placement.replicasOf(4)).toThrow('partition 4 is not in 0..3');
     expect(() => placement.replicasOf(-1)).toThrow(RangeError);
   });
 
-  it('is what group 0 says, as long as nodes move beside what it was, and before that the ring of the founders', () => {
+  it('is that of group 0, together with the previous one while groups move, and at first the ring of the founders', () => {
     const placement = new ClusterPlacement([1, 2, 3], 2, 1, hash);
     const rows = (): unknown => [0, 1].map((partition) => placement.replicasOf(partition));
     expect(rows()).toEqual(foundingPlacement([1, 2, 3], 2, 1, hash));

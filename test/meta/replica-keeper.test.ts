@@ -1,4 +1,6 @@
-/** Which replicas a node makes, offers and deletes: by the newest list, by what is on disk, and never too early. */
+/**
+ * The replicas that a node creates, offers and deletes, by the newest list and by what is on disk, and never too early.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { simpleConfig } from '../../raft/membership.ts';
 import type { MultiRaft } from '../../raft/driver/multi-raft.ts';
@@ -62,7 +64,7 @@ class Node {
     });
   }
 
-  /** What group 0 says here now, and what the node does then. */
+  /** Updates the state of group 0 on this node, and lets the node react. */
   hears(version: number, settledVersion: number, isPlacedHere: boolean): string[] {
     this.isPlacedHere = isPlacedHere;
     this.keeper.update({ version, settledVersion } as MetaState);
@@ -101,7 +103,7 @@ describe('a node', () => {
     expect(node.looks()).toEqual([]);
   });
 
-  it('offers a replica anew under a newer version, also one that believes itself a member of old', () => {
+  it('offers a replica again under a newer version, also if it is a member under an older one', () => {
     node.isHeld = true;
     node.config = { ...simpleConfig([1, 2, SELF]), epoch: 1 };
     expect(node.hears(3, 2, true)).toEqual(['writes down 3']);
@@ -121,7 +123,7 @@ describe('a node', () => {
   it('deletes none that was offered under this version or a newer one, as a restart may have to learn again', () => {
     node.keeper.loaded(PARTITION, { ...tombstoneOf(0), removed: false, placement: 3 });
     node.isHeld = true;
-    // Group 0 lags behind here: it says 2, and 3 was heard before the restart.
+    // Group 0 is behind on this node: it is at 2, and the node learned of 3 before the restart.
     expect(node.hears(2, 2, false)).toEqual([]);
     expect(node.hears(3, 2, true)).toEqual(['offers to 1 under 3', 'offers to 2 under 3']);
     expect(node.hears(3, 3, false)).toEqual([]);
@@ -136,7 +138,7 @@ describe('a node', () => {
     expect(node.looks()).toEqual(['removes by 2']);
   });
 
-  it('deletes none that is about to be offered', () => {
+  it('deletes no replica that is about to be offered', () => {
     expect(node.hears(2, 1, true)).toEqual(['makes', 'writes down 2']);
     // The offer is not on disk yet, and the version that asked for it is over.
     expect(node.hears(2, 2, false)).toEqual([]);
@@ -159,7 +161,7 @@ describe('a node', () => {
     expect(node.hears(4, 3, true)).toEqual(['brings back by 4', 'writes down 4']);
   });
 
-  it('offers all that one write held in one frame to each node, not each replica for itself', () => {
+  it('sends the offers of one write to each node in one frame', () => {
     const partitionCount = 3_000;
     const held = new Set<number>();
     const writes: (() => void)[] = [];

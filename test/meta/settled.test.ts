@@ -1,4 +1,4 @@
-/** What was reported as settled stays so, whoever leads the group next and however little that one has heard. */
+/** A group that was reported as settled stays so, even if a node that missed all news leads it next. */
 import { describe, expect, it } from 'vitest';
 import type { ClusterPlacement } from '../../src/meta/cluster-placement.ts';
 import { GroupMover } from '../../src/meta/group-mover.ts';
@@ -15,7 +15,7 @@ interface Reports {
   readonly reported: number[];
 }
 
-/** What moves groups on `node`, which knows `version` of the nodes and nothing later. */
+/** The mover on `node`, which knows `version` of the nodes and nothing later. */
 function moverOn(node: Node, version: number, voters: readonly number[]): Reports {
   const reported: number[] = [];
   const state = { version, settledVersion: 1, nodes: [], settledNodes: [], leaving: [], retired: [] };
@@ -52,7 +52,7 @@ describe('a group that was found settled', () => {
     const informed = moverOn(first, 3, [1, 2, 3]);
     await look(cluster, informed);
     expect(informed.reported).toContain(3);
-    // Whoever was told so may switch node 4 off.
+    // An operator who reads that may switch node 4 off.
     first.raft.handOver();
     await cluster.until(() => !first.isLeader);
     const second = await cluster.elect();
@@ -64,12 +64,12 @@ describe('a group that was found settled', () => {
     expect(late.reported).toEqual([]);
   });
 
-  it('was not found so by a leader that had lost the lead without noticing', async () => {
+  it('is not reported as settled by a leader that was deposed without noticing', async () => {
     const cluster = new Cluster({ voters: 3 });
     cluster.add(4);
     const before = await cluster.elect();
     const others = [1, 2, 3].filter((id) => id !== before.id);
-    // Its process stands still, so it goes on believing that it leads.
+    // Its process is paused, so it still believes that it leads.
     cluster.nodes.delete(before.id);
     for (const id of others) cluster.node(id).raft.peerLost(before.id);
     const after = await cluster.elect();

@@ -1,4 +1,4 @@
-/** The tokens of group 0: how many, which may go, and that a snapshot holds them. */
+/** The access tokens in group 0: their number, which may be revoked, and that a snapshot contains them. */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import { type Role, type TokenEntry, TOKENS_MAX } from '../../src/api/token.ts';

@@ -1,4 +1,7 @@
-/** The version of the cluster in the state of group 0: what raises it, what refuses to, and who is welcome after that. */
+/**
+ * The version of the cluster in the state of group 0: what raises it, when that is refused, and which nodes are
+ * accepted afterwards.
+ */
 import { FIRST_RULES } from './first-rules.ts';
 import { describe, expect, it } from 'vitest';
 import type { ChangeResult, NodeBehind } from '../../src/api/cluster-change.ts';
@@ -50,7 +53,7 @@ function helloOf(node: number, speaks: VersionRange, incarnation = `of ${node}`)
 }
 
 describe('the version of a cluster', () => {
-  it('is that of those who created it', () => {
+  it('is the version of the nodes that created it', () => {
     expect(created(1).state.clusterVersion).toBe(1);
     expect(created(2).state.clusterVersion).toBe(2);
   });
@@ -87,7 +90,7 @@ describe('the version of a cluster', () => {
     }
   });
 
-  it('above what this program reads stops it before it reads anything else, and says what to do', () => {
+  it('above what this program supports stops it before it reads anything else, and says what to do', () => {
     const strange = { state: { clusterVersion: NEWER, nodes: 'of another form' } };
     const read = [
       () => decodeMetaRecord([new TextEncoder().encode(JSON.stringify(strange))]),
@@ -139,7 +142,7 @@ describe('a higher version is proposed', () => {
     expect(answer(heard)).toMatchObject({ ok: false, reason: 'nodesBehind', behind });
   });
 
-  it('and is not while a node that leaves speaks less, or one that was added has said nothing', () => {
+  it('and is not while a leaving node speaks less, or a node that was added has not connected', () => {
     const versions = new SpokenVersions(1);
     for (const id of [2, 3]) versions.introduced(helloOf(id, NEXT));
     versions.introduced(helloOf(4, THIS));
@@ -153,7 +156,7 @@ describe('a higher version is proposed', () => {
     expect(versions.behind(changed, 2)).toEqual([{ node: 3 }, { node: 5 }, { node: 4, speaks: 1 }]);
   });
 
-  it('by nobody if the cluster is there already', () => {
+  it('not if the cluster has that version already', () => {
     expect(answer([], 1)).toEqual({ ok: true, version: 1 });
     const versions = new SpokenVersions(1);
     const upgraded = { ...state, clusterVersion: 2 };
@@ -162,7 +165,7 @@ describe('a higher version is proposed', () => {
     expect(versions.answerTo(lower, upgraded)).toEqual({ ok: false, reason: 'lowerVersion' });
   });
 
-  it('and who was refused for its version is not added before it speaks a higher one', () => {
+  it('and a node that was refused for its version is not added before it speaks a higher one', () => {
     const versions = new SpokenVersions(1);
     const add = { id: 4, http: { host: 'h', port: 1 }, peer: { host: 'h', port: 2 } };
     const change: MetaChange = { type: 'nodes', change: { add } };
@@ -190,7 +193,7 @@ describe('a higher version is proposed', () => {
     expect(asked()).toBeUndefined();
   });
 
-  it('and who is behind is told by name', () => {
+  it('and the refusal names the nodes that are behind', () => {
     const told = answer([helloOf(2, THIS)]);
     const message = expect.stringMatching(
       /^node 2 speaks 1, node 3 is not connected: start it with a quorate that speaks version 2/,
@@ -227,7 +230,7 @@ function asking(leaderSpeaks: VersionRange): {
 }
 
 describe('a change that the leader of group 0 does not know', () => {
-  it('is not handed to it, which would close the connection: who asks is told who is behind', () => {
+  it('is not forwarded to it, which would close the connection: the answer names the nodes that are behind', () => {
     const { forwarder, sent, asked } = asking(THIS);
     const told: ChangeResult[] = [];
     forwarder.change(UPGRADE, (result) => told.push(result));
@@ -237,7 +240,7 @@ describe('a change that the leader of group 0 does not know', () => {
     expect(sent).toEqual(['change']);
   });
 
-  it('is not handed to one that speaks less than the cluster is to be raised to', () => {
+  it('is not forwarded to a leader that speaks less than the cluster is to be raised to', () => {
     const { forwarder, sent } = asking(NEXT);
     const told: ChangeResult[] = [];
     const version = NEXT.max + 1;
@@ -247,7 +250,7 @@ describe('a change that the leader of group 0 does not know', () => {
     expect(sent).toEqual([]);
   });
 
-  it('is handed on if it does', () => {
+  it('is forwarded if the leader speaks it', () => {
     const { forwarder, sent } = asking(NEXT);
     forwarder.change(UPGRADE, () => undefined);
     expect(sent).toEqual(['change']);
@@ -274,7 +277,7 @@ describe('who speaks less than the version of the cluster', () => {
     });
   });
 
-  it('is the one to be replaced, whoever refuses', () => {
+  it('is the one to be replaced, whichever node refuses', () => {
     const { text } = admission().refusalOf(helloOf(2, { min: NEWER, max: NEWER + 1 })) ?? {};
     expect(text).toContain(
       `node 1 speaks version 1 to 2, and node 2 of this cluster ${NEWER} to ${NEWER + 1}: start node 1 with`,

@@ -112,7 +112,7 @@ describe('a node that is drained', () => {
 
   it('prevents draining too many others; repeating the request is accepted', async () => {
     await expect(drain(3, true)).rejects.toThrow(
-      'of 3 nodes at least 2 must not be drained, and 1 would be left: node 2 is drained already',
+      'at least 2 of 3 nodes must stay undrained, but 1 would be left: node 2 is drained already',
     );
     await expect(drain(9, true)).rejects.toThrow('no node of this id belongs to the cluster');
     expect(await drain(2, true, 2)).toMatchObject({ done: true });

@@ -9,7 +9,7 @@ import { loadHash32 } from '../../src/partition/hash.ts';
 import { Partition } from '../../src/partition/partition.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
 import { localConfig } from '../../src/config/cluster-directory.ts';
-import { NEVER_PLACED } from '../raft/never-placed.ts';
+import { NEVER_PLACED } from '../raft/stored-log.ts';
 import { chunksOf } from '../raft/driver/whole-snapshots.ts';
 import { PARTITION_DEFAULTS } from '../../src/partition/partition-options.ts';
 

@@ -1,4 +1,7 @@
-/** Leaders that lost their quorum, and nodes that are stuck in a later term. Numbers: the scenario catalogue. */
+/**
+ * Leaders that lose their quorum, and nodes that are stuck in a later term. The numbers are those of the scenarios in
+ * test/raft/SCENARIOS.md.
+ */
 import { describe, expect, it } from 'vitest';
 import type { SnapshotFate } from '../../raft/types.ts';
 import { Network } from './network.ts';
@@ -7,7 +10,9 @@ import { storedLog } from './stored-log.ts';
 
 const { electionTicks, heartbeatTicks } = TEST_OPTIONS;
 
-/** Node 1 leads in touch with node 3, which needs a snapshot; node 2, which has all, hears it no more unless `isWhole`. */
+/**
+ * Node 1 leads in touch with node 3, which needs a snapshot; node 2, which has all, hears it no more unless `isWhole`.
+ */
 function leftBehind(isWhole: boolean): Network {
   const network = new Network({ nodes: 3, snapshotEvery: 5, keepEntries: 2 });
   network.elect(1);
@@ -88,7 +93,7 @@ describe('check-quorum', () => {
     expect(network.sent.filter(({ type }) => type === 'heartbeat')).toEqual([]);
   });
 
-  it('92: a vote is refused while the leader was heard from lately, whatever the term', () => {
+  it('92: a vote is refused in any term while the leader was heard from recently', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.sent.length = 0;
@@ -243,7 +248,7 @@ describe('leadership transfer', () => {
       const network = new Network({ nodes: 3 });
       network.elect(1);
       network.act(1, (core) => core.changeMembership([{ kind, node: 3 }], 0));
-      // Node 3 always answers first, so that the last word to it says that it was removed.
+      // Node 3 always answers first, so that the last heartbeat to it shows that it was removed.
       for (let next = network.queue.shift(); next !== undefined; next = network.queue.shift()) {
         network.deliver(next);
         network.queue.sort((a, b) => Number(b.message.from === 3) - Number(a.message.from === 3));
@@ -258,7 +263,7 @@ describe('leadership transfer', () => {
       network.isolate(3);
       network.tick(3, 5 * electionTicks);
       expect(network.status(3)).toMatchObject({ role: 'follower', term: 1 });
-      // It only says that it does not.
+      // It only refuses.
       expect(network.sent.filter(({ from }) => from === 3)).toEqual([
         { type: 'heartbeatResponse', from: 3, to: 1, term: 1, readRound: 0, isReluctant: true },
       ]);

@@ -1,6 +1,6 @@
 /**
- * The group clock when monotonic clocks do not run at the same rate. Windows are widened in proportion to their
- * length, so an error may grow with the time between two entries, but not with the age of a term.
+ * The group clock with monotonic clocks of different speed. Windows are widened in proportion to their length, so an
+ * error may grow with the time between two entries, but not with the age of a term.
  */
 import { describe, expect, it } from 'vitest';
 import { Network } from './network.ts';

@@ -1,6 +1,6 @@
 /**
- * Replicas that were removed from a node and come back: what they promised before must neither be needed nor believed. The
- * versions of the placement are those of raft/README.md, "Removing a replica".
+ * Replicas that were removed from a node and come back: their earlier promises must neither be needed nor count. The
+ * placement versions are those in docs/internals/raft.md, "Removing a replica".
  */
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../raft/types.ts';
@@ -43,7 +43,7 @@ describe('a replica that came back', () => {
   it('elects nobody who slept while the group moved: it has forgotten what it helped to decide', async () => {
     const { cluster, first, second, asleep } = await movedAway();
     await cluster.commit('granted', [5, 6, 7]);
-    // The two are to be members again, and nobody has added them yet. The third wakes up, and reaches only them.
+    // The two should become members again, and are not yet. The third node wakes up and reaches only them.
     for (const node of [first, second]) node.comeBack(2);
     asleep.start();
     await expectNobodyElected(cluster, [first, second, asleep]);
@@ -135,9 +135,9 @@ describe('a replica that came back', () => {
     expect(answer.result).toEqual({ ok: false, reason: 'learnerBehind' });
   });
 
-  it('is not stopped by what a leader remembers of its former life', async () => {
+  it('is not stopped by the progress that a leader remembers from its former life', async () => {
     const { cluster, node } = await oneOfFour();
-    // A heartbeat that tells of what it has acknowledged is late.
+    // A heartbeat with its earlier acknowledgement arrives late.
     const late = cluster.hold((parcel) => {
       const message = messageOf(parcel);
       return parcel.to === node.id && message?.type === 'heartbeat' && (message.match ?? 0) > 0;

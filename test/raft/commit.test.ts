@@ -1,4 +1,7 @@
-/** The commit rule, figure 8 included. Numbers are those of the scenario catalogue. */
+/**
+ * The commit rule, including figure 8 of the Raft paper. The numbers are those of the scenarios in
+ * test/raft/SCENARIOS.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { CoreState } from '../../raft/core-state.ts';
 import { advanceCommit, appendEntry } from '../../raft/leader.ts';
@@ -41,7 +44,7 @@ describe('commit', () => {
     }
   });
 
-  // What each voter has on disk, the leader first; how many entries of earlier terms come before its own two.
+  // The number of entries that each voter has on disk, the leader first, and the number of entries of earlier terms before its own.
   it.each([
     { match: [1], before: 0, commit: 1 },
     { match: [1], before: 1, commit: 0 },
@@ -107,7 +110,7 @@ describe('commit', () => {
       [3, storedLog([1], { term: 3 })],
     ]);
     const network = new Network({ nodes: 3, stored });
-    // The no-op of the new term reaches nobody, while everything before it is on all disks.
+    // The no-op of the new term reaches no node, while everything before it is on all disks.
     network.hold(
       (message) => message.type === 'append' && message.entries.some(({ kind }) => kind === 'noop'),
     );
@@ -139,7 +142,7 @@ describe('commit', () => {
     network.elect(1);
     expect(network.status(1)).toMatchObject({ role: 'leader', term: 4 });
     expect(termsOf(network.core(1))).toEqual([1, 2, 4]);
-    // Of what the appends would bring, only the part before the no-op arrives, at nodes 2 and 3.
+    // Only the part of the appends before the no-op arrives, at nodes 2 and 3.
     const old = { type: 'append', from: 1, term: 4, commit: 0, timeMillis: 0 } as const;
     const data = new TextEncoder().encode('2.2');
     const second = { index: 2, term: 2, timeMillis: 20, kind: 'command', data } as const;
@@ -207,7 +210,7 @@ describe('commit', () => {
     { commit: 1, terms: [1, 1], result: 1, why: 'not past what the leader committed' },
     { commit: 4, terms: [1, 1, 1, 1], result: 4, why: 'all of it' },
   ])('49: a follower commits the smaller of the two: $why', ({ commit, terms, result }) => {
-    // The follower has more, which this leader says nothing about.
+    // The follower has more entries, which this leader does not mention.
     const network = new Network({ nodes: 3, stored: new Map([[1, storedLog([1, 1, 1, 1])]]) });
     const entries = terms.map((term, i) => ({
       index: i + 1,

@@ -1,4 +1,4 @@
-/** Messages, writes and states in one line each, as the transcripts tell them. */
+/** Formats messages, writes and states as one line each, for the transcripts. */
 import type { RaftCore } from '../../raft/core.ts';
 import type { Ready } from '../../raft/ready.ts';
 import { decodeConfig } from '../../raft/membership.ts';

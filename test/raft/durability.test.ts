@@ -1,4 +1,4 @@
-/** What must be on disk before it is said. Numbers are those of the scenario catalogue. */
+/** Messages that must wait for the disk. The numbers are those of the scenarios in test/raft/SCENARIOS.md. */
 import { describe, expect, it } from 'vitest';
 import type { Append, Message } from '../../raft/types.ts';
 import { termsOf } from './log-view.ts';

@@ -1,4 +1,6 @@
-/** How a group comes to a leader, and to the next one. Numbers are those of the scenario catalogue. */
+/**
+ * Elections: the first leader, and its successors. The numbers are those of the scenarios in test/raft/SCENARIOS.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { termsOf } from './log-view.ts';
 import { Network } from './network.ts';
@@ -155,7 +157,7 @@ describe('election', () => {
     ]);
     const network = new Network({ nodes: 5, stored });
     network.isolate(2);
-    // The first attempt only tells it which term it is.
+    // The first attempt only shows it the current term.
     network.elect(1);
     network.elect(1);
     expect(network.leader?.status()).toMatchObject({ leader: 1, term: 4 });
@@ -179,7 +181,7 @@ describe('election', () => {
     for (const node of network.nodes) expect(node.machine).toEqual(network.node(1).machine);
   });
 
-  it('16: to campaign as a leader is nothing', () => {
+  it('16: a leader that is told to campaign does nothing', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     const before = network.core(1).status();
@@ -187,7 +189,7 @@ describe('election', () => {
     expect(network.core(1).status()).toEqual(before);
   });
 
-  it('19: one node has the later term, others the longer logs: one of these is elected', () => {
+  it('19: one node has the later term, others the longer logs: a node with a longer log is elected', () => {
     const stored = new Map([
       [1, storedLog([1], { term: 9 })],
       [2, storedLog([1, 1, 1])],

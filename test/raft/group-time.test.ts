@@ -1,4 +1,7 @@
-/** Whose time a follower takes for that of the group: its last entry's, and its leader's only if that entry is the leader's own. */
+/**
+ * The time that a follower uses as group time: that of its last entry, and its leader's only if that entry is the
+ * leader's own.
+ */
 import { describe, expect, it } from 'vitest';
 import { appendOf } from './messages.ts';
 import { Network } from './network.ts';
@@ -14,7 +17,7 @@ function timeOf(network: Network): number {
 }
 
 describe('the group time of a follower', () => {
-  it('is not that of a leader of whose entries it holds none', () => {
+  it('is not that of a leader if it has none of its entries', () => {
     const network = follower();
     expect(timeOf(network)).toBe(20);
     const empty = appendOf({ term: 2, prev: [2, 1], terms: [] });
@@ -25,7 +28,7 @@ describe('the group time of a follower', () => {
     expect(timeOf(network)).toBe(9_000);
   });
 
-  it('is that of the last entry, where a leader sends entries of those before it', () => {
+  it('is that of the last entry if a leader sends entries of its predecessors', () => {
     const network = follower();
     network.now += 5_000;
     expect(timeOf(network)).toBe(5_020);

@@ -1,6 +1,6 @@
 /**
- * What must hold at every moment, whatever happens to machines, disks and links. Each check names the property of
- * the Raft paper (figure 3) or the promise of this project that it stands for.
+ * The invariants that must hold at every moment, whatever happens to machines, disks and links. Each check names the
+ * property of the Raft paper (figure 3) or the guarantee of this project that it stands for.
  */
 import { assert } from '../../raft/assert.ts';
 import type { RaftCore } from '../../raft/core.ts';
@@ -104,7 +104,7 @@ export class Invariants {
     assert(leader === id, `election safety: ${leader} and ${id} both lead term ${term}`);
     this.#leaderOfTerm.set(term, id);
     if (isNew) this.#checkCompleteness(id, seen);
-    // Whatever a leader's log holds of its own term, and nobody saw before, came into being just now.
+    // An entry of the leader's own term that is new to the invariants was created just now.
     for (let i = positions.length - 1; i >= 0; i -= 1) {
       const position = positions[i];
       if (position === undefined || position.term !== term) break;
@@ -179,7 +179,7 @@ export class Invariants {
     if (this.committedIndex > known) this.#checkDurable();
   }
 
-  /** What is committed is on the disks of a quorum, and stays there. */
+  /** Committed entries are on the disks of a quorum, and stay there. */
   #checkDurable(): void {
     const { voters } = this.#network;
     if (voters === undefined) return;
@@ -286,7 +286,7 @@ export class Invariants {
     }
   }
 
-  /** One vote per term; who campaigns votes for itself. */
+  /** One vote per term; a candidate votes for itself. */
   #checkVote(id: NodeId, term: number, candidate: NodeId): void {
     const key = `${id}:${term}`;
     const voted = this.#voteOf.get(key) ?? candidate;

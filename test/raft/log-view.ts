@@ -1,4 +1,4 @@
-/** Looks into the log of a core, which keeps it to itself. */
+/** Reads the log of a core, which is private to it. */
 import type { RaftCore } from '../../raft/core.ts';
 import type { LogPosition } from '../../raft/types.ts';
 

@@ -1,4 +1,7 @@
-/** The log in memory: what of it is on disk, and what of it may be applied. Numbers are those of the scenarios. */
+/**
+ * The log in memory: which entries are on disk, and which may be applied. The numbers are those of the scenarios in
+ * test/raft/SCENARIOS.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { RaftLog } from '../../raft/log.ts';
 import type { Entry } from '../../raft/types.ts';
@@ -20,7 +23,7 @@ const indexes = (entries: readonly Entry[]): number[] => entries.map(({ index })
 const terms = (entries: readonly Entry[]): number[] => entries.map(({ term }) => term);
 
 describe('what is on disk', () => {
-  it('117: is what was written; what came during the write is written next', () => {
+  it('117: is what was written; entries that came during the write are written next', () => {
     const log = new RaftLog(START, [], 0, 0);
     log.append(entriesOf(1, [1, 1]));
     const first = log.unstable(Infinity);
@@ -60,7 +63,7 @@ describe('what is on disk', () => {
     expect(log.stable).toBe(1);
   });
 
-  it('117: is not lost by compaction, nor by a completion that tells of entries before the base', () => {
+  it('117: is not lost by compaction, nor by a completed write of entries before the base', () => {
     const log = new RaftLog(START, entriesOf(1, [1, 1, 1]), 3, 3);
     log.append(entriesOf(4, [1]));
     const writing = log.unstable(Infinity);

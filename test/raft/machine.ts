@@ -1,4 +1,7 @@
-/** The state machine of the core's tests: how much was applied, and a digest of it; and its snapshots, of one chunk. */
+/**
+ * The state machine in tests of the core: the number of applied entries and a digest of them. Its snapshots have one
+ * chunk.
+ */
 import type { Entry, GroupConfig, LogPosition, SnapshotMeta } from '../../raft/types.ts';
 
 export interface Machine {

@@ -1,4 +1,4 @@
-/** The algebra of configurations, and quorums of two sets of voters at once, against definitions too simple to be wrong. */
+/** Configurations and joint quorums, compared with definitions that are too simple to be wrong. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,7 @@
-/** A change of members that is cut off or whose nodes crash midway: what may be decided meanwhile, and how it ends. */
+/**
+ * Changes of members that are cut off or whose nodes crash midway: which decisions are possible meanwhile, and how they
+ * end.
+ */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../raft/types.ts';
 import { ascending, Cluster } from './driver/cluster.ts';
@@ -77,7 +80,7 @@ describe('a change under way', () => {
 
   it('61: elects nobody without a majority of both', async () => {
     const { cluster, leader, old } = await replacingTwo();
-    // Everybody who stays learns that the change is under way; that it could be completed, nobody does.
+    // All remaining nodes learn that the change is under way, but none learns that it could be completed.
     cluster.passes = ({ from, to }) => !(old.includes(from) && to === leader.id);
     await cluster.until(() => cluster.node(4).isJoint && cluster.node(5).isJoint);
     leader.crash();
@@ -127,7 +130,7 @@ describe('a change and its crashes', () => {
     const cluster = new Cluster({ voters: 3, options: { applyBytesMax: 1 } });
     const leader = await cluster.elect();
     const follower = cluster.otherThan(leader);
-    // Its disk stands still, so what it knows to be committed cannot be applied.
+    // Its disk does not answer, so it cannot apply what it knows to be committed.
     cluster.stalled.add(follower.id);
     const answer = cluster.change(leader, [{ kind: 'addLearner', node: 4 }]);
     await cluster.until(() => answer.result?.ok === true);

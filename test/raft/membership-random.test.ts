@@ -1,7 +1,7 @@
 /**
- * Random histories of a group whose members change all the time: crashes with writes in flight, cut links, lost,
- * late and repeated messages, slow disks, snapshots, and nodes that are switched off for good as soon as their
- * removal is complete. One leader per term, one state and one configuration per index, and progress in the end.
+ * Random histories of a group whose members change all the time: crashes with writes in flight, partitions, lost, late
+ * and repeated messages, slow disks, snapshots, and nodes that are switched off for good as soon as their removal is
+ * complete. There must be one leader per term, one state and one configuration per index, and progress in the end.
  */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';
@@ -71,7 +71,7 @@ class Changes {
     leader.raft.changeMembership(GROUP, steps, epoch, (result) => {
       if (!result.ok) return;
       this.completed += 1;
-      // Who was removed is switched off: nobody may need it any more.
+      // A removed node is switched off: no other node may need it any more.
       for (const { kind, node } of steps) {
         if (kind !== 'remove' || this.#random(3) === 0) continue;
         this.#retired.add(node);

@@ -1,4 +1,4 @@
-/** Changes of members that are refused: by whom, when and why. */
+/** Changes of members that are refused, and the reasons. */
 import { describe, expect, it } from 'vitest';
 import { Cluster, refusalOf } from './driver/cluster.ts';
 import type { Node } from './driver/node.ts';
@@ -53,7 +53,7 @@ describe('what is refused, and why', () => {
     await cluster.changed([{ kind: 'addLearner', node: 4 }]);
   });
 
-  it('66: in the name of a placement that a newer one has replaced, whoever leads by then', async () => {
+  it('66: for a placement that a newer one has replaced, under every later leader', async () => {
     const cluster = new Cluster({ voters: 3, options: { snapshotEveryBytes: 300 } });
     cluster.add(4);
     // One version of the placement asks for two changes: enter and catch up, then replace.
@@ -84,7 +84,7 @@ describe('what is refused, and why', () => {
     expect(await cluster.changed(back, 8)).toMatchObject({ epoch: 8, learners: [gone] });
   });
 
-  it('61: a promotion of a learner that has not caught up, or is silent', async () => {
+  it('61: if it promotes a learner that has not caught up, or does not answer', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.changed([{ kind: 'addLearner', node: 4 }]);
@@ -126,7 +126,7 @@ describe('what is refused, and why', () => {
     await cluster.commit('others go on');
     cluster.heal();
     await cluster.commit('b', [1, 2, 3]);
-    // It was overwritten: nobody ever took it for in effect.
+    // It was overwritten and never took effect anywhere.
     for (const node of cluster.up) expect(node.status.config.learners).toEqual([]);
   });
 });

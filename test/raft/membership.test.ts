@@ -1,4 +1,4 @@
-/** Members that come and go while the group works, through the real driver (see driver/agreement.ts for what is checked). */
+/** Members that join and leave while the group works, with the real driver (driver/agreement.ts lists the checks). */
 import { describe, expect, it } from 'vitest';
 import { isJoint } from '../../raft/membership.ts';
 import { ascending, Cluster, refusalOf } from './driver/cluster.ts';
@@ -164,7 +164,7 @@ describe('changing members', () => {
     expect(cluster.node(4).status.config.learners).toEqual([4]);
     leader.crash();
     cluster.heal();
-    // Of the four voters these three are left, and all three votes are needed.
+    // Three of the four voters are left, and all three votes are needed.
     await cluster.commit('b', [b, c, 4]);
   });
 
@@ -183,7 +183,7 @@ describe('changing members', () => {
   });
 });
 
-describe('what a node says of the members', () => {
+describe('the members as a node reports them', () => {
   it('the configuration in effect, and whether a change is under way', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();

@@ -1,4 +1,4 @@
-/** Messages of other nodes to node 1, made by hand. */
+/** Hand-made messages from other nodes to node 1. */
 import type { Append, AppendResponse, InstallSnapshot, Message, NodeId } from '../../raft/types.ts';
 import { withChunks } from './machine.ts';
 import { entriesAfter } from './stored-log.ts';
@@ -8,7 +8,7 @@ export interface AppendFields {
   readonly term: number;
   /** Index and term of the entry before. */
   readonly prev: readonly [number, number];
-  /** Of its entries. */
+  /** The terms of its entries. */
   readonly terms: readonly number[];
   readonly commit?: number;
 }

@@ -1,4 +1,4 @@
-/** A group that has moved away from nodes which had it, and one of them has not heard of it. */
+/** A group that has moved to other nodes, and one old node that does not know it. */
 import { decodeConfig } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { Cluster } from './driver/cluster.ts';
@@ -44,8 +44,8 @@ function beginsMove(parcel: Parcel): boolean {
 }
 
 /**
- * The group of node 1 moves to 2, 3 and 4. One of them sleeps while it moves on to 5, 6 and 7: all the time, or from when
- * it has the entry that begins the move on its disk.
+ * The group of node 1 moves to 2, 3 and 4. One of them sleeps while it moves on to 5, 6 and 7: all the time, or from
+ * when it has the entry that begins the move on its disk.
  */
 export async function movedAway(sleeps: 'all the time' | 'soon' = 'all the time'): Promise<Moved> {
   const cluster = new Cluster({ voters: 1 });

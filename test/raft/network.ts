@@ -1,6 +1,6 @@
 /**
- * A world of raft cores in one thread: virtual time, and a network that loses, holds, repeats and reorders. Nothing
- * happens in it that a test did not ask for, and after everything that happens the invariants are checked.
+ * A group of Raft cores in one thread, with virtual time and a network that loses, holds, repeats and reorders
+ * messages. Nothing happens unless a test asks for it, and the invariants are checked after every event.
  */
 import type { RandomBelow } from '../../raft/core-state.ts';
 import type { RaftCore } from '../../raft/core.ts';
@@ -18,7 +18,7 @@ const TICK_MILLIS = 10;
 export interface NetworkOptions extends NodeOptions {
   readonly nodes: number;
   readonly seed?: number;
-  /** What nodes find on their disks at start. */
+  /** The disks of nodes at start. */
   readonly stored?: ReadonlyMap<NodeId, StoredGroup>;
 }
 
@@ -79,7 +79,7 @@ export class Network implements ObservedNetwork, Surroundings {
     return this.node(id).core;
   }
 
-  /** What a node says of itself, for comparisons: a core itself has nothing to print. */
+  /** The public state of a node, for comparisons; a core itself is not printable. */
   status(id: NodeId): RaftStatus & { readonly id: NodeId } {
     return { id, ...this.core(id).status() };
   }
@@ -118,7 +118,7 @@ export class Network implements ObservedNetwork, Surroundings {
     return entry;
   }
 
-  /** Makes `id` the leader, if the others it can reach let it: nobody protects an earlier leader any more. */
+  /** Makes `id` the leader, if the nodes that it can reach allow that: they no longer protect an earlier leader. */
   elect(id: NodeId): void {
     for (const node of this.up) node.core.forgetLeader(1_000_000);
     this.act(id, (core) => core.campaign());
@@ -130,7 +130,7 @@ export class Network implements ObservedNetwork, Surroundings {
     for (let i = 0; i < count; i += 1) this.act(id, (core) => core.tick());
   }
 
-  /** Time passes for everybody, and everything sent arrives. */
+  /** Time passes on all nodes, and all messages arrive. */
   tickAll(count = 1): void {
     for (let i = 0; i < count; i += 1) {
       this.now += TICK_MILLIS;

@@ -1,6 +1,6 @@
 /**
- * A raft core with a disk in memory, a clock and a state machine. Its writes can be left in flight, it crashes and starts
- * again, and everything it does is shown to the invariants; where its messages go is for others to say.
+ * A Raft core with a disk in memory, a clock and a state machine. Its writes can be left in flight, it can crash and
+ * start again, and all its actions are reported to the invariants. The caller delivers its messages.
  */
 import { RAFT_DEFAULTS, type RaftOptions, type RandomBelow } from '../../raft/core-state.ts';
 import { RaftCore } from '../../raft/core.ts';
@@ -69,7 +69,7 @@ export class TestNode implements ObservedNode {
   /** For how long this node's monotonic clock stood still, as that of a paused virtual machine does. */
   pausedMillis = 0;
   machine: Machine = EMPTY;
-  /** What was applied in this life, without what came in a snapshot. */
+  /** The entries applied since the last start, without those in a snapshot. */
   applied: Entry[] = [];
   snapshot: Snapshot | undefined;
 
@@ -99,12 +99,12 @@ export class TestNode implements ObservedNode {
     return this.#flight !== undefined;
   }
 
-  /** What the core gave to the write in flight. */
+  /** The write in flight. */
   get writing(): Ready | undefined {
     return this.#flight?.ready;
   }
 
-  /** What a crash now would leave, the write in flight lost. */
+  /** The disk after a crash now that loses the write in flight. */
   get stored(): DurableGroup | undefined {
     return this.#disk.get(GROUP);
   }
@@ -173,7 +173,7 @@ export class TestNode implements ObservedNode {
     }
   }
 
-  /** What waits for no disk leaves. */
+  /** Sends the messages that need no disk. */
   send(): void {
     for (const message of this.core.takeMessages()) this.#surroundings.post(this, message);
   }

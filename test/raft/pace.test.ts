@@ -1,6 +1,6 @@
 /**
- * How much a leader sends to each follower, and how soon: heartbeats, probes, windows, bounds. Numbers are those of the
- * scenario catalogue.
+ * How much a leader sends to each follower, and how soon: heartbeats, probes, windows, bounds. The numbers are those of
+ * the scenarios in test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../../raft/progress.ts';

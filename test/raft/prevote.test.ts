@@ -1,4 +1,7 @@
-/** Pre-votes, and the shortcut when a leader's process is gone. Numbers are those of the scenario catalogue. */
+/**
+ * Pre-votes, and the faster failover when a leader's process is gone. The numbers are those of the scenarios in
+ * test/raft/SCENARIOS.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { Network } from './network.ts';
 import { TEST_OPTIONS } from './node.ts';
@@ -18,7 +21,7 @@ describe('pre-vote', () => {
     }
   });
 
-  it('85: two who ask at the same time: one of them leads in the end, and terms stay small', () => {
+  it('85: two nodes ask at the same time: one of them leads in the end, and terms stay small', () => {
     for (let seed = 1; seed <= 30; seed += 1) {
       const network = new Network({ nodes: 3, seed });
       network.act(1, (core) => core.campaign());
@@ -139,7 +142,7 @@ describe('forgetting a leader', () => {
     }
   });
 
-  it('90: is nothing on a leader, on a candidate, or when no leader is known', () => {
+  it('90: does nothing on a leader, on a candidate, or when no leader is known', () => {
     const network = new Network({ nodes: 3 });
     network.act(1, (core) => core.forgetLeader(1));
     network.tick(1, 2);

@@ -1,4 +1,4 @@
-/** A learner that is far away, or whose disk is slow, is always some entries behind while there is load. */
+/** Promotion of learners. A distant learner, or one with a slow disk, is always some entries behind under load. */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './driver/cluster.ts';
 import { ELECTION_TICKS } from './driver/options.ts';
@@ -44,7 +44,7 @@ describe('a learner that keeps up, always a little behind', () => {
     expect(isPromoted).toBe(true);
   });
 
-  it('is not while it is ever further behind', async () => {
+  it('is not promoted while it falls further behind', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.elect();
     await cluster.joinAsLearner(4);

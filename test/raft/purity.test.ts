@@ -1,4 +1,4 @@
-/** raft/ is pure and stays so: it imports nothing but itself, and none of its assertions can be switched off. */
+/** raft/ is pure: it imports nothing from other folders, and none of its assertions can be switched off. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';

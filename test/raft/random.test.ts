@@ -1,6 +1,6 @@
 /**
- * Random histories: whatever the network, the disks and the processes do, nothing that was promised breaks, and
- * once they stop doing it, the group works again. The invariants are checked after every step (invariants.ts).
+ * Random histories: whatever the network, the disks and the processes do, no guarantee breaks, and once the faults end,
+ * the group works again. The invariants are checked after every step (invariants.ts).
  */
 import { describe, expect, it } from 'vitest';
 import { Network } from './network.ts';
@@ -77,7 +77,7 @@ function seedsUntilCaught(
   return undefined;
 }
 
-describe('the simulation tells a wrong group clock from the right one', () => {
+describe('the simulation detects a wrong group clock', () => {
   it('each leader stamps by its own wall clock', () => {
     expect(seedsUntilCaught((monotonic, wall) => new WallClock(monotonic, wall), false)).toBeLessThan(10);
   });

@@ -1,9 +1,10 @@
 /**
- * Random histories of a group that moves between a few nodes again and again: replicas are removed when the rules of
- * raft/README.md ("Removing a replica") allow it, and come back. Crashes, cuts, messages that are lost, repeated, or
- * arrive long after. One leader per term, one state per index, nothing applied is ever lost, and progress in the end.
+ * Random histories of a group that moves between a few nodes again and again. Replicas are removed when the rules in
+ * docs/internals/raft.md ("Removing a replica") allow it, and come back. There are crashes, partitions, and lost,
+ * repeated and very late messages. There must be one leader per term, one state per index, no lost entries, and
+ * progress in the end.
  *
- * Who belongs where is told to each node late, as a replicated list would: first a version, then that it is settled.
+ * Each node learns the placement late, as from a replicated list: first a new version, later that it is settled.
  */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../raft/assert.ts';
@@ -20,13 +21,13 @@ import { eachSeed, seeded, someSeeds } from './seeded.ts';
 const STEPS = 4_000;
 const NODES = 6;
 
-/** What one node has heard of the placement; it survives its crashes, and may lag as much as it likes. */
+/** The placement as one node knows it. It survives crashes and may be arbitrarily old. */
 interface Knowledge {
   version: number;
   settled: number;
   /** By node: the version it offered itself under. */
   readonly offers: Map<NodeId, number>;
-  /** What it has offered since its process began. */
+  /** Its offers since its process began. */
   offered: number;
 }
 
@@ -34,7 +35,7 @@ class Moves {
   readonly cluster: Cluster;
   readonly #random: RandomBelow;
   readonly #chaos: Chaos;
-  /** By version, from 0: who should hold the group. */
+  /** By version, from 0: the nodes that should hold the group. */
   readonly #placements: (readonly NodeId[])[];
   readonly #knowledge = new Map<NodeId, Knowledge>();
   #settled = 0;
@@ -89,7 +90,7 @@ class Moves {
     this.#placements.push(wanted);
   }
 
-  /** What a node does of its own accord, by what it has heard. */
+  /** The actions that follow from the placement as the node knows it. */
   #manage(node: Node): void {
     const known = this.#of(node.id);
     if (this.#random(4) === 0)
@@ -109,7 +110,7 @@ class Moves {
       this.returns += 1;
     }
     if (known.offered === version) {
-      // Repeated to anybody who may lead.
+      // Repeated to every node that may lead.
       const other = this.#chaos.pick([...this.cluster.nodes.keys()]) ?? node.id;
       this.#of(other).offers.set(node.id, version);
     } else if (node.disk.get(GROUP)?.placement === version) {
@@ -156,7 +157,9 @@ class Moves {
     if (version === this.#placements.length - 1) this.#settled = version;
   }
 
-  /** The faults end: the newest version is settled, everybody else removes what he holds, and what is proposed is applied. */
+  /**
+   * The faults end: the newest version is settled, all other nodes remove their replicas, and proposals are applied.
+   */
   async healAndExpectProgress(): Promise<void> {
     const { cluster } = this;
     this.#chaos.end();

@@ -1,6 +1,6 @@
 /**
- * Replicas that are removed from a node: what is left of them, and what decides whether they may go. The versions of the
- * placement are those of raft/README.md, "Removing a replica".
+ * Removing a replica from a node: what is left of it, and when it is allowed. The placement versions are those in
+ * docs/internals/raft.md, "Removing a replica".
  */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../raft/types.ts';
@@ -32,7 +32,7 @@ describe('a replica that is removed', () => {
     await cluster.commit('c', [5, 6, 7]);
   });
 
-  it('says nothing more, not even what waited for the disk, and hears nothing', async () => {
+  it('sends nothing more, not even what waited for the disk, and receives nothing', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const follower = cluster.node(leader.id === 1 ? 2 : 1);
@@ -70,7 +70,7 @@ describe('a replica that is removed', () => {
     },
   );
 
-  it('tells those who wait that it is lost', async () => {
+  it('answers waiting requests as lost', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     cluster.isolate(leader.id);
@@ -97,7 +97,7 @@ describe('a replica that is removed', () => {
 });
 
 describe('what decides whether a replica may go', () => {
-  it('an offer is told of when it is on disk', async () => {
+  it('an offer is confirmed when it is on disk', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.elect();
     cluster.stalled.add(2);
@@ -126,7 +126,7 @@ describe('what decides whether a replica may go', () => {
     expect(cluster.node((follower.id % 3) + 1).raft.newestEpoch(GROUP)).toBe(0);
   });
 
-  it('a leader knows whether a learner was heard from lately', async () => {
+  it('a leader knows whether a learner was heard from recently', async () => {
     const cluster = new Cluster({ voters: 3 });
     await cluster.joinAsLearner(4);
     const leader = await cluster.elect();

@@ -1,4 +1,7 @@
-/** How the logs of followers become that of their leader, and what commits. Numbers are those of the scenario catalogue. */
+/**
+ * How the logs of followers become equal to the leader's, and what commits. The numbers are those of the scenarios in
+ * test/raft/SCENARIOS.md.
+ */
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../../raft/progress.ts';
 import { termsOf } from './log-view.ts';
@@ -71,7 +74,7 @@ describe('replication', () => {
     const stored = new Map([
       [1, storedLog(LEADER, { term: 7 })],
       [2, storedLog(follower, { term: 7 })],
-      // Someone else who lets node 1 win, and has less than it.
+      // Another node that lets node 1 win and has a shorter log.
       [3, storedLog([1], { term: 7 })],
     ]);
     const network = new Network({ nodes: 3, stored });
@@ -98,7 +101,7 @@ describe('replication', () => {
     expect(network.core(1).status().match.get(2)).toBe(5);
   });
 
-  it('31: progress keeps match below next, whatever it is told', () => {
+  it('31: progress keeps match below next for any sequence of answers', () => {
     const progress = new Progress({ next: 10, since: 1, limits: { messagesMax: 4, bytesMax: 1_000 } });
     expect(progress.maybeDecreaseTo(3, 2)).toBe(false);
     expect(progress.maybeDecreaseTo(9, 4)).toBe(true);
@@ -144,7 +147,7 @@ describe('replication', () => {
     expect(network.sent.filter((m) => isAppendResponse(m) && m.rejected).length).toBeLessThanOrEqual(4);
   });
 
-  it('33: appends of a deposed leader are refused, and tell it so', () => {
+  it('33: appends of a deposed leader are refused, and the refusal deposes it', () => {
     const network = new Network({ nodes: 3 });
     network.elect(1);
     network.isolate(1);
@@ -159,7 +162,7 @@ describe('replication', () => {
     expect(termsOf(network.core(3))).toEqual([1, 2]);
   });
 
-  it('an old, short append that comes after newer ones takes nothing away', () => {
+  it('an old, short append that comes after newer ones truncates nothing', () => {
     const network = new Network({ nodes: 3, autoSync: true });
     network.elect(1);
     network.hold((message) => message.type === 'append' && message.to === 2);

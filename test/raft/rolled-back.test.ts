@@ -1,4 +1,4 @@
-/** A replica that is told of an acknowledgement it does not remember stops, and nothing else makes it stop. */
+/** A replica stops if its leader knows of an acknowledgement that it does not remember, and for no other reason. */
 import { describe, expect, it } from 'vitest';
 import { RolledBackError } from '../../raft/errors.ts';
 import type { Heartbeat } from '../../raft/types.ts';
@@ -28,7 +28,7 @@ describe('a directory that is an older copy', () => {
     expect(() => network.core(1).step(heartbeat(2, 3))).toThrow(RolledBackError);
   });
 
-  it('is not suspected of what another leader was told, or of what it holds', () => {
+  it('is not suspected because of acknowledgements to another leader, or of entries it has', () => {
     const network = follower([1, 1, 3], 3);
     network.core(1).step(heartbeat(2, 9));
     network.core(1).step(heartbeat(3, 3));

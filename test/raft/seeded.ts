@@ -1,4 +1,4 @@
-/** Randomness of the tests: always from a seed that a failing test prints. */
+/** Random numbers for tests, always from a seed that a failing test prints. */
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import type { RandomBelow } from '../../raft/core-state.ts';
@@ -38,9 +38,12 @@ export async function eachSeed(
   }
 }
 
-/** For whoever has more time: so many times the seeds of `npm test`. */
+/** Multiplies the number of seeds of `npm test`, for longer runs. */
 export const ROUNDS = Number(process.env['TEST_ROUNDS'] ?? 1);
-/** What takes ten seconds and more, and is shown by something smaller as well, is for `npm run test:long`: `it.runIf(IS_LONG)`. */
+/**
+ * For tests of ten seconds and more that repeat a smaller one: `it.runIf(IS_LONG)` runs them in `npm run test:long`
+ * only.
+ */
 export const IS_LONG = ROUNDS > 1;
 if (!Number.isSafeInteger(ROUNDS) || ROUNDS < 1 || ROUNDS > 1_000) {
   throw new RangeError(`TEST_ROUNDS must be a whole number from 1 to 1000, and is ${ROUNDS}`);
@@ -54,7 +57,7 @@ export function someSeeds(fixed: number, fresh: number): number[] {
   );
 }
 
-/** Those, and so many more that differ from run to run. */
+/** The fixed seeds, and more seeds that differ from run to run. */
 export function seedsWith(fixed: readonly number[], fresh: number): number[] {
   const drawn = Array.from({ length: fresh }, () => 1_000_000 + Math.floor(Math.random() * 1_000_000_000));
   return [...fixed, ...drawn];

@@ -1,7 +1,7 @@
 /**
- * One random history of a raft group: crashes with writes in flight, cut links, lost, late, repeated and reordered
- * messages, slow disks, snapshots every few entries, wall clocks that jump. How much of each differs from seed to
- * seed, so that some histories are nearly calm and some are nearly hopeless.
+ * One random history of a Raft group: crashes with writes in flight, partitions, lost, late, repeated and reordered
+ * messages, slow disks, snapshots every few entries, wall clocks that jump. The probabilities differ from seed to seed,
+ * so that some histories are nearly calm and some nearly hopeless.
  */
 import { assert } from '../../raft/assert.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -45,11 +45,11 @@ export class Simulation {
   readonly #random: (bound: number) => number;
   readonly #weights: readonly (readonly [Action, number])[];
   readonly #faults: readonly (readonly [Fault, number])[];
-  /** Of 100 deliveries, how many take any message instead of the oldest of a link. */
+  /** Percentage of deliveries that take any message instead of the oldest of a link. */
   readonly #reorderPercent: number;
   /** Real time that passes in one step is below this. */
   readonly #stepMillisMax: number;
-  /** Of 100 appends, how many never arrive, on top of everything else. */
+  /** Percentage of appends that never arrive, in addition to other losses. */
   readonly #appendLossPercent: number;
   #proposals = 0;
 

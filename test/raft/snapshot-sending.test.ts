@@ -1,6 +1,6 @@
 /**
- * When a leader sends a snapshot instead of entries, to whom, and what it makes of the answers. Numbers are those of the
- * scenario catalogue.
+ * When a leader sends a snapshot instead of entries, and how it handles the answers. The numbers are those of the
+ * scenarios in test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
 import { CoreState } from '../../raft/core-state.ts';

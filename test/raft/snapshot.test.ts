@@ -1,6 +1,6 @@
 /**
- * What a replica builds on a snapshot, its own or one it was sent, and when; as the core sees it. Numbers are those of the
- * scenario catalogue.
+ * What a replica does with a snapshot, its own or a received one, as the core sees it. The numbers are those of the
+ * scenarios in test/raft/SCENARIOS.md.
  */
 import { describe, expect, it } from 'vitest';
 import { positionAt, termsOf } from './log-view.ts';
@@ -152,7 +152,7 @@ describe('a snapshot', () => {
     network.node(1).sync();
     expect(network.node(1).isWriting).toBe(true);
     network.node(1).sync();
-    // 5. whatever was acknowledged in term 4 must be on disk
+    // 5. everything that was acknowledged in term 4 must be on disk
     const acknowledged = network.sent.filter((m) => m.type === 'appendResponse' && m.term === 4);
     const { base, entries } = network.node(1).stored ?? { base: { index: 0 }, entries: [] };
     for (const message of acknowledged) {

@@ -1,6 +1,12 @@
-/** What a node finds on its disk when it starts: written by hand. */
+/** Hand-made states that a node finds on its disk when it starts. */
 import type { Entry, StoredGroup } from '../../raft/types.ts';
-import { NEVER_PLACED } from './never-placed.ts';
+
+/** The placement on disk of a group that was there from the start and never moved. */
+export const NEVER_PLACED: Pick<StoredGroup, 'placement' | 'removedAt' | 'removed'> = {
+  placement: 0,
+  removedAt: 0,
+  removed: false,
+};
 
 /** A stored log of entries with these terms; group time is 10 ms an index. */
 export function storedLog(

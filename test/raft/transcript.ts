@@ -37,7 +37,7 @@ const STEPS = ['addLearner', 'promote', 'demote', 'remove'] as const;
 
 export class Transcript implements ObservedNetwork, Surroundings {
   readonly #nodes = new Map<NodeId, TestNode>();
-  /** By node: the last that was told of its role. */
+  /** By node: its role as last reported. */
   readonly #told = new Map<NodeId, string>();
   #wire: Message[] = [];
   #lines: string[] = [];
@@ -51,7 +51,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
     return [...this.#nodes.values()];
   }
 
-  /** Unknown once somebody joined. */
+  /** Unknown once a node has joined. */
   get voters(): readonly TestNode[] | undefined {
     return this.#nodes.size === this.#founders.length ? this.nodes : undefined;
   }
@@ -154,7 +154,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
     node.start();
   }
 
-  /** What was on its disk before the story begins. */
+  /** The initial contents of its disk. */
   #preset(node: TestNode, entries: readonly Entry[], term: number): void {
     node.startFrom({ ...storedLog([], { term }), entries: [...entries] });
   }
@@ -236,7 +236,7 @@ export class Transcript implements ObservedNetwork, Surroundings {
     this.#lines.push(`${node.id} restarts: ${statusOf(node)}`);
   }
 
-  /** Applies what is committed, and notes what left and who became what. */
+  /** Applies what is committed, and records the messages that left and the changes of roles. */
   #collect(): void {
     for (const node of this.nodes) {
       this.invariants.observe(node);

@@ -1,3 +1,4 @@
+/** Replays the golden transcripts in transcripts/ and compares them with the files (format: transcript.ts). */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Who gets whose vote. Numbers are those of the scenario catalogue. */
+/** Which requests for votes are granted. The numbers are those of the scenarios in test/raft/SCENARIOS.md. */
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../../raft/types.ts';
 import { Network } from './network.ts';

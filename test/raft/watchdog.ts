@@ -1,4 +1,4 @@
-/** A step of a core that never ends would hang the test instead of failing it. */
+/** Fails a test in which a step of a core never ends; without it, the test would hang. */
 import { RaftLog } from '../../raft/log.ts';
 import type { LogPosition } from '../../raft/types.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Group clocks that look right and are not. They exist to show that the simulation finds out: each is a rule that
- * was considered, and that a reader may be tempted to go back to.
+ * Group clocks that look right and are wrong, to show that the simulation detects them. Each is a rule that was
+ * considered and rejected.
  */
 import type { TestClock } from './node.ts';
 
@@ -36,7 +36,7 @@ abstract class AnchoredClock implements TestClock {
   abstract anchor(term: number, timeMillis: number): void;
 }
 
-/** Whatever it was told, the larger estimate wins: one fast leader is enough to speed up everybody after it. */
+/** The larger estimate always wins: one fast leader speeds up all later ones. */
 export class LargerEstimateWins extends AnchoredClock {
   anchor(term: number, timeMillis: number): void {
     if ((this.estimate() ?? -1) < timeMillis) this.moveTo(term, timeMillis);

@@ -1,7 +1,7 @@
-/** What every LogStore must do with entries, hard state and writes. */
+/** Conformance tests for every LogStore: entries, hard state and writes. */
 import { describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/driver/store.ts';
-import { NEVER_PLACED } from '../raft/never-placed.ts';
+import { NEVER_PLACED } from '../raft/stored-log.ts';
 import {
   append,
   chunk,
@@ -124,13 +124,13 @@ export function describeLog(t: StoreBench): void {
 
     it('107: refuses gaps, replaced commits, and terms or times that go back', async () => {
       await t.write(append(1, entries(1, 5, 2), 3));
-      await expectRefused(t, append(1, [entry(7, 2)], 3), /leaves no gap/);
-      await expectRefused(t, append(1, [entry(6, 2), entry(8, 2)], 3), /follows/);
+      await expectRefused(t, append(1, [entry(7, 2)], 3), /must leave no gap/);
+      await expectRefused(t, append(1, [entry(6, 2), entry(8, 2)], 3), /must follow/);
       await expectRefused(t, append(1, [entry(3, 2)], 3), /stored commit 3/);
-      await expectRefused(t, { group: 1, entries: [entry(6, 1)] }, /not below the one before/);
-      await expectRefused(t, { group: 1, entries: [entry(6, 2, 49)] }, /not below the one before/);
-      await expectRefused(t, { group: 1, entries: [entry(6, 3)] }, /reaches the last entry's/);
-      await expectRefused(t, { group: 1, entries: [entry(6, 2, 60.5)] }, /safe integer|is one too/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 1)] }, /must not be below the previous one/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 2, 49)] }, /must not be below the previous one/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 3)] }, /must reach that of the last entry/);
+      await expectRefused(t, { group: 1, entries: [entry(6, 2, 60.5)] }, /safe integer/);
     });
   });
 
@@ -151,11 +151,11 @@ export function describeLog(t: StoreBench): void {
     it('refuses to go back on a term, a vote or a commit', async () => {
       await t.write({ group: 1, hardState: { term: 4, vote: 2, commit: 2 }, entries: entries(1, 3) });
       await t.restart();
-      await expectRefused(t, state(3, 2, 2), /term 3 does not go back from 4/);
-      await expectRefused(t, state(4, 3, 2), /vote of term 4 stays 2/);
-      await expectRefused(t, state(4, 0, 2), /vote of term 4 stays 2/);
-      await expectRefused(t, state(4, 2, 1), /commit 1 does not go back/);
-      await expectRefused(t, state(4, 2, 4), /commit 4 is within the log/);
+      await expectRefused(t, state(3, 2, 2), /term 3 must not go back from 4/);
+      await expectRefused(t, state(4, 3, 2), /vote of term 4 must stay 2/);
+      await expectRefused(t, state(4, 0, 2), /vote of term 4 must stay 2/);
+      await expectRefused(t, state(4, 2, 1), /commit 1 must not go back/);
+      await expectRefused(t, state(4, 2, 4), /commit 4 must be within the log/);
       await t.write({ group: 1, hardState: { term: 5, vote: 0, commit: 2 }, entries: [] });
       await t.write({ group: 1, hardState: { term: 5, vote: 3, commit: 3 }, entries: [] });
       expect((await t.store.load(1))?.hardState).toEqual({ term: 5, vote: 3, commit: 3 });
@@ -166,7 +166,7 @@ export function describeLog(t: StoreBench): void {
     it('are atomic across groups: one bad part and nothing happens', async () => {
       await t.write(append(1, entries(1, 2)), append(2, entries(1, 2)));
       const writes = [append(1, [entry(3)]), append(2, [entry(9)])];
-      expect(() => t.store.write(writes, () => {})).toThrow(/leaves no gap/);
+      expect(() => t.store.write(writes, () => {})).toThrow(/must leave no gap/);
       expect((await t.store.load(1))?.entries).toEqual(entries(1, 2));
       await t.write(append(1, [entry(3)]));
       await t.restart();
@@ -175,7 +175,7 @@ export function describeLog(t: StoreBench): void {
 
     it('name each group once', () => {
       expect(() => t.store.write([append(1, [entry(1)]), append(1, [entry(2)])], () => {})).toThrow(
-        /appears once/,
+        /must appear only once/,
       );
     });
 
@@ -192,7 +192,9 @@ export function describeLog(t: StoreBench): void {
 
     it('120: are one in flight at a time, and the next may start from within `done`', async () => {
       const first = written(t.store, [append(1, [entry(1)])]);
-      expect(() => t.store.write([append(2, [entry(1)])], () => {})).toThrow(/one write is in flight/);
+      expect(() => t.store.write([append(2, [entry(1)])], () => {})).toThrow(
+        /only one write may be in flight/,
+      );
       await first;
       await new Promise<void>((resolve) => {
         t.store.write([append(1, [entry(2)])], () => t.store.write([append(1, [entry(3)])], () => resolve()));

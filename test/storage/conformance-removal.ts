@@ -1,4 +1,4 @@
-/** What every LogStore must do with groups that are removed from a node, and come back to it. */
+/** Conformance tests for every LogStore: groups that are removed from a node and come back. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import {
@@ -32,8 +32,8 @@ export function describeRemoval(t: StoreBench): void {
       await t.write(append(1, [entry(4)]));
       await t.restart();
       expect(await t.store.load(1)).toMatchObject({ placement: 6, removed: false, entries: entries(1, 4) });
-      await expectRefused(t, placed(5), /placement 5 does not go back from 6/);
-      await expectRefused(t, placed(6.5), /is a safe integer/);
+      await expectRefused(t, placed(5), /placement 5 must not go back from 6/);
+      await expectRefused(t, placed(6.5), /must be a safe integer/);
       await t.write(placed(6));
     });
 
@@ -73,8 +73,16 @@ export function describeRemoval(t: StoreBench): void {
     });
 
     it('was removed by a newer placement, in a newer term, without a vote, and with nothing else', async () => {
-      await expectRefused(t, removal(2, 5), /removes only what was last offered under an older one/);
-      await expectRefused(t, { ...removal(3, 5), hardState: { term: 4, vote: 0, commit: 0 } }, /is above 4/);
+      await expectRefused(
+        t,
+        removal(2, 5),
+        /may only remove a group that was last offered under an older one/,
+      );
+      await expectRefused(
+        t,
+        { ...removal(3, 5), hardState: { term: 4, vote: 0, commit: 0 } },
+        /must be above 4/,
+      );
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 1, commit: 0 } }, /no vote/);
       await expectRefused(t, { ...removal(3, 5), hardState: { term: 5, vote: 0, commit: 9 } }, /no log/);
       await expectRefused(t, { ...removal(3, 5), entries: [entry(21, 4)] }, /nothing else/);
@@ -87,8 +95,8 @@ export function describeRemoval(t: StoreBench): void {
       await t.write(removal(3, 5));
       for (const restarts of [false, true]) {
         if (restarts) await t.restart();
-        await expectRefused(t, append(1, [entry(1, 6)]), /comes back by a higher one/);
-        await expectRefused(t, placed(3), /comes back by a higher one/);
+        await expectRefused(t, append(1, [entry(1, 6)]), /only a higher one may bring it back/);
+        await expectRefused(t, placed(3), /only a higher one may bring it back/);
         await expectRefused(t, removal(4, 6), /was removed already/);
       }
     });

@@ -1,7 +1,7 @@
-/** What every LogStore must do with snapshots, taken or received, and with the log that they replace. */
+/** Conformance tests for every LogStore: snapshots, taken or received, and the log that they replace. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { GroupWrite } from '../../raft/driver/store.ts';
-import { NEVER_PLACED } from '../raft/never-placed.ts';
+import { NEVER_PLACED } from '../raft/stored-log.ts';
 import {
   append,
   chunk,
@@ -29,7 +29,7 @@ export function describeSnapshots(t: StoreBench): void {
   describe('snapshots of the local state machine', () => {
     beforeEach(() => t.write(append(1, entries(1, 10), 8)));
 
-    it('shows staged chunks only to whoever asks for them, until the snapshot is named', async () => {
+    it('shows staged chunks only to a caller that names their index, until the snapshot takes effect', async () => {
       const stage = written(t.store, [{ group: 1, entries: [], stage: staging(5, 0, chunk(1), chunk(2)) }]);
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
       await stage;
@@ -41,7 +41,7 @@ export function describeSnapshots(t: StoreBench): void {
       expect(await storedSnapshot(t.store, 1)).toEqual(snapshot(5, [chunk(1), chunk(2), chunk(3)]));
     });
 
-    it('shows no chunk of what is staged no more', async () => {
+    it('shows no chunk of a snapshot that is no longer staged', async () => {
       await t.write({ group: 1, entries: [], stage: staging(5, 0, chunk(1), chunk(2)) });
       await t.write({ group: 1, entries: [], stage: staging(6, 0, chunk(3)) });
       expect(await t.store.readSnapshotChunk(1, 5, 0)).toBeUndefined();
@@ -113,9 +113,9 @@ export function describeSnapshots(t: StoreBench): void {
       );
       await expectRefused(t, publish(5), /newer than the current one/);
       await expectRefused(t, publish(11), /within the log/);
-      await expectRefused(t, publish(6, 2), /names what the log holds/);
+      await expectRefused(t, publish(6, 2), /must name the position in the log/);
       await expectRefused(t, staged(5, 0), /newer than the current one/);
-      await expectRefused(t, staged(6, 1), /follows the 0 staged ones/);
+      await expectRefused(t, staged(6, 1), /follow the 0 staged ones/);
     });
   });
 
@@ -167,17 +167,17 @@ export function describeSnapshots(t: StoreBench): void {
       await expectRefused(
         t,
         { group: 1, entries: [], compactTo: position(11) },
-        /covers the log up to its base/,
+        /must cover the log up to its base/,
       );
-      await expectRefused(t, { group: 1, entries: [], compactTo: position(21) }, /stays within the log/);
+      await expectRefused(t, { group: 1, entries: [], compactTo: position(21) }, /must stay within the log/);
       await expectRefused(
         t,
         { group: 1, entries: [], compactTo: position(8, 2) },
-        /names what the log holds/,
+        /must name the position in the log/,
       );
       await t.write({ group: 1, entries: [], compactTo: position(8) });
-      await expectRefused(t, { group: 1, entries: [], compactTo: position(7) }, /does not go back/);
-      await expectRefused(t, append(1, [entry(8)], 15), /above the base/);
+      await expectRefused(t, { group: 1, entries: [], compactTo: position(7) }, /must not go back/);
+      await expectRefused(t, append(1, [entry(8)], 15), /must be above the base/);
     });
   });
 
@@ -280,12 +280,16 @@ export function describeSnapshots(t: StoreBench): void {
       await expectRefused(
         t,
         { group: 1, entries: [], ...installing(snapshot(14, [])) },
-        /reaches the stored commit 15/,
+        /must reach the stored commit 15/,
       );
       const short = { meta: meta(30, [chunk(1), chunk(2)]), chunks: [chunk(1)] };
       await expectRefused(t, { group: 1, entries: [], ...installing(short) }, /2 chunks of 60 bytes/);
       await t.takeSnapshot(1, 16);
-      await expectRefused(t, { group: 1, entries: [], ...installing(snapshot(16, [])) }, /newer than 16/);
+      await expectRefused(
+        t,
+        { group: 1, entries: [], ...installing(snapshot(16, [])) },
+        /must be newer than 16/,
+      );
     });
   });
 }

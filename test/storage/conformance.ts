@@ -1,4 +1,4 @@
-/** What every LogStore must do. Run for the store on LevelDB and for its twin in memory: both must pass all of it. */
+/** All conformance tests for a LogStore. The store on LevelDB and the store in memory must both pass. */
 import { afterEach, beforeEach } from 'vitest';
 import { describeLog } from './conformance-log.ts';
 import { describeRemoval } from './conformance-removal.ts';

@@ -1,4 +1,4 @@
-/** A database with a known history, ways to damage its files, and what a refusal must look like. */
+/** A database with a known history, functions that damage its files, and the check that it is refused. */
 import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Level } from 'level';

@@ -1,6 +1,6 @@
 /**
- * Damages the files of a database one way at a time, as disks and people do, and expects the store to refuse it, now
- * and at every later start, or to lose nothing. The rows are those of the damage matrix in storage/README.md.
+ * Damages the files of a database in one way at a time, as disks and people do. The store must refuse it, now and at
+ * every later start, or lose nothing. The cases are those of the damage matrix in docs/internals/storage-format.md.
  */
 import { appendFile, readFile, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ async function tearOff(path: string, bytes: number): Promise<void> {
   await truncate(path, (await stat(path)).size - bytes);
 }
 
-/** What a power cut can do to the batch in flight. */
+/** The effects of a power cut on the batch in flight. */
 const LAST_BATCH: readonly [string, (path: string) => Promise<void>][] = [
   ['its end is torn off', (path) => tearOff(path, 50)],
   ['1 bit of it flipped', (path) => flipBit(path, (size) => size - 100)],
@@ -244,7 +244,7 @@ describe('a database', () => {
     it('is refused when CURRENT is empty', async () => {
       const directory = await specimen.copy(specimen.killed);
       await writeFile(join(directory, 'CURRENT'), '');
-      await expectRefusedForEver(directory, /CURRENT holds "", not a file name/);
+      await expectRefusedForEver(directory, /CURRENT contains "", not a file name/);
     });
 
     it('is refused when CURRENT names a file that is not there', async () => {
@@ -263,7 +263,7 @@ describe('a database', () => {
     it('is refused when our own FLOOR is changed or missing', async () => {
       const changed = await specimen.copy(specimen.killed);
       await writeFile(join(changed, 'FLOOR'), 'batch 1 crc 1\n');
-      await expectRefusedForEver(changed, /FLOOR holds "batch 1 crc 1/);
+      await expectRefusedForEver(changed, /FLOOR contains "batch 1 crc 1/);
       const missing = await specimen.copy(specimen.killed);
       await rm(join(missing, 'FLOOR'));
       await expectRefusedForEver(missing, /FLOOR is missing/);

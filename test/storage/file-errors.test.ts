@@ -1,3 +1,4 @@
+/** File errors of the operating system name the file and say what to do. */
 import { mkdir, mkdtemp, open, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,20 +22,22 @@ describe('an error of a file', () => {
   it.runIf(process.platform === 'linux')('of a full disk names the file, and says what to do', async () => {
     const path = join(directory, 'FLOOR.new');
     await symlink('/dev/full', path);
-    const error = await writeFloor(directory, { batch: 1, tornLogs: [] }).catch((told: unknown) => told);
+    const error = await writeFloor(directory, { batch: 1, tornLogs: [] }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'ENOSPC', path });
     expect(explain(error).message).toBe(
       `ENOSPC: no space left on device, write '${path}': make room on its disk`,
     );
   });
 
-  it('that Node names itself is named once', async () => {
+  it('names the path once if Node names it already', async () => {
     const path = join(directory, 'missing', 'a.new');
-    const error = await writeTextSynced(join(directory, 'missing'), 'a', '').catch((told: unknown) => told);
+    const error = await writeTextSynced(join(directory, 'missing'), 'a', '').catch(
+      (thrown: unknown) => thrown,
+    );
     expect((error as Error).message.split(path)).toHaveLength(2);
   });
 
-  it('of one that is a directory is named', async () => {
+  it('names the path if that is a directory', async () => {
     const path = join(directory, 'a');
     await mkdir(path);
     const read = async (): Promise<unknown> => {
@@ -77,7 +80,7 @@ describe('what to do', () => {
     }
   });
 
-  it('is unknown of other errors', () => {
+  it('is undefined for other errors', () => {
     expect(fileAdvice(new Error('x'))).toBeUndefined();
     expect(fileAdvice(systemError('ENOENT'))).toBeUndefined();
   });

@@ -1,4 +1,4 @@
-/** Small builders and a throw-away directory, shared by the storage tests. */
+/** Small builders and a temporary directory for the storage tests. */
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -21,7 +21,7 @@ export const FACTS: ClusterFacts = {
 
 export const IDENTITY: StoreIdentity = { nodeId: 1, incarnation: '1'.repeat(32), facts: FACTS };
 
-/** A command whose payload tells its index and term. Group time is 10 ms an index unless given. */
+/** A command whose payload contains its index and term. Group time is 10 ms an index by default. */
 export function entry(index: number, term = 1, timeMillis = index * 10, bytes = 40): Entry {
   const data = new Uint8Array(bytes).fill(index % 251);
   data[0] = term;

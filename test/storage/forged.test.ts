@@ -1,6 +1,6 @@
 /**
- * Databases in which every file is intact as far as LevelDB can tell, but the records do not belong together: what a
- * hole in LevelDB's log leaves once LevelDB has rewritten it. Only our own verification can refuse these.
+ * Databases whose files are intact for LevelDB, but whose records do not belong together: the result of a hole in
+ * LevelDB's log once LevelDB has rewritten it. Only our own verification can refuse these.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Entry } from '../../raft/types.ts';

@@ -1,4 +1,4 @@
-/** What only the store on LevelDB does: batches, garbage collection, failures underneath it. */
+/** The store on LevelDB: batches, garbage collection, failures below it. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -161,7 +161,7 @@ describe('garbage', () => {
     expect((await store.load(1))?.entries).toEqual([entry(1_000_000_000_001)]);
   });
 
-  it('is not what lies above the end of the log until the base has passed it', async () => {
+  it('does not include entries above the end of the log until the base has passed them', async () => {
     await written(store, [append(1, entries(1, 20), 5)]);
     await written(store, [append(1, [entry(6, 2)], 5)]);
     await reopen();

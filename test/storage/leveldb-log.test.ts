@@ -62,7 +62,7 @@ describe('a log of LevelDB', () => {
   it('is damaged if a bit flips anywhere before the last batch', () => {
     fc.assert(
       fc.property(fc.nat({ max: lastStart - 1 }), fc.nat({ max: 7 }), (position, bit) => {
-        // What is left of a block after its last header is never read.
+        // The rest of a block after its last header is never read.
         fc.pre(BLOCK_BYTES - (position % BLOCK_BYTES) >= HEADER_BYTES || log[position] !== 0);
         const damaged = Buffer.from(log);
         damaged[position] = (damaged[position] ?? 0) ^ (1 << bit);

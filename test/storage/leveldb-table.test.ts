@@ -64,7 +64,7 @@ describe('the MANIFEST', () => {
   it('names the tables in use, whatever was made and deleted before', () => {
     const numbers = [...tables.keys()].map((name) => Number.parseInt(name, 10));
     const { tables: inUse, oldest } = inspectManifest('MANIFEST-000001', manifest);
-    // What a compaction has just replaced may not be deleted yet.
+    // Tables that a compaction has just replaced may not be deleted yet.
     expect(numbers).toEqual(expect.arrayContaining([...inUse]));
     expect(inUse.size).toBeGreaterThan(0);
     expect(oldest).toBeGreaterThan(0);

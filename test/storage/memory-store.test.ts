@@ -1,4 +1,4 @@
-/** What only the store in memory does: crashes and failures on demand, in an order that the test decides. */
+/** The store in memory: crashes and failures on demand, in an order that the test decides. */
 import { describe, expect, it } from 'vitest';
 import { MemoryStore } from '../../storage/memory-store.ts';
 import { append, chunk, entries, entry, staging } from './fixtures.ts';
@@ -46,7 +46,7 @@ describe('a crash', () => {
     const after = new MemoryStore({ schedule: disk.schedule, disk: store.crash() });
     const next = { group: 1, entries: [], stage: staging(2, 1, chunk(1)) };
     expect((await after.load(1))?.entries).toEqual(entries(1, 2));
-    expect(() => after.write([next], () => {})).toThrow(/follows the 0 staged ones/);
+    expect(() => after.write([next], () => {})).toThrow(/follow the 0 staged ones/);
   });
 });
 

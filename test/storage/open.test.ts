@@ -1,4 +1,4 @@
-/** Who may open a directory, and what bootstrap does to one. */
+/** Which directories can be opened, and what bootstrap does to a directory. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, cp, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
@@ -46,7 +46,7 @@ describe('bootstrap', () => {
     async (name) => {
       await mkdir(directory, { recursive: true });
       await writeFile(join(directory, name), '');
-      await expect(bootstrapStore(directory, IDENTITY)).rejects.toThrow(`it already holds ${name}`);
+      await expect(bootstrapStore(directory, IDENTITY)).rejects.toThrow(`it already contains ${name}`);
     },
   );
 

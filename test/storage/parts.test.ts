@@ -1,4 +1,4 @@
-/** The small parts of storage that decide something on their own. */
+/** The small parts of storage that make decisions of their own. */
 import { tmpdir } from 'node:os';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -137,7 +137,7 @@ describe('the log index', () => {
         ]);
         expect(found).toEqual(expected);
         expect(log.lastIndex).toBe(base + model.length - 1);
-        expect(() => log.positionAt(base + model.length)).toThrow(/is within/);
+        expect(() => log.positionAt(base + model.length)).toThrow(/must be within/);
       }),
     );
   });
@@ -148,7 +148,7 @@ describe('free space', () => {
     expect(await freeBytes(tmpdir())).toBeGreaterThan(1024);
   });
 
-  it('is too little only below the floor', () => {
+  it('is too low only below the floor', () => {
     expect(isLowDisk(DEFAULT_FREE_FLOOR_BYTES)).toBe(false);
     expect(isLowDisk(DEFAULT_FREE_FLOOR_BYTES - 1)).toBe(true);
     expect(isLowDisk(999, 1000)).toBe(true);

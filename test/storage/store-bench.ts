@@ -1,4 +1,4 @@
-/** A store under test together with what the conformance tests do to it again and again. */
+/** A store under test with the helpers of the conformance tests. */
 import { expect } from 'vitest';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId } from '../../raft/types.ts';

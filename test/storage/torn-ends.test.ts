@@ -1,6 +1,6 @@
 /**
- * Healthy databases that were refused: what a crash tore off looked like damage, because clients had chosen what it holds,
- * or because LevelDB itself takes the end of its MANIFEST for damage.
+ * Incomplete writes that a crash leaves must not be taken for damage, even if clients chose the bytes in them, or if
+ * LevelDB itself reports the end of its MANIFEST as damage.
  */
 import { cp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -28,7 +28,9 @@ function maskedCrc(bytes: Uint8Array): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282_ead8) >>> 0;
 }
 
-/** What begins a batch in LevelDB's log, for whoever may write into it: type 1 is a whole record, 2 the first part. */
+/**
+ * The beginning of a batch in LevelDB's log, as a client could plant it: type 1 is a whole record, 2 the first part.
+ */
 function fragment(type: number, data: Uint8Array): Buffer {
   const bytes = Buffer.alloc(7 + data.length);
   bytes.writeUInt32LE(maskedCrc(Uint8Array.of(type, ...data)), 0);
@@ -166,8 +168,8 @@ describe('a MANIFEST whose last edit is torn', () => {
       await copyAsAfterCrash(live, before);
       await written(store, [append(1, entries(count, count, 1, 20_000))]);
       if ((await logsOf(live)).join() === logs.join()) continue;
-      // LevelDB has begun with a new log, and now makes a table of the one before, which may take its time; then it deletes
-      // that one.
+      // LevelDB has begun with a new log, and now makes a table of the one before, which may take its time; then it
+      // deletes that one.
       while ((await logsOf(live)).some((log) => logs.includes(log))) await delay(5);
       whole = await readFile(join(live, manifest));
     }

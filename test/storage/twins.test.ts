@@ -1,7 +1,7 @@
 /**
- * The store on a database and its twin in memory, given the same random writes: logs that grow, are replaced and compacted,
- * snapshots taken and received, groups removed and back again, crashes with a write lost or kept. They must hold the same
- * at every start, whatever was deleted meanwhile.
+ * The store on LevelDB and the store in memory get the same random writes: logs that grow, are replaced and compacted,
+ * snapshots taken and received, groups removed and back again, crashes in which a write is lost or kept. Both must
+ * contain the same at every start.
  */
 import { deepStrictEqual } from 'node:assert';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
@@ -174,7 +174,7 @@ function positionOf({ index, term, timeMillis }: Entry): { index: number; term: 
   return { index, term, timeMillis };
 }
 
-it('hold the same, whatever is written, deleted and lost', async () => {
+it('both stores contain the same, whatever is written, deleted and lost', async () => {
   let steps = 0;
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const twins = new Twins(seed);

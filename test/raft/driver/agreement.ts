@@ -1,6 +1,6 @@
 /**
- * What must hold of all nodes together at every moment: one leader per term, and one state and one configuration per
- * index, in every group. It is told what nodes do, and looks at nothing itself.
+ * Checks the invariants across all nodes: one leader per term, and one state and one configuration per index, in every
+ * group. The tests report events to it; it reads nothing itself.
  */
 import { assert } from '../../../raft/assert.ts';
 import type { GroupConfig, GroupId, NodeId } from '../../../raft/types.ts';
@@ -36,7 +36,7 @@ export class Agreement {
   }
 }
 
-/** What was told first of `key`. */
+/** The first value reported for `key`. */
 function earliest<T>(told: Map<string, T>, key: string, value: T): T {
   const known = told.get(key) ?? value;
   told.set(key, known);

@@ -1,4 +1,6 @@
-/** A follower whose next entry the leader has no more: it catches up, whatever happens to messages and nodes meanwhile. */
+/**
+ * A follower whose next entry the leader has compacted catches up, whatever happens to messages and nodes meanwhile.
+ */
 import { describe, expect, it } from 'vitest';
 import { chunkReads, Cluster } from './cluster.ts';
 import { COMPACTING, ELECTION_TICKS, HEARTBEAT_TICKS } from './options.ts';

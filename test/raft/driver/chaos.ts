@@ -1,7 +1,7 @@
 /**
- * What the random histories of drivers have in common: time and turns that come when they like, slow disks, messages that are
- * lost, late, repeated or out of order, crashes, cuts. How much of each differs from seed to seed. What the groups are asked
- * to do meanwhile, and what they must keep, is for the tests to say.
+ * The common part of the random histories of drivers: random ticks and turns, slow disks, lost, late, repeated and
+ * reordered messages, crashes, partitions. The probabilities differ from seed to seed. Each test adds its own requests
+ * and invariants.
  */
 import type { RandomBelow } from '../../../raft/core-state.ts';
 import type { MultiRaftOptions } from '../../../raft/driver/multi-raft.ts';
@@ -28,7 +28,7 @@ export function drawOptions(random: RandomBelow): Partial<MultiRaftOptions> {
   };
 }
 
-/** What a test wants to have a say in. */
+/** The hooks that a test can set. */
 export interface Witness {
   /** May it start again? Default: all may. */
   mayStart?(node: Node): boolean;
@@ -160,7 +160,7 @@ export class Chaos {
     if (this.#random(2) === 0) for (const other of this.#cluster.up) other.raft.peerLost(node.id);
   }
 
-  /** The faults end; whoever may start again does. */
+  /** The faults end, and every node that may start again does. */
   end(): void {
     this.#cluster.heal();
     for (const node of this.down) node.start();

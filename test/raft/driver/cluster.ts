@@ -1,6 +1,6 @@
 /**
- * Nodes with the real driver, a network that a test can cut, and time that passes when a test says so. Nodes join, crash
- * and come back; after everything that happens, they must agree (agreement.ts).
+ * Nodes with the real driver, a network that a test can partition, and time that a test advances. Nodes join, crash and
+ * come back. After every event they must agree (agreement.ts).
  */
 import { assert } from '../../../raft/assert.ts';
 import type { RandomBelow } from '../../../raft/core-state.ts';
@@ -93,7 +93,7 @@ export class Cluster implements Surroundings {
     return new Set(this.up.map((node) => node.appOf(group).index)).size === 1;
   }
 
-  /** The voters in ascending order, as the leader says. */
+  /** The voters according to the leader, in ascending order. */
   get voters(): readonly NodeId[] {
     return this.leader?.status.config.voters.toSorted(ascending) ?? [];
   }
@@ -176,7 +176,7 @@ export class Cluster implements Surroundings {
     return leader;
   }
 
-  /** Asks `node` for a change, for the placement in effect unless told otherwise; the result comes later. */
+  /** Requests a change from `node`, for the placement in effect by default. The result comes later. */
   change(
     node: Node,
     change: MembershipChange,
@@ -190,7 +190,7 @@ export class Cluster implements Surroundings {
     return answer;
   }
 
-  /** Changes the members through whoever leads, and waits until that is complete; it must work. */
+  /** Changes the members through the leader and waits until that is complete; it must succeed. */
   async changed(change: MembershipChange, epoch?: number): Promise<GroupConfig> {
     const leader = await this.elect();
     const answer = this.change(leader, change, epoch);
@@ -224,7 +224,7 @@ export class Cluster implements Surroundings {
     );
   }
 
-  /** Proposes one by one on whoever leads, so that each becomes an entry of its own. */
+  /** Proposes one command after the other on the leader, so that each becomes an entry of its own. */
   async fill(count: number, group = GROUP): Promise<void> {
     const leader = await this.elect(group);
     for (let i = 0; i < count; i += 1) {

@@ -1,4 +1,7 @@
-/** Snapshots that somebody asks for, as backups do: of everything that was committed before, and of nothing newer than there is. */
+/**
+ * Requested snapshots, as backups need them: they contain everything that was committed before the request, and nothing
+ * that is not committed.
+ */
 import { describe, expect, it } from 'vitest';
 import type { SnapshotMeta } from '../../../raft/types.ts';
 import { Cluster } from './cluster.ts';
@@ -82,7 +85,7 @@ describe('a current snapshot', () => {
     expect(third.told[0]?.index).toBe(leader.status.commit);
   });
 
-  it('is told by no follower', async () => {
+  it('is not answered by a follower', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     for (const node of cluster.up.filter(({ id }) => id !== leader.id)) {
@@ -92,7 +95,7 @@ describe('a current snapshot', () => {
     }
   });
 
-  it('is told to some at a time, and to more than that not', async () => {
+  it('is given to a bounded number of callers at a time, and refused to more', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();
     const answers = Array.from({ length: 20 }, () => ask(leader));
@@ -102,7 +105,7 @@ describe('a current snapshot', () => {
     expect(told.filter((index) => index === leader.status.commit)).toHaveLength(16);
   });
 
-  it('stays longer while somebody reads it', async () => {
+  it('is replaced later while a client reads it', async () => {
     const [unread, read] = [await lifeOf(false), await lifeOf(true)];
     expect(read).toBeGreaterThan(2 * unread);
     expect(read).toBeLessThan(300);

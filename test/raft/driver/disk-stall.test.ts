@@ -1,4 +1,4 @@
-/** A disk that stops answering: heartbeats need no disk, so without care its node would lead for ever (etcd-io/etcd#15247). */
+/** A disk that stops answering. Heartbeats need no disk, so its node could lead forever (etcd-io/etcd#15247). */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import { ELECTION_TICKS } from './options.ts';

@@ -1,4 +1,4 @@
-/** A write that fails, or an invariant that is broken, ends the process: nothing more is said, and nothing is acknowledged. */
+/** A failed write or a broken invariant stops the driver: it sends and acknowledges nothing more. */
 import { describe, expect, it } from 'vitest';
 import { StoreFailedError } from '../../../storage/errors.ts';
 import { Cluster } from './cluster.ts';
@@ -58,7 +58,7 @@ describe('a failing disk', () => {
     expect(cluster.sent.filter(({ from }) => from === leader.id)).toEqual([]);
   });
 
-  it('so does one that breaks in a tick, between two turns', async () => {
+  it('a broken invariant in a tick, between two turns, stops the node too', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     leader.mayEnd = true;

@@ -1,4 +1,6 @@
-/** Another leader, or the same in a newer term: how soon, and who is told. */
+/**
+ * Changes of leader, or of the term of the same leader: how soon they happen, and that the application learns of them.
+ */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import { HEARTBEAT_TICKS } from './options.ts';

@@ -1,4 +1,4 @@
-/** One disk write for all groups of a node, as large as it may be; what comes meanwhile goes into the next. */
+/** One disk write of bounded size for all groups of a node; data that arrives meanwhile goes into the next. */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
@@ -110,7 +110,7 @@ describe('group commit', () => {
     expect(told).toEqual([7, 8, 9]);
   });
 
-  it('one write holds no more entries than it may: what does not fit goes into the next, and no word of it leaves before', async () => {
+  it('one write has a bounded number of entries: others go into the next, and no message about them leaves before', async () => {
     const writeBytesMax = 3_000;
     const cluster = new Cluster({ voters: 3, groups: 2, options: { writeBytesMax } });
     const leader = await cluster.elect();

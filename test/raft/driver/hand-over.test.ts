@@ -1,4 +1,4 @@
-/** Leaders that hand over: to whom, how soon, and what becomes of what is proposed meanwhile. */
+/** Leaders that hand over: the choice of the successor, the time it takes, and proposals that arrive meanwhile. */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../../raft/types.ts';
 import { Cluster } from './cluster.ts';
@@ -24,7 +24,7 @@ describe('another preferred leader', () => {
 });
 
 describe('a preferred leader whose disk is almost full', () => {
-  it('is not handed the lead again and again: proposals wait for nobody', async () => {
+  it('is not asked to lead again and again, which would delay proposals', async () => {
     const cluster = new Cluster({ voters: 3, options: { balanceTicks: HEARTBEAT_TICKS } });
     const leader = await cluster.elect();
     const preferred = cluster.otherThan(leader);
@@ -62,11 +62,11 @@ describe('a preferred leader whose disk is almost full', () => {
     },
   );
 
-  it('says so when it is asked, before its leader knows: the leader goes on at once', async () => {
+  it('refuses when it is asked before its leader knows, and the leader goes on at once', async () => {
     const cluster = new Cluster({ voters: 3, options: { balanceTicks: 1 } });
     const leader = await cluster.elect();
     const preferred = cluster.otherThan(leader);
-    // No heartbeat has told of it.
+    // No heartbeat answer has reported it.
     preferred.raft.avoidLeading('lowDisk', true);
     prefer(cluster, preferred.id);
     cluster.passes = (parcel) => typeOf(parcel) !== 'heartbeat';
@@ -127,7 +127,7 @@ describe('a node that is not fit to lead', () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
-    // All are reluctant, so nobody is asked to take over.
+    // All other nodes are reluctant, so none is asked to take over.
     for (const node of cluster.up) if (node !== leader) node.raft.avoidLeading('lowDisk', true);
     await cluster.tick(2 * HEARTBEAT_TICKS);
     leader.raft.avoidLeading('clockRate', true);
@@ -143,7 +143,7 @@ describe('a node that is not fit to lead', () => {
     expect(cluster.leader?.id).not.toBe(leader.id);
   });
 
-  it('may be so for several reasons: each ends by itself', async () => {
+  it('may have several reasons, and each ends by itself', async () => {
     const cluster = new Cluster({ voters: 1 });
     const leader = await cluster.elect();
     leader.raft.avoidLeading('clockRate', true);
@@ -177,11 +177,11 @@ describe('a node that stops', () => {
     expect(successor.app.commands).toContain('in flight');
   });
 
-  it('asks another when the one it chose does not take over', async () => {
+  it('asks another node when the chosen one does not take over', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
-    // What it is told is lost on the way to whoever is asked first.
+    // The request to the first chosen node is lost.
     let first: NodeId | undefined;
     cluster.passes = (parcel) => {
       if (typeOf(parcel) !== 'timeoutNow') return true;
@@ -197,7 +197,7 @@ describe('a node that stops', () => {
     expect((await cluster.elect()).id).not.toBe(first);
   });
 
-  it('asks another at once when the connection of the one it chose breaks', async () => {
+  it('asks another node at once when the connection to the chosen one breaks', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -224,7 +224,7 @@ describe('a node that stops', () => {
     expect(leader.isLeader).toBe(true);
   });
 
-  it('is not handed back what it should lead', async () => {
+  it('does not get back the groups that it should lead', async () => {
     const cluster = new Cluster({ voters: 3, options: { balanceTicks: 1 } });
     const leader = await cluster.elect();
     prefer(cluster, leader.id);

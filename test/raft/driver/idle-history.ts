@@ -1,6 +1,6 @@
 /**
- * Random histories of groups that mostly rest: something happens, then nothing for up to three election timeouts, over a
- * network that cuts, loses, delays and repeats, among nodes that crash, are paused, and have clocks of their own.
+ * Random histories of groups that mostly rest: an event, then nothing for up to three election timeouts. The network
+ * partitions, loses, delays and repeats; nodes crash, pause, and have clocks of their own.
  */
 import { assert } from '../../../raft/assert.ts';
 import type { RandomBelow } from '../../../raft/core-state.ts';
@@ -22,7 +22,7 @@ export class IdleHistory {
   readonly #rates = new Map<NodeId, number>();
   readonly #paused = new Set<NodeId>();
   readonly #reluctant = new Set<NodeId>();
-  /** What arrives at nodes that are paused. */
+  /** Messages that arrive at paused nodes. */
   #held: Parcel[] = [];
   /** Copies that arrive long after what they repeat. */
   readonly #late: Parcel[] = [];
@@ -163,7 +163,7 @@ export class IdleHistory {
     node.start();
   }
 
-  /** What came meanwhile is read at once. */
+  /** Messages that came meanwhile are read at once. */
   #resume(id: NodeId): void {
     this.#paused.delete(id);
     const [read, held] = [this.#held.filter(({ to }) => to === id), this.#held.filter(({ to }) => to !== id)];
@@ -216,7 +216,7 @@ export class IdleHistory {
     );
   }
 
-  /** Who was deposed is gone after two election timeouts of its own, unless late answers tell it otherwise. */
+  /** A deposed leader steps down after two of its own election timeouts at the latest, unless late answers reach it. */
   #checkOffice(node: Node, newest: Node, group: GroupId): void {
     if (this.#latePercent > 0 || newest === node) return;
     const key = `${node.id}/${group}/${node.statusOf(group).term}`;

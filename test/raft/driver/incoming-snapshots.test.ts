@@ -1,6 +1,6 @@
 /**
- * Snapshots of a leader on a follower: staged on disk chunk by chunk, read back and checked, and put in effect by a small
- * write. They were collected in memory, installed in one write of any size, and looked at when they had replaced the log.
+ * Snapshots from a leader on a follower: staged on disk chunk by chunk, read back and verified, and put into effect by
+ * a small write.
  */
 import { describe, expect, it } from 'vitest';
 import type { PeerMessage } from '../../../raft/driver/peer-message.ts';
@@ -36,7 +36,7 @@ async function untilCaughtUp(situation: Behind, group = GROUP): Promise<void> {
 }
 
 describe('a snapshot of the leader', () => {
-  it('is staged with bounded writes, and put in effect by one that holds none of it', async () => {
+  it('is staged with bounded writes, and put into effect by a write that contains no chunks', async () => {
     const situation = await behind();
     situation.cluster.heal();
     await untilCaughtUp(situation);
@@ -108,7 +108,7 @@ describe('a snapshot of the leader', () => {
     expect(chunksTo(cluster, late)).toBe(sent);
   });
 
-  it('is given up when the group has caught up by appends meanwhile', async () => {
+  it('is dropped when the group has caught up by appends meanwhile', async () => {
     const situation = await behind();
     const { cluster, leader, late } = situation;
     // The third has kept all of its log, and leads when the others are gone.
@@ -147,7 +147,7 @@ describe('a snapshot of the leader', () => {
     for (const group of cluster.groups) expect(hasCaughtUp(situation, group)).toBe(true);
   });
 
-  it('takes the place of one that the group writes of its own state', async () => {
+  it('replaces a snapshot of its own that the group is writing', async () => {
     const situation = await behind({ options: { snapshotWriteBytesMax: 1 } });
     const { cluster, leader, late } = situation;
     const source = { abandoned: 0 };

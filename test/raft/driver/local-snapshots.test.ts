@@ -1,4 +1,7 @@
-/** When a snapshot is due: what it costs is paid for by the log since the one before, and the log that a restart reads is bounded. */
+/**
+ * When a snapshot is due: its cost is in proportion to the log since the last one, and the log that a restart reads is
+ * bounded.
+ */
 import { describe, expect, it } from 'vitest';
 import { LocalSnapshots } from '../../../raft/driver/local-snapshots.ts';
 import { entryBytes } from '../../../raft/log.ts';
@@ -13,7 +16,7 @@ function entryOf(index: number, bytes: number): Entry {
   return { index, term: 1, timeMillis: 0, kind: 'command', data: new Uint8Array(bytes) };
 }
 
-/** Writes a snapshot of so many bytes to its end. */
+/** Writes a whole snapshot with this many bytes. */
 function take(snapshots: LocalSnapshots, index: number, bytes: number): void {
   let left = bytes;
   const next = (): Uint8Array | undefined => {
@@ -27,7 +30,10 @@ function take(snapshots: LocalSnapshots, index: number, bytes: number): void {
   snapshots.completed(snapshots.complete!);
 }
 
-/** So many entries are applied to a state whose size is drawn for each snapshot. Returns the bytes between snapshots, and theirs. */
+/**
+ * So many entries are applied to a state whose size is drawn for each snapshot. Returns the bytes between snapshots,
+ * and theirs.
+ */
 function run(seed: number, entries: number, stateBytesMax: number): { logs: number[]; written: number[] } {
   const random = seeded(seed);
   const snapshots = new LocalSnapshots(undefined);
@@ -67,14 +73,14 @@ describe.each([1, 2, 3, 4, 5])('a snapshot is due, from seed %d,', (seed) => {
       expect(log).toBeLessThan(Math.max(EVERY_BYTES, written[i - 1] ?? 0) + 2 * ENTRY_BYTES_MAX);
   });
 
-  it('of a small state after as many bytes as are worth one', () => {
+  it('for a small state after the minimum number of bytes', () => {
     const { logs } = run(seed, 2_000, 10);
     expect(Math.min(...logs)).toBeGreaterThanOrEqual(EVERY_BYTES);
     expect(Math.max(...logs)).toBeLessThan(EVERY_BYTES + 2 * ENTRY_BYTES_MAX);
   });
 });
 
-it('waits, with patience, until so many times as many bytes were applied', () => {
+it('waits, with patience n, until n times as many bytes were applied', () => {
   const snapshots = new LocalSnapshots(undefined);
   for (let index = 1; index <= 2 * (EVERY_BYTES / 1_000); index += 1)
     snapshots.applied(entryOf(index, 1_000));

@@ -1,10 +1,13 @@
-/** A node that can propose nothing, because its disk is almost full, kept its leaderships: nothing was decided for ever. */
+/**
+ * A node whose disk is almost full can propose nothing. It must hand over its leaderships, or its groups would decide
+ * nothing.
+ */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import { ELECTION_TICKS } from './options.ts';
 
 describe('a leader that avoids leading', () => {
-  it('hands over to one that can, and takes no leadership back', async () => {
+  it('hands over to a node that is willing, and takes no leadership back', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3]);
@@ -31,7 +34,7 @@ describe('a leader that avoids leading', () => {
     await cluster.commit('b', [1, 2, 3]);
   });
 
-  it('is told so more often than an election takes, and still notices when it is cut off', async () => {
+  it('still notices that it is cut off, even if it is told to avoid leading all the time', async () => {
     const cluster = new Cluster({ voters: 5 });
     const leader = await cluster.elect();
     await cluster.commit('a', [1, 2, 3, 4, 5]);

@@ -1,6 +1,6 @@
 /**
- * A node with the real driver over a disk in memory. It starts and crashes, and its turns and disk writes happen one at a
- * time, when the test says so. What it knows of other nodes comes through `Surroundings`.
+ * A node with the real driver and a disk in memory. The test starts and crashes it, and runs its turns and disk writes
+ * one at a time. `Surroundings` connects it to other nodes.
  */
 import { assert } from '../../../raft/assert.ts';
 import type { RandomBelow } from '../../../raft/core-state.ts';
@@ -91,7 +91,7 @@ export class Node {
     return this.#life?.store.memory.disk() ?? this.#disk;
   }
 
-  /** Of its last life if it is down. */
+  /** The application of a group; that of the last life if the node is down. */
   appOf(group: GroupId): TestApplication {
     const app = this.#apps.get(group);
     assert(app !== undefined, `node ${this.id} has no group ${group}`);

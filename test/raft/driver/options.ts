@@ -1,4 +1,4 @@
-/** What the drivers of tests are set to: small numbers, so that tests read well and histories are short. */
+/** The settings of drivers in tests: small numbers, so that tests are easy to read and histories short. */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
 import { MULTI_RAFT_DEFAULTS, type MultiRaftOptions } from '../../../raft/driver/multi-raft.ts';
 
@@ -11,7 +11,7 @@ export const ELECTION_TICKS = 10;
 
 const NEVER = 1 << 30;
 
-/** No snapshots, and nobody is asked to lead: tests say so themselves. */
+/** No snapshots and no balancing of leaders; tests that need them set their own options. */
 export const DRIVER_OPTIONS: MultiRaftOptions = {
   ...MULTI_RAFT_DEFAULTS,
   raft: { ...RAFT_DEFAULTS, heartbeatTicks: HEARTBEAT_TICKS, electionTicks: ELECTION_TICKS },

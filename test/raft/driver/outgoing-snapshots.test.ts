@@ -1,4 +1,4 @@
-/** What became of the snapshots that a node sends, by what their receiver acknowledged. */
+/** How streams of snapshots end, depending on the acknowledgements of the receiver. */
 import { setImmediate as afterReads } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { OutgoingSnapshots } from '../../../raft/driver/outgoing-snapshots.ts';
@@ -28,7 +28,7 @@ class Sender {
     await afterReads();
   }
 
-  /** The peer holds so many chunks. */
+  /** The peer has this many chunks. */
   async acknowledge(held: number): Promise<void> {
     const { index, term: snapshotTerm } = META;
     this.outgoing.acknowledged({

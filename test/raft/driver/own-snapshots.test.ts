@@ -1,4 +1,6 @@
-/** Snapshots of the own state: taken every so often and in pieces, so that logs stay short and nobody waits. */
+/**
+ * Snapshots of a group's own state: taken regularly and in pieces, so that logs stay short and nothing waits for them.
+ */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import { COMPACTING, HEARTBEAT_TICKS } from './options.ts';
@@ -18,7 +20,7 @@ describe('snapshots of the own state', () => {
       longest = Math.max(longest, lastIndex - logStart);
     }
     expect(leader.app.index).toBeGreaterThan(400);
-    // What a snapshot allows to gather, what is kept before it, and what came while it was written.
+    // The log since the last snapshot, the log kept before it, and the entries that came while it was written.
     expect(longest).toBeLessThan(60);
     await cluster.tick(HEARTBEAT_TICKS);
     for (const node of cluster.nodes.values()) {

@@ -1,4 +1,4 @@
-/** What one driver sends another, and what is in it. */
+/** The messages that one driver sends to another in one turn, and a summary of them. */
 import type { PeerMessage, SnapshotChunk } from '../../../raft/driver/peer-message.ts';
 import type { GroupId, Message, NodeId } from '../../../raft/types.ts';
 

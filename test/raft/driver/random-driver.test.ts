@@ -1,7 +1,7 @@
 /**
  * Random histories of the real driver: several groups on one disk per node, slow writes that overlap with messages,
- * snapshots taken and streamed all the time, crashes with a write lost or kept. Replicas must agree wherever they
- * were at the same index, what was applied anywhere is never lost, and in the end everything moves again.
+ * snapshots taken and streamed all the time, crashes in which a write is lost or kept. Replicas must agree at every
+ * common index, applied entries are never lost, and in the end every group makes progress.
  */
 import { describe, expect, it } from 'vitest';
 import { eachSeed, seeded, someSeeds } from '../seeded.ts';

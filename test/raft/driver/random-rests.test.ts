@@ -1,4 +1,7 @@
-/** Random histories of groups that rest most of the time (idle-history.ts): what must hold meanwhile, and that they go on. */
+/**
+ * Random histories of groups that rest most of the time (idle-history.ts): the invariants hold, and the groups make
+ * progress in the end.
+ */
 import { describe, expect, it } from 'vitest';
 import { eachSeed, seeded, someSeeds } from '../seeded.ts';
 import { Cluster } from './cluster.ts';
@@ -29,7 +32,7 @@ async function expectProgressAndRest(cluster: Cluster, history: IdleHistory): Pr
 }
 
 describe('random histories of groups that rest', () => {
-  it('nothing is lost or told too late, group time never runs ahead, and it ends in progress and rest', async () => {
+  it('nothing is lost or reported too late, group time never runs ahead, and in the end groups make progress and rest', async () => {
     let lists = 0;
     await eachSeed(someSeeds(15, 3), async (seed) => {
       const random = seeded(seed);

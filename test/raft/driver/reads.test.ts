@@ -1,4 +1,4 @@
-/** Linearizable reads: an index is given out only by a leader that a quorum confirmed after the read was asked for. */
+/** Linearizable reads: only a leader that a quorum confirmed after the request gives out an index. */
 import { describe, expect, it } from 'vitest';
 import { assert } from '../../../raft/assert.ts';
 import { Cluster } from './cluster.ts';
@@ -74,7 +74,7 @@ describe('reads', () => {
     expect(answer.answered).toBe(false);
     cluster.heal();
     await cluster.until(() => answer.answered);
-    // The no-op stands behind everything that earlier leaders can have committed.
+    // The no-op follows everything that earlier leaders can have committed.
     expect(answer.index).toBeGreaterThan(lastIndex);
   });
 
@@ -124,7 +124,7 @@ describe('reads', () => {
     expect(answer.index).toBe(leader.status.commit);
   });
 
-  it('104: an old leader gives out no index, and forgets who asked when it learns what it is', async () => {
+  it('104: a deposed leader gives out no index, and fails the waiting reads when it learns that', async () => {
     const cluster = new Cluster({ voters: 3 });
     const old = await cluster.elect();
     cluster.isolate(old.id);

@@ -1,4 +1,6 @@
-/** Idle groups under faults: a rest is no reason for a leader to stay longer, a follower to wait longer, or a process to end. */
+/**
+ * Idle groups under faults: because of a rest, no leader stays longer, no follower waits longer, and no process ends.
+ */
 import { describe, expect, it } from 'vitest';
 import { RolledBackError } from '../../../raft/errors.ts';
 import { Cluster } from './cluster.ts';
@@ -56,7 +58,7 @@ describe('a leader that rested', () => {
     },
   );
 
-  it('follows whoever sends it a snapshot in a newer term', async () => {
+  it('follows a leader that sends it a snapshot in a newer term', async () => {
     const { cluster, leader, followers } = await resting();
     const [one] = followers;
     const { term, lastIndex: index } = leader.status;
@@ -80,7 +82,7 @@ describe('a leader that rested', () => {
 });
 
 describe('groups whose beats never arrive', () => {
-  it('keep their leader, and nobody even asks for another', async () => {
+  it('keep their leader without any election', async () => {
     const cluster = new Cluster({ voters: 3 });
     const leader = await cluster.elect();
     const { term } = leader.status;
@@ -127,7 +129,7 @@ describe('followers that rested', () => {
     expect(answers).toMatchObject([{ from: one.id, granted: true }]);
   });
 
-  it('are heard of at once when their process is another, and nobody noticed', async () => {
+  it('resume at once after an unnoticed restart of their process', async () => {
     const { cluster, leader, followers } = await resting();
     const [one] = followers;
     const { term } = leader.status;
@@ -139,7 +141,7 @@ describe('followers that rested', () => {
     await expectRest(cluster);
   });
 
-  it('are found out if their disk was lost, and nobody noticed', async () => {
+  it('are detected if their disk was lost unnoticed', async () => {
     const { cluster, followers } = await resting();
     const [one] = followers;
     one.crash();

@@ -1,4 +1,6 @@
-/** Idle groups: what their nodes say for them, what wakes them, and that nothing is later or wrong because they rested. */
+/**
+ * Idle groups: the beats between their nodes, the events that wake them, and that a rest makes nothing late or wrong.
+ */
 import { describe, expect, it } from 'vitest';
 import type { NodeId } from '../../../raft/types.ts';
 import { Cluster } from './cluster.ts';
@@ -126,7 +128,7 @@ describe('followers that rest', () => {
     expect(cluster.leader).toBe(leader);
   });
 
-  it('follow nobody for a beat of an earlier process of the leader', async () => {
+  it('ignore beats of an earlier process of the leader', async () => {
     const { cluster, leader } = await restingWithLeader();
     leader.crash();
     // A beat every heartbeat interval, of a process that has no list they know.

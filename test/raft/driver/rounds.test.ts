@@ -1,4 +1,4 @@
-/** Rounds of proposals: which groups propose together, and what a round waits for. */
+/** Rounds of proposals: the groups that propose together, and what a round waits for. */
 import { describe, expect, it } from 'vitest';
 import { Cluster } from './cluster.ts';
 import type { Node } from './node.ts';
@@ -48,7 +48,7 @@ describe('rounds of proposals', () => {
     expect(written.map((write) => write.map(({ group }) => group))).toEqual([[1, 2]]);
   });
 
-  it('what the round answers may ask again before the next one begins', async () => {
+  it('clients that the round answers may ask again before the next one begins', async () => {
     const { cluster, leader } = await leadingAll(1);
     leader.propose('a');
     leader.turn();
@@ -58,7 +58,7 @@ describe('rounds of proposals', () => {
       while (node.hasTurn) node.turn();
       if (node.isWriting) node.sync();
     }
-    // The turn that applies 'a' proposes nothing: those whom it answers come first.
+    // The turn that applies 'a' proposes nothing: the clients that it answers come first.
     cluster.deliverAll();
     leader.turn();
     expect(leader.app.commands.at(-1)).toBe('a');

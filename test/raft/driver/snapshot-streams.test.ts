@@ -1,4 +1,4 @@
-/** Snapshots on their way between nodes: broken streams go on where they ended, nothing damaged gets in, no link is flooded. */
+/** Snapshot streams between nodes: broken streams resume, damaged snapshots are refused, and the rate is bounded. */
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -17,7 +17,10 @@ interface Situation {
   readonly late: Node;
 }
 
-/** A group whose log begins behind a snapshot of eight chunks or more, and a learner that has nothing yet and is cut off. */
+/**
+ * A group whose log begins behind a snapshot of eight chunks or more, and a learner that has nothing yet and is cut
+ * off.
+ */
 async function behind(options: Partial<MultiRaftOptions> = {}): Promise<Situation> {
   const cluster = new Cluster({ voters: 3, options: { snapshotEveryBytes: 300, ...options } });
   for (let i = 0; i < 40; i += 1) await cluster.commit(`${i}`);
@@ -27,7 +30,7 @@ async function behind(options: Partial<MultiRaftOptions> = {}): Promise<Situatio
   return { cluster, leader, late };
 }
 
-/** Five chunks have arrived, and nothing more does; the sender notices that the connection is lost, or is told nothing. */
+/** Five chunks arrive, and nothing after them. The sender notices that the connection is lost, or learns nothing. */
 async function broken(isNoticed = true): Promise<Situation> {
   const { cluster, leader, late } = await behind();
   let count = 0;
@@ -136,7 +139,7 @@ describe('the rate', () => {
     await cluster.tick(ticks);
     let bytes = 0;
     for (const parcel of cluster.sent) bytes += chunkOf(parcel)?.data.byteLength ?? 0;
-    // What goes beyond is the last chunk, which leaves whole.
+    // Only the last chunk exceeds the rate: a chunk leaves whole.
     expect(bytes).toBeLessThanOrEqual(bytesPerTickMax * ticks + 100);
     expect(bytes).toBeGreaterThan(bytesPerTickMax * (ticks - HEARTBEAT_TICKS) - 200);
     await cluster.until(() => late.app.index === leader.app.index && other.app.index === leader.app.index);

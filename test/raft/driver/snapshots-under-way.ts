@@ -1,4 +1,4 @@
-/** A follower that needs a snapshot of each group, and what is to be seen of snapshots on their way to it. */
+/** A follower that needs a snapshot of each group, and helpers to observe the streams to it. */
 import { assert } from '../../../raft/assert.ts';
 import type { GroupWrite } from '../../../raft/driver/store.ts';
 import { Cluster, type ClusterOptions } from './cluster.ts';
@@ -19,7 +19,7 @@ export async function behind({ options, ...rest }: Partial<ClusterOptions> = {})
   // It has applied all there is so far.
   await cluster.tick(2 * HEARTBEAT_TICKS);
   cluster.isolate(late.id);
-  // Of every group: it may be led by anybody else.
+  // Every group: another node may lead it.
   await cluster.tick(4 * ELECTION_TICKS);
   for (const group of cluster.groups) {
     await cluster.fill(60, group);
@@ -35,7 +35,7 @@ export function isChunk(parcel: Parcel): boolean {
   return chunkOf(parcel) !== undefined;
 }
 
-/** Of a snapshot that is being written. */
+/** The bytes of snapshot chunks in one write. */
 export function stagedBytes({ stage }: GroupWrite): number {
   return (stage?.chunks ?? []).reduce((sum, chunk) => sum + chunk.length, 0);
 }

@@ -1,6 +1,6 @@
 /**
- * The state machine of a group in tests of the driver: a digest of all it applied. Its snapshots are padded, so that they
- * take several chunks, some more than others.
+ * The state machine of a group in driver tests: a digest of all applied entries. Its snapshots are padded to several
+ * chunks.
  */
 import { assert } from '../../../raft/assert.ts';
 import type {
@@ -22,14 +22,14 @@ export class TestApplication implements GroupApplication {
   readonly #agreement: Agreement;
   index = 0;
   digest = 0;
-  /** Asked for and not proposed yet. What is taken at once becomes one entry. */
+  /** Requests that are not proposed yet. Those that are taken together become one entry. */
   readonly pending: string[] = [];
   /** Everything applied in this life, without what came in a snapshot. */
   readonly applied: Entry[] = [];
   /** The commands of these as text; those that were proposed together are one. */
   readonly commands: string[] = [];
   config: GroupConfig | undefined;
-  /** Every configuration it was told of in this life. */
+  /** Every configuration that the driver reported since the last start. */
   readonly configs: GroupConfig[] = [];
   status: LeadershipStatus = { isLeader: false, term: 0, leader: 0 };
   /** At which step snapshots of leaders turn out to be unsound. */

@@ -1,4 +1,4 @@
-/** A store in memory that tests can look at: the batches it was given, and reads that wait as long as a test likes. */
+/** A store in memory that records its batches, and whose reads a test can delay. */
 import type { GroupWrite, LogStore } from '../../../raft/driver/store.ts';
 import type { GroupId, StoredGroup } from '../../../raft/types.ts';
 import { MemoryStore, type MemoryStoreOptions } from '../../../storage/memory-store.ts';

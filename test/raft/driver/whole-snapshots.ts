@@ -1,4 +1,4 @@
-/** Snapshots of states that are small enough to be written and read at once, for the state machines of tests. */
+/** Snapshots that are written and read as a whole, for small state machines in tests. */
 import type {
   GroupApplication,
   SnapshotSource,

@@ -265,8 +265,8 @@ export const SNAPSHOTS: readonly Mutant[] = [
     edits: [
       {
         in: 'LocalSnapshots.#tellWanted',
-        find: 'const told = this.#wanted.filter(({ index }) => index <= stored.index); this.#wanted = this.#wanted.filter(({ index }) => index > stored.index);',
-        replace: 'const told = this.#wanted.splice(0);',
+        find: 'const satisfied = this.#wanted.filter(({ index }) => index <= stored.index); this.#wanted = this.#wanted.filter(({ index }) => index > stored.index);',
+        replace: 'const satisfied = this.#wanted.splice(0);',
       },
     ],
     unitTest: {
