@@ -1,4 +1,4 @@
-/** What the rules that are applied in a state say of a request before any grant is looked at: see `admission.ts`. It changes nothing. */
+/** Applies the check of `admission.ts` with the rules and customer records of a state. Changes nothing. */
 
 import type { AllowRequest } from '../api/request.ts';
 import { type Inadmissible, inadmissible, type TimestampBound } from './admission.ts';
@@ -6,7 +6,10 @@ import { DEFAULT_RULE } from './rules.ts';
 import { ruleFor } from './state/customer-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 
-/** Why the request cannot be decided by a rule of its limits, as that is for their keys, whatever was granted. */
+/**
+ * Why one of the request's limits cannot decide it, whatever was granted before; undefined if all can. Overrides of the
+ * key's customer record are taken into account.
+ */
 export function inadmissibleHere(
   state: LimiterState,
   request: AllowRequest,
@@ -28,7 +31,7 @@ function inadmissibleUnder(
   bound: TimestampBound,
 ): Inadmissible | undefined {
   const keys = state.keysFor(request.ruleId ?? DEFAULT_RULE);
-  // What there is no rule for is found out by the judgement.
+  // The judgement reports an unknown rule.
   if (keys === undefined) return undefined;
   if (state.customers.size === 0) return inadmissible(request, keys.rule, bound);
   state.name.set(request.userId);

@@ -1,12 +1,12 @@
 /**
- * What a request's rule says of it before any grant is looked at: that it can never be decided as it is. For the door
- * only, which has a wall clock to compare with; what is in the log is decided.
+ * Checks a request against its rule before any grant is looked at: can it be decided at all? Only listeners ask this,
+ * because only they have a wall clock to compare with. A request that is in the log is always decided.
  */
 
 import type { AllowRequest } from '../api/request.ts';
 import { capacityOf, type Rule } from '../api/rule.ts';
 
-/** Which field of a request is wrong, and what it would have to be. */
+/** Which field of a request is wrong, and what is allowed there. */
 export interface Inadmissible {
   readonly field: 'cost' | 'timestampMillis';
   readonly message: string;
@@ -15,11 +15,11 @@ export interface Inadmissible {
 /** How far into the future a caller's timestamp may reach. */
 export interface TimestampBound {
   readonly maxAheadMillis: number;
-  /** Ahead of what: read only where a caller names a time. */
+  /** The wall clock. It is read only if the request has a timestamp. */
   readonly nowMillis: () => number;
 }
 
-/** Why a request cannot be decided by `rule`, whatever was granted; undefined if it can. */
+/** Why `rule` cannot decide the request, whatever was granted before; undefined if it can. */
 export function inadmissible(
   { cost = 1, timestampMillis, settle }: AllowRequest,
   rule: Rule,
