@@ -115,11 +115,7 @@ function isOther({ version }: CustomerRecord, ifVersion: number | undefined): bo
   return ifVersion !== undefined && ifVersion !== version;
 }
 
-/**
- * Puts the record, or deletes it if it would say nothing.
- *
- * @param wanted its version is ignored
- */
+/** Puts the record, or deletes it if it would say nothing. @param wanted its version is ignored */
 function change(state: LimiterState, userId: string, wanted: CustomerRecord, place: DecidedAt): Decision {
   const { customers, name, applied } = state;
   const before = customers.find(name);

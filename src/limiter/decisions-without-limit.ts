@@ -50,11 +50,7 @@ export function refundOf(grant: GrantView | undefined, place: DecidedAt, nowMill
   };
 }
 
-/**
- * The answer to a request that was refused for `refusal`.
- *
- * @param nowMillis group time
- */
+/** The answer to a request that was refused for `refusal`. @param nowMillis group time */
 export function refusalOf(
   refusal: Refusal,
   ruleId: string,

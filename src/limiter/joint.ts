@@ -86,11 +86,7 @@ export class JointJudgement {
     return this.#answer!;
   }
 
-  /**
-   * Grants a request that fits, under all its limits.
-   *
-   * @param place the position of the request's first row
-   */
+  /** Grants a request that fits, under all its limits. @param place the position of the request's first row */
   grant(state: LimiterState, request: AllowRequest, place: DecidedAt, keysFor: KeysFor): Decision {
     const judgement = this.#judgement;
     const question = questionOf(request);

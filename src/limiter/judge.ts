@@ -38,10 +38,9 @@ export class Judgement implements Demand {
   /** The cost that counts at time `t`. */
   live = 0;
   /**
-   * It is judged at a later time than it asked for, and must be denied whatever is recorded. Reasons:
-   * - the grants of its key at the time asked for may have been forgotten (`evictedThroughMillis`);
-   * - it asks in group time, but the key has grants with later timestamps of a caller. Judged at those timestamps it
-   *   could be granted again and again as they move on, faster than real time.
+   * It is judged at a later time than it asked for, and must be denied: either grants at the time asked for may have
+   * been forgotten (`evictedThroughMillis`), or it asks in group time and the key has grants with later timestamps of a
+   * caller. Judged at those, it could be granted again and again as they move on, faster than real time.
    */
   isHeld = false;
   #keys: KeyTable | undefined;
@@ -58,7 +57,7 @@ export class Judgement implements Demand {
   #isSettled = false;
   /** The slot of the grant that has the same request id, or `NONE`. */
   #repeated = NONE;
-  /** The next three: see `Decision`. */
+  /** See `Decision`. */
   #remaining = 0;
   #retryAfterMillis = 0;
   #resetMillis = 0;
@@ -78,9 +77,7 @@ export class Judgement implements Demand {
   }
 
   /**
-   * Checks a question in this order: request id, guard, block, existence of the rule, limit, room. The key has just
-   * been looked up in the state.
-   *
+   * Checks in this order: request id, guard, block, existence of the rule, limit, room. The key is looked up already.
    * @param keys the keys of the rule; undefined if there is no such rule
    * @param now group time in milliseconds
    * @param room whether the place that would keep the grant has room, beyond what this state itself allows
@@ -114,10 +111,7 @@ export class Judgement implements Demand {
     return true;
   }
 
-  /**
-   * The second check alone: does the guard's customer have a different record by now, or is it blocked? If so, that is
-   * the outcome. Look up the request's own key after this.
-   */
+  /** The second check: has the guard's customer record changed, or is it blocked? Look up the own key afterwards. */
   isGuardedOff({ customers, guarded }: LimiterState, { guard, isSettled }: Question): boolean {
     if (guard === undefined) return false;
     guarded.set(guard.userId);
@@ -128,11 +122,7 @@ export class Judgement implements Demand {
     return true;
   }
 
-  /**
-   * Finds the customer record of the key that was looked up last. Call it before the key is judged.
-   *
-   * @param now group time in milliseconds
-   */
+  /** Finds the customer record of the key that was looked up last. Call it before judging. @param now group time */
   findRecord({ customers, name }: LimiterState, now: number): void {
     this.#record = customers.find(name);
     this.#now = now;
@@ -150,7 +140,6 @@ export class Judgement implements Demand {
 
   /**
    * The limit check alone, with the key's overrides, counting grants under all meters that the rule has had.
-   *
    * @param isJudged the request fits and its inheritance is recorded already. Other windows may have been charged since
    */
   judgeKey(name: TextBytes, keys: KeyTable, question: Question, now: number, isJudged = false): void {
@@ -162,7 +151,6 @@ export class Judgement implements Demand {
 
   /**
    * The limit check alone, counting only grants under the present meter.
-   *
    * @param slot the key's slot in `keys`, or `NONE`
    * @param rule the rule with the key's overrides
    */
@@ -197,10 +185,10 @@ export class Judgement implements Demand {
   }
 
   /**
-   * Adds grants that the present meter does not know. When a rule changes its meter, new grants go to the new meter.
-   * Older grants count on top, as their own meter counts them, until they leave their window. So nobody gets around the
-   * limit, and windows that begin after the change keep the promise of the new meter. The same holds for grants under
-   * other windows of the rule, for a key that is new to this window.
+   * Adds grants that the present meter does not know. After a rule changed its meter, older grants count on top, as
+   * their own meter counts them, until they leave their window: so nobody gets around the limit, and windows that begin
+   * after the change keep the promise of the new meter. The same holds for a key that is new to this window and has
+   * grants under other windows of the rule.
    */
   #countOthers(keys: KeyTable, name: TextBytes, isNew: boolean, now: number): void {
     const { cost, isEvent } = this;
@@ -286,10 +274,7 @@ export class Judgement implements Demand {
     }
   }
 
-  /**
-   * The denial of the question. It is also used as the status of a limit under which the question fits, for peeks and
-   * for requests with several limits; then the wait is 0.
-   */
+  /** The denial of the question; if it fits, the status of the limit, for peeks and joint requests (wait 0). */
   denial(place: DecidedAt): Decision {
     const { t, cost, isHeld, rule } = this;
     const { keys, slot } = this.inherited?.from ?? this;

@@ -109,11 +109,7 @@ export function encodeRecord(record: CustomerRecord): Uint8Array {
 
 const reader = new ByteReader((problem) => new CommandDecodeError(problem));
 
-/**
- * The inverse of `encodeRecord`.
- *
- * @throws CommandDecodeError
- */
+/** The inverse of `encodeRecord`. @throws CommandDecodeError */
 export function decodeRecord(bytes: Uint8Array): CustomerRecord {
   reader.load(bytes);
   const version = reader.integer('version', 0, Number.MAX_SAFE_INTEGER);

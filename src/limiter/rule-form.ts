@@ -32,11 +32,7 @@ export function ruleValues(rule: Rule): readonly [string, ...number[]] {
 /** How many integers follow the id of a rule. */
 export const RULE_INTEGERS = 9;
 
-/**
- * The rule with these values, configured or stated.
- *
- * @throws InvalidRuleError if they are not the values of a rule
- */
+/** The rule with these values, configured or stated. @throws InvalidRuleError if they are not the values of a rule */
 export function ruleOf(values: readonly unknown[]): Rule {
   return validateAnyRule(ruleFields(values), 'rule');
 }

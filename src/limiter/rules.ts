@@ -152,11 +152,7 @@ export function validateRule(value: unknown, path: string): Rule {
   throw new InvalidRuleError(`${path}.id`, bound, rule.id);
 }
 
-/**
- * Like `validateRule`, but also accepts stated rules, because snapshots contain them.
- *
- * @throws InvalidRuleError
- */
+/** Like `validateRule`, but also accepts stated rules, because snapshots contain them. @throws InvalidRuleError */
 export function validateAnyRule(value: unknown, path: string): Rule {
   const rule = fieldsOf(value, path);
   const id = rule['id'];

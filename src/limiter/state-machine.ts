@@ -41,8 +41,6 @@ const SWEPT_REQUEST_IDS_PER_GRANT = 2;
 export type OnDecision = (i: number, decision: Decision) => void;
 
 /**
- * Applies committed commands to a `LimiterState` and answers reads of it.
- *
  * @example
  * const machine = new LimiterStateMachine();
  * machine.apply({ type: 'rules', table }, { index: 1, term: 1, timeMillis: 0 });
@@ -100,7 +98,6 @@ export class LimiterStateMachine {
   /**
    * Applies one committed command. Indexes must increase and group time must not decrease from call to call. Without
    * `onDecision` no decision is built.
-   *
    * @throws LimiterAssertionError if positions go backwards: the log is corrupt and the replica must stop
    */
   apply(command: Command, position: AppliedPosition, onDecision?: OnDecision): void {
@@ -145,16 +142,10 @@ export class LimiterStateMachine {
 
   /**
    * The denial of `request` if the applied state already proves it at group time `nowMillis`, else undefined. Changes
-   * nothing.
-   *
-   * A leader may send this denial at once. Commands that are not applied yet only add grants, or refund grants that
-   * somebody asked to refund. A deposed leader, or one that has not applied a refund yet, can only deny for longer than
-   * necessary.
-   *
-   * Call `isRemembered` first: a request whose id is known is never denied here.
-   *
-   * A request that fits but cannot be remembered is refused as `at_capacity`, either because this state is full or
-   * because `room` says that its place is full.
+   * nothing. A leader may send it at once: commands that are not applied yet only add grants or refund them, so a
+   * deposed leader, or one that has not applied a refund yet, can only deny for longer than necessary. Call
+   * `isRemembered` first: a request whose id is known is never denied here. A request that fits but cannot be
+   * remembered, by this state or by `room`, is refused as `at_capacity`.
    */
   quickDenial(request: AllowRequest, nowMillis: number, room: Room = 'free'): Decision | undefined {
     const state = this.#state;
@@ -179,18 +170,12 @@ export class LimiterStateMachine {
     return this.#state.keysFor(ruleId ?? DEFAULT_RULE) !== undefined;
   }
 
-  /**
-   * Why the request can never be decided by its rule as applied here, whatever was granted; undefined if it can. See
-   * `admission.ts`.
-   */
+  /** Why the request's rule can never decide it, whatever was granted; undefined if it can. See `admission.ts`. */
   inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
     return inadmissibleHere(this.#state, request, bound);
   }
 
-  /**
-   * Might there be a grant with this request id? Only the log decides whether it still counts and for how long. Changes
-   * nothing.
-   */
+  /** Might there be a grant with this request id? Only the log decides whether it still counts. Changes nothing. */
   isRemembered(request: AllowRequest): boolean {
     // Most requests have no id: skip the hashing.
     if (request.requestId === undefined) return false;
@@ -198,10 +183,7 @@ export class LimiterStateMachine {
     return this.#judgement.isRepeated(this.#state, this.#quick.set(request), this.#state.applied.timeMillis);
   }
 
-  /**
-   * The status of a key at group time `nowMillis`; undefined if its rule does not exist. Uses the same judgement as
-   * denials. Changes nothing.
-   */
+  /** The status of a key at group time `nowMillis`; undefined if its rule does not exist. Changes nothing. */
   look(request: LookRequest, nowMillis: number): Standing | undefined {
     const now = Math.max(nowMillis, this.#state.applied.timeMillis);
     return standingAt(this.#state, request, { judgement: this.#judgement, now, place: this.#whole });
@@ -248,15 +230,11 @@ export class LimiterStateMachine {
     return new StateWriter(this.#state).hash();
   }
 
-  /**
-   * The whole state, item by item, for tests. It is read through the structures that decisions use, not through the
-   * snapshot code. O(state).
-   */
+  /** The whole state, item by item, for tests, as decisions read it and not as snapshots do. O(state). */
   inspect(): Iterable<StateItem> {
     return itemsOf(this.#state);
   }
 
-  /** How many keys, request ids and so on are remembered. */
   stats(): StateCounts {
     return this.#state.size.counts;
   }
@@ -271,10 +249,7 @@ export class LimiterStateMachine {
     return this.#state.sweepsPerRound;
   }
 
-  /**
-   * Searches the present state for entries that a sweep would forget. Start a new survey after another state is
-   * installed.
-   */
+  /** Searches the present state for items that a sweep would forget. Ends when another state is installed. */
   survey(): IdleSurvey {
     return new IdleSurvey(this.#state);
   }

@@ -26,11 +26,7 @@ import {
 } from './batch.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
 
-/**
- * Reads a batch after its kind byte, to the end of the entry.
- *
- * @throws CommandDecodeError
- */
+/** Reads a batch after its kind byte, to the end of the entry. @throws CommandDecodeError */
 export function readBatch(input: ByteReader): AllowBatch {
   const columns = input.integer('columns', KEYS_ALONE, (1 << COLUMNS) - 1);
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);

@@ -92,11 +92,7 @@ function versionNumber(ifVersion: number | undefined): number {
   return ifVersion === undefined ? 0 : ifVersion + 1;
 }
 
-/**
- * Reads an entry after its kind byte.
- *
- * @throws CommandDecodeError
- */
+/** Reads an entry after its kind byte. @throws CommandDecodeError */
 export function readCustomers(input: ByteReader): readonly CustomerRequest[] {
   const count = input.integer('number of requests', 1, CUSTOMER_REQUESTS_MAX);
   const requests: CustomerRequest[] = [];

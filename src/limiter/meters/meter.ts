@@ -39,17 +39,18 @@ export interface KeyRun {
 /**
  * The meter of all keys of one rule, in columns indexed by slot. An implementation keeps to these rules:
  *
- * - **Pure.** Its answers, and every byte it writes, are functions of the recorded grants and the demand: not of a clock, a random
- *   number, an address or a capacity. Replicas that recorded the same grants are equal.
+ * - **Pure.** Its answers, and every byte it writes, are functions of the recorded grants and the demand: not of a
+ *   clock, a random number, an address or a capacity. Replicas that recorded the same grants are equal.
  * - **Questions change nothing.** Only `grant`, `refund`, `remove` and `read` do: a denied request leaves no trace.
- * - **Integers.** Times, costs and waits are safe integers >= 0 (a wait may be `Infinity`). No fractions are kept: rates are
- *   multiplied before they are divided, below 2^53.
- * - **Errors go towards denial.** Spent cost is rounded up, remaining cost down, waits up. A demand that comes after the reported wait
- *   must fit if nothing else was granted. Each class states its exact **guarantee**, and any exception to this rounding.
- * - **Bytes per key.** It adds the memory it takes to the `StateSize` it was made with, by a model that does not depend on how memory
- *   happens to be laid out, and `bytesToGrant` predicts what a grant adds. Memory is rows and blocks, no object per key. No call
- *   takes more than logarithmic time in what one key remembers, except for amortised cleanup and for `refund`, of which an entry
- *   has few.
+ * - **Integers.** Times, costs and waits are safe integers >= 0 (a wait may be `Infinity`). No fractions are kept:
+ *   rates are multiplied before they are divided, below 2^53.
+ * - **Errors go towards denial.** Spent cost is rounded up, remaining cost down, waits up. A demand that comes after
+ *   the reported wait must fit if nothing else was granted. Each class states its exact **guarantee**, and any
+ *   exception to this rounding.
+ * - **Bytes per key.** It adds the memory it takes to the `StateSize` it was made with, by a model that does not depend
+ *   on how memory happens to be laid out, and `bytesToGrant` predicts what a grant adds. Memory is rows and blocks, no
+ *   object per key. No call takes more than logarithmic time in what one key remembers, except for amortised cleanup
+ *   and for `refund`, of which an entry has few.
  * - **No allocation** in the calls on the path of a request: `newestMillis`, `liveCost`, `bytesToGrant`, `grant`.
  * - **Rules change.** The next demand may have another limit and window; what was recorded then counts by the new ones.
  */

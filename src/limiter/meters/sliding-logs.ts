@@ -32,10 +32,10 @@ const SHRINK_CAPACITY_MIN = 4;
  * outside the window *it was given*. Therefore:
  *
  * - While the window stays the same or shrinks, every total is exact.
- * - After the window grew, everything that is still recorded counts under the longer window, and every later grant counts in
- *   full. What had left the shorter window by the time of the newest grant may be forgotten: a rolling window that reaches back
- *   before the change can hold what the old rule granted there on top of the new limit. A window that starts at or after the
- *   change never exceeds the limit.
+ * - After the window grew, everything that is still recorded counts under the longer window, and every later grant
+ *   counts in full. What had left the shorter window by the time of the newest grant may be forgotten: a rolling window
+ *   that reaches back before the change can hold what the old rule granted there on top of the new limit. A window that
+ *   starts at or after the change never exceeds the limit.
  * - After the limit fell, recorded cost may exceed it. Nothing fits until enough of it has left the window.
  */
 export class SlidingLogs implements Meter {

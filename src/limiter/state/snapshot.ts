@@ -1,19 +1,19 @@
-/** A snapshot as whoever sends it and whoever takes it in see it. Types only. */
+/** The interfaces for sending and receiving a snapshot. Types only. */
 
-/** The state as of the moment it was asked for, chunk by chunk, each of which is a small piece of work. */
+/** The state as it was when the snapshot was requested, in chunks. Each chunk is a small amount of work. */
 export interface StateSnapshot {
   /** The next chunk, or undefined at the end. */
   next(): Uint8Array | undefined;
-  /** Nobody wants the rest: it need not be kept as it was. */
+  /** Nobody needs the rest, so the old state need not be preserved. */
   abandon(): void;
 }
 
-/** A state that is built beside the present one, from the chunks of a snapshot. */
+/** A state that is built from the chunks of a snapshot, next to the present one. */
 export interface StateRestore {
-  /** The next chunk. @throws InvalidSnapshotError */
+  /** Adds the next chunk. @throws InvalidSnapshotError */
   add(chunk: Uint8Array): void;
-  /** All chunks were added. @throws InvalidSnapshotError if they are not one whole, sound snapshot */
+  /** Call it after the last chunk. @throws InvalidSnapshotError if the chunks are not one complete, valid snapshot */
   complete(): void;
-  /** Takes the place of the present state. Only after `complete`. */
+  /** Replaces the present state. Only after `complete`. */
   install(): void;
 }
