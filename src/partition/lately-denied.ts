@@ -1,23 +1,27 @@
 /**
- * The keys whose requests the log has denied lately. The leader judges a request for one of these by the applied state first, and proposes the
- * others without that, as most requests are granted. A spent key that is missing here costs one entry: the log denies its request. Safety
- * does not depend on it.
+ * The keys that the log has denied recently. The leader judges requests of these keys by the applied state first. It
+ * proposes other requests directly, because most of them are granted. If a spent key is missing here, its request just
+ * costs an entry, and the log denies it.
  */
 
-/** A key is kept for so long at least. It goes when another key is denied later than that, and once more after as long again. */
+/** A key is kept at least this long. It goes at the first denial of another key after that time has passed twice. */
 const KNOWN_MILLIS = 30_000;
-/** Each of the two sets holds so many keys at most; the log denies some requests for spent keys beyond that. */
+/** The maximum number of keys in each of the two sets. Spent keys beyond that are denied by the log. */
 const KEYS_MAX = 10_000;
-/** When the state had no room for a key, all requests are judged first for so long: more new keys may be refused. */
+/**
+ * After the state had no room for a key, all requests are judged first for this long, because more new keys may be
+ * refused.
+ */
 const FULL_MILLIS = 10_000;
 
+/** Two sets of keys: the recent one, and the one before it. */
 export class LatelyDenied {
   #recent = new Set<string>();
   #before = new Set<string>();
   #sinceMillis = -Infinity;
   #fullUntilMillis = -Infinity;
 
-  /** @param nowMillis of the group */
+  /** @param nowMillis group time */
   has(key: string, nowMillis: number): boolean {
     return this.#recent.has(key) || this.#before.has(key) || nowMillis < this.#fullUntilMillis;
   }

@@ -1,8 +1,9 @@
 /**
- * What a leader tells of its applied state, or of a request, without the log. It changes nothing there.
+ * Answers that a leader gives from its applied state, without the log. They change nothing.
  *
- * Most requests are granted, and to judge each here and again in the log costs a leader a tenth of its time. So it judges a request under
- * one limit here only if the key was denied lately, or the log cannot be asked. The log judges the others.
+ * Most requests are granted, and judging each one both here and in the log takes a leader a tenth of its time. So a
+ * request under a single limit is judged here only if its key was denied recently, or if the log cannot be asked. The
+ * log judges the others.
  */
 import type { AllowRequest } from '../api/request.ts';
 import type { LookRequest } from '../api/look.ts';
@@ -19,12 +20,13 @@ import { LatelyDenied } from './lately-denied.ts';
 interface QuickAnswersInit {
   readonly machine: LimiterStateMachine;
   readonly housekeeping: Housekeeping;
-  /** Group time. */
+  /** Group time in milliseconds. */
   readonly nowMillis: () => number;
   readonly room: () => Room;
   readonly bound: TimestampBound;
 }
 
+/** The quick answers of one partition. */
 export class QuickAnswers {
   readonly #init: QuickAnswersInit;
   readonly #latelyDenied = new LatelyDenied();
@@ -33,6 +35,7 @@ export class QuickAnswers {
     this.#init = init;
   }
 
+  /** Answers a peek from the applied state. */
   look(request: LookRequest): Answer {
     const { machine, nowMillis } = this.#init;
     if (machine.ruleTable === undefined) return unavailable('starting', false);
@@ -41,27 +44,29 @@ export class QuickAnswers {
   }
 
   /**
-   * The denial by a limit of a request whose limits the applied rules have found; undefined: it must be asked. A leader that was deposed gives
-   * it, too, until it steps down: with resets, refunds and raised limits of its successor's still to come, for at most two election timeouts.
+   * The denial, by a limit, of a request whose limits were found by the applied rules; undefined if the request must be
+   * sent to the leader. A deposed leader also answers until it steps down, without the resets, refunds and raised
+   * limits of its successor: for at most two election timeouts.
    */
   denialOf(request: AllowRequest): Decision | undefined {
     const { machine, bound } = this.#init;
     if (machine.ruleTable === undefined || machine.ruleTable.version !== request.matchedBy) return undefined;
     if (machine.inadmissible(request, bound) !== undefined) return undefined;
     const denial = this.#judged(request);
-    // What no limit judged is found out, and counted, by who asks for it.
+    // Refusals are left to the leader's full path, which also counts them.
     return denial?.refusal === undefined ? denial : undefined;
   }
 
   /**
-   * What is told of a request that the applied rules have found the limits of, and that has no earlier grant; undefined: the log is asked.
+   * The answer without the log to a request that has no earlier grant and whose limits were found by the applied rules;
+   * undefined if the log must be asked.
    *
-   * @param isLast the log will not be asked
+   * @param isLast the log cannot be asked
    */
   rejectionOf(request: AllowRequest, isLast: boolean): Answer | undefined {
     const { machine, housekeeping, bound } = this.#init;
     const denial = isLast || this.#mayBeDenied(request) ? this.#judged(request) : undefined;
-    // Whose request it is says under which limits it is: these come after that.
+    // The customer decides which limits apply, so a block or a changed record comes before the other checks.
     if (denial !== undefined && isOfCustomer(denial)) return answerOf(denial, request.requestId);
     const wrong = machine.inadmissible(request, bound);
     if (wrong !== undefined) return invalid(wrong.field, wrong.message);
@@ -83,7 +88,7 @@ export class QuickAnswers {
     return machine.quickDenial(request, nowMillis(), room());
   }
 
-  /** The log has denied it. */
+  /** The log has denied the request. */
   denied({ userId }: LoggedRequest, { refusal }: Decision, nowMillis: number): void {
     this.#latelyDenied.denied(userId, nowMillis);
     if (refusal !== 'at_capacity') return;
@@ -92,7 +97,7 @@ export class QuickAnswers {
   }
 }
 
-/** It may need room that is not there yet. */
+/** The request may need room that is not there yet. */
 export function isPut(request: LoggedRequest): boolean {
   return request.ask === 'customer' && (request.action.type === 'put' || request.action.type === 'set');
 }
