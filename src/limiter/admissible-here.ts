@@ -7,7 +7,7 @@ import { ruleFor } from './state/customer-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 
 /**
- * Why one of the request's limits cannot decide it, whatever was granted before; undefined if all can. Overrides of the
+ * Why one of the request's limits cannot decide it, with or without grants; undefined if all can. Overrides of the
  * key's customer record are taken into account.
  */
 export function inadmissibleHere(

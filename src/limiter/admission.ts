@@ -19,7 +19,7 @@ export interface TimestampBound {
   readonly nowMillis: () => number;
 }
 
-/** Why `rule` cannot decide the request, whatever was granted before; undefined if it can. */
+/** Why `rule` cannot decide the request, with or without earlier grants; undefined if it can. */
 export function inadmissible(
   { cost = 1, timestampMillis, settle }: AllowRequest,
   rule: Rule,

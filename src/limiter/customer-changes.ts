@@ -73,7 +73,11 @@ function useDecision(
     case 'at_capacity':
       return noRoom(state, place);
     case 'above':
-      return { ...decisionWith(state, record, place, false), ruleId: outcome.ruleId, usedMax: outcome.usedMax };
+      return {
+        ...decisionWith(state, record, place, false),
+        ruleId: outcome.ruleId,
+        usedMax: outcome.usedMax,
+      };
     default: {
       const never: never = outcome;
       return never;
@@ -144,7 +148,12 @@ function followOwn({ keyTables, name, applied }: LimiterState): void {
   }
 }
 
-function decisionWith({ applied }: LimiterState, record: CustomerRecord, place: DecidedAt, isDone = true): Decision {
+function decisionWith(
+  { applied }: LimiterState,
+  record: CustomerRecord,
+  place: DecidedAt,
+  isDone = true,
+): Decision {
   const decided = receiptAt(place, applied.timeMillis);
   return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, customer: { isDone, record } };
 }

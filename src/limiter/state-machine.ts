@@ -170,7 +170,7 @@ export class LimiterStateMachine {
     return this.#state.keysFor(ruleId ?? DEFAULT_RULE) !== undefined;
   }
 
-  /** Why the request's rule can never decide it, whatever was granted; undefined if it can. See `admission.ts`. */
+  /** Why the request's rule can never decide it, with or without grants; undefined if it can. See `admission.ts`. */
   inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
     return inadmissibleHere(this.#state, request, bound);
   }

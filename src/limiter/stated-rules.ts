@@ -23,7 +23,7 @@ export function statedRule(ruleId: string): Rule | undefined {
   return { id: ruleId, limit, windowMillis, clock: 'cluster', meter: 'tokenBucket', burst: maxBurst + 1 };
 }
 
-/** Is it a stated throttle? All throttles of one key share one bucket, whatever numbers each call names. */
+/** Is it a stated throttle? All throttles of one key share one bucket, though each call may name other numbers. */
 export function isThrottle({ id, meter }: Rule): boolean {
   return meter === 'tokenBucket' && parseStatedThrottle(id) !== undefined;
 }

@@ -77,7 +77,7 @@ export class CapacityWatch {
     return { stateBytes: this.#stateBytes(), stateBytesMax, room: this.#room, refused: this.#refused };
   }
 
-  /** The process is short of heap, whatever its partitions remember; or no longer. */
+  /** The process itself is short of heap, or no longer is. */
   shortOfHeap(isShort: boolean): void {
     this.#isShortOfHeap = isShort;
     this.#looksAtMillis = -Infinity;

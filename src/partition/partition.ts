@@ -286,8 +286,7 @@ export class Partition implements GroupApplication {
     // Answer only now: the caller may ask again at once, and must find the whole entry applied.
     for (const [i, waiter] of waiters.entries()) {
       const decision = decisions[i];
-      if (decision === undefined)
-        assert(false, `entry ${entry.index} lacks a decision for a request proposed in it`);
+      if (decision === undefined) assert(false, `entry ${entry.index} lacks a decision`);
       if (!decision.allowed) this.#quick.denied(waiter.request, decision, entry.timeMillis);
       this.#waiters.answer(waiter, answerTo(waiter.request, decision, entry));
     }

@@ -56,7 +56,7 @@ export class Topology {
   }
 
   /**
-   * Do the nodes that are in both topologies share the same things in both, whatever the labels are called? Also true
+   * Do the nodes that are in both topologies share the same things in both, even if the labels have other names? Also true
    * if all pairs of nodes are alike in both topologies.
    *
    * @param there maps a node of this topology to the node of the other one that it is compared with

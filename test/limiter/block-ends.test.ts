@@ -1,4 +1,7 @@
-/** A block with an end: reckoned in group time from its entry on, over without another entry, and the same for whoever applies the log. */
+/**
+ * Blocks with an end: the end counts in group time from the entry that set it, needs no further entry, and is the same
+ * on all replicas.
+ */
 import { describe, expect, it } from 'vitest';
 import { BLOCK_MILLIS_MAX, NO_RECORD } from '../../src/api/customer-record.ts';
 import { encodeCustomers, readCustomers } from '../../src/limiter/log/customer-entry.ts';
@@ -161,7 +164,7 @@ describe('a block with an end', () => {
   });
 });
 
-/** Of an entry, behind its kind. */
+/** The bytes of an entry after its kind. */
 function readerOf(bytes: Uint8Array): ByteReader {
   return new ByteReader((problem) => new CommandDecodeError(problem), bytes.subarray(1));
 }

@@ -1,4 +1,4 @@
-/** What a state may remember has a cap, counted by a model that all replicas agree on. */
+/** The cap on what a state may remember, counted by a model that is the same on all replicas. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvalidRuleError, validateRuleTable } from '../../src/limiter/rules.ts';
@@ -15,7 +15,7 @@ function capped(rule: Partial<Rule> = {}): Harness {
   return harness;
 }
 
-/** Takes new users until one is refused. */
+/** Adds new users until one is refused. */
 function fill(harness: Harness): number {
   for (let users = 0; ; users += 1) {
     const { refusal } = harness.one({ userId: `user${String(users).padStart(4, '0')}` });
@@ -36,12 +36,12 @@ describe('the size of a state', () => {
     expect(harness.machine.stateBytes).toBe(0);
     harness.one({ userId: 'ada' });
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + RUN_BYTES);
-    // The same millisecond is the same run.
+    // Grants in the same millisecond share a run.
     harness.one({ userId: 'ada' });
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + RUN_BYTES);
     harness.nowMillis += 1;
     harness.one({ userId: 'ada', requestId: 'é' });
-    // User and request id, up to where a word begins, and the rule.
+    // User id and request id, padded to whole words, and the rule id.
     const texts = 8 + 4;
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + 2 * RUN_BYTES + REQUEST_ID_BYTES + texts);
   });
@@ -99,7 +99,7 @@ describe('state without a bound', () => {
       'at_capacity',
     );
     expect(harness.machine.hash()).toBe(before);
-    // What a limit denies is denied, room or not.
+    // A limit's denial does not depend on room.
     expect(harness.one({ userId: 'another', cost: 1_001 })).toMatchObject({
       allowed: false,
       remaining: 1_000,
@@ -113,7 +113,7 @@ describe('state without a bound', () => {
     let granted = 0;
     for (; granted < 100; granted += 1) {
       harness.nowMillis += 1;
-      // In the millisecond of its last grant it takes nothing more.
+      // In the millisecond of its last grant, another grant takes no memory.
       const [first, second] = harness.ask(known, known);
       expect(second?.allowed).toBe(first?.allowed);
       if (first?.allowed !== true) break;
@@ -154,7 +154,7 @@ describe('state without a bound', () => {
     expect(harness.one({ userId: 'user7' }).allowed).toBe(true);
     harness.nowMillis += 1;
     expect(harness.one({ userId: 'user7' }).refusal).toBe('at_capacity');
-    // Its old grants have left the window, and make room for the new one.
+    // Its old grants have left the window and make room for the new one.
     harness.nowMillis += 1_001;
     expect(harness.one({ userId: 'user7' }).allowed).toBe(true);
   });
@@ -163,7 +163,7 @@ describe('state without a bound', () => {
     const harness = capped();
     fill(harness);
     harness.nowMillis += 2_000;
-    // A refusal is no grant: it pays for no housekeeping.
+    // A refusal is no grant, so it sweeps nothing.
     expect(harness.one({ userId: 'another', requestId: 'q' }).refusal).toBe('at_capacity');
     harness.machine.apply({ type: 'sweep' }, harness.next());
     expect(harness.machine.stateBytes).toBe(0);
@@ -185,7 +185,7 @@ describe('a node without room', () => {
     expect(refusals('full', START + 5)).toEqual([undefined, 'at_capacity', 'at_capacity']);
     expect(refusals('exhausted', START + 5)).toEqual(['at_capacity', 'at_capacity', 'at_capacity']);
     expect(refusals('exhausted', START)).toEqual([undefined, 'at_capacity', 'at_capacity']);
-    // The log knows nothing of one node's room.
+    // The log does not depend on one node's room.
     expect(harness.one(stranger).allowed).toBe(true);
   });
 });

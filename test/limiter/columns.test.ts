@@ -1,4 +1,4 @@
-/** The memory of a state, against plain maps and lists. */
+/** The memory structures of a state, compared with plain maps and arrays. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BlockPool, roomOf, UNIT_BYTES, wordOf } from '../../src/limiter/state/block-pool.ts';
@@ -229,7 +229,7 @@ describe('the hash of a text', () => {
     const hashes = [1, 2, 2 ** 40].flatMap((seed) => texts.map((text) => hashOf(text, seed)));
     expect(new Set(hashes).size).toBe(hashes.length);
     expect(hashOf('user-1', 7)).toBe(hashOf('user-1', 7));
-    // Every bit is as often set as not: buckets fill evenly.
+    // Every bit is set about half of the time, so buckets fill evenly.
     const counts = Array.from({ length: 32 }, () => 0);
     for (let i = 0; i < 4_000; i += 1) {
       const hash = hashOf(`user-${i}`, 99);

@@ -1,4 +1,4 @@
-/** What operators say of keys, in entries and snapshots: replicas that applied the same are equal. */
+/** Customer commands in entries and snapshots: replicas that applied the same commands are equal. */
 import { describe, expect, it } from 'vitest';
 import type { CustomerAction } from '../../src/api/customer.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -8,7 +8,7 @@ import { chunksOf, entryOf, Harness, harnessWith, restoreInto } from './harness.
 
 const CLUSTER: Partial<Rule> = { id: 'r', limit: 5, windowMillis: 1_000, clock: 'cluster' };
 
-/** Steps that are different for each seed, and the same for each replica. */
+/** Steps that differ between seeds and are the same for each replica. */
 function play(harness: Harness, seed: number, steps: number): void {
   let state = seed;
   const draw = (bound: number): number => {
@@ -97,7 +97,7 @@ describe('an entry of operators', () => {
   it('changes no record twice', () => {
     const twice = [{ type: 'delete' }, { type: 'block', isBlocked: true }] as const;
     const entry = encodeCustomers(twice.map((action) => ({ ask: 'customer', userId: 'ada', action })));
-    expect(() => decodeCommand(entry)).toThrow(/twice/);
+    expect(() => decodeCommand(entry)).toThrow(/two changes of one record/);
   });
 
   it('is none of a batch with guards, which keeps them', () => {

@@ -1,4 +1,6 @@
-/** What operators say of a key: its own limits, a block, a version that requests can be bound to, and a reset. */
+/**
+ * Customer commands of operators on one key: overrides, a block, a version that requests are guarded by, and a reset.
+ */
 import { describe, expect, it } from 'vitest';
 import type { LimitOverride } from '../../src/api/customer-record.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -101,7 +103,7 @@ describe('a limit of its own', () => {
     const harness = harnessWith({ ...CLUSTER, limit: 100, burst: 200, meter: 'tokenBucket' });
     put(harness, 'ada', { ruleId: 'r', limit: 1, burst: 10 });
     expect(granted(harness, 20)).toBe(10);
-    // By its rule it is full again after two seconds; by its own limit after ten.
+    // By its rule the key is free again after two seconds, by its override after ten.
     harness.nowMillis += 4_000;
     for (let i = 0; i < 8; i += 1) granted(harness, 1, `other${i}`);
     expect(granted(harness, 20)).toBe(3);
@@ -234,7 +236,7 @@ describe('a reset', () => {
     const harness = harnessWith({ ...CLUSTER, meter });
     const first = harness.one({ userId: 'ada', ruleId: 'r', cost: 5, requestId: '1' });
     harness.say('ada', { type: 'reset' });
-    // In the same millisecond, so that the stamps are equal.
+    // In the same millisecond, so that the timestamps are equal.
     expect(granted(harness, 9)).toBe(5);
     expect(harness.one({ userId: 'ada', ruleId: 'r', cost: 5, requestId: '1' })).toEqual(first);
     expect(harness.one({ ask: 'refund', userId: 'ada', requestId: '1' }).refund?.refunded).toBe(true);

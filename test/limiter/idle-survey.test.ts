@@ -1,4 +1,4 @@
-/** What a survey says of a state is what sweeps make of it, whatever keeps the grants. */
+/** A survey predicts what sweeps then forget, for all meters and tables. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { decodeCommand, encodeSweep } from '../../src/limiter/log/command.ts';
@@ -88,7 +88,7 @@ describe('a survey', () => {
     expect(countOf(harness)).toBe(2);
     harness.nowMillis = survey.lastMillis;
     swept(harness);
-    // The block without an end stays.
+    // A block without an end stays.
     expect(countOf(harness)).toBe(1);
     expect(surveyed(harness)).toMatchObject({ firstMillis: Infinity, dueCount: 0 });
   });

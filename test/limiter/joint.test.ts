@@ -1,4 +1,4 @@
-/** A request under several limits: all of them grant it, or it is charged nowhere. */
+/** Requests under several limits: either all grant it, or none is charged. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { statedRuleId } from '../../src/api/stated-rule.ts';
@@ -8,7 +8,7 @@ import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { STATED_WINDOWS_PER_KEY_MAX } from '../../src/limiter/stated-rules.ts';
 import { entryOf, Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
-/** Two in a second, three in a minute, and five in a second for everybody behind an address. */
+/** Two per second, three per minute, and five per second for all users of an address. */
 const RULES = [
   { id: 'second', limit: 2, windowMillis: 1_000 },
   { id: 'minute', limit: 3, windowMillis: 60_000 },
@@ -28,7 +28,7 @@ function joint(more: Partial<AllowRequest> = {}): AllowRequest {
   };
 }
 
-/** Besides its first limit one of each of these rules. */
+/** One of each of these rules in addition to the first limit. */
 function underRules(...ruleIds: string[]): AllowRequest {
   return joint({ further: ruleIds.map((ruleId, i) => ({ userId: `user${i}`, ruleId })) });
 }
@@ -149,7 +149,7 @@ describe('a request under several limits', () => {
     const refused = decisions.filter(({ refusal }) => refusal === 'at_capacity');
     expect(granted.length).toBeGreaterThan(5);
     expect(refused).toHaveLength(60 - granted.length);
-    // What was refused has taken nothing.
+    // A refused request was not charged.
     expect(new Set(bytes).size).toBe(granted.length + 1);
     expect(Math.max(...bytes)).toBeLessThanOrEqual(4_096);
   });
@@ -267,7 +267,7 @@ describe('a request under several limits, with an id', () => {
     expect(copy.machine.hash()).toBe(limiter.machine.hash());
     expect(copy.machine.isRemembered(joint({ requestId: 'r1' }))).toBe(true);
     limiter.nowMillis += 10_001;
-    // One grant forgets two of the three.
+    // The grant makes the log forget two of the three.
     limiter.one({ userId: 'bob' });
     expect(limiter.machine.stats().requestIds).toBe(1);
     restoreInto(copy.machine, snapshotOf(limiter.machine));

@@ -1,4 +1,4 @@
-/** Limits in the billions, which fixed windows have: counted to the last grant, kept in snapshots, and no danger to other meters. */
+/** Fixed windows with limits in the billions: counted exactly, kept in snapshots, and harmless to other meters. */
 import { describe, expect, it } from 'vitest';
 import { COST_MAX } from '../../src/api/request.ts';
 import { FIXED_LIMIT_MAX, LIMIT_MAX, type Rule, type RuleMeter } from '../../src/api/rule.ts';
@@ -14,7 +14,7 @@ const LARGE: Rule = {
   meter: 'fixedWindow',
 };
 
-/** A key that was granted `limit - left`. */
+/** A key with `limit - left` granted. */
 function spent(rule: Rule, left: number): Harness {
   const harness = new Harness();
   harness.rules(tableOf(1, [rule]));
@@ -79,7 +79,7 @@ describe('a limit in the billions', () => {
 
 describe('a caller whose timestamps run ahead, under a large limit and a short window', () => {
   const SHORT: Rule = { id: 'r', limit: LIMIT_MAX, windowMillis: 1, clock: 'request' };
-  /** As many grants as a log can add up: it keeps them all, for refunds, until group time has come by. */
+  /** As many grants as a log can add up. It keeps them all for refunds until group time has passed them. */
   const GRANTS = 4_294;
 
   function ahead(): Harness {

@@ -1,4 +1,7 @@
-/** What a node grants alone: never more than its share in any rolling window, in bounded memory, by its own clock. */
+/**
+ * The limits that a node enforces alone: never more than its fraction in any rolling window, in bounded memory, by its
+ * own clock.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
@@ -9,7 +12,7 @@ import { localSharesOf } from '../../src/node/routing.ts';
 import { METERS } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 
-/** The limits of one request under a document of one rule. */
+/** The limits of one request under a document with one rule. */
 function limitsOf(rule: string, user = 'ada', cost = 1): readonly MatchedLimit[] {
   const read = readRules(`rules: [{ id: a, key: user, failMode: local, ${rule} }]`);
   if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
@@ -32,7 +35,7 @@ class Node {
     this.shares.giveBack(localSharesOf(limits, this.nodes), takenAt);
   }
 
-  /** How many of so many are granted now. */
+  /** How many of `count` requests are granted now. */
   granted(limits: readonly MatchedLimit[], requests: number): number {
     return Array.from({ length: requests }, () => this.take(limits)).filter((wait) => wait === 0).length;
   }
@@ -73,7 +76,7 @@ describe('the share of a node', () => {
     const both = limitsOf('windows: [{ limit: 30, per: minute }, { limit: 6, per: hour }]');
     const short = limitsOf('windows: { limit: 30, per: minute }');
     expect(node.granted(both, 20)).toBe(2);
-    // The hour denied 18 of them: the minute was not charged for those.
+    // The hour denied 18 of them; the minute was not charged for those.
     expect(node.granted(short, 20)).toBe(8);
   });
 

@@ -1,4 +1,4 @@
-/** A look says what a request of cost 1 would find, and leaves nothing behind. */
+/** A peek reports what a request of cost 1 would find, and leaves no trace. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';

@@ -1,4 +1,4 @@
-/** History that is lost: what was granted after a backup is granted to nobody again within its window. */
+/** Lost history: what was granted after a backup is not granted again within its window. */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand, encodeHistoryBegins, encodeHistoryLost } from '../../src/limiter/log/command.ts';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
@@ -16,7 +16,7 @@ function begin(harness: Harness, wallMillis = harness.nowMillis): void {
   harness.machine.apply(decodeCommand(encodeHistoryBegins(wallMillis)), harness.next());
 }
 
-/** What somebody else goes on from. */
+/** A state that another machine continues from. */
 function restored(harness: Harness): Harness {
   const copy = new Harness();
   restoreInto(copy.machine, snapshotOf(harness.machine));
@@ -64,7 +64,7 @@ describe('lost history', () => {
       restoredMillis: WINDOW_MILLIS - 400,
       retryAfterMillis: WINDOW_MILLIS - 400,
     });
-    // The rule that takes longest decides.
+    // The rule with the longest reach decides.
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(5_001 - 400);
     const standing = harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis);
     expect(standing?.limits.map(({ restoredMillis }) => restoredMillis)).toEqual([
@@ -73,7 +73,7 @@ describe('lost history', () => {
     ]);
     harness.nowMillis += WINDOW_MILLIS;
     expect(harness.allows('ada')).toBe(true);
-    // Now it is the limit.
+    // From now on the limit denies.
     const denial = harness.one({ userId: 'ada' });
     expect([denial.allowed, 'restoredMillis' in denial]).toEqual([false, false]);
     harness.nowMillis += 5_000;
@@ -100,7 +100,7 @@ describe('lost history', () => {
     const { limits = [], ...denial } = harness.one(asked);
     expect(denial).toMatchObject({ ruleId: long, restoredMillis: 5_001 - WINDOW_MILLIS });
     expect(limits.map(({ restoredMillis }) => restoredMillis)).toEqual([undefined, 5_001 - WINDOW_MILLIS]);
-    // Rules that requests state wait by their own windows, and the state tells of those in force.
+    // Stated rules wait by their own windows; the state reports only the rules in force.
     harness.nowMillis += 5_001 - WINDOW_MILLIS;
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
     const stated = harness.one({ userId: 'ada', ruleId: '5/60000ms' });
@@ -120,7 +120,7 @@ describe('lost history', () => {
     const { nowMillis } = harness;
     const denial = harness.one({ userId: 'ada', timestampMillis: nowMillis });
     expect(denial).toMatchObject({ restoredMillis: aheadMillis, retryAfterMillis: aheadMillis });
-    // Others have nothing to wait for, and the state tells how long it takes at most.
+    // Other rules have nothing to wait for. The state reports the longest wait.
     expect(harness.allows('grace')).toBe(true);
     expect(harness.machine.restoredMillis(nowMillis)).toBe(aheadMillis);
     expect(harness.machine.restoredMillis(nowMillis + aheadMillis)).toBe(0);
@@ -182,7 +182,7 @@ describe('lost history', () => {
       retryAfterMillis: 1,
     });
     expect(harness.allows('ada', firstMillis)).toBe(true);
-    // By group time a window is enough.
+    // In group time one window is enough.
     expect(harness.allows('grace')).toBe(true);
   });
 
@@ -210,7 +210,7 @@ describe('lost history', () => {
     const again = harness.one(request);
     expect(again.allowed).toBe(true);
     expect(harness.one(request)).toEqual(again);
-    // The old one goes with the next grants, though its horizon is far.
+    // The old grant goes with the next grants, although its horizon is far away.
     expect(harness.machine.stats().requestIds).toBe(1);
   });
 

@@ -1,4 +1,6 @@
-/** What is held in memory follows what is remembered, whoever stays and whoever leaves, and nothing else depends on it. */
+/**
+ * The memory held follows what is remembered, regardless of which keys stay or leave, and nothing else depends on it.
+ */
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -15,7 +17,7 @@ import { ROUNDS } from '../raft/seeded.ts';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** Bytes of all buffers of this process that are in use, once the collector finds no others any more. */
+/** The bytes of all buffers of this process, once the garbage collector finds nothing more to free. */
 async function heldBytes(): Promise<number> {
   for (let before = Infinity; ;) {
     collect();
@@ -42,7 +44,7 @@ describe('the memory of a state', () => {
     const rule = { limit: 1_000, windowMillis: WINDOW_MILLIS, clock: 'cluster' } as const;
     harness.rules(tableOf(1, [rule], { partitionBytesMax: CAP }));
     const stayed: string[] = [];
-    /** Takes users until there is no room: the names of one round have one length, and so have the logs. */
+    /** Adds users until there is no room. All names of one round have the same length, and so have the logs. */
     const flood = (nameBytes: number, runs: number): void => {
       const perSlab = Math.floor(SLAB_BYTES / UNIT_BYTES / Math.max(roomOf(nameBytes / 8), roomOf(runs)));
       for (let users = 0; ; users += BATCH) {
@@ -56,7 +58,7 @@ describe('the memory of a state', () => {
         }
       }
     };
-    /** All but those who ask again and again leave. */
+    /** All users leave, except those that keep asking. */
     const leave = (): void => {
       for (let i = 0; i < 3; i += 1) {
         harness.nowMillis += WINDOW_MILLIS / 2;
@@ -95,7 +97,7 @@ describe('the memory of a state', () => {
     }
     const inUse = [...addresses.keys()].reduce((sum, owner) => sum + unitsOf(owner) * UNIT_BYTES, 0);
     expect(inUse).toBeLessThan(full / 40);
-    // Whose a block is is held too.
+    // The owner of a block takes memory too.
     const slabBytes = SLAB_BYTES * 1.5;
     expect(pool.byteLength).toBeLessThan(inUse * 1.5 + sizes.length * slabBytes);
     expect(pool.byteLength).toBeLessThan(inUse * 4);
@@ -146,7 +148,7 @@ describe('the memory of a state', () => {
         expect(harness.allows(userId)).toBe(true);
       }
     };
-    // Blocks of one size, that of the log which is shown being the last of them.
+    // Blocks of one size; the last one is that of the log being shown.
     ask('shown', 1);
     ask('leaves', 700);
     harness.nowMillis += 1_000;
@@ -158,7 +160,7 @@ describe('the memory of a state', () => {
     harness.nowMillis = START + 11_000;
     sweep(harness, 1);
     expect(harness.machine.stats()).toMatchObject({ keys: 4 });
-    // Takes the place where the log was.
+    // Takes the place of the log.
     ask('new', 700, 2);
     expect([...chunks, ...chunksOf(snapshot)]).toEqual(expected);
   });
@@ -180,7 +182,7 @@ describe('the memory of a state', () => {
         const written: { readonly chunks: Uint8Array[]; readonly expected: Uint8Array[] }[] = [];
         let begun: { readonly rest: () => Uint8Array[]; readonly expected: Uint8Array[] } | undefined;
         for (const [i, { gap, user, times, hasId, event }] of steps.entries()) {
-          // One of them allocates all anew, or writes a snapshot meanwhile.
+          // One run reallocates everything, or writes a snapshot in between.
           if (event === 'restored') {
             restoreInto(moved.machine, snapshotOf(moved.machine));
             begun = undefined;

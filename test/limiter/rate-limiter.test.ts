@@ -1,3 +1,4 @@
+/** `RateLimiter`, compared with a naive list of grants. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvalidLimiterArgumentError } from '../../src/limiter/library/arguments.ts';

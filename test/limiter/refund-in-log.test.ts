@@ -1,4 +1,6 @@
-/** A sliding log from whose middle, front and end grants are taken back, against a plain list. */
+/**
+ * A sliding log from which grants are refunded at the front, in the middle and at the end, compared with a plain list.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
@@ -14,7 +16,7 @@ const step = fc.record({
   /** The caller's own time. */
   aheadMillis: fc.constantFrom(0, 0, 0, 1, 5, 35, 60),
   cost: fc.integer({ min: 1, max: 5 }),
-  /** Which of the grants so far is taken back then, counted from the newest. */
+  /** Which of the grants so far is refunded then, counted from the newest. */
   refund: fc.option(fc.nat(60), { freq: 2 }),
 });
 
@@ -24,7 +26,7 @@ interface Granted {
   cost: number;
 }
 
-/** What each key was granted, and its time: that of its newest grant, or when the one after that was taken back. */
+/** The grants of each key, and its time: that of its newest grant, or of the refund of the grant after that. */
 class Model {
   readonly granted: Granted[] = [];
   readonly newest = Array.from({ length: KEYS }, () => 0);

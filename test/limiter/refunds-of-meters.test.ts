@@ -1,4 +1,4 @@
-/** A refund reaches the meter that counted the grant, and gives nothing back where that is not known any more. */
+/** A refund reaches the meter that counted the grant, and gives nothing back if that meter no longer knows it. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
@@ -18,7 +18,7 @@ function remaining({ machine, nowMillis }: Harness): number | undefined {
   return machine.look({ ask: 'look', userId: 'ada' }, nowMillis)?.limits[0]?.remaining;
 }
 
-/** One that was granted 4 under an id and 3 without. */
+/** A key that was granted 4 under an id and 3 without. */
 function granted(rule: Partial<Rule>): Harness {
   const harness = harnessWith({ ...SLOW, ...rule });
   harness.ask({ userId: 'ada', requestId: 'r1', cost: 4 }, { userId: 'ada', cost: 3 });
@@ -68,7 +68,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     for (const other of METERS.slice(0, 5)) {
       const harness = granted(rule);
       harness.rules(tableOf(2, [{ ...SLOW, ...other }]));
-      // With the same stamp, under the other one.
+      // With the same timestamp, under the other meter.
       harness.one({ userId: 'ada', cost: 2 });
       const isSame = JSON.stringify(other) === JSON.stringify(rule);
       for (const each of [restoredFrom(harness), harness]) {
@@ -96,7 +96,7 @@ describe('a refund of a bucket', () => {
     harness.nowMillis += 4_000;
     harness.one({ userId: 'ada', cost: 50 });
     expect(remaining(harness)).toBe(3);
-    // Four flow out in the window as it is stated; in group time a little less.
+    // Four drain per configured window; in group time a little less.
     harness.one(REFUND);
     expect(remaining(harness)).toBe(9);
   });

@@ -1,4 +1,4 @@
-/** Grants, refunds, retries and snapshots at random, on replicas, against a list of grants. */
+/** Random grants, refunds, retries and snapshots on replicas, compared with a list of grants. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BatchedRequest } from '../../src/api/user-request.ts';
@@ -49,7 +49,7 @@ interface Logged {
 
 class Replicas {
   readonly #leader = new Harness();
-  /** It has begun from a snapshot, perhaps. */
+  /** It may have started from a snapshot. */
   #follower: LimiterStateMachine = new Harness().machine;
   readonly #naive = new NaiveRefunds(LIMIT, WINDOW_MILLIS + 1, HORIZON_MILLIS);
   readonly #log: Logged[] = [];
@@ -112,7 +112,7 @@ class Replicas {
     return told;
   }
 
-  /** The follower begins anew, from the snapshot that was begun last, and applies what came since. */
+  /** The follower restarts from the snapshot begun last, and applies what came since. */
   #restore(): void {
     if (this.#snapshot === undefined) return;
     const { source, hash, length } = this.#snapshot;

@@ -1,4 +1,4 @@
-/** A refund takes a remembered grant back, once, and its id grants nothing any more. */
+/** A refund gives a remembered grant back, once, and its id grants nothing more. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { encodeSweep, decodeCommand, mayBeSlow } from '../../src/limiter/log/command.ts';
@@ -109,7 +109,7 @@ describe('a refund', () => {
     harness.one({ userId: 'ada', timestampMillis: START - 5_000 });
     harness.one({ ...R1, timestampMillis: START });
     harness.one(REFUND);
-    // The grant at -5000 was forgotten when that at 0 was made: it would count here.
+    // The grant at -5000 was forgotten when the one at 0 was made. It would count here.
     const { allowed, decided } = harness.one({ userId: 'ada', timestampMillis: START - 4_500 });
     expect([allowed, decided.timeMillis]).toEqual([true, START]);
   });
@@ -167,7 +167,7 @@ describe('a refund', () => {
     const writer = harness.machine.snapshot();
     const first = writer.next();
     harness.ask(...ids.filter((_, i) => i % 3 > 0).map((id) => ({ ask: 'refund' as const, ...id })));
-    // Those that were not written yet are copied before they are dropped.
+    // Grants that the snapshot has not written yet are copied before they are dropped.
     harness.nowMillis += 20_001;
     for (let i = 0; i < 4; i += 1) {
       const command = decodeCommand(encodeSweep());

@@ -1,4 +1,4 @@
-/** A request that is granted only if it was before: what a log remembers of it. */
+/** Requests that are granted only if their id was granted before: what the log remembers of them. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
@@ -40,6 +40,6 @@ describe('a request that asks for what is remembered', () => {
     const command = decodeCommand(entryOf([AGAIN, { userId: 'bob' }]));
     const { batch } = command as Extract<typeof command, { type: 'allow' }>;
     expect(requestsOf(batch)).toEqual([AGAIN, { userId: 'bob' }]);
-    expect(() => entryOf([{ ...AGAIN, requestId: undefined }])).toThrow(/has an id/);
+    expect(() => entryOf([{ ...AGAIN, requestId: undefined }])).toThrow(/need a request id/);
   });
 });

@@ -1,4 +1,4 @@
-/** A request id belongs to one request: all of what was asked, as it was asked. */
+/** A request id belongs to one request: everything that was asked, as it was asked. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
@@ -103,7 +103,7 @@ describe('a retry', () => {
     const harness = harnessWith({ limit: 100 });
     harness.rules(tableOf(2, [{ limit: 100 }], { requestIdHorizonMillis: 100 }));
     const asked = { userId: 'ada', requestId: 'q' };
-    // Grants that still live are in front of those that expired: nothing is swept.
+    // Live grants are in front of the expired ones, so nothing is swept.
     harness.rules(tableOf(3, [{ limit: 100 }], { requestIdHorizonMillis: 86_400_000 }));
     harness.one({ userId: 'bob', requestId: 'lives' });
     harness.rules(tableOf(4, [{ limit: 100 }], { requestIdHorizonMillis: 100 }));

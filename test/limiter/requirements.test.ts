@@ -1,4 +1,4 @@
-/** What REQUIREMENTS.md says works is shown by tests that are there, and run. */
+/** Checks that each requirement marked as working in REQUIREMENTS.md names tests that exist and run. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 
@@ -23,7 +23,7 @@ async function rows(): Promise<readonly Row[]> {
   });
 }
 
-/** The call that makes a test of this title, or a group of tests: `it.skip(`, `describe(`. Undefined: there is none. */
+/** The call that makes a test or a group of this title: `it.skip(`, `describe(`. Undefined if there is none. */
 function callOf(source: string, title: string): string | undefined {
   const at = source.indexOf(title);
   const before = at === -1 ? '' : source.slice(0, at);

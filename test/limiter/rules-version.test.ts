@@ -1,10 +1,10 @@
-/** Every answer says by which version of the rules it was decided: that in force where it was. */
+/** Every answer carries the version of the rules in force where it was decided. */
 import { describe, expect, it } from 'vitest';
 import { type Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 const RULES = [{ limit: 2 }, { limit: 5 }];
 
-/** Rules 1 and 2 were in force before; 4 are. */
+/** Versions 1 and 2 were in force before; 4 is now. */
 function changed(harness: Harness): Harness {
   harness.rules(tableOf(2, RULES));
   harness.rules(tableOf(4, RULES));
@@ -18,7 +18,7 @@ describe('the version of the rules in an answer', () => {
     expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: false, rulesVersion: 1 });
     changed(harness);
     expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: false, rulesVersion: 4 });
-    // Of a lower version nothing comes into force.
+    // A table with a lower version does not come into force.
     harness.rules(tableOf(3, RULES));
     expect(harness.one({ userId: 'bob' })).toMatchObject({ allowed: true, rulesVersion: 4 });
   });

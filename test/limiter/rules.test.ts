@@ -1,3 +1,4 @@
+/** The validation of rules and rule tables, and the effective window. */
 import { describe, expect, it } from 'vitest';
 import { effectiveWindowMillis, InvalidRuleError, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Rule } from '../../src/api/rule.ts';

@@ -1,4 +1,4 @@
-/** An operator says how much of a rule a key has used: then that counts, from now on, and nothing of before. */
+/** An operator sets how much of a rule a key has used: from now on that counts, and nothing from before. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
@@ -21,7 +21,7 @@ function set(harness: Harness, userId: string, used: number, ...ruleIds: string[
   return harness.say(userId, { type: 'set', used, ruleIds: ruleIds.length === 0 ? [RULE] : ruleIds });
 }
 
-/** What is left, at this moment. */
+/** What is left at this moment. */
 function left(harness: Harness, userId: string, ruleId = RULE): number {
   const standing = harness.machine.look({ ask: 'look', userId, ruleId }, harness.nowMillis);
   return standing!.limits[0]!.remaining;

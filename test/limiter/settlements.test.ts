@@ -1,4 +1,7 @@
-/** Costs that are told after the fact: recorded whatever the limit says, as debt where they exceed it, which denies until it has slid out. */
+/**
+ * Settled costs, reported after the fact: recorded even above the limit, as debt that denies until it has left the
+ * window.
+ */
 import { describe, expect, it } from 'vitest';
 import { COST_MAX } from '../../src/api/request.ts';
 import { LIMIT_MAX, type Rule } from '../../src/api/rule.ts';
@@ -12,7 +15,7 @@ function settle(harness: Harness, cost: number, more: object = {}) {
   return harness.one({ userId: 'ada', cost, settle: true, ...more });
 }
 
-/** When one more is granted again, in milliseconds from now. */
+/** When another request is granted, in milliseconds from now. */
 function millisUntilAllowed(harness: Harness): number {
   return harness.one({ userId: 'ada' }).retryAfterMillis;
 }
@@ -25,7 +28,7 @@ describe('a settled cost', () => {
     expect(harness.one({ userId: 'ada', cost: 600 }).allowed).toBe(true);
   });
 
-  // What AI gateways do: they learn how many tokens an answer took when it has ended.
+  // As in AI gateways, which learn how many tokens an answer took when it has ended.
   it('of 1,500 in an hour of 1,000 is recorded, and denies until it has slid out', () => {
     const harness = harnessWith(HOUR);
     const told = settle(harness, 1_500);
@@ -103,7 +106,7 @@ describe('a settled cost', () => {
     harness.nowMillis += 1_000;
     expect(harness.allows('ada')).toBe(false);
     expect(settle(harness, 5)).toMatchObject({ allowed: true, decided: { timeMillis: harness.nowMillis } });
-    // What may be missing is out by then, and so is what was settled a second later.
+    // Missing history is out by then, and so is what was settled a second later.
     harness.nowMillis += HOUR_MILLIS - 999;
     expect(harness.one({ userId: 'ada', cost: 996 }).allowed).toBe(false);
     expect(harness.one({ userId: 'ada', cost: 995 }).allowed).toBe(true);
@@ -120,13 +123,14 @@ describe('a settled cost', () => {
 });
 
 describe('debt, by each meter', () => {
-  // 1,500 of 1,000 an hour, at the begin of an hour: until one more fits. Windows of group time are a millisecond longer, but for aligned ones.
+  // 1,500 of 1,000 per hour, at the start of an hour: the wait until one more fits. Windows in group time are a
+  // millisecond longer, except for aligned ones.
   it.each([
     ['slidingLog', HOUR_MILLIS + 1],
-    // In the next hour, when less than 1,000 of the 1,500 are in the share that still counts.
+    // In the next hour, when less than 1,000 of the 1,500 still count.
     ['slidingCounter', HOUR_MILLIS + HOUR_MILLIS / 3 + 1],
     ['fixedWindow', HOUR_MILLIS],
-    // 501 have to flow out.
+    // 501 have to drain.
     ['tokenBucket', Math.ceil((501 * (HOUR_MILLIS + 1)) / 1_000)],
     ['leakyBucket', Math.ceil((501 * (HOUR_MILLIS + 1)) / 1_000)],
   ] as const)('of a %s denies until it is gone, and is in snapshots', (meter, waitMillis) => {
@@ -150,7 +154,7 @@ describe('debt, by each meter', () => {
       for (let i = 0; i < 5_000; i += 1) {
         harness.nowMillis += 1;
         const { allowed, refusal } = settle(harness, COST_MAX);
-        // A log keeps each of them, up to what it can add up.
+        // A log keeps each of them, up to the total it can add up.
         expect(allowed ? 'charged' : refusal).toBe(
           meter === 'slidingLog' && i > 4_293 ? 'at_capacity' : 'charged',
         );
@@ -183,7 +187,7 @@ describe('debt that a window brings along which is new, and counts otherwise', (
 
   function owing(meter: Rule['meter'], times: number): Harness {
     const harness = new Harness();
-    // At the begin of a day: all of it is in one window.
+    // At the start of a day, so all of it is in one window.
     harness.nowMillis -= harness.nowMillis % DAY_MILLIS;
     harness.rules(tableOf(1, [{ ...HOURLY, ...(meter !== undefined && { meter }) }]));
     for (let i = 0; i < times; i += 1) settle(harness, COST_MAX, { ruleId: 'r/hour' });

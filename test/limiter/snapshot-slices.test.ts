@@ -1,4 +1,4 @@
-/** Snapshots that are written while the state goes on changing, and read while another one is in force. */
+/** Snapshots that are written while the state changes, and read while another state is in use. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -72,7 +72,7 @@ describe('a snapshot that is written in slices', () => {
           chunks.push(chunk);
         }
         expect(chunks).toEqual(expected);
-        // What was kept for the snapshot does not stay in the way of the next one.
+        // What was kept for the snapshot does not remain in the way of the next one.
         const restored = new Harness();
         restoreInto(restored.machine, snapshotOf(harness.machine));
         expect(restored.machine.hash()).toBe(harness.machine.hash());

@@ -1,4 +1,4 @@
-/** Every queue has a bound and every request a deadline: what is beyond is refused. */
+/** Every queue has a bound and every request a deadline; what exceeds them is refused. */
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, tableOf, usersOf } from './fake-driver.ts';
 
@@ -74,7 +74,7 @@ describe('bounds', () => {
     const second = driver.ask('cyd', 100);
     driver.turn();
     expect(second).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
-    // The disk is quick again: one commit is enough to know it.
+    // The disk is fast again: one commit is enough to learn that.
     driver.now += 5;
     driver.commitAll();
     expect(first.map(allowed)).toEqual([true]);
@@ -128,7 +128,7 @@ describe('bounds', () => {
   });
 });
 
-/** Each entry takes so long. */
+/** The duration of each entry. */
 function slowly(driver: FakeDriver, millis: number, entries: number): void {
   for (let i = 0; i < entries; i += 1) {
     driver.ask(`user ${i}`);

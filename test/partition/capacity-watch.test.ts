@@ -1,4 +1,4 @@
-/** A node that adds up what its partitions remember, between peers that say how much room they have. */
+/** A node that adds up what its partitions remember, with peers that report how much room they have. */
 import { describe, expect, it } from 'vitest';
 import type { Room } from '../../src/limiter/state/state-size.ts';
 import { type CapacityReport, CapacityWatch, IDLE_LOOKS } from '../../src/partition/capacity-watch.ts';
@@ -13,7 +13,7 @@ class FakeReplica {
   stateBytes = 0;
   room: Room = 'free';
   told = 0;
-  /** Not looked at yet, for what is idle. */
+  /** Not yet searched for idle items. */
   keys = 0;
   readonly housekeeping = {
     look: (looksMax: number): number => {
@@ -82,7 +82,7 @@ describe('a node with a bound', () => {
     second!.stateBytes = 500;
     bench.pass(110);
     expect([bench.told, bench.rooms]).toEqual([['full'], ['full', 'full']]);
-    // It says so again, for those who missed it.
+    // It repeats its report for nodes that missed it.
     bench.pass(5_000);
     expect(bench.told.length).toBeGreaterThan(4);
     expect(bench.told.length).toBeLessThan(8);
@@ -119,7 +119,7 @@ describe('a node with a bound', () => {
     bench.watch.heard(2, 'free');
     bench.watch.tick();
     expect(bench.rooms).toEqual(['free', 'full']);
-    // It is gone, or cannot be heard any more.
+    // The peer is gone or cannot be heard any more.
     bench.pass(3_200);
     expect(bench.rooms).toEqual(['free', 'free']);
   });

@@ -1,4 +1,4 @@
-/** Without room new users are refused, known ones served, and idle ones forgotten. */
+/** Without room, new users are refused, known ones served, and idle ones forgotten. */
 import { describe, expect, it } from 'vitest';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { allowed, FakeDriver, proposedTypes, tableOf } from './fake-driver.ts';
@@ -32,7 +32,7 @@ describe('at capacity', () => {
     driver.commitAll();
     const granted = answers.filter(([answer]) => allowed(answer) === true);
     expect(granted).toHaveLength(34);
-    // It is in the log, though it counted nowhere.
+    // The request is in the log, but was not charged.
     expect(answers[99]).toEqual([{ kind: 'unavailable', reason: 'at_capacity', proposed: true }]);
     expect(driver.partition.stateBytes).toBeLessThanOrEqual(4_096);
   });
@@ -54,7 +54,7 @@ describe('at capacity', () => {
     let sweeps = 0;
     for (let millis = 0; millis < 60_000; millis += 10) {
       driver.now += 10;
-      // They are asked every now and then, so they are not idle.
+      // They keep asking, so they are not idle.
       if (millis % 500 === 0) for (let i = 0; i < 40; i += 1) driver.decide(`user${i}`);
       driver.ask('stranger');
       sweeps += proposedTypes(driver).filter((type) => type === 'sweep').length;

@@ -1,4 +1,4 @@
-/** What operators say of keys goes through the log of their partition, in entries of its own, and requests come after it. */
+/** Customer commands go through the log of their partition in entries of their own, in turn with requests. */
 import { describe, expect, it } from 'vitest';
 import type { CustomerAction, CustomerRequest } from '../../src/api/customer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -100,7 +100,7 @@ describe('an entry of which all requests have expired', () => {
     ['users', 'ada', of('bob', PRO), 'customer'],
   ] as const)('is none, and whoever waits behind these %s is next', (_who, early, later, kind) => {
     const driver = FakeDriver.leading(FIVE);
-    // The others had the last turn.
+    // The requests had the last turn.
     driver.decide(typeof early === 'string' ? of('cyd', PRO) : 'cyd');
     const late = driver.ask(early, 10);
     const timely = driver.ask(later, 100);
@@ -108,7 +108,7 @@ describe('an entry of which all requests have expired', () => {
     driver.requested = 0;
     expect(driver.turn()).toBeUndefined();
     expect(late).toMatchObject([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
-    // Nobody else asks the driver for another turn.
+    // No other code asks the driver for another turn.
     expect([timely, driver.requested]).toEqual([[], 1]);
     driver.turn();
     driver.commitAll();

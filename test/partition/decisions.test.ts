@@ -1,4 +1,4 @@
-/** What a leader answers, and when. */
+/** The answers of a leader, and when it gives them. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';

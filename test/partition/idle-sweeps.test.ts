@@ -1,4 +1,7 @@
-/** What a leader has the log forget when nobody asks any more: all that is idle, in few entries, and nothing for nothing. */
+/**
+ * The sweeps of a leader that is not asked any more: everything idle is forgotten, in few entries, and none is written
+ * in vain.
+ */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -9,14 +12,14 @@ import { FakeDriver, restoreAt, tableOf } from './fake-driver.ts';
 const HOUR_MILLIS = 3_600_000;
 const DAY_MILLIS = 24 * HOUR_MILLIS;
 
-/** Which commands are proposed while so much time passes, and when, in milliseconds from now. */
+/** The commands proposed while this much time passes, and when, in milliseconds from now. */
 function pass(driver: FakeDriver, millis: number, commits = true): { type: string; atMillis: number }[] {
   const proposed: { type: string; atMillis: number }[] = [];
   const start = driver.now;
   for (driver.requested = 0; driver.now < start + millis;) {
     driver.now += 50;
     driver.partition.housekeeping.look(IDLE_LOOKS);
-    // The turn that was asked for. Nobody else asks for any.
+    // The requested turn. No other code requests any.
     if (driver.requested === 0) continue;
     driver.requested = 0;
     const entry = driver.turn();
@@ -46,7 +49,7 @@ describe('a partition that nobody asks', () => {
     expect(driver.partition.stateBytes).toBe(0);
     expect(new Set(proposed.map(({ type }) => type))).toEqual(new Set(['sweep']));
     expect(proposed[0]!.atMillis).toBeGreaterThanOrEqual(2_000);
-    // A sweep forgets 1,024 keys, and none is proposed when the last one is gone.
+    // A sweep forgets 1,024 keys. None is proposed after the last key is gone.
     expect(proposed).toHaveLength(Math.ceil(20_000 / 1_024));
     expect(proposed.at(-1)!.atMillis).toBeLessThan(20_000);
     expect(pass(driver, HOUR_MILLIS)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Where copies lie when nodes have labels: examples. What is random is in placement-random.test.ts. */
+/** Examples of the placement of nodes with labels. Random cases are in placement-random.test.ts. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Hash32, loadHash32 } from '../../src/partition/hash.ts';
 import { foundingPlacement, placementAfter, type PlacementTable } from '../../src/partition/placement.ts';
@@ -147,7 +147,7 @@ describe('nodes in three zones', () => {
       [before, table] = [after, next];
       return count;
     });
-    // Nobody ever has to take what all hold: of 768 copies.
+    // No node ever has to take all 768 copies.
     expect(Math.max(...moved)).toBeLessThanOrEqual(256);
     expect(moved.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(768);
   });

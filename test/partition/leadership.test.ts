@@ -1,4 +1,4 @@
-/** What becomes of those who wait when the leadership is lost. */
+/** What happens to waiting requests when a leader loses its leadership. */
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, restoreAt } from './fake-driver.ts';
 

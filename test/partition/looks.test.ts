@@ -1,4 +1,4 @@
-/** Who may answer a look, and what it leaves behind: nothing. */
+/** Which node may answer a peek, and that a peek leaves no trace. */
 import { describe, expect, it } from 'vitest';
 import { FakeDriver, tableOf } from './fake-driver.ts';
 
@@ -52,7 +52,7 @@ describe('a look', () => {
 
   it('waits for what former leaders decided', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
-    // Granted by a former leader, committed, and not applied here.
+    // Granted by a former leader, committed, but not applied here.
     driver.ask('ada');
     driver.turn();
     driver.follow();

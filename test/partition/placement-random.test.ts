@@ -1,6 +1,6 @@
 /**
- * Where copies lie after random changes of nodes with and without labels: judged by all rows that there could be, counted here from the
- * labels alone, and of small clusters by all placements.
+ * Placements after random changes of nodes with and without labels. They are compared with all possible rows, counted
+ * here from the labels alone, and for small clusters with all placements.
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -28,7 +28,7 @@ type Change =
   | { readonly kind: 'leave'; readonly at: number }
   | { readonly kind: 'label'; readonly at: number; readonly zone: number; readonly host: number };
 
-/** 0: none. Few names, so that nodes share them. */
+/** 0: no label. Few names, so that nodes share them. */
 const zone = fc.nat(3);
 const host = fc.nat(4);
 const at = fc.nat(100);
@@ -63,7 +63,7 @@ interface Step {
   readonly copies: number;
 }
 
-/** Goes through a history, change by change. */
+/** Runs through a history, change by change. */
 function replay({ nodes: drawn, copies: wanted, changes }: History, partitions: number): Step[] {
   const copies = Math.min(wanted, drawn.length);
   const ids = drawn.map((_, i) => i + 1);
@@ -92,7 +92,7 @@ function replay({ nodes: drawn, copies: wanted, changes }: History, partitions: 
   return steps;
 }
 
-/** One node came, went or is labelled otherwise, and no other stands elsewhere for that. */
+/** One node joined, left or got other labels, and no other node's relations changed. */
 function isOfOneNode(before: readonly Labelled[], after: readonly Labelled[]): boolean {
   const ids = [...new Set([...before, ...after].map(({ id }) => id))];
   return ids.filter((id) => standsAt(id, before) !== standsAt(id, after)).length <= 1;
@@ -112,7 +112,7 @@ function checkLeft(table: PlacementTable, next: PlacementTable, gone: readonly n
   expect(moved).toEqual(table.map((row) => row.filter((id) => gone.includes(id)).length));
 }
 
-/** A copy may pass through another node, if those of a row could not share so little otherwise. */
+/** A copy may pass through another node if the row could not share as little otherwise. */
 function checkJoined(before: ReadonlyMap<number, number>, after: ReadonlyMap<number, number>): void {
   expect([...after].filter(([id, load]) => load > (before.get(id) ?? 0))).toEqual([]);
 }
@@ -141,7 +141,7 @@ describe('copies on nodes with labels', () => {
         const steps = replay(drawn, 4).filter(({ before, after }) => before !== after && after.length <= 5);
         for (const { after, next, copies } of steps.slice(-2)) {
           const most = Math.max(...loadsOf(next, after).values());
-          // Loads of nodes without labels may differ by more: nothing moves for that alone.
+          // The loads of nodes without labels may differ more, because nothing moves just for that.
           expect(most).toBeLessThanOrEqual(Math.max(...evenestLoads(after, copies, 4)) + 1);
         }
       }),
@@ -155,7 +155,7 @@ describe('copies on nodes with labels', () => {
         const [{ after, next }] = replay({ nodes: drawn, copies: wanted, changes: [] }, partitions) as [Step];
         const ids = after.map(({ id }) => id);
         const pairs = ids.flatMap((a, i) => ids.slice(i + 1).map((b) => String(sharingOf([a, b], after))));
-        // Where labels tell no pair from another all is as the ring has it.
+        // If labels distinguish no pair of nodes, everything is as on the ring.
         fc.pre(new Set(pairs).size > 1);
         const loads = loadsOf(next, after);
         const handedOn = next.flatMap((row) =>
@@ -242,7 +242,7 @@ describe('copies on nodes with labels', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, next } of replay(drawn, 24)) {
-          // A replacement leads what the other led.
+          // A replacement leads the partitions that the other node led.
           if (before === after || difference(before, after).length > 0) continue;
           const led = (node: number): number => next.filter(([leader]) => leader === node).length;
           const uneven = next.filter((row) => row.some((node) => led(row[0] ?? 0) >= led(node) + 2));

@@ -1,4 +1,4 @@
-/** Refunds go through the log, in the order in which they come, and what they took back is granted to nobody by its old id. */
+/** Refunds go through the log in the order in which they come, and an id that was refunded grants nothing more. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { allowed, FakeDriver, tableOf, usersOf } from './fake-driver.ts';
@@ -51,7 +51,7 @@ describe('a refund', () => {
     const driver = FakeDriver.leading(ONE);
     driver.decide(GRANT);
     driver.ask(REFUND);
-    // Not applied yet: the log tells.
+    // Not applied yet, so the log decides.
     const early = driver.ask(GRANT);
     driver.turn();
     driver.commitAll();
@@ -72,7 +72,7 @@ describe('a refund', () => {
     const driver = FakeDriver.leading(ONE);
     const first = driver.ask(GRANT);
     const entry = driver.turn();
-    // Everybody else has that entry, has committed it under another leader, and has taken it back.
+    // All other nodes have that entry, have committed it under another leader, and have refunded it.
     const retry = driver.ask(GRANT);
     driver.turn();
     const [mine] = driver.log.splice(0);

@@ -1,4 +1,4 @@
-/** What a request id is good for: a retry gets the answer of its first attempt, and nobody else does. */
+/** The purpose of a request id: a retry gets the answer of its first attempt, and no other request does. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, START, tableOf, usersOf } from './fake-driver.ts';
@@ -14,13 +14,13 @@ describe('retries with a request id', () => {
     const driver = FakeDriver.leading();
     const answers = [driver.ask(again), driver.ask(again)];
     expect(usersOf(driver.turn())).toEqual(['ada']);
-    // What is in the log may be committed already, and refunded by another leader: a place behind it tells.
+    // An attempt in the log may be committed already, and refunded by another leader. A place after it finds out.
     answers.push(driver.ask(again), driver.ask(again));
     expect(usersOf(driver.turn())).toEqual(['ada']);
     driver.commitAll();
     expect(answers.map((list) => list.length)).toEqual([1, 1, 1, 1]);
     expect(new Set(answers.map(([answer]) => JSON.stringify(answer))).size).toBe(1);
-    // Two more fit: only one was charged.
+    // Two more fit, so only one was charged.
     expect([1, 2, 3].map(() => allowed(driver.decide('ada')))).toEqual([true, true, false]);
   });
 
@@ -32,7 +32,7 @@ describe('retries with a request id', () => {
     expect([first, second, same].map((told) => told?.map(allowed))).toEqual([[true], [true], [true]]);
     expect(first?.[0]).not.toHaveProperty('isRepeat');
     expect(second).toEqual([{ ...first?.[0], isRepeat: true }]);
-    // A node that asks once more, as it had no answer, asks for the same attempt.
+    // A node that asks again because it got no answer sends the same attempt.
     expect(same).toEqual(first);
   });
 
@@ -65,7 +65,7 @@ describe('retries with a request id', () => {
     const answers = [
       driver.ask(again),
       driver.ask({ ...again, userId: 'bob' }),
-      // The lengths of the parts keep keys apart that read the same when joined.
+      // The lengths distinguish keys whose parts read the same when joined.
       driver.ask({ userId: 'adar', requestId: '1' }),
     ];
     const entry = driver.turn();
@@ -141,7 +141,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     driver.append('command', entry?.data ?? new Uint8Array(0));
     const other = driver.ask({ ...first, cost: 3 });
     driver.turn();
-    // Its first attempt was lost with the former leader, and counts.
+    // Its first attempt was lost with the former leader but is charged.
     const again = driver.ask(first);
     driver.turn();
     driver.commitAll();
@@ -153,7 +153,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     const elsewhere = FakeDriver.leading({ table });
     elsewhere.ask(first);
     const entry = elsewhere.turn();
-    // It is in the log, and not applied yet.
+    // It is in the log, but not applied yet.
     const driver = FakeDriver.leading({ table });
     driver.append('command', entry?.data ?? new Uint8Array(0));
     const answers = driver.ask(other);

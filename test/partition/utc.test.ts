@@ -1,10 +1,10 @@
-/** A leader has the log say how far group time is behind the wall clocks of a majority, when that is more than a second. */
+/** A leader logs how far group time is behind the wall clocks of a majority if that is more than a second. */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { UTC_LAG_MILLIS_MAX } from '../../src/partition/own-proposals.ts';
 import { FakeDriver, START } from './fake-driver.ts';
 
-/** What the leader says after it was told that it is so late. */
+/** What the leader proposes after it was given this time. */
 function saidAt(driver: FakeDriver, utcMillis: number): unknown {
   driver.requested = 0;
   driver.partition.followUtc(utcMillis);

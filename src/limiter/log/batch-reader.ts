@@ -66,8 +66,7 @@ function readColumn(input: ByteReader, column: number, size: number, rules: numb
       for (let i = 0; i < size; i += 1) said |= readKey(input, 'request id', 0, REQUEST_ID_BYTES_MAX);
       break;
     case COLUMN.askedDigest:
-      for (let i = 0; i < size; i += 1)
-        if (input.integer('asked digest', 0, ASKED_DIGEST_MAX) > 0) said = 1;
+      for (let i = 0; i < size; i += 1) if (input.integer('asked digest', 0, ASKED_DIGEST_MAX) > 0) said = 1;
       break;
     case COLUMN.further:
       return readFurther(input, size);

@@ -67,7 +67,7 @@ export class ArrivalTimes extends NumberMeter {
     return floorDiv(this.#debtAt(slot, t), NANOS_PER_MILLI);
   }
 
-  /** At the arrival time, whatever the rule is. */
+  /** At the arrival time; the rule does not matter. */
   idleAtMillis(slot: number): number {
     return this.newestMillis(slot) + ceilDiv(this.numbers.number(slot, DEBT), NANOS_PER_MILLI);
   }

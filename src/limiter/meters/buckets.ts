@@ -30,7 +30,7 @@ export const DRAIN_MILLIS_MAX = 2 ** 48;
  *
  * **Guarantee.** In any interval of `e` milliseconds, in the time that requests are judged at, at most `burst + limit *
  * e / windowMillis` is granted, rounded down. For a leaky bucket, `queue` is added to `burst`; the requests that
- * proceed when they were told to keep to the formula without `queue`. In group time the window is the widened one. In
+ * proceed after their reported wait keep to the formula without `queue`. In group time the window is the widened one. In
  * real time the same holds except for less than what drains in one millisecond, because timestamps are whole
  * milliseconds; in intervals of a window or more it holds exactly.
  *

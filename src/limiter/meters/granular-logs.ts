@@ -123,7 +123,8 @@ export class GranularLogs implements Meter {
     const newestMillis = this.newestMillis(slot);
     const isSound =
       newestMillis >= 0 && newestMillis <= stamp && stamp - newestMillis < GRANULARITY_MILLIS_MAX;
-    if (next === 0 && !isSound) throw new InvalidSnapshotError('the stamp does not belong to the newest grant');
+    if (next === 0 && !isSound)
+      throw new InvalidSnapshotError('the stamp does not belong to the newest grant');
     return next;
   }
 

@@ -88,7 +88,7 @@ export class KeyTable {
   retired: readonly KeyTable[];
   /** The other windows of its rule, in force or not. */
   siblings: readonly Sibling[] = [];
-  /** The first millisecond of group time after its window last came into force, whatever meters it had since. */
+  /** The first millisecond of group time after its window last came into force, even if its meter changed since. */
   sinceMillis = 0;
   /** It is part of the state. The keys of stated rules are only from the first grant on. */
   isKept = false;

@@ -128,7 +128,7 @@ export class Keys {
   }
 
   /**
-   * Group time of the key's last grant, whatever timestamp that grant has. Later for a key that is kept for longer: see
+   * Group time of the key's last grant (not its timestamp). Later for a key that is kept for longer: see
    * `KeyTable`.
    */
   madeMillisAt(slot: number): number {

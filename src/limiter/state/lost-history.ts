@@ -6,7 +6,7 @@
  * Why this is enough: let the group run again at real time r, with group time G. Everything missing was granted before
  * r, because the old cluster does not run any more. Group time never outruns real time, except for the drift that
  * windows are widened by (raft/driver/group-clock.ts). So a grant stamped G + reach or later is made when everything
- * missing has left its window in real time, whatever its timestamps were. G is the group time of the entry in which the
+ * missing has left its window in real time, regardless of its timestamps. G is the group time of the entry in which the
  * first leader says that the group runs again; until then nothing is granted.
  *
  * A caller's timestamp says nothing about real time. So a request with a timestamp waits just as long. In addition, its
@@ -20,7 +20,7 @@
  */
 import { MAX_AHEAD_MILLIS_DEFAULT } from '../rules.ts';
 
-/** How late a caller's timestamp may be and still be decided at its own time, whatever was forgotten. */
+/** How late a caller's timestamp may be and still be decided at its own time, even after keys were forgotten. */
 export const LATE_MILLIS = 60_000;
 
 /** How long grants of a far epoch are kept after the last one, in group time. */

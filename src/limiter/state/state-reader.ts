@@ -120,7 +120,8 @@ export class StateReader {
     const version = input.integer('rule table version', 0, INTEGER_MAX);
     if (version === 0) return undefined;
     const values = [version];
-    while (values.length < TABLE_INTEGERS) values.push(input.integer('value of the rule table', 0, INTEGER_MAX));
+    while (values.length < TABLE_INTEGERS)
+      values.push(input.integer('value of the rule table', 0, INTEGER_MAX));
     const count = input.integer('rules', 1, RULES_MAX);
     const rules: (readonly unknown[])[] = [];
     for (let i = 0; i < count; i += 1) {

@@ -4,7 +4,7 @@
  *
  * - Stated windows (`100/60000ms`) share a table of logs. The stored name is the key, a line feed and the rule id. It
  *   is found under the hash of the key alone, so all rules of a key are found under one hash.
- * - Throttles (`30/60000ms+15`) share a table of arrival times, with one entry per key, whatever the numbers.
+ * - Throttles (`30/60000ms+15`) share a table of arrival times, with one entry per key for all numbers.
  *
  * A request is judged by a `KeyTable` that has its rule and the keys of the shared table.
  */

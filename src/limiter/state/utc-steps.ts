@@ -2,7 +2,7 @@
  * How far UTC is ahead of group time. When a whole group is down, its group time does not advance
  * (raft/driver/group-clock.ts), so it falls behind UTC with every outage. Log entries say by how much, and fixed
  * windows use the sum, because their days are days of UTC. Nothing else does: sliding windows and buckets count in
- * group time alone, whatever wall clocks say.
+ * group time alone and ignore wall clocks.
  */
 
 import { TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';

@@ -1,3 +1,4 @@
+/** The bytes of log entries: they decode to what was encoded, and damaged bytes are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AllowRequest, TIMESTAMP_MILLIS_MAX } from '../../../src/api/request.ts';
@@ -27,7 +28,7 @@ const request: fc.Arbitrary<AllowRequest> = fc.record(
   { requiredKeys: ['userId'] },
 );
 
-/** What an entry holds, without what is not there. */
+/** The fields of an entry, without the absent ones. */
 function heldBy(data: Uint8Array): BatchedRequest[] {
   const command = decodeCommand(data);
   if (command.type !== 'allow') throw new Error(`a command of type ${command.type}`);
@@ -131,7 +132,7 @@ describe('a batch', () => {
   });
 });
 
-/** Bytes are a command all of which can be read, or throw the one error they may throw. */
+/** Bytes either decode completely or throw `CommandDecodeError`, never anything else. */
 function expectCommandOrDecodeError(bytes: Uint8Array): void {
   const error = thrownBy(() => {
     const command = decodeCommand(bytes);
@@ -142,7 +143,7 @@ function expectCommandOrDecodeError(bytes: Uint8Array): void {
   expect(error === undefined || error instanceof CommandDecodeError).toBe(true);
 }
 
-// Kind 1, the keys and these columns, one request, one rule id, which is the default one; then the columns.
+// Kind 1, the columns with keys and these, one request, one rule id (the default); then the columns.
 const A = [1, 0x61];
 const one = (columns: readonly number[], ...rest: readonly number[]): number[] => [
   1,
@@ -218,7 +219,7 @@ describe('the form of a command', () => {
       expect(data.buffer.byteLength).toBe(data.byteLength);
   });
 
-  // A rule's meter, and what belongs to it: a sliding log.
+  // The meter of a rule and its fields: a sliding log.
   const PLAIN = [0, 0, 0, 0, 0];
   it.each([
     ['nothing', []],
