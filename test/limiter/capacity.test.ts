@@ -46,7 +46,7 @@ describe('the size of a state', () => {
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + 2 * RUN_BYTES + REQUEST_ID_BYTES + texts);
   });
 
-  it('is back at nothing, exactly, when all was forgotten', () => {
+  it('is exactly zero again when everything was forgotten', () => {
     const harness = harnessWith({ limit: 50 }, { id: 'b', limit: 2 });
     for (let i = 0; i < 500; i += 1) {
       harness.nowMillis += i % 7;
@@ -63,7 +63,7 @@ describe('the size of a state', () => {
     expect(harness.machine.stats()).toEqual({ keys: 0, grants: 0, requestIds: 0, customers: 0 });
   });
 
-  it('does not depend on how it came about', () => {
+  it('does not depend on the history', () => {
     const user = fc.nat(30).map((n) => `user${n}`);
     const step = fc.record({ gap: fc.constantFrom(0, 1, 400, 130_000), user, id: fc.option(fc.nat(20)) });
     fc.assert(
@@ -137,7 +137,7 @@ describe('state without a bound', () => {
     expect(harness.one({ userId: 'mallory' }).isBlocked).toBe(true);
   });
 
-  it('a request whose id is remembered gets its answer, however full it is', () => {
+  it('a request whose id is remembered gets its answer even if the state is full', () => {
     const harness = capped();
     const asked = { userId: 'ada', requestId: 'q' };
     const first = harness.one(asked);
@@ -146,7 +146,7 @@ describe('state without a bound', () => {
     expect(harness.one({ ...asked, cost: 2 }).refusal).toBe('request_id_reused');
   });
 
-  it('that was taken on before the cap fell is kept, and goes on where it does not grow', () => {
+  it('a lowered cap keeps everything, and grants that take no memory go on', () => {
     const harness = harnessWith({ limit: 1_000 });
     for (let i = 0; i < 100; i += 1) harness.one({ userId: `user${i}` });
     harness.rules(tableOf(2, [{ limit: 1_000 }], { partitionBytesMax: CAP }));
@@ -159,7 +159,7 @@ describe('state without a bound', () => {
     expect(harness.one({ userId: 'user7' }).allowed).toBe(true);
   });
 
-  it('is forgotten when it is idle, though nobody is granted anything, and then there is room again', () => {
+  it('idle items are forgotten without any grant, and then there is room again', () => {
     const harness = capped();
     fill(harness);
     harness.nowMillis += 2_000;
@@ -172,7 +172,7 @@ describe('state without a bound', () => {
 });
 
 describe('a node without room', () => {
-  it('refuses at its door what is new, and when nothing is left also what grows', () => {
+  it('refuses new users and ids before the log, and when nothing is left also anything that grows', () => {
     const harness = harnessWith({ limit: 100 });
     const { machine } = harness;
     harness.one({ userId: 'ada' });
@@ -196,7 +196,7 @@ describe('the cap', () => {
     expect(() => validateRuleTable(table)).toThrow(InvalidRuleError);
   });
 
-  it('is 256 MiB if nothing is said', () => {
+  it('is 256 MiB by default', () => {
     const rules = [{ id: 'a', limit: 1, windowMillis: 1 }];
     expect(validateRuleTable({ version: 1, rules }).partitionBytesMax).toBe(256 * 1_024 * 1_024);
   });

@@ -37,7 +37,7 @@ function play(harness: Harness, seed: number, steps: number): void {
 
 describe('replicas', () => {
   it.each([1, 2, 3, 4, 5, 6])(
-    'are equal after a snapshot in the middle that was read while changes went on, %i',
+    'are equal after a snapshot that was read while changes went on, %i',
     (seed) => {
       const rules = [CLUSTER, { ...CLUSTER, id: 'b', meter: 'tokenBucket' } as const];
       const harness = harnessWith(...rules);
@@ -78,7 +78,7 @@ describe('an entry of operators', () => {
   ];
   const data = encodeCustomers(actions.map((action, i) => ({ ask: 'customer', userId: `u${i}`, action })));
 
-  it('is read as it was written, may take long, and no part of it is one', () => {
+  it('round-trips, may take long to apply, and no prefix of it is valid', () => {
     expect(decodeCommand(data)).toEqual({
       type: 'customers',
       requests: actions.map((action, i) => ({ ask: 'customer', userId: `u${i}`, action })),
@@ -88,7 +88,7 @@ describe('an entry of operators', () => {
       expect(() => decodeCommand(data.subarray(0, end))).toThrow(/not a limiter command/);
   });
 
-  it('sets no rule twice', () => {
+  it('sets the usage of no rule twice', () => {
     const action: CustomerAction = { type: 'set', ruleIds: ['r', 'r'], used: 1 };
     const entry = encodeCustomers([{ ask: 'customer', userId: 'ada', action }]);
     expect(() => decodeCommand(entry)).toThrow(/windows/);
@@ -100,7 +100,7 @@ describe('an entry of operators', () => {
     expect(() => decodeCommand(entry)).toThrow(/two changes of one record/);
   });
 
-  it('is none of a batch with guards, which keeps them', () => {
+  it('is not confused with a batch, whose guards round-trip', () => {
     const requests = [
       { userId: 'ada', ruleId: 'r', guard: { userId: 'customer=ada', version: 8 } },
       { userId: 'bob', ruleId: 'r' },

@@ -47,8 +47,8 @@ class NaiveUser {
   }
 }
 
-describe('what operators say of keys, at random', () => {
-  it('lets nobody have one grant too many, and denies nobody for nothing', () => {
+describe('random customer commands', () => {
+  it('never grant too much and never deny without reason', () => {
     fc.assert(
       fc.property(steps, (history) => {
         const harness = new Harness();

@@ -59,7 +59,7 @@ describe('rules that left the table', () => {
     expect(known).not.toContain('first');
   });
 
-  it('are bounded also where all were forgotten before they left', () => {
+  it('are bounded also if all their keys were forgotten before they left', () => {
     const harness = new Harness();
     harness.rules(tableOf(1, [STAYS, ...others(2 * EMPTIED_RULES_MAX)]));
     harness.ask(...others(2 * EMPTIED_RULES_MAX).map(({ id }) => ({ userId: 'ada', ruleId: id })));
@@ -85,7 +85,7 @@ describe('rules that left the table', () => {
     expect(asks(harness.nowMillis - LATE_MILLIS)).toBe(true);
   });
 
-  it('take nothing back from what they grant when they come back with a longer window', () => {
+  it('keep to the limit when they come back with a longer window', () => {
     const day = { ...FIRST, meter: 'fixedWindow', windowMillis: 86_400_000 } as const;
     const harness = emptied({ ...FIRST, meter: 'fixedWindow' });
     harness.rules(tableOf(3, [STAYS, day]));
@@ -95,7 +95,7 @@ describe('rules that left the table', () => {
     expect(asks()).toBe(false);
   });
 
-  it('stay while anything of them counts, under whatever meter', () => {
+  it('stay while any of their grants counts, under any meter', () => {
     const long = { ...FIRST, windowMillis: 86_400_000 };
     const harness = emptied(long);
     expect(knownRules(harness)).toContain('first');

@@ -63,7 +63,7 @@ describe('an idle key', () => {
     expect(harness.allows('ada', START + 1_001)).toBe(true);
   });
 
-  it('that is forgotten in the near epoch cannot be got around by way of a far one', () => {
+  it('forgotten in the near epoch cannot be got around through a far epoch', () => {
     const harness = harnessWith({ limit: 1 }, sweeper);
     harness.allows('ada', START);
     harness.nowMillis += 1_001 + LATE_MILLIS;
@@ -85,7 +85,7 @@ describe('an idle key', () => {
     expect(harness.allows('ada', START + 1_001)).toBe(true);
   });
 
-  it('of a far epoch cannot be got around by way of the near one', () => {
+  it('of a far epoch cannot be got around through the near epoch', () => {
     const harness = harnessWith({ limit: 2 }, sweeper);
     const far = START / 1_000;
     expect(harness.allows('ada', far)).toBe(true);
@@ -107,7 +107,7 @@ describe('an idle key', () => {
     expect(harness.allows('ada', far + 70_000)).toBe(true);
   });
 
-  it('is not forgotten between requests that are later than it takes to forget', () => {
+  it('is not forgotten between requests whose lag exceeds the time to forget', () => {
     // An hour behind group time, as with a backlog, or if the first leader's wall clock was ahead.
     const harness = harnessWith({ limit: 5 }, sweeper);
     const behind = START - 3_600_000;
@@ -123,7 +123,7 @@ describe('an idle key', () => {
   it.each([
     [500, 0],
     [0, 500],
-  ])('leaves a floor that never falls, in whatever order keys are forgotten: %i, %i', (first, second) => {
+  ])('leaves a floor that never falls, for any order of forgetting: %i, %i', (first, second) => {
     const harness = harnessWith({ limit: 1 }, sweeper);
     harness.allows('ada', START + first);
     harness.allows('bob', START + second);

@@ -64,7 +64,7 @@ describe('a survey', () => {
     expect(surveyed(harness).firstMillis).toBe(START + 1_001 + LATE_MILLIS);
   });
 
-  it('goes by the limit that a key has of its own', () => {
+  it('uses the override of a key', () => {
     const harness = harnessWith({ limit: 10, windowMillis: 1_000, meter: 'tokenBucket' });
     harness.one({ userId: 'ada', cost: 10 });
     const { lastMillis } = surveyed(harness);
@@ -73,7 +73,7 @@ describe('a survey', () => {
     expect(surveyed(harness).lastMillis).toBeGreaterThan(lastMillis + 5_000);
   });
 
-  it('tells stated windows, request ids and blocks with an end, and no block without one', () => {
+  it('finds stated windows, request ids and blocks with an end, but no block without one', () => {
     const harness = harnessWith({ limit: 10 });
     expect(surveyed(harness)).toMatchObject({ firstMillis: Infinity, lastMillis: -Infinity });
     harness.say('eve', { type: 'block', isBlocked: true });

@@ -52,7 +52,7 @@ describe('lost history', () => {
     expect([harness.allows('ada'), harness.allows('grace')]).toEqual([true, true]);
   });
 
-  it('is told as the reason of a denial, with the time until it is over, and no longer', () => {
+  it('is reported as the reason of a denial, with the time until it is over, and then no longer', () => {
     const harness = harnessWith({ clock: 'cluster', limit: 1 }, { clock: 'cluster', windowMillis: 5_000 });
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
     lose(harness);
@@ -80,7 +80,7 @@ describe('lost history', () => {
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
   });
 
-  it('is not the reason where nothing ever fits', () => {
+  it('is not the reason if the cost never fits', () => {
     const harness = harnessWith({ clock: 'cluster', limit: 0 });
     lose(harness);
     begin(harness);
@@ -88,7 +88,7 @@ describe('lost history', () => {
     expect([denial.allowed, 'restoredMillis' in denial]).toEqual([false, false]);
   });
 
-  it('is the reason of the limit that takes longest, of several', () => {
+  it('is the reason if the limit with the longest wait has it', () => {
     const harness = harnessWith({ clock: 'cluster' }, { clock: 'cluster', windowMillis: 5_000 });
     const [short, long] = harness.machine.ruleTable?.rules.map(({ id }) => id) ?? [];
     const further = [{ userId: 'ip', ruleId: long ?? '' }];
@@ -111,7 +111,7 @@ describe('lost history', () => {
     });
   });
 
-  it('is told with the time that a caller has to come with, where it brings timestamps', () => {
+  it('is reported with the timestamp that a caller has to wait for', () => {
     const harness = harnessWith({});
     lose(harness);
     begin(harness);
@@ -126,7 +126,7 @@ describe('lost history', () => {
     expect(harness.machine.restoredMillis(nowMillis + aheadMillis)).toBe(0);
   });
 
-  it('is over a window after the first leader said so, whoever says it again', () => {
+  it('is over a window after the first leader said that the group runs; later leaders change nothing', () => {
     const harness = harnessWith({ clock: 'cluster' });
     lose(harness);
     begin(harness);
@@ -157,7 +157,7 @@ describe('lost history', () => {
     }
   });
 
-  it('saturates rules that requests state, and rules that come later', () => {
+  it('saturates stated rules, and rules that come later', () => {
     const harness = harnessWith({ clock: 'cluster' });
     lose(harness);
     begin(harness);
@@ -167,7 +167,7 @@ describe('lost history', () => {
     expect(harness.one({ userId: 'ada', ruleId: '5/5000ms' }).allowed).toBe(true);
   });
 
-  it('has a caller wait with timestamps, too, and then take later ones than any that was admitted', () => {
+  it('makes callers with timestamps wait too, and then use later ones than any that was admitted', () => {
     const harness = harnessWith({});
     harness.allows('ada', START);
     lose(harness);
@@ -186,7 +186,7 @@ describe('lost history', () => {
     expect(harness.allows('grace')).toBe(true);
   });
 
-  it('has timestamps of a far epoch wait as long as they are remembered', () => {
+  it('makes timestamps of a far epoch wait as long as their keys are remembered', () => {
     const harness = harnessWith({});
     expect(harness.allows('ada', 17)).toBe(true);
     lose(harness);
@@ -197,7 +197,7 @@ describe('lost history', () => {
     expect(harness.allows('ada', 5_000)).toBe(true);
   });
 
-  it('leaves no request id remembered: what it was granted may have been refunded since', () => {
+  it('remembers no request id, because its grant may have been refunded since', () => {
     const harness = harnessWith({ clock: 'cluster' });
     const request = { userId: 'ada', requestId: 'r1' };
     expect(harness.one(request).allowed).toBe(true);

@@ -37,7 +37,7 @@ function sweep(harness: Harness, times: number): void {
 }
 
 describe('the memory of a state', () => {
-  it('users who stay do not keep the memory of those who left', async () => {
+  it('users that stay do not keep the memory of those that left', async () => {
     const CAP = 1_536 << 10;
     const before = await heldBytes();
     const harness = new Harness();
@@ -81,7 +81,7 @@ describe('the memory of a state', () => {
     expect((await heldBytes()) - before).toBeLessThan(harness.machine.stateBytes * 2 + 500_000);
   });
 
-  it('blocks that stay leave no more than one and a half slabs of each size without use', () => {
+  it('blocks that stay leave at most one and a half slabs of each size unused', () => {
     const sizes = [1, 2, 6, 16, 48, 128];
     const addresses = new Map<number, number>();
     const pool = new BlockPool((owner, address) => addresses.set(owner, address));
@@ -140,7 +140,7 @@ describe('the memory of a state', () => {
     expect(index.size).toBe(1);
   });
 
-  it('a snapshot shows the log it is in the middle of, although that was moved to where another was', () => {
+  it('a snapshot continues with a log that was moved in the middle of being written', () => {
     const harness = harnessWith({ limit: 700, windowMillis: 10_000 });
     const ask = (userId: string, times: number, gapMillis = 1): void => {
       for (let i = 0; i < times; i += 1) {
@@ -165,7 +165,7 @@ describe('the memory of a state', () => {
     expect([...chunks, ...chunksOf(snapshot)]).toEqual(expected);
   });
 
-  it('does not show: replicas whose blocks lie elsewhere give the same answers and snapshots', () => {
+  it('is invisible: replicas with another memory layout give the same answers and snapshots', () => {
     const step = fc.record({
       gap: fc.constantFrom(0, 1, 7, 400, 1_500),
       user: fc.nat(60),

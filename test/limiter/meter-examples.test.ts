@@ -52,7 +52,7 @@ describe('a fixed window', () => {
     expect(answers(harness, [59_999, 60_000, 60_000, 60_001])).toEqual([false, true, true, false]);
   });
 
-  it('of a day begins at midnight in UTC', () => {
+  it('of a day begins at midnight UTC', () => {
     const harness = harnessWith(rule('fixedWindow', 1, DAY));
     expect(answers(harness, [0, DAY - 1, DAY])).toEqual([true, false, true]);
   });
@@ -98,7 +98,7 @@ describe('a token bucket', () => {
     expect(asks(harness, 1_000, 3).allowed).toBe(true);
   });
 
-  it('loses no part of a token to rounding, however unevenly they flow', () => {
+  it('loses no part of a token to rounding, even at odd rates', () => {
     const harness = harnessWith(rule('tokenBucket', 7, 1_000, { burst: 1 }));
     let granted = 0;
     for (let t = 0; t <= 10_000; t += 1) if (asks(harness, t).allowed) granted += 1;
@@ -142,7 +142,7 @@ describe('a leaky bucket', () => {
     expect(asks(harness, 10_000).waitMillis).toBeUndefined();
   });
 
-  it('tells a request that is asked again when to go on as it told it before, also after a snapshot', () => {
+  it('gives a retry the same wait as the first attempt, also after a snapshot', () => {
     const harness = harnessWith(rule('leakyBucket', 2, 1_000, { burst: 1, queue: 3 }));
     asks(harness, 0);
     const request = { userId: 'ada', requestId: 'q', timestampMillis: MIDNIGHT };
@@ -182,7 +182,7 @@ describe('a sliding log by granules', () => {
     expect(answers(harness, [10_999, 11_000])).toEqual([false, true]);
   });
 
-  it('does not hold back who asks in group time to a stamp that is still to come', () => {
+  it('does not hold a request in group time until a stamp in the future', () => {
     const harness = harnessWith({
       ...rule(undefined, 2, 60_000, { granularityMillis: 10_000 }),
       clock: 'cluster',
@@ -198,7 +198,7 @@ describe('a rule that changes its meter', () => {
   const log = rule(undefined, 3, 10_000);
   const bucket = rule('tokenBucket', 3, 10_000);
 
-  it('counts what the old one granted on top, until that is out', () => {
+  it('counts grants of the old meter on top until they are out', () => {
     const harness = harnessWith(log);
     expect(asks(harness, 0, 2).allowed).toBe(true);
     harness.rules(tableOf(2, [bucket]));
@@ -214,7 +214,7 @@ describe('a rule that changes its meter', () => {
     ]);
   });
 
-  it('has nobody wait who fits beside what the old one granted', () => {
+  it('makes no request wait that fits next to grants of the old meter', () => {
     const harness = harnessWith({ ...log, clock: 'cluster' });
     harness.one({ userId: 'ada' });
     harness.rules(tableOf(2, [{ ...bucket, clock: 'cluster' }]));
@@ -223,7 +223,7 @@ describe('a rule that changes its meter', () => {
     expect(standing?.limits).toMatchObject([{ remaining: 2, retryAfterMillis: 0, resetMillis: 10_001 }]);
   });
 
-  it('has nobody else wait for what the old one granted', () => {
+  it('makes no other key wait for grants of the old meter', () => {
     const harness = harnessWith(log);
     asks(harness, 0, 2);
     harness.rules(tableOf(2, [bucket]));
@@ -235,7 +235,7 @@ describe('a rule that changes its meter', () => {
     });
   });
 
-  it('finds its grants again when the old one comes back', () => {
+  it('finds its grants again when the old meter comes back', () => {
     const harness = harnessWith(log);
     asks(harness, 0, 3);
     harness.rules(tableOf(2, [bucket]));
@@ -243,7 +243,7 @@ describe('a rule that changes its meter', () => {
     expect(answers(harness, [9_999, 10_000])).toEqual([false, true]);
   });
 
-  it('is the same after a snapshot, whatever it was before', () => {
+  it('is the same after a snapshot, for any former meter', () => {
     const harness = harnessWith(log);
     asks(harness, 0, 1);
     harness.rules(tableOf(2, [bucket]));
@@ -260,7 +260,7 @@ describe('a rule that changes its meter', () => {
     expect(other.machine.hash()).toBe(harness.machine.hash());
   });
 
-  it('does not let who comes late around what the old one forgot', () => {
+  it('lets no late request get around what the old meter forgot', () => {
     const harness = harnessWith(log);
     harness.one({ userId: 'ada', timestampMillis: START, cost: 3 });
     harness.nowMillis += 200_000;
@@ -270,7 +270,7 @@ describe('a rule that changes its meter', () => {
     expect(harness.one({ userId: 'ada', timestampMillis: START + 10_001 }).allowed).toBe(true);
   });
 
-  it('counts what the old one granted for longer when clocks may differ by more', () => {
+  it('counts grants of the old meter for longer when clocks may differ by more', () => {
     const cluster = { clock: 'cluster' as const };
     const harness = harnessWith({ ...log, ...cluster });
     const grantedMillis = harness.nowMillis;

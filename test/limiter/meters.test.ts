@@ -121,7 +121,7 @@ describe.each(METERS)('%s', (_, rule) => {
     );
   });
 
-  it('is right that to wait as long as it says is enough, in integers that are not below 0', () => {
+  it('reports waits that are long enough, as integers of at least 0', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const trial = new Trial(rule);
@@ -155,7 +155,7 @@ describe.each(METERS)('%s', (_, rule) => {
     );
   });
 
-  it('adds no more bytes with a grant than it said before, and gives all of them back when it is removed', () => {
+  it('adds no more bytes with a grant than predicted, and returns all of them when a key is removed', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const { size, meter } = new Trial(rule);
@@ -200,7 +200,7 @@ describe.each(METERS)('%s', (_, rule) => {
     );
   });
 
-  it('takes the place of a key that is removed, with all it remembers', () => {
+  it('moves the last key into the slot of a removed one, with all its grants', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const trial = new Trial(rule);

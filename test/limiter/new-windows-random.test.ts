@@ -238,7 +238,7 @@ describe('windows that come, leave and move', () => {
   });
 
   it.each(['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'])(
-    'touch no count of a window that stays, kept as a %s',
+    'change no count of a window that stays, for a %s',
     (meter) => {
       forEachSeed(someSeeds(20, 10), (seed) => {
         const below = seeded(seed);

@@ -48,8 +48,8 @@ class Model {
   }
 }
 
-describe('a log that grants are taken back from', () => {
-  it('tells what is left of them and how long that counts, and goes back to the time of others, or of the group', () => {
+describe('a log with refunds', () => {
+  it('reports what is left and for how long, and goes back to the time of other grants, or of the group', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const size = new StateSize();
@@ -77,7 +77,7 @@ describe('a log that grants are taken back from', () => {
     );
   });
 
-  it('takes nothing back that it does not hold', () => {
+  it('refunds nothing that it does not hold', () => {
     const logs = new SlidingLogs(new StateSize());
     logs.add();
     logs.record(0, 100, 3, WINDOW_MILLIS);
@@ -90,7 +90,7 @@ describe('a log that grants are taken back from', () => {
     ]);
   });
 
-  it('keeps nothing of what is granted and taken back, but for the last', () => {
+  it('keeps nothing of refunded grants, except the last', () => {
     const size = new StateSize();
     const logs = new SlidingLogs(size);
     logs.add();

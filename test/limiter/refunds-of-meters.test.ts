@@ -37,7 +37,7 @@ function restoredFrom(before: Harness): Harness {
 describe.each(METERS)('a refund of %j', (rule) => {
   const capacity = rule.queue === undefined ? 10 : 20;
 
-  it('gives back what was granted, once, and none of what others were', () => {
+  it('gives back what was granted, once, and nothing of other grants', () => {
     const harness = granted(rule);
     expect(remaining(harness)).toBe(capacity - 7);
     for (let i = 0; i < 2; i += 1) {
@@ -46,7 +46,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     }
   });
 
-  it('of all there was leaves an empty key, whose time does not run back, and which a snapshot holds', () => {
+  it('of everything leaves an empty key whose time does not run back, and which survives a snapshot', () => {
     const harness = harnessWith({ ...SLOW, ...rule });
     harness.one({ userId: 'ada', requestId: 'r1', cost: 4 });
     harness.one(REFUND);
@@ -80,7 +80,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     }
   });
 
-  it('of what was granted before the rule changed gives back what a log knows, and else nothing', () => {
+  it('of a grant before a rule change gives back what a log knows, and nothing for other meters', () => {
     const harness = granted(rule);
     harness.rules(tableOf(2, [{ ...SLOW, ...rule, limit: 9, clock: 'request' }]));
     const before = remaining(harness) ?? 0;
@@ -90,7 +90,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
 });
 
 describe('a refund of a bucket', () => {
-  it('gives back what did not flow out between its grant and the newest one', () => {
+  it('gives back what did not drain between its grant and the newest one', () => {
     const harness = harnessWith({ ...SLOW, limit: 60, meter: 'tokenBucket' });
     harness.one({ userId: 'ada', requestId: 'r1', cost: 10 });
     harness.nowMillis += 4_000;
@@ -101,7 +101,7 @@ describe('a refund of a bucket', () => {
     expect(remaining(harness)).toBe(9);
   });
 
-  it('never lets more pass than the burst and what flowed in, though every grant is given back late', () => {
+  it('never grants more than the burst and what flowed in, even if every grant is refunded late', () => {
     const harness = harnessWith({ ...SLOW, limit: 60, burst: 5, meter: 'tokenBucket' });
     const start = harness.nowMillis;
     let kept = 0;

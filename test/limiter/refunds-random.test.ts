@@ -149,7 +149,7 @@ function wordsOf({ allowed, refusal, refund, decided }: Decision): string {
 }
 
 describe('refunds at random', () => {
-  it('come to what a list of grants comes to, and never to more than the limit', () => {
+  it('match a list of grants, and never exceed the limit', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const replicas = new Replicas();

@@ -33,7 +33,7 @@ function callOf(source: string, title: string): string | undefined {
 }
 
 describe('what was asked', () => {
-  it('is shown by tests that are there and are not skipped, or is said to be missing', async () => {
+  it('is shown by existing tests that are not skipped, or is marked as missing', async () => {
     const wrong: string[] = [];
     const all = await rows();
     expect(all.length).toBe(117);

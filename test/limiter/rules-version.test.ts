@@ -23,7 +23,7 @@ describe('the version of the rules in an answer', () => {
     expect(harness.one({ userId: 'bob' })).toMatchObject({ allowed: true, rulesVersion: 4 });
   });
 
-  it('is that of the state which denies without an entry, and of one that is looked at', () => {
+  it('is that of the state for a quick denial and for a peek', () => {
     const harness = harnessWith(...RULES);
     harness.one({ userId: 'ada', cost: 2 });
     for (const version of [1, 4]) {
@@ -38,7 +38,7 @@ describe('the version of the rules in an answer', () => {
     }
   });
 
-  it('of a repeated request is that of its grant, also where that is known by a snapshot alone', () => {
+  it('of a retry is that of its grant, even if only a snapshot knows the grant', () => {
     const harness = harnessWith(...RULES);
     const alone = { userId: 'ada', requestId: 'r1' };
     const joint = {

@@ -60,7 +60,7 @@ describe('a rule table', () => {
 });
 
 describe('the id of a rule in a table', () => {
-  it('is none by which requests state rules themselves', () => {
+  it('must not have the form of a stated rule', () => {
     expect(() => ruleWith({ id: '10/1000ms' })).toThrow(
       "rules[0].id must be of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, by which requests state rules themselves, but is '10/1000ms'",
     );
@@ -78,7 +78,7 @@ describe('the meter of a rule', () => {
     expect(ruleWith({ meter: 'leakyBucket', queue: 0 })).toEqual({ ...rule, meter: 'leakyBucket' });
   });
 
-  it('has what belongs to it, and says what belongs to another one', () => {
+  it('accepts its own fields, and refuses those of another meter by name', () => {
     const leaky = { meter: 'leakyBucket', burst: 1, queue: 999_999 };
     expect(ruleWith(leaky)).toEqual({ ...rule, ...leaky });
     const monthly = { meter: 'fixedWindow', calendar: 'month', windowMillis: 2_678_400_000 };

@@ -21,7 +21,7 @@ function millisUntilAllowed(harness: Harness): number {
 }
 
 describe('a settled cost', () => {
-  it('counts like a grant where it fits', () => {
+  it('counts like a grant if it fits', () => {
     const harness = harnessWith(HOUR);
     expect(settle(harness, 400)).toMatchObject({ allowed: true, remaining: 600, retryAfterMillis: 0 });
     expect(harness.one({ userId: 'ada', cost: 601 }).allowed).toBe(false);
@@ -41,7 +41,7 @@ describe('a settled cost', () => {
     expect(harness.allows('ada')).toBe(true);
   });
 
-  it('is recorded for a key that has spent all, and for one that owes already', () => {
+  it('is recorded for a key that has spent everything, and for one that is in debt already', () => {
     const harness = harnessWith(HOUR);
     harness.one({ userId: 'ada', cost: 1_000 });
     harness.nowMillis += 10;
@@ -54,7 +54,7 @@ describe('a settled cost', () => {
     expect(harness.one({ userId: 'ada', cost: 300 }).allowed).toBe(true);
   });
 
-  it('is recorded under a limit of 0, and for who is blocked', () => {
+  it('is recorded under a limit of 0, and for a blocked customer', () => {
     const harness = harnessWith({ ...HOUR, limit: 0 });
     expect(settle(harness, 5)).toMatchObject({ allowed: true, remaining: 0, retryAfterMillis: HOUR_MILLIS });
     const other = harnessWith(HOUR);
@@ -68,7 +68,7 @@ describe('a settled cost', () => {
     expect(settle(harnessWith(HOUR), 5, { ruleId: 'other' })).toMatchObject({ refusal: 'unknown_rule' });
   });
 
-  it('is recorded once under its id, and the retry is told the same', () => {
+  it('is recorded once under its id, and a retry gets the same answer', () => {
     const harness = new Harness();
     harness.rules(tableOf(1, [HOUR], { requestIdHorizonMillis: 10_000 }));
     const first = settle(harness, 1_200, { requestId: 'answer-7' });
@@ -79,7 +79,7 @@ describe('a settled cost', () => {
     expect(harness.one({ userId: 'ada', cost: 1_000 }).allowed).toBe(true);
   });
 
-  it('is recorded under all limits of its request, also where only one has no room', () => {
+  it('is recorded under all limits of its request, even if one of them is full', () => {
     const harness = harnessWith({ ...HOUR, id: 'a', limit: 2 }, { ...HOUR, id: 'b', limit: 10 });
     const further = [{ userId: 'acme', ruleId: 'b', cost: 4 }];
     const told = settle(harness, 4, { ruleId: 'a', askedDigest: 1, further });
@@ -99,7 +99,7 @@ describe('a settled cost', () => {
     expect(harness.machine.inadmissible({ ...request, settle: undefined }, bound)?.field).toBe('cost');
   });
 
-  it('counts from when it is told, also while a restored cluster denies everybody', () => {
+  it('counts from when it is reported, even while a restored cluster denies everything', () => {
     const harness = harnessWith(HOUR);
     harness.machine.apply({ type: 'historyLost' }, harness.next());
     harness.machine.apply({ type: 'historyBegins', wallMillis: harness.nowMillis }, harness.next());
@@ -148,7 +148,7 @@ describe('debt, by each meter', () => {
   });
 
   it.each(['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const)(
-    'of a %s is kept, and answered, however much it is',
+    'of any size is kept and answered by a %s',
     (meter) => {
       const harness = harnessWith({ ...HOUR, limit: LIMIT_MAX, windowMillis: 31 * DAY_MILLIS, meter });
       for (let i = 0; i < 5_000; i += 1) {
@@ -165,7 +165,7 @@ describe('debt, by each meter', () => {
     },
   );
 
-  it('of a throttle carries over to whatever numbers ask next, and is kept however much it is', () => {
+  it('of a throttle carries over to later requests with other numbers, and any size is kept', () => {
     const harness = harnessWith(HOUR);
     const ruleId = '1/2678400000ms+3';
     for (let i = 0; i < 50; i += 1) settle(harness, COST_MAX, { ruleId });
@@ -196,7 +196,7 @@ describe('debt that a window brings along which is new, and counts otherwise', (
 
   const PAIRS = METERS.flatMap((before) => METERS.map((after) => [before, after] as const));
   it.each(PAIRS)(
-    'of a %s, by a %s: what is settled then ends no node, and is in snapshots',
+    'of a %s, by a %s: a further settlement stops no node, and survives snapshots',
     (before, after) => {
       const harness = owing(before, 3);
       const daily = { ...HOURLY, id: 'r/day', windowMillis: DAY_MILLIS, meter: after };

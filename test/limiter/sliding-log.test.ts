@@ -106,7 +106,7 @@ describe('a sliding log', () => {
     expect(log.runs.capacity).toBeLessThanOrEqual(16);
   });
 
-  it('has a smaller block, and all that is live, whenever more than half of its room is without use', () => {
+  it('gets a smaller block without losing live runs when more than half of it is unused', () => {
     for (let most = 1; most <= 100; most += 1) {
       for (let live = 1; live <= most; live += 1) {
         const log = new SlidingLog();
@@ -147,7 +147,7 @@ describe('a sliding log', () => {
     expect(log.millisUntilAvailable(9_999 * 5_000_000_000, 1, 1_000_000, 1_000)).toBe(1_000);
   });
 
-  it('counts what it still has when the window grows, and denies while the limit is below what it has', () => {
+  it('counts everything recorded when the window grows, and denies while the limit is below that', () => {
     const log = new SlidingLog();
     for (let t = 0; t < 10; t += 1) log.grant(t * 10, 1, 1_000);
     expect(log.liveCost(1_050, 1_000)).toBe(4);

@@ -110,7 +110,7 @@ describe('a rule that a request states', () => {
     expect(() => tableOf(2, [{ id: RULE, limit: 2, windowMillis: 1_000 }])).toThrow(InvalidRuleError);
   });
 
-  it('goes when the last that it granted is forgotten', () => {
+  it('is dropped when its last key is forgotten', () => {
     const harness = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
     const bare = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
     ask(harness, 'ada');
@@ -125,7 +125,7 @@ describe('a rule that a request states', () => {
     expect(ask(harness, 'ada').allowed).toBe(true);
   });
 
-  it('that goes in the middle of an entry comes back with a grant further on in it', () => {
+  it('dropped in the middle of an entry comes back with a later grant of the entry', () => {
     const harness = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
     ask(harness, 'ada');
     harness.nowMillis += 10_000;
@@ -161,7 +161,7 @@ describe('a rule that a request states', () => {
     expect(asked(STATED_WINDOWS_PER_KEY_MAX).allowed).toBe(true);
   });
 
-  it('has room whatever others state: 2,000 rules of one caller shut out nobody', () => {
+  it('has room even if other callers state many: 2,000 rules of one caller shut nobody out', () => {
     const harness = harnessWith({});
     for (let i = 0; i < 2_000; i += 1) {
       const ruleId = statedRuleId(1, WINDOW_MILLIS_MAX - i);
@@ -170,7 +170,7 @@ describe('a rule that a request states', () => {
     expect([1, 2, 3].map(() => ask(harness, 'ada').allowed)).toEqual([true, true, false]);
   });
 
-  it('is forgotten by its own window, however long others of its key are', () => {
+  it('is forgotten by its own window, even if other windows of its key are longer', () => {
     const harness = harnessWith({});
     const [short, long] = [statedRuleId(1, 1_000), statedRuleId(1, 60_000)];
     for (const ruleId of [long, short]) expect(ask(harness, 'ada', ruleId).allowed).toBe(true);
@@ -188,7 +188,7 @@ describe('a rule that a request states', () => {
     }
   });
 
-  it('is forgotten by a reset of its key with all others of that, and no other key is', () => {
+  it('is forgotten by a reset of its key, with all other rules of that key and no other key', () => {
     const harness = harnessWith({});
     const ids = [1_000, 2_000, 3_000].map((windowMillis) => statedRuleId(1, windowMillis));
     // A key may look like another key with a rule id appended.

@@ -82,7 +82,7 @@ describe('a throttle', () => {
     expect(harness.one({ userId: 'ada', ruleId: statedRuleId(16, 60_000) }).allowed).toBe(true);
   });
 
-  it('makes no room for itself by other numbers, and takes none from others: 10,000 of them are one key', () => {
+  it('gets no extra room by using other numbers: 10,000 of them are one key', () => {
     const harness = harnessWith({});
     const granted = Array.from({ length: 10_000 }, (_, i) => throttle(harness, [0, 1, 3_600 + i]).allowed);
     expect(granted.filter(Boolean)).toHaveLength(1);
@@ -109,7 +109,7 @@ describe('a throttle', () => {
     },
   );
 
-  it('never grants more than the burst and the rate in a period by true time, on a clock that is too fast', () => {
+  it('never grants more than the burst and the rate in real time, on a clock that is too fast', () => {
     const numbers = fc.tuple(fc.nat(20), fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 3 }));
     const gaps = fc.array(fc.double({ min: 0, max: 40, noNaN: true }), { minLength: 300, maxLength: 300 });
     fc.assert(
@@ -134,7 +134,7 @@ describe('a throttle', () => {
     );
   });
 
-  it('decides as redis-cell would, whatever numbers and times', () => {
+  it('decides as redis-cell would, for any numbers and times', () => {
     const numbers = fc.tuple(fc.nat(6), fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 5 }));
     const call = fc.record({ numbers, gap: fc.nat(2_500), cost: fc.integer({ min: 1, max: 3 }) });
     fc.assert(
@@ -156,7 +156,7 @@ describe('a throttle', () => {
     );
   });
 
-  it('grants to whoever comes when it was told to', () => {
+  it('grants a request that comes after the reported wait', () => {
     const numbers = fc.tuple(fc.nat(6), fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 1, max: 5 }));
     fc.assert(
       fc.property(numbers, numbers, (first, second) => {

@@ -80,7 +80,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 7)).toMatchObject({ allowed: true, remaining: 0, resetMillis: 30_001 });
   });
 
-  it('what is granted in a window of UTC counts to its end, however much was carried into it', () => {
+  it('a grant in a window of UTC counts to its end, regardless of carried cost', () => {
     const harness = quota();
     expect(decided(harness, 6).allowed).toBe(true);
     // Still within the minute: 6 count for 40 s of group time, and UTC has 30 s of the minute left.
@@ -95,7 +95,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 6).allowed).toBe(true);
   });
 
-  it('what two steps carry counts until the last of it is out', () => {
+  it('cost carried by two steps counts until the last of it is out', () => {
     const harness = quota();
     decided(harness, 2);
     step(harness, 30_000);
@@ -110,7 +110,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 9)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  it('what other windows left is not held for all of the next one, whatever is stepped in that', () => {
+  it('cost carried from other windows is not held for the whole next window, even if UTC steps in it', () => {
     const harness = quota();
     decided(harness, 6);
     // After the minute: the 6 count for 40 s, until 25 s after the next full minute.
@@ -127,7 +127,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 6)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  it('what was carried counts by the rule of today, as all that was granted', () => {
+  it('carried cost counts by the present rule, like all grants', () => {
     const harness = quota({ limit: 1_000, windowMillis: 24 * 60 * MINUTE });
     expect(decided(harness, 900).allowed).toBe(true);
     step(harness, 1_001);
@@ -163,7 +163,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 10)).toMatchObject({ allowed: true, resetMillis: MINUTE });
   });
 
-  it('who brings timestamps waits for no outage, though it was told of before by group time', () => {
+  it('a caller with timestamps does not wait for outages, even after requests in group time', () => {
     const harness = quota({ clock: 'request' });
     expect(decided(harness, 10, 'ada', START).allowed).toBe(true);
     step(harness, 2 * 60 * MINUTE);
@@ -186,7 +186,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(harness.machine.utcAheadMillis).toBe(5_000);
   });
 
-  it('a refund gives back what was granted in this window of UTC; what is of another stays until it is out', () => {
+  it('a refund gives back a grant of this window of UTC; carried cost stays until it is out', () => {
     for (const [aheadMillis, remaining] of [
       [1_000, 6],
       [MINUTE, 3],
@@ -220,7 +220,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 10).allowed).toBe(true);
   });
 
-  it('a rule that changes its meter takes along what it granted, by the time of the other', () => {
+  it('a rule that changes its meter keeps its grants, converted to the time of the other meter', () => {
     const harness = quota();
     step(harness, 7 * MINUTE);
     expect(decided(harness, 6).resetMillis).toBe(39_999);
@@ -234,7 +234,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 6).allowed).toBe(true);
   });
 
-  it('a window that is new inherits by the time of the other, too', () => {
+  it('a new window inherits grants, converted to the time of the other window', () => {
     const sliding = { ...QUOTA, id: 'r/a', of: 'r', meter: 'slidingLog' as const };
     const harness = quota({ id: 'r/b', of: 'r' });
     step(harness, 5 * MINUTE);
@@ -255,7 +255,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(decided(harness, 3)).toMatchObject({ allowed: false, remaining: 2, retryAfterMillis: 14_999 });
   });
 
-  it('a snapshot has it all', () => {
+  it('a snapshot preserves everything', () => {
     const harness = quota();
     decided(harness, 5);
     step(harness, 90_000);
@@ -272,7 +272,7 @@ describe('after an entry that says how far UTC is ahead', () => {
 });
 
 describe('the steps of UTC', () => {
-  it('say what was so at any time, the skipped ones as after the step', () => {
+  it('give the offset at any time; skipped times count as after the step', () => {
     const steps = new UtcSteps();
     expect(steps.step(500, 1_000)).toBe(true);
     expect(steps.step(700, 2_000)).toBe(true);
@@ -280,7 +280,7 @@ describe('the steps of UTC', () => {
     expect([2_501, 2_700, 9_999].map((utc) => steps.aheadAt(utc))).toEqual([700, 700, 700]);
   });
 
-  it('of before any window are forgotten, and what they came to is not', () => {
+  it('are forgotten when no window reaches back to them, but their sum is kept', () => {
     const steps = new UtcSteps();
     const day = 86_400_000;
     for (let i = 1; i <= 100; i += 1) steps.step(i * 1_000, i * day);
@@ -290,7 +290,7 @@ describe('the steps of UTC', () => {
     expect(steps.aheadMillis).toBe(100_000);
   });
 
-  it('are no more than so many, and then what lies between counts as before them: nothing is freed', () => {
+  it('are bounded; beyond that, grants between two steps count as before both, and nothing is freed', () => {
     const steps = new UtcSteps();
     for (let i = 1; i < UTC_STEPS_MAX; i += 1) steps.step(i * 2_000, i);
     const utcMillis = UTC_STEPS_MAX + steps.aheadMillis;

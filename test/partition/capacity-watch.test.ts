@@ -72,7 +72,7 @@ describe('a node with a bound', () => {
     expect(rooms).toEqual(['free', 'full', 'full', 'exhausted', 'exhausted', 'full', 'full', 'free', 'free']);
   });
 
-  it('counts all its partitions together, tells them and its peers, and takes it back', () => {
+  it('adds up its partitions, reports the room to them and its peers, and reports when it is free again', () => {
     const bench = new Bench();
     bench.watch.limit(1_000);
     const [first, second] = [...bench.partitions.values()];
@@ -94,7 +94,7 @@ describe('a node with a bound', () => {
     expect(first!.told).toBe(told);
   });
 
-  it('is full while the process is short of memory, whatever they remember', () => {
+  it('is full while the process is short of memory, regardless of its partitions', () => {
     const bench = new Bench();
     bench.watch.limit(1_000);
     bench.watch.shortOfHeap(true);
@@ -108,7 +108,7 @@ describe('a node with a bound', () => {
     expect(bench.told.at(-1)).toBe('free');
   });
 
-  it('heeds a peer only where that keeps a copy, and only for a while', () => {
+  it('limits only partitions with a copy on a full peer, and only for a while', () => {
     const bench = new Bench();
     bench.watch.heard(4, 'full');
     bench.watch.tick();
@@ -124,7 +124,7 @@ describe('a node with a bound', () => {
     expect(bench.rooms).toEqual(['free', 'free']);
   });
 
-  it('says once that it refuses, and once that it no longer does', () => {
+  it('reports once that it refuses, and once that it no longer does', () => {
     const bench = new Bench();
     bench.now = 100_000;
     bench.pass(1_000);
@@ -177,7 +177,7 @@ describe('the memory of a node', () => {
     expect(stateBytesDefault({ heapBytesMax: 4 * gibibyte, memoryBytes: gibibyte })).toBe(256 << 20);
   });
 
-  it('is little for logs where there is little', () => {
+  it('leaves little for logs if there is little', () => {
     expect(snapshotEveryBytes({ ...small, heapBytesMax: 4 * gibibyte }, 17, 4 << 20)).toBe(4 << 20);
     const every = snapshotEveryBytes(small, 17, 4 << 20);
     expect(every * 17 * 5).toBeLessThan(small.heapBytesMax / 7);

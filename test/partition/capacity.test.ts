@@ -25,7 +25,7 @@ describe('at capacity', () => {
     expect(driver.refused).toBeGreaterThan(100);
   });
 
-  it('is found out by the log when many come at once', () => {
+  it('is detected by the log when many requests come at once', () => {
     const driver = FakeDriver.leading({ table });
     const answers = Array.from({ length: 100 }, (_, i) => driver.ask(`user${i}`));
     driver.turn();
@@ -75,7 +75,7 @@ describe('at capacity', () => {
     expect(proposedTypes(driver)).toEqual(['sweep']);
   });
 
-  it('and close to a full disk nothing is swept: that takes place in the log, too', () => {
+  it('close to a full disk nothing is swept, because a sweep takes log space, too', () => {
     const driver = full();
     driver.now += 1_500;
     driver.partition.setLowDisk(true);
@@ -87,7 +87,7 @@ describe('at capacity', () => {
     expect(proposedTypes(driver)).toEqual(['sweep']);
   });
 
-  it('of the node, or of another that keeps a copy, is the same for those who ask', () => {
+  it('of this node or of another replica gives the same answers', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');
     driver.partition.limitRoom('full');
@@ -100,7 +100,7 @@ describe('at capacity', () => {
     expect(allowed(driver.decide('stranger'))).toBe(true);
   });
 
-  it('of the node makes room also where nobody asks any more', () => {
+  it('of this node also sweeps partitions without requests', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');
     driver.now += 1_500;

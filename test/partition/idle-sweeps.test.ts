@@ -119,7 +119,7 @@ describe('a partition that nobody asks', () => {
     expect(pass(driver, HOUR_MILLIS)).toEqual([]);
   });
 
-  it('is woken seldom where one key after the other becomes idle', () => {
+  it('is woken rarely if one key after the other becomes idle', () => {
     const driver = leading({ windowMillis: HOUR_MILLIS });
     for (let i = 0; i < 600; i += 1) {
       driver.decide(`user${i}`);
@@ -157,7 +157,7 @@ describe('sweeps that nobody asked for', () => {
     expect(pass(driver, 10_000).length).toBeGreaterThan(0);
   });
 
-  it('come also where somebody asks now and then', () => {
+  it('come also if requests come now and then', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 10_000);
     for (let i = 0; i < 60; i += 1) {
@@ -167,7 +167,7 @@ describe('sweeps that nobody asked for', () => {
     expect(driver.partition.stats().keys).toBe(1);
   });
 
-  it('are not piled up where nothing is committed', () => {
+  it('do not pile up if nothing is committed', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 5_000);
     expect(pass(driver, 60_000, false).length).toBeLessThan(15);
@@ -196,7 +196,7 @@ describe('sweeps that nobody asked for', () => {
     expect(pass(driver, 60_000)).toHaveLength(1);
   });
 
-  it('are about the state that was installed last', () => {
+  it('survey the state that was installed last', () => {
     const other = leading({ windowMillis: 1_000 });
     grant(other, 3_000);
     const driver = leading({ windowMillis: 1_000 });

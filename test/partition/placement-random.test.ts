@@ -118,7 +118,7 @@ function checkJoined(before: ReadonlyMap<number, number>, after: ReadonlyMap<num
 }
 
 describe('copies on nodes with labels', () => {
-  it('share as few hosts, then as few zones, as any choice of so many nodes, whatever came before', () => {
+  it('share as few hosts, then as few zones, as any choice of nodes, after any history', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { after, next, copies } of replay(drawn, 12)) {
@@ -149,7 +149,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('are held by nobody, in a cluster that is founded, who could hand one to a node with two less', () => {
+  it('leave no node in a new cluster that could hand one to a node with two less', () => {
     fc.assert(
       fc.property(history, fc.constantFrom(12, 48), ({ nodes: drawn, copies: wanted }, partitions) => {
         const [{ after, next }] = replay({ nodes: drawn, copies: wanted, changes: [] }, partitions) as [Step];
@@ -172,7 +172,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('do not move where the change lets what was there be the best there is', () => {
+  it('do not move if they are still optimal after the change', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, table, next, copies } of replay(drawn, 12)) {
@@ -200,7 +200,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('move for a node that leaves only where it held one, and to nobody but a node that joins, while others stand where they stood', () => {
+  it("move only for a leaving node's copies and to a joining node, unless labels change", () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, table, next } of replay(drawn, 24)) {
@@ -216,7 +216,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('are given to a node that joins until nobody who could give it one holds two more', () => {
+  it('are given to a joining node until no possible giver holds two more', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, table, next } of replay(drawn, 24)) {
@@ -238,7 +238,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('are led by nobody who leads two more than another one that holds the same partition', () => {
+  it('are not led by a node that leads two more than another node with the same partition', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, next } of replay(drawn, 24)) {

@@ -67,7 +67,7 @@ describe('a placement', () => {
     }
   });
 
-  it('is the same whoever computes it, in whatever order the nodes are listed', async () => {
+  it('does not depend on the node that computes it or on the order of the nodes', async () => {
     const otherHash = await loadHash32();
     const nodes = [4, 9, 2, 31, 7];
     const table = foundingPlacement(nodes, 128, 3, hash);
@@ -132,7 +132,7 @@ describe('a change of the nodes', () => {
     },
   );
 
-  it('is the same in whatever order the nodes are listed', () => {
+  it('does not depend on the order of the nodes', () => {
     const before = place(5, 64, 3);
     for (const change of [{ joins: 9 }, { leaves: 2 }, { joins: 9, leaves: 2 }]) {
       const after = nextPlacement(before, nodesTo(5), change);
@@ -140,7 +140,7 @@ describe('a change of the nodes', () => {
     }
   });
 
-  it('goes by the ring where it may: whoever joins takes what meets it early, whoever leaves gives to who is next', () => {
+  it('follows the ring: a joining node takes partitions that meet it early, a leaving node gives to the next one', () => {
     const before = place(6, 64, 3);
     const order = (nodeCount: number, partition: number): number[] =>
       new Ring(nodesTo(nodeCount), hash).orderOf(partition).map((at) => at + 1);
@@ -171,14 +171,14 @@ describe('a change of the nodes', () => {
     }
   });
 
-  it('is not in the rows that it was made of', () => {
+  it('does not change its input rows', () => {
     const before = place(5, 16, 3);
     nextPlacement(before, nodesTo(5), { joins: 6 });
     nextPlacement(before, nodesTo(5), { leaves: 1 });
     expect(before).toEqual(place(5, 16, 3));
   });
 
-  it('leaves a partition of one copy with its heir, who leads it', () => {
+  it('leaves a partition with a single copy on its new node, which leads it', () => {
     const before = place(4, 16, 1);
     const after = nextPlacement(before, nodesTo(4), { leaves: 3 });
     expect(after.filter((row, i) => row[0] !== before[i]?.[0])).toHaveLength(

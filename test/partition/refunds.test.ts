@@ -26,7 +26,7 @@ describe('a refund', () => {
     expect(allowed(driver.decide('ada'))).toBe(true);
   });
 
-  it('comes behind the request that it is for, wherever that waits', () => {
+  it('comes after the request that it refunds, wherever that waits', () => {
     const driver = FakeDriver.leading(ONE);
     const answers = [driver.ask(GRANT), driver.ask(REFUND)];
     driver.turn();
@@ -40,7 +40,7 @@ describe('a refund', () => {
     ]);
   });
 
-  it('of what was never granted is told so, and of what is denied', () => {
+  it('of a request that was never granted, or was denied, is answered accordingly', () => {
     const driver = FakeDriver.leading(ONE);
     driver.decide('ada');
     expect(allowed(driver.decide(GRANT))).toBe(false);
@@ -85,7 +85,7 @@ describe('a refund', () => {
     expect(retry).toEqual([{ kind: 'unavailable', reason: 'no_leader', proposed: false }]);
   });
 
-  it('is refused like a request where nothing is proposed', () => {
+  it('is refused like a request if nothing can be proposed', () => {
     const driver = FakeDriver.leading({ ...ONE, partition: { pendingMax: 1 } });
     driver.partition.setLowDisk(true);
     expect(driver.ask(REFUND)).toEqual([{ kind: 'unavailable', reason: 'low_disk', proposed: false }]);
@@ -119,7 +119,7 @@ describe('a refund', () => {
     expect(refund(500)).toEqual([]);
   });
 
-  it('is in an entry behind which a turn applies no other', () => {
+  it('is in the last entry that a turn applies', () => {
     const driver = FakeDriver.leading(ONE);
     const [grant, refund] = [GRANT, REFUND].map((request) => {
       driver.ask(request);

@@ -65,7 +65,7 @@ describe('rules', () => {
     }
   });
 
-  it('that are wanted later are proposed in the same term, once, and only by the leader', () => {
+  it('that arrive later are proposed in the same term, once, and only by the leader', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     driver.partition.wantRules(tableOf(2, { limit: 2 }));
     driver.partition.wantRules(tableOf(2, { limit: 2 }));
@@ -82,7 +82,7 @@ describe('rules', () => {
     expect(proposedTypes(driver)).toEqual(['rules']);
   });
 
-  it('that are wanted, or proposed, and not applied are not told of in an answer: those that decided it are', () => {
+  it('that are not applied yet do not appear in answers: the version that decided does', () => {
     const driver = FakeDriver.leading({ table: tableOf(3, { limit: 1 }) });
     expect(driver.decide('ada')).toMatchObject({ decision: { allowed: true, rulesVersion: 3 } });
     expect(driver.decide('ada')).toMatchObject({ decision: { allowed: false, rulesVersion: 3 } });
@@ -95,7 +95,7 @@ describe('rules', () => {
     expect(answers()).toMatchObject(decidedBy(7));
   });
 
-  it('of another version than found the limits of a request never decide it, also before they are applied', () => {
+  it('never decide a request that was matched by another version, even before they are applied', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
     const waiting = driver.ask({ userId: 'ada', matchedBy: 1 });
@@ -159,7 +159,7 @@ describe('rules', () => {
 });
 
 describe('replicas', () => {
-  it('that applied the same entries are equal, whoever led', () => {
+  it('that applied the same entries are equal, regardless of the leaders', () => {
     const driver = FakeDriver.leading();
     for (let i = 0; i < 50; i += 1) {
       driver.decide({ userId: `u${i % 7}`, ...(i % 3 === 0 && { requestId: `r${i % 12}` }) });

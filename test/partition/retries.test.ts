@@ -50,7 +50,7 @@ describe('retries with a request id', () => {
     expect(driver.decide(again)).toEqual(first);
   });
 
-  it('are told nothing by a leader whose log is not committed any more', () => {
+  it('get no answer from a leader whose log is not committed any more', () => {
     const driver = FakeDriver.leading();
     driver.decide(again);
     const told = driver.ask(again);
@@ -133,7 +133,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     for (const told of others) expect(told).toMatchObject([{ kind: 'conflict', field }]);
   });
 
-  it('is not refused for one in flight, when the log holds that very request already', () => {
+  it('is not refused because of another one in flight if the log already has this very request', () => {
     const elsewhere = FakeDriver.leading({ table });
     elsewhere.ask(first);
     const entry = elsewhere.turn();
@@ -149,7 +149,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     expect(other).toMatchObject([{ kind: 'conflict', field: 'cost' }]);
   });
 
-  it.each(others)('is told so by the log, when it got there under another leader: %s', (field, other) => {
+  it.each(others)('is refused by the log if the first got there under another leader: %s', (field, other) => {
     const elsewhere = FakeDriver.leading({ table });
     elsewhere.ask(first);
     const entry = elsewhere.turn();
@@ -162,7 +162,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     expect(answers).toMatchObject([{ kind: 'conflict', field }]);
   });
 
-  it('is named though it could not be decided by these rules at all', () => {
+  it('is reported even if these rules could not decide it at all', () => {
     const driver = FakeDriver.leading({ table });
     driver.decide(first);
     expect(driver.decide({ ...first, cost: 10 })).toMatchObject({ kind: 'conflict', field: 'cost' });
