@@ -1,10 +1,13 @@
 /**
- * Checks a request against its rule before any grant is looked at: can it be decided at all? Only listeners ask this,
- * because only they have a wall clock to compare with. A request that is in the log is always decided.
+ * Checks a request against its rule before any grant is looked at: can it be decided at all? This is asked
+ * before a request is proposed, where a wall clock exists to compare with. A request that is in the log is always decided.
  */
 
 import type { AllowRequest } from '../api/request.ts';
 import { capacityOf, type Rule } from '../api/rule.ts';
+import { DEFAULT_RULE } from './rules.ts';
+import { ruleFor } from './state/customer-table.ts';
+import type { LimiterState } from './state/limiter-state.ts';
 
 /** Which field of a request is wrong, and what is allowed there. */
 export interface Inadmissible {
@@ -19,8 +22,7 @@ export interface TimestampBound {
   readonly nowMillis: () => number;
 }
 
-/** Why `rule` cannot decide the request, with or without earlier grants; undefined if it can. */
-export function inadmissible(
+function inadmissible(
   { cost = 1, timestampMillis, settle }: AllowRequest,
   rule: Rule,
   { maxAheadMillis, nowMillis }: TimestampBound,
@@ -39,4 +41,36 @@ export function inadmissible(
   if (timestampMillis <= nowMillis() + maxAheadMillis) return undefined;
   const message = `timestampMillis must be at most ${maxAheadMillis} ms ahead of now`;
   return { field: 'timestampMillis', message };
+}
+
+/**
+ * Why one of the request's limits cannot decide it, with or without grants; undefined if all can. Overrides of the
+ * key's customer record are taken into account.
+ */
+export function inadmissibleHere(
+  state: LimiterState,
+  request: AllowRequest,
+  bound: TimestampBound,
+): Inadmissible | undefined {
+  const { timestampMillis, further } = request;
+  const wrong = inadmissibleUnder(state, request, bound);
+  if (wrong !== undefined || further === undefined) return wrong;
+  for (const limit of further) {
+    const other = inadmissibleUnder(state, { ...limit, timestampMillis }, bound);
+    if (other !== undefined) return other;
+  }
+  return undefined;
+}
+
+function inadmissibleUnder(
+  state: LimiterState,
+  request: AllowRequest,
+  bound: TimestampBound,
+): Inadmissible | undefined {
+  const keys = state.keysFor(request.ruleId ?? DEFAULT_RULE);
+  // The judgement reports an unknown rule.
+  if (keys === undefined) return undefined;
+  if (state.customers.size === 0) return inadmissible(request, keys.rule, bound);
+  state.name.set(request.userId);
+  return inadmissible(request, ruleFor(state.customers.find(state.name), keys.rule), bound);
 }

@@ -5,8 +5,7 @@
 
 import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
-import type { Inadmissible, TimestampBound } from './admission.ts';
-import { inadmissibleHere } from './admissible-here.ts';
+import { type Inadmissible, inadmissibleHere, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
 import { JointJudgement } from './joint.ts';
 import { type AllowBatch, BatchCursor, guardAt, requestAt, rowsOf } from './log/batch.ts';
@@ -21,10 +20,9 @@ import { IdleSurvey } from './state/idle-survey.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { LimiterState } from './state/limiter-state.ts';
-import type { StateRestore, StateSnapshot } from './state/snapshot.ts';
 import type { Room, StateCounts } from './state/state-size.ts';
-import { StateReader } from './state/state-reader.ts';
-import { StateWriter } from './state/state-writer.ts';
+import { StateReader, type StateRestore } from './state/state-reader.ts';
+import { type StateSnapshot, StateWriter } from './state/state-writer.ts';
 import { type DecidedAt, refundOf, unlessOlder } from './decisions-without-limit.ts';
 
 /**

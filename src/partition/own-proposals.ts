@@ -4,11 +4,10 @@
  * the log and applies what is committed.
  */
 import type { Entry } from '../../raft/types.ts';
-import { encodeRules, encodeSweep, encodeUtc } from '../limiter/log/command.ts';
+import { encodeHistoryBegins, encodeRules, encodeSweep, encodeUtc } from '../limiter/log/command.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { UTC_AHEAD_MILLIS_MAX } from '../limiter/state/utc-steps.ts';
-import { HistoryBegin } from './history-begin.ts';
 
 export interface OwnProposalsInit {
   readonly machine: LimiterStateMachine;
@@ -20,6 +19,29 @@ export interface OwnProposalsInit {
 
 /** How far group time plus the logged UTC offset may be behind the wall clocks, in milliseconds. */
 export const UTC_LAG_MILLIS_MAX = 1_000;
+
+/** After history was lost, makes each leader propose once that the group runs again. */
+class HistoryBegin {
+  /**
+   * The term of the last proposal. If another leader takes over before it is committed, that leader proposes it itself.
+   */
+  #term = 0;
+
+  isDue({ awaitsHistory }: LimiterStateMachine, term: number): boolean {
+    return awaitsHistory && this.#term !== term;
+  }
+
+  /** The entry to propose. Call it only if it is due and there is a place in the log. */
+  take(term: number, wallMillis: number): Uint8Array {
+    this.#term = term;
+    return encodeHistoryBegins(Math.max(0, Math.floor(wallMillis)));
+  }
+
+  /** There was no place in the log after all. */
+  refused(): void {
+    this.#term = 0;
+  }
+}
 
 /** The proposals of one partition's leader. */
 export class OwnProposals {

@@ -15,7 +15,16 @@ import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 import { answerOf, invalid, unavailable, unknownRule } from './answer.ts';
 import type { Housekeeping } from './housekeeping.ts';
-import { LatelyDenied } from './lately-denied.ts';
+
+/** A key is kept at least this long. It goes at the first denial of another key after that time has passed twice. */
+const KNOWN_MILLIS = 30_000;
+/** The maximum number of keys in each of the two sets. Spent keys beyond that are denied by the log. */
+const KEYS_MAX = 10_000;
+/**
+ * After the state had no room for a key, all requests are judged first for this long, because more new keys may be
+ * refused.
+ */
+const FULL_MILLIS = 10_000;
 
 interface QuickAnswersInit {
   readonly machine: LimiterStateMachine;
@@ -26,10 +35,41 @@ interface QuickAnswersInit {
   readonly bound: TimestampBound;
 }
 
+/**
+ * The keys that the log has denied recently, in two sets: the recent one, and the one before it. Requests of these keys
+ * are judged before they are proposed. If a spent key is missing here, its request just costs an entry, and the log
+ * denies it.
+ */
+class RecentlyDenied {
+  #recent = new Set<string>();
+  #before = new Set<string>();
+  #sinceMillis = -Infinity;
+  #fullUntilMillis = -Infinity;
+
+  /** @param nowMillis group time */
+  has(key: string, nowMillis: number): boolean {
+    return this.#recent.has(key) || this.#before.has(key) || nowMillis < this.#fullUntilMillis;
+  }
+
+  denied(key: string, nowMillis: number): void {
+    if (nowMillis - this.#sinceMillis >= KNOWN_MILLIS || this.#recent.size >= KEYS_MAX) {
+      this.#before = this.#recent;
+      this.#recent = new Set();
+      this.#sinceMillis = nowMillis;
+    }
+    this.#recent.add(key);
+  }
+
+  /** The log found no room for a key. */
+  refusedAtCapacity(nowMillis: number): void {
+    this.#fullUntilMillis = nowMillis + FULL_MILLIS;
+  }
+}
+
 /** The quick answers of one partition. */
 export class QuickAnswers {
   readonly #init: QuickAnswersInit;
-  readonly #latelyDenied = new LatelyDenied();
+  readonly #recentlyDenied = new RecentlyDenied();
 
   constructor(init: QuickAnswersInit) {
     this.#init = init;
@@ -44,8 +84,8 @@ export class QuickAnswers {
   }
 
   /**
-   * The denial, by a limit, of a request whose limits were found by the applied rules; undefined if the request must be
-   * sent to the leader. A deposed leader also answers until it steps down, without the resets, refunds and raised
+   * The denial, by a limit, of a request whose limits were found by the applied rules; undefined if the request must
+   * take the usual path. A deposed leader also answers until it steps down, without the resets, refunds and raised
    * limits of its successor: for at most two election timeouts.
    */
   denialOf(request: AllowRequest): Decision | undefined {
@@ -80,7 +120,7 @@ export class QuickAnswers {
   #mayBeDenied(request: AllowRequest): boolean {
     const { machine, room, nowMillis } = this.#init;
     if (request.further !== undefined || request.guard !== undefined || room() !== 'free') return true;
-    return this.#latelyDenied.has(request.userId, nowMillis()) || !machine.hasRuleOf(request);
+    return this.#recentlyDenied.has(request.userId, nowMillis()) || !machine.hasRuleOf(request);
   }
 
   #judged(request: AllowRequest): Decision | undefined {
@@ -90,9 +130,9 @@ export class QuickAnswers {
 
   /** The log has denied the request. */
   denied({ userId }: LoggedRequest, { refusal }: Decision, nowMillis: number): void {
-    this.#latelyDenied.denied(userId, nowMillis);
+    this.#recentlyDenied.denied(userId, nowMillis);
     if (refusal !== 'at_capacity') return;
-    this.#latelyDenied.refusedAtCapacity(nowMillis);
+    this.#recentlyDenied.refusedAtCapacity(nowMillis);
     this.#init.housekeeping.refusedAtCapacity();
   }
 }

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
-import { EMPTIED_RULES_MAX } from '../../src/limiter/state/emptied-rules.ts';
+import { EMPTIED_RULES_MAX } from '../../src/limiter/state/rule-change.ts';
 import { LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
 import { Harness, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 

@@ -8,7 +8,7 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { BatchedRequest } from '../../src/api/user-request.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import type { StateSnapshot } from '../../src/limiter/state/snapshot.ts';
+import type { StateSnapshot } from '../../src/limiter/state/state-writer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
 /** A start of group time like that of a wall clock, so that near and far epochs differ. */

@@ -5,7 +5,7 @@ import type { BatchedRequest } from '../../src/api/user-request.ts';
 import type { AppliedPosition, Decision } from '../../src/limiter/decision.ts';
 import { decodeCommand, encodeSweep } from '../../src/limiter/log/command.ts';
 import type { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import type { StateSnapshot } from '../../src/limiter/state/snapshot.ts';
+import type { StateSnapshot } from '../../src/limiter/state/state-writer.ts';
 import { chunksOf, entryOf, Harness, restoreInto, tableOf } from './harness.ts';
 import { NaiveRefunds } from './naive-refunds.ts';
 import { ROUNDS } from '../raft/seeded.ts';

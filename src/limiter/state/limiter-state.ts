@@ -8,7 +8,6 @@ import type { Demand } from '../meters/meter.ts';
 import type { Question } from '../question.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { CustomerTable, ruleFor } from './customer-table.ts';
-import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
 import { type Inherited, linkSiblings } from './inheritance.ts';
 import { broughtBy, bytesToInherit, inherit } from './inherited-runs.ts';
 import { KeyTable } from './key-table.ts';
@@ -19,7 +18,7 @@ import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { StatedTables } from './stated-tables.ts';
-import { tablesUnder } from './rule-change.ts';
+import { EMPTIED_RULES_MAX, emptiedBeyondBound, tablesUnder } from './rule-change.ts';
 import { TextBytes } from './text-bytes.ts';
 import { UtcSteps } from './utc-steps.ts';
 

@@ -1,4 +1,7 @@
-/** Applies a new rule table to the key tables. Recorded grants stay where they are. */
+/**
+ * Applies a new rule table to the key tables; recorded grants stay where they are. Also decides which rules that left the
+ * table, and of which every key is forgotten, stay known. Pure functions of the state, so all replicas compute the same.
+ */
 import type { Rule } from '../../api/rule.ts';
 import { effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { statedRule } from '../stated-rules.ts';
@@ -40,4 +43,25 @@ export function tablesUnder(table: RuleTable, state: StateBefore): KeyTable[] {
     if (keys.active) keys.sinceMillis = sinceMillis.get(keys.rule.id) ?? timeMillis + 1;
   // A rule that leaves without a grant is dropped; any other keeps its grants.
   return state.keyTables.filter((keys) => keys.active || keys.size > 0 || keys.evictedThroughMillis > 0);
+}
+
+/**
+ * How many emptied rules stay known, each with the time when all of its grants were out. A rule takes some kilobytes
+ * that `StateSize` does not count, and operators may rename rules forever.
+ */
+export const EMPTIED_RULES_MAX = 256;
+
+/**
+ * The emptied rules beyond the bound, those whose grants were out first: rule id to the group time in milliseconds from
+ * which on none of its grants counts.
+ */
+export function emptiedBeyondBound(tables: readonly KeyTable[]): ReadonlyMap<string, number> {
+  const throughMillis = new Map<string, number>();
+  for (const { rule, evictedThroughMillis } of tables)
+    throughMillis.set(rule.id, Math.max(evictedThroughMillis, throughMillis.get(rule.id) ?? 0));
+  // A rule that is in force, or remembers anything under any of its meters, is not emptied.
+  for (const { rule, active, size } of tables) if (active || size > 0) throughMillis.delete(rule.id);
+  if (throughMillis.size <= EMPTIED_RULES_MAX) return new Map();
+  const inOrder = [...throughMillis].sort(([, a], [, b]) => a - b);
+  return new Map(inOrder.slice(0, throughMillis.size - EMPTIED_RULES_MAX));
 }

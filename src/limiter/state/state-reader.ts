@@ -27,6 +27,16 @@ const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 /** A generator that yields whenever it needs the next chunk. */
 type Steps<T> = Generator<undefined, T>;
 
+/** A state that is built from the chunks of a snapshot, next to the present one. */
+export interface StateRestore {
+  /** Adds the next chunk. @throws InvalidSnapshotError */
+  add(chunk: Uint8Array): void;
+  /** Call it after the last chunk. @throws InvalidSnapshotError if the chunks are not one complete, valid snapshot */
+  complete(): void;
+  /** Replaces the present state. Only after `complete`. */
+  install(): void;
+}
+
 /** Reads one snapshot. */
 export class StateReader {
   readonly #in = snapshotReader();

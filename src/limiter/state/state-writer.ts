@@ -22,6 +22,14 @@ import type { Rule } from '../../api/rule.ts';
 /** The first integer of every snapshot. A different format needs a different number. */
 export const SNAPSHOT_FORMAT = 0x51_4c_0d;
 
+/** The state as it was when the snapshot was requested, in chunks. Each chunk is a small amount of work. */
+export interface StateSnapshot {
+  /** The next chunk, or undefined at the end. */
+  next(): Uint8Array | undefined;
+  /** Nobody needs the rest, so the old state need not be preserved. */
+  abandon(): void;
+}
+
 /** Writes one snapshot. */
 export class StateWriter {
   readonly #out = snapshotWriter();
