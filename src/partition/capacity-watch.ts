@@ -12,7 +12,7 @@ interface Replica {
   readonly stateBytes: number;
   limitRoom(room: Room): void;
   /** See `Housekeeping.look`. */
-  readonly housekeeping: { look(looksMax: number): number };
+  readonly housekeeping: { look(visitsMax: number): number };
 }
 
 export interface CapacityWatchInit {
@@ -36,7 +36,7 @@ export interface CapacityReport {
 }
 
 /** The interval of checks. A flood fills a few megabytes in that time. */
-const LOOK_MILLIS = 100;
+const CHECK_MILLIS = 100;
 /** Items visited per check, all partitions together: about a millisecond of work. */
 export const IDLE_LOOKS = 4_096;
 /** A report is repeated at this interval, for nodes that missed it. */
@@ -49,7 +49,7 @@ export class CapacityWatch {
   readonly #init: CapacityWatchInit;
   readonly #budget = new NodeBudget();
   readonly #peers = new PeerRooms();
-  #looksAtMillis = -Infinity;
+  #checksAtMillis = -Infinity;
   #tellsAtMillis = -Infinity;
   /** At least one partition was limited. */
   #hasLimited = false;
@@ -69,7 +69,7 @@ export class CapacityWatch {
   /** Sets how much all partitions together may remember, in bytes by the model of `StateSize`. */
   limit(stateBytesMax: number): void {
     this.#budget.limit(stateBytesMax);
-    this.#looksAtMillis = -Infinity;
+    this.#checksAtMillis = -Infinity;
   }
 
   get report(): CapacityReport {
@@ -80,13 +80,13 @@ export class CapacityWatch {
   /** The process itself is short of heap, or no longer is. */
   shortOfHeap(isShort: boolean): void {
     this.#isShortOfHeap = isShort;
-    this.#looksAtMillis = -Infinity;
+    this.#checksAtMillis = -Infinity;
   }
 
   /** A peer has reported its room. */
   heard(from: NodeId, room: Room): void {
     this.#peers.heard(from, room, this.#init.monotonicMillis());
-    this.#looksAtMillis = -Infinity;
+    this.#checksAtMillis = -Infinity;
   }
 
   refusedOne(): void {
@@ -96,8 +96,8 @@ export class CapacityWatch {
 
   tick(): void {
     const now = this.#init.monotonicMillis();
-    if (now < this.#looksAtMillis) return;
-    this.#looksAtMillis = now + LOOK_MILLIS;
+    if (now < this.#checksAtMillis) return;
+    this.#checksAtMillis = now + CHECK_MILLIS;
     const before = this.#room;
     const room = lesser(this.#budget.update(this.#stateBytes()), this.#isShortOfHeap ? 'full' : 'free');
     this.#room = room;
@@ -107,14 +107,14 @@ export class CapacityWatch {
     }
     this.#limitPartitions(room, this.#peers.isAnyShort(now));
     this.#noteRefusing(now);
-    this.#lookForIdle();
+    this.#searchIdle();
   }
 
   /**
    * Continues after the partition where it stopped, so that one with many keys does not keep the others from their
    * turn.
    */
-  #lookForIdle(): void {
+  #searchIdle(): void {
     const replicas = [...this.#init.partitions.values()];
     let left = IDLE_LOOKS;
     for (let turns = 0; turns < replicas.length && left > 0; turns += 1) {

@@ -182,7 +182,7 @@ class Copies {
       for (let each = queue.pop(); each !== undefined; each = queue.pop()) if (isAllowed(each)) return each;
       return undefined;
     };
-    const look = (from: number, to: number): void => {
+    const rankAll = (from: number, to: number): void => {
       const all = Array.from(this.#partitions[from] ?? [], (partition) => ({ partition, from, to }));
       const ranked = all.filter(isAllowed).map((each) => [this.#rank(each), each] as const);
       ranked.sort(([a], [b]) => b - a);
@@ -194,7 +194,7 @@ class Copies {
     const between = (from: number, to: number): number | undefined => {
       const known = next(from, to);
       if (known !== undefined) return known.partition;
-      look(from, to);
+      rankAll(from, to);
       return next(from, to)?.partition;
     };
     const handOn = (partition: number, from: number, to: number): void =>

@@ -86,8 +86,8 @@ export class IdleSweeps {
     return this.#init.monotonicMillis() < this.#pausesUntilMillis;
   }
 
-  /** Continues the survey if it is worthwhile. Returns how many items it visited, at most `looksMax`. */
-  look(looksMax: number): number {
+  /** Continues the survey if it is worthwhile. Returns how many items it visited, at most `visitsMax`. */
+  look(visitsMax: number): number {
     const { machine, clock } = this.#init;
     if (this.#due > 0 || machine.stateBytes === 0 || this.#isPausing) return 0;
     const nowMillis = clock.nowMillis();
@@ -96,9 +96,9 @@ export class IdleSweeps {
       this.#survey = machine.survey();
       this.#isChanged = false;
     }
-    const looks = this.#survey.look(looksMax, nowMillis);
+    const visits = this.#survey.look(visitsMax, nowMillis);
     if (this.#survey.isDone) this.#surveyed(this.#survey, nowMillis);
-    return looks;
+    return visits;
   }
 
   #surveyed({ dueCount, firstMillis, lastMillis }: IdleSurvey, nowMillis: number): void {

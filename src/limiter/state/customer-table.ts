@@ -89,16 +89,16 @@ export class CustomerTable {
   }
 
   /**
-   * Visits up to `looks` records and forgets those that say nothing at group time `timeMillis`. If there are more
+   * Visits up to `visits` records and forgets those that say nothing at group time `timeMillis`. If there are more
    * records, the index of the sweeping entry selects where to begin. So successive sweeps visit different records
    * without remembering a position.
    */
-  sweep(looks: number, { index, timeMillis }: AppliedPosition): void {
+  sweep(visits: number, { index, timeMillis }: AppliedPosition): void {
     const { size } = this;
-    const from = (index % Math.max(1, Math.ceil(size / looks))) * looks;
+    const from = (index % Math.max(1, Math.ceil(size / visits))) * visits;
     // Downwards, because removing a record moves the last one into its slot: that one was visited already or is not
     // among these.
-    for (let slot = Math.min(size, from + looks) - 1; slot >= from; slot -= 1) {
+    for (let slot = Math.min(size, from + visits) - 1; slot >= from; slot -= 1) {
       if (!saysNothing(recordAt(this.#records[slot]!.record, timeMillis))) continue;
       this.#removeAt(slot, this.#keys.readName(slot, this.#view).nameBytes);
     }

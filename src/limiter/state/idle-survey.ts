@@ -22,21 +22,21 @@ export class IdleSurvey {
     this.#times = this.#timesOf(state);
   }
 
-  /** Continues at group time `nowMillis`. Returns how many items it visited, at most `looksMax`. */
-  look(looksMax: number, nowMillis: number): number {
+  /** Continues at group time `nowMillis`. Returns how many items it visited, at most `visitsMax`. */
+  look(visitsMax: number, nowMillis: number): number {
     this.#nowMillis = nowMillis;
-    for (let looks = 0; looks < looksMax; looks += 1) {
+    for (let visits = 0; visits < visitsMax; visits += 1) {
       const { done, value: fromMillis } = this.#times.next();
       if (done === true) {
         this.isDone = true;
-        return looks;
+        return visits;
       }
       if (fromMillis === Infinity) continue;
       if (fromMillis <= nowMillis) this.dueCount += 1;
       this.firstMillis = Math.min(this.firstMillis, fromMillis);
       this.lastMillis = Math.max(this.lastMillis, fromMillis);
     }
-    return looksMax;
+    return visitsMax;
   }
 
   /** The time from which on each item may be forgotten. The state may change between two of them. */

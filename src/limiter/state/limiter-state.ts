@@ -23,7 +23,7 @@ import { TextBytes } from './text-bytes.ts';
 import { UtcSteps } from './utc-steps.ts';
 
 /** The maximum work of one sweep: a few milliseconds, and far more than any other entry can add to the state. */
-const SWEEP_LOOKS = 8_192;
+const SWEEP_VISITS = 8_192;
 const SWEEP_EVICTIONS = 1_024;
 const SWEEP_REQUEST_IDS = 1_024;
 
@@ -294,8 +294,8 @@ export class LimiterState {
 
   get sweepsPerRound(): number {
     const { keys, customers, requestIds } = this.size;
-    const looks = keys + customers + this.keyTables.length;
-    return 1 + Math.max(Math.ceil(looks / SWEEP_LOOKS), Math.ceil(requestIds / SWEEP_REQUEST_IDS));
+    const visits = keys + customers + this.keyTables.length;
+    return 1 + Math.max(Math.ceil(visits / SWEEP_VISITS), Math.ceil(requestIds / SWEEP_REQUEST_IDS));
   }
 
   /** Forgets some idle items. */
@@ -303,8 +303,8 @@ export class LimiterState {
     const { timeMillis } = this.applied;
     this.changedMillis = timeMillis;
     this.memory.expire(timeMillis, SWEEP_REQUEST_IDS);
-    this.customers.sweep(SWEEP_LOOKS, this.applied);
-    this.sweepKeys(SWEEP_LOOKS, SWEEP_EVICTIONS);
+    this.customers.sweep(SWEEP_VISITS, this.applied);
+    this.sweepKeys(SWEEP_VISITS, SWEEP_EVICTIONS);
   }
 
   /** Drops the table at the sweep position if it belongs to stated rules and has no key. Returns whether it did. */
@@ -322,13 +322,13 @@ export class LimiterState {
     return keys.evictIfIdle(slot, timeMillis, rule, stated.windowToForget(keys, slot));
   }
 
-  /** Visits up to `looks` keys and forgets the idle ones, up to `evictions`. */
-  sweepKeys(looks: number, evictions: number): void {
+  /** Visits up to `visits` keys and forgets the idle ones, up to `evictions`. */
+  sweepKeys(visits: number, evictions: number): void {
     if (this.keyTables.length === 0) return;
     let evicted = 0;
     let isEmptied = false;
     const { timeMillis } = this.applied;
-    for (let look = 0; look < looks && evicted < evictions; look += 1) {
+    for (let visit = 0; visit < visits && evicted < evictions; visit += 1) {
       const keys = this.keyTables[this.sweepTable]!;
       if (this.sweepSlot >= keys.size) {
         if (!this.#maybeDrop(keys)) this.sweepTable += 1;
