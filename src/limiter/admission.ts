@@ -29,7 +29,7 @@ function inadmissible(
 ): Inadmissible | undefined {
   const capacity = capacityOf(rule);
   if (capacity > 0 && cost > capacity && settle !== true) {
-    const what = capacity === rule.limit ? 'the limit' : 'what fits into the bucket';
+    const what = capacity === rule.limit ? 'the limit' : 'the bucket size';
     const message = `cost must be at most ${what} of rule '${rule.id}', which is ${capacity}`;
     return { field: 'cost', message };
   }

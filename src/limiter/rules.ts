@@ -148,7 +148,7 @@ export function validateRule(value: unknown, path: string): Rule {
   }
   if (!isStatedId(rule.id)) return rule;
   const bound =
-    'of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, by which requests state rules themselves';
+    'of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, which are reserved for rules that requests state';
   throw new InvalidRuleError(`${path}.id`, bound, rule.id);
 }
 
@@ -161,7 +161,7 @@ export function validateAnyRule(value: unknown, path: string): Rule {
   }
   const of = rule['of'];
   if (of !== undefined && !(typeof of === 'string' && of !== '' && isWindowOf(id, of))) {
-    throw new InvalidRuleError(`${path}.of`, `what the id has before its last /`, of);
+    throw new InvalidRuleError(`${path}.of`, `the part of the id before its last /`, of);
   }
   const named = rule['clock'] ?? 'request';
   const clock = RULE_CLOCKS.find((one) => one === named);
@@ -239,7 +239,7 @@ function isByMonth(rule: Record<string, unknown>, path: string, windowMillis: nu
   if (calendar === undefined) return false;
   if (calendar !== 'month') throw new InvalidRuleError(`${path}.calendar`, `'month'`, calendar);
   if (windowMillis === WINDOW_MILLIS_MAX) return true;
-  const bound = `${WINDOW_MILLIS_MAX}, as long as months are at most`;
+  const bound = `${WINDOW_MILLIS_MAX}, the length of the longest month`;
   throw new InvalidRuleError(`${path}.windowMillis`, bound, windowMillis);
 }
 

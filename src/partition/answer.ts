@@ -67,7 +67,7 @@ export function conflictAnswer(requestId: string, { field, first }: Conflict): A
 }
 
 function refundedAnswer(requestId: string): Answer {
-  const message = `requestId '${requestId}' was refunded: a repetition is granted nothing; ask under another one`;
+  const message = `requestId '${requestId}' was refunded and grants nothing more: use a new requestId`;
   return { kind: 'conflict', field: 'requestId', message };
 }
 

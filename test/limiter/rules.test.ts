@@ -62,7 +62,7 @@ describe('a rule table', () => {
 describe('the id of a rule in a table', () => {
   it('must not have the form of a stated rule', () => {
     expect(() => ruleWith({ id: '10/1000ms' })).toThrow(
-      "rules[0].id must be of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, by which requests state rules themselves, but is '10/1000ms'",
+      "rules[0].id must be of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, which are reserved for rules that requests state, but is '10/1000ms'",
     );
     expect(ruleWith({ id: '10/1000' })?.id).toBe('10/1000');
   });

@@ -63,7 +63,7 @@ describe('a refund', () => {
         {
           kind: 'conflict',
           field: 'requestId',
-          message: "requestId 'r1' was refunded: a repetition is granted nothing; ask under another one",
+          message: "requestId 'r1' was refunded and grants nothing more: use a new requestId",
         },
       ]);
   });

@@ -114,7 +114,7 @@ export class LogReader {
   #readFirst(slot: number, input: ByteReader, madeMillis: number): number {
     const runs = input.integer('runs', 1, U32_MAX);
     const millis = madeMillis + input.signed('first grant', INTEGER_MAX);
-    if (millis < 0 || millis > INTEGER_MAX) throw new InvalidSnapshotError('a bad time of a grant');
+    if (millis < 0 || millis > INTEGER_MAX) throw new InvalidSnapshotError('a grant time out of range');
     this.#readCost(slot, input, millis, 0);
     return runs - 1;
   }

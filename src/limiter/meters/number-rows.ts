@@ -79,7 +79,7 @@ export class NumberRows {
   read(slot: number, input: ByteReader, madeMillis: number): void {
     const newestMillis = madeMillis + input.signed('newest grant', INTEGER_MAX);
     if (newestMillis < 0 || newestMillis > INTEGER_MAX) {
-      throw new InvalidSnapshotError('a bad time of a grant');
+      throw new InvalidSnapshotError('a grant time out of range');
     }
     this.setNewestMillis(slot, newestMillis);
     for (const [i, { name, min, max }] of this.#bounds.entries()) {

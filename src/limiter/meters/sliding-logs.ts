@@ -170,7 +170,7 @@ export class SlidingLogs implements Meter {
     const left = spent - cost;
     const before = log.count;
     if (left > 0) {
-      if (log.form === NARROW) assert(false, 'a run of cost 1 has less left than that');
+      if (log.form === NARROW) assert(false, 'a refund of a narrow log leaves nothing in its run');
       log.takeFrom(run, cost);
     } else if (run < log.count - 1) log.removeRun(run);
     else this.#takeBackNewest(slot, log, Math.min(timeMillis, nowMillis));

@@ -272,10 +272,10 @@ function checkCurrentRule(keys: KeyTable, table: RuleTable | undefined): void {
   const { id } = keys.rule;
   const current = table?.rules.find((rule) => rule.id === id) ?? statedRule(id);
   const isActive = current !== undefined && keys.keeps(current);
-  if (isActive !== keys.active) throw new InvalidSnapshotError('keys of a wrong rule');
+  if (isActive !== keys.active) throw new InvalidSnapshotError('a wrong active flag of a rule');
   if (!isActive || table === undefined) return;
   const windowMillis = effectiveWindowMillis(current, table.clockDriftPpm);
   if (!areSameRule(current, keys.rule) || keys.effectiveWindowMillis !== windowMillis) {
-    throw new InvalidSnapshotError('keys of another version of their rule');
+    throw new InvalidSnapshotError('keys whose rule differs from the rule table');
   }
 }
