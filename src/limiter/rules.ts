@@ -20,6 +20,7 @@ export const DEFAULT_RULE = '';
 export const RULES_MAX = 1024;
 /** How far ahead of group time a caller's timestamp may be; a listener refuses what is further ahead. */
 export const MAX_AHEAD_MILLIS_DEFAULT = 60_000;
+/** How long request ids are remembered if the table does not say, in milliseconds of group time. */
 export const REQUEST_ID_HORIZON_MILLIS_DEFAULT = 120_000;
 export const REQUEST_ID_HORIZON_MILLIS_MAX = 86_400_000;
 /** How much a partition remembers, in bytes by the model of `StateSize`, if the table does not say otherwise. */

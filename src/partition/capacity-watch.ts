@@ -15,6 +15,7 @@ interface Replica {
   readonly housekeeping: { look(visitsMax: number): number };
 }
 
+/** The dependencies of a `CapacityWatch`. */
 export interface CapacityWatchInit {
   readonly partitions: ReadonlyMap<number, Replica>;
   readonly monotonicMillis: () => number;

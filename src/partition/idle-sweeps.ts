@@ -21,6 +21,7 @@ const LOST_MILLIS = 5_000;
  */
 export const GATHER_MILLIS = 30_000;
 
+/** The dependencies of `IdleSweeps`. */
 export interface IdleSweepsInit {
   readonly machine: LimiterStateMachine;
   readonly clock: { nowMillis(): number };

@@ -17,6 +17,7 @@ const HYSTERESIS = 1 / 16;
 /** How long a peer's report counts. Without this, a peer that is gone would be spared forever. */
 const HEARD_MILLIS_MAX = 3_000;
 
+/** The memory of a process, in bytes. */
 export interface Memory {
   /** The maximum size of this process's heap. */
   readonly heapBytesMax: number;

@@ -9,6 +9,7 @@ import type { RuleTable } from '../limiter/rules.ts';
 import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { UTC_AHEAD_MILLIS_MAX } from '../limiter/state/utc-steps.ts';
 
+/** The dependencies of `OwnProposals`. */
 export interface OwnProposalsInit {
   readonly machine: LimiterStateMachine;
   /** In milliseconds since 1970. */

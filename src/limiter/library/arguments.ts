@@ -36,10 +36,12 @@ export function requireUserId(userId: string): void {
   }
 }
 
+/** @throws InvalidLimiterArgumentError unless it is an integer from 0 to `TIMESTAMP_MILLIS_MAX` */
 export function requireTimestamp(field: string, timestampMillis: number): void {
   requireInteger(field, timestampMillis, 0, TIMESTAMP_MILLIS_MAX);
 }
 
+/** @throws InvalidLimiterArgumentError unless it is an integer from 1 to `COST_MAX` */
 export function requireCost(cost: number): void {
   requireInteger('cost', cost, 1, COST_MAX);
 }

@@ -4,6 +4,7 @@ import { LIMIT_MAX } from '../../api/rule.ts';
 import { requireInteger, requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
+/** The optional sizes of a leaky bucket. */
 export interface LeakyBucketOptions {
   /** Cost that proceeds at once if the user's bucket is empty: 1 to 1_000_000. Default: `limit`. */
   readonly burst?: number;

@@ -4,6 +4,7 @@ import { LIMIT_MAX } from '../../api/rule.ts';
 import { requireInteger, requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
+/** The optional size of a token bucket. */
 export interface TokenBucketOptions {
   /** Tokens of a full bucket, which each user starts with: 1 to 1_000_000. Default: `limit`. */
   readonly burst?: number;

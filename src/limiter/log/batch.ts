@@ -46,6 +46,7 @@ export const COLUMN = {
 } as const;
 /** The number of columns. */
 export const COLUMNS = 12;
+/** The bits of a batch of plain requests: the key column only. */
 export const KEYS_ALONE = 1 << COLUMN.key;
 /** The columns that a request with a single limit and no guard can have. */
 export const COLUMNS_OF_ONE =

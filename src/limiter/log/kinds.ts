@@ -2,7 +2,9 @@
 
 /** Requests: see `batch.ts`. */
 export const KIND_BATCH = 1;
+/** A rule table: see `command.ts`. */
 export const KIND_RULES = 2;
+/** A sweep; the kind byte is the whole entry. */
 export const KIND_SWEEP = 3;
 /** Customer commands of operators: see `customer-entry.ts`. */
 export const KIND_CUSTOMERS = 4;

@@ -38,6 +38,7 @@ export const TEXTS = 26;
 export const HASH = 27;
 export const NEXT = 28;
 export const IS_INDEXED = 29;
+/** The number of words of a row. */
 export const GRANT_WORDS = 30;
 
 /** A number of a row, as a snapshot stores it. */
