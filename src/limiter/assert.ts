@@ -1,12 +1,14 @@
-/** An invariant of the limiter did not hold. Always fatal: the replica must stop. It is never input validation. */
+/** An invariant of the limiter did not hold. Always fatal: the replica must stop. Never used to validate input. */
 export class LimiterAssertionError extends Error {
   override readonly name = 'LimiterAssertionError';
   readonly code = 'LIMITER_INVARIANT';
 }
 
 /**
- * Checks an invariant; stays on in production. `message` says what was expected; each `{}` in it is one of the values seen.
- * It is put together only on failure: a text per check cost more than what was checked.
+ * Checks an invariant; stays on in production. Each `{}` in `message` is replaced by one of `values`. The text is built
+ * only on failure, because building it for each check costs more than the check.
+ *
+ * @throws LimiterAssertionError
  */
 export function assert(
   condition: boolean,

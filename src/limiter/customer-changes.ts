@@ -1,6 +1,6 @@
 /**
- * What becomes of what operators say of a key, in the order of the log. It judges no request, and is the only one that changes a
- * record.
+ * Applies the customer commands of operators (read, put, delete, block, reset, set), in the order of the log. Customer
+ * records change nowhere else. No request is judged here.
  */
 
 import type { CustomerRequest } from '../api/customer.ts';
@@ -13,43 +13,43 @@ import { recordAt, saysNothing } from './state/customer-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import { NONE } from './state/rows.ts';
 
-/** In order; `tell` is told the place of each in its entry. */
+/** Applies the requests of one entry in order and reports each decision with its position in the entry. */
 export function applyCustomers(
   state: LimiterState,
   requests: readonly CustomerRequest[],
-  tell?: (i: number, decision: Decision) => void,
+  report?: (i: number, decision: Decision) => void,
 ): void {
   const { applied, rulesVersion } = state;
   const { term, index } = applied;
   for (const [i, request] of requests.entries()) {
     state.lookUp(request);
     const decision = decide(state, request, { term, index, position: i, rulesVersion });
-    tell?.(i, decision);
+    report?.(i, decision);
   }
 }
 
-/** Whose record it is has been looked up. */
+/** The key has been looked up in the state. */
 function decide(state: LimiterState, { userId, action }: CustomerRequest, place: DecidedAt): Decision {
   const { timeMillis } = state.applied;
   const before = recordAt(state.customers.find(state.name) ?? NO_RECORD, timeMillis);
   switch (action.type) {
     case 'read':
-      return told(state, before, place);
+      return decisionWith(state, before, place);
     case 'reset':
       state.resetKey();
-      return told(state, before, place);
+      return decisionWith(state, before, place);
     case 'set':
-      return toldOfUse(state, setUsed(state, action), before, place);
+      return useDecision(state, setUsed(state, action), before, place);
     case 'block':
       return change(state, userId, recordOf(before, blockOf(action, timeMillis)), place);
     case 'put': {
       const { tier, overrides, isBlocked, durationMillis, ifVersion } = action;
-      if (isOther(before, ifVersion)) return told(state, before, place, false);
+      if (isOther(before, ifVersion)) return decisionWith(state, before, place, false);
       const block = isBlocked === undefined ? before : blockOf({ isBlocked, durationMillis }, timeMillis);
       return change(state, userId, recordOf({ tier, overrides }, block), place);
     }
     case 'delete':
-      if (isOther(before, action.ifVersion)) return told(state, before, place, false);
+      if (isOther(before, action.ifVersion)) return decisionWith(state, before, place, false);
       return change(state, userId, NO_RECORD, place);
     default: {
       const never: never = action;
@@ -58,7 +58,7 @@ function decide(state: LimiterState, { userId, action }: CustomerRequest, place:
   }
 }
 
-function toldOfUse(
+function useDecision(
   state: LimiterState,
   outcome: SetOutcome,
   record: CustomerRecord,
@@ -67,13 +67,17 @@ function toldOfUse(
   const { timeMillis } = state.applied;
   switch (outcome.kind) {
     case 'done':
-      return told(state, record, place);
+      return decisionWith(state, record, place);
     case 'unknown_rule':
       return refusalOf('unknown_rule', outcome.ruleId, place, timeMillis);
     case 'at_capacity':
       return noRoom(state, place);
     case 'above':
-      return { ...told(state, record, place, false), ruleId: outcome.ruleId, usedMax: outcome.usedMax };
+      return {
+        ...decisionWith(state, record, place, false),
+        ruleId: outcome.ruleId,
+        usedMax: outcome.usedMax,
+      };
     default: {
       const never: never = outcome;
       return never;
@@ -88,7 +92,7 @@ interface WantedBlock {
   readonly durationMillis?: number | undefined;
 }
 
-/** Its end counts from the group time of the entry, so all replicas reckon the same, whenever they apply it. */
+/** The end counts from the group time of the entry, so all replicas compute the same end, whenever they apply it. */
 function blockOf({ isBlocked, durationMillis }: WantedBlock, timeMillis: number): Block {
   return durationMillis === undefined
     ? { isBlocked }
@@ -100,7 +104,7 @@ interface Terms {
   readonly overrides: CustomerRecord['overrides'];
 }
 
-/** Its version is that of the entry that changes it. */
+/** The version stays 0 here; `change` sets it to the index of the entry. */
 function recordOf({ tier, overrides }: Terms, { isBlocked, blockedUntilMillis }: Block): CustomerRecord {
   return {
     version: 0,
@@ -115,20 +119,20 @@ function isOther({ version }: CustomerRecord, ifVersion: number | undefined): bo
   return ifVersion !== undefined && ifVersion !== version;
 }
 
-/** @param wanted its version is not looked at */
+/** Puts the record, or deletes it if it would say nothing. @param wanted its version is ignored */
 function change(state: LimiterState, userId: string, wanted: CustomerRecord, place: DecidedAt): Decision {
   const { customers, name, applied } = state;
   const before = customers.find(name);
-  // No index comes twice, so no version does: also of a key whose record was deleted in between.
+  // No index occurs twice, so no version does either, even if a key's record was deleted in between.
   const record = saysNothing(wanted) ? undefined : { ...wanted, version: applied.index };
-  if (record === undefined && before === undefined) return told(state, NO_RECORD, place);
+  if (record === undefined && before === undefined) return decisionWith(state, NO_RECORD, place);
   if (record !== undefined && !hasRoom(state, record)) return noRoom(state, place);
   const hasOwn = [before, record].some((one) => (one?.overrides.length ?? 0) > 0);
   if (record === undefined) customers.remove(name);
   else customers.put(name, userId, record);
   state.changedMillis = applied.timeMillis;
   if (hasOwn) followOwn(state);
-  return told(state, record ?? NO_RECORD, place);
+  return decisionWith(state, record ?? NO_RECORD, place);
 }
 
 function hasRoom({ customers, name, size, table }: LimiterState, record: CustomerRecord): boolean {
@@ -136,7 +140,7 @@ function hasRoom({ customers, name, size, table }: LimiterState, record: Custome
   return bytes <= 0 || size.hasRoomForOperators(bytes, table?.partitionBytesMax ?? 0);
 }
 
-/** What buckets of the key were granted before, they were granted under another limit. */
+/** The key's limits have changed: its buckets carry grants that were made under the old limits. */
 function followOwn({ keyTables, name, applied }: LimiterState): void {
   for (const keys of keyTables) {
     const slot = keys.find(name);
@@ -144,7 +148,12 @@ function followOwn({ keyTables, name, applied }: LimiterState): void {
   }
 }
 
-function told({ applied }: LimiterState, record: CustomerRecord, place: DecidedAt, isDone = true): Decision {
+function decisionWith(
+  { applied }: LimiterState,
+  record: CustomerRecord,
+  place: DecidedAt,
+  isDone = true,
+): Decision {
   const decided = receiptAt(place, applied.timeMillis);
   return { ...NOT_JUDGED, decided, rulesVersion: place.rulesVersion, customer: { isDone, record } };
 }

@@ -1,11 +1,14 @@
-/** What the limiter answers, beyond the decisions that every door knows. Plain data only. */
+/**
+ * The type of the limiter's answers: the decision that every listener knows, plus what only the limiter and its callers
+ * need.
+ */
 
 import type { Decision as Judged } from '../api/answer.ts';
 import type { CustomerRecord } from '../api/customer-record.ts';
 import type { Refund } from '../api/refund.ts';
 import type { Conflict } from './fingerprint.ts';
 
-/** A place in the log and the group time stamped there. */
+/** The position of an entry in the log and the group time stamped on it. */
 export interface AppliedPosition {
   readonly index: number;
   readonly term: number;
@@ -14,13 +17,13 @@ export interface AppliedPosition {
 }
 
 /**
- * Why a request was not judged by a limit.
+ * Why no limit judged a request.
  * - `unknown_rule`: there is no such rule
- * - `request_id_reused`: its request id belongs to another request; see `Decision.conflict`
- * - `refunded`: the grant under its request id was taken back, and the id grants nothing more
- * - `at_capacity`: it would have been granted, but there is no room to remember that
- * - `not_remembered`: it asked for the grant under its request id, and there is none
- * - `customer_changed`: it was matched with another record of a key than there is; see `Decision.customer`
+ * - `request_id_reused`: its request id belongs to a different request; see `Decision.conflict`
+ * - `refunded`: the grant under its request id was refunded; the id grants nothing more
+ * - `at_capacity`: it fits the limit, but there is no memory left to record the grant
+ * - `not_remembered`: it asked only for the grant under its request id, and there is none
+ * - `customer_changed`: it was matched with an outdated customer record; see `Decision.customer`
  */
 export type Refusal =
   | 'unknown_rule'
@@ -30,18 +33,24 @@ export type Refusal =
   | 'not_remembered'
   | 'customer_changed';
 
-/** The answer to one request: judged by a limit, or refused; or what became of a refund. */
+/** The answer to one request: judged by a limit, or refused, or the result of a refund or of a customer command. */
 export interface Decision extends Judged {
-  /** The rule that decided; '' when the default rule was meant and there is no table yet. */
+  /** The rule that decided; '' if the default rule was meant and there is no rule table yet. */
   readonly ruleId: string;
-  /** Present when the request was not judged by a limit at all. It is not allowed then, and all numbers are 0. */
+  /** Present if no limit judged the request. It is not allowed then, and all numbers are 0. */
   readonly refusal?: Refusal;
   /** Present with `request_id_reused`. */
   readonly conflict?: Conflict;
-  /** Present where a refund was asked for: nothing is allowed then, and `decided` is that of `Refund`. */
+  /** Present in the answer to a refund. `allowed` is false then, and `decided` is the `decided` of `Refund`. */
   readonly refund?: Pick<Refund, 'refunded' | 'cost' | 'attempt'>;
-  /** Present where a record was asked for or changed, and with `customer_changed`: as it is now. Nothing is allowed then. */
+  /**
+   * Present in the answer to a customer command, and with `customer_changed`: the record as it is now. `allowed` is
+   * false then.
+   */
   readonly customer?: { readonly isDone: boolean; readonly record: CustomerRecord };
-  /** Present where more was to be used than `ruleId` may grant at once: no more than this. Nothing has changed then. */
+  /**
+   * Present if an operator set a usage above what `ruleId` may grant at once: this is the maximum. Nothing has changed
+   * then.
+   */
   readonly usedMax?: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What makes two requests under one request id the same request: all that was asked, as it was asked. An id that comes
- * with something else is a mistake of the caller, not a retry. Compares; remembers nothing.
+ * Decides whether two requests with the same request id are the same request: everything the caller asked for must be
+ * equal. An id that comes with a different request is a mistake of the caller, not a retry.
  */
 
 import { DEFAULT_RULE } from './rules.ts';
@@ -11,23 +11,26 @@ type Field = (typeof FIELDS)[number];
 
 /** The parts of a request that a retry must repeat. */
 export interface Fingerprint {
-  /** `DEFAULT_RULE` where the request named none: what the default rule is may change between two attempts. */
+  /** `DEFAULT_RULE` if the request named no rule: which rule is the default may change between two attempts. */
   readonly ruleId: string;
   readonly cost: number;
   readonly timestampMillis: number | undefined;
-  /** Instead of all else, which follows from it and from the rules: see `AllowRequest`. */
+  /**
+   * If present, the only field that is compared: a digest of the descriptors from which the others follow. See
+   * `AllowRequest`.
+   */
   readonly askedDigest: number | undefined;
 }
 
-/** A request id was used before, for another request. */
+/** A request id was used before, for a different request. */
 export interface Conflict {
   /** The first field that differs. */
   readonly field: Field | 'descriptors';
-  /** Its value in the request that has the id; undefined where that had none. */
+  /** Its value in the first request; undefined if it was absent there. */
   readonly first: string | number | undefined;
 }
 
-/** How `other` differs from `first`, which has the request id; undefined if it is a retry. */
+/** The first difference between `other` and `first`, the request that has the id; undefined if `other` is a retry. */
 export function conflictBetween(first: Fingerprint, other: Fingerprint): Conflict | undefined {
   if (first.askedDigest !== other.askedDigest) return { field: 'descriptors', first: undefined };
   if (first.askedDigest !== undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * A request under several limits: granted by all of them, or charged nowhere. Each limit is judged by the one judgement; this
- * file says what follows of all together. It changes the state only by a grant.
+ * A request under several limits: either all limits grant it, or none is charged. Each limit is judged by `Judgement`;
+ * this file combines the results. Only `grant` changes the state.
  */
 
 import type { LimitStanding } from '../api/answer.ts';
@@ -16,19 +16,22 @@ import type { KeyTable } from './state/key-table.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import type { Room } from './state/state-size.ts';
 
-/** Where the keys of a rule are. */
+/** Finds the keys of a rule; undefined if there is no such rule. */
 type KeysFor = (ruleId: string) => KeyTable | undefined;
 
-/** One object is used for many, one after the other. */
+/** Judges and grants requests under several limits. One object is reused for many requests. */
 export class JointJudgement {
   readonly #judgement = new Judgement();
   outcome: Outcome = 'fits';
-  /** Unless it fits. */
+  /** Undefined if the request fits. */
   #answer: Decision | undefined;
-  /** What keys that are new to a window bring into it, found before anything is charged to the others. */
+  /** Grants that keys inherit from other windows of their rule. They are found before any key is charged. */
   readonly #heirs: { readonly userId: string; readonly inherited: Inherited }[] = [];
 
-  /** In the order of `Judgement.judge`, each step for all limits; of a denial the limit that takes longest decides. */
+  /**
+   * Judges the request in the order of `Judgement.judge`, each step for all limits. If several limits deny, the answer
+   * is the denial with the longest wait.
+   */
   judge(
     state: LimiterState,
     request: AllowRequest,
@@ -78,18 +81,18 @@ export class JointJudgement {
     return (this.outcome = outcome);
   }
 
-  /** To a request that does not fit. */
+  /** The answer to a request that does not fit. */
   get answer(): Decision {
     return this.#answer!;
   }
 
-  /** Grants a request that fits, under all its limits. @param place that of its first row */
+  /** Grants a request that fits, under all its limits. @param place the position of the request's first row */
   grant(state: LimiterState, request: AllowRequest, place: DecidedAt, keysFor: KeysFor): Decision {
     const judgement = this.#judgement;
     const question = questionOf(request);
     const now = state.applied.timeMillis;
     const grants: Decision[] = [];
-    // All of it is read before any is recorded: windows that are new may bring along from each other.
+    // Read everything before recording anything: new windows of one request may inherit from each other.
     const brought = this.#heirs.map(({ inherited }) => broughtBy(inherited));
     for (const [i, { userId, inherited }] of this.#heirs.entries()) {
       state.name.set(userId);
@@ -116,7 +119,7 @@ export class JointJudgement {
   }
 }
 
-/** The limits that a request is under, as it named them. */
+/** The limits of the request, in its own order. */
 function limitsOf({
   userId,
   ruleId = '',

@@ -1,6 +1,6 @@
 /**
- * The one judgement: what becomes of a request, given what is remembered of its key? The log, the quick denial and the
- * library ask it, and nobody judges besides. It changes nothing, and reads no clock: the time is part of the question.
+ * The one judgement: the outcome of a request, given what is remembered of its key. The log, the quick denials and the
+ * library all use it; nothing else judges. It changes nothing and reads no clock: the time is an argument.
  */
 
 import { type CustomerRecord, NO_RECORD } from '../api/customer-record.ts';
@@ -21,42 +21,41 @@ import { NOT_JUDGED, type DecidedAt, receiptAt, refusalOf } from './decisions-wi
 import type { LimitStanding } from '../api/answer.ts';
 import { capacityOf, type Rule } from '../api/rule.ts';
 
-/** What was found out about a question. One object is used for many, one after the other. */
+/** The judgement of one question. One object is reused for many questions. */
 export class Judgement implements Demand {
   outcome: Outcome = 'fits';
-  /** The slot of its key, or `NONE`. */
+  /** The slot of the question's key in its table, or `NONE`. */
   slot = NONE;
-  /** Time of its key's newest grant; `-Infinity` for a key that is not known. */
+  /** Time of the key's newest grant; `-Infinity` for an unknown key. */
   newestMillis = -Infinity;
-  /** Judged at a caller's timestamp. */
+  /** Judged at a caller's timestamp, not in group time. */
   isEvent = false;
-  /** The time it asks for. */
+  /** The time the request asked for. */
   asked = 0;
   t = 0;
   cost = 0;
   windowMillis = 0;
-  /** What counts at `t`. */
+  /** The cost that counts at time `t`. */
   live = 0;
   /**
-   * It is judged at another time than it asked for, and must be denied whatever is recorded:
-   * - what its key was granted there may have been forgotten (`evictedThroughMillis`);
-   * - it asks in group time and the key has grants ahead of it, stamped by a caller. Judged at those stamps it could
-   *   be granted again and again as they move on, faster than real time.
+   * It is judged at a later time than it asked for, and must be denied: either grants at the time asked for may have
+   * been forgotten (`evictedThroughMillis`), or it asks in group time and the key has grants with later timestamps of a
+   * caller. Judged at those, it could be granted again and again as they move on, faster than real time.
    */
   isHeld = false;
   #keys: KeyTable | undefined;
   #rule: Rule | undefined;
   #capacity = 0;
-  /** Of the key that is judged; undefined: there is none. */
+  /** The customer record of the key that is judged; undefined if it has none. */
   #record: CustomerRecord | undefined;
-  /** What the key, if it is new to its window, has of the other windows of its rule. */
+  /** For a key that is new to its window: what it inherits from the other windows of its rule. */
   inherited: Inherited | undefined;
-  /** Milliseconds after `t` until nothing counts of what was granted under other meters, or other windows. */
+  /** Milliseconds after `t` until nothing granted under other meters or other windows counts any more. */
   #othersMillis = 0;
   /** Group time. */
   #now = 0;
   #isSettled = false;
-  /** Of the grant that has its request id, or `NONE`. */
+  /** The slot of the grant that has the same request id, or `NONE`. */
   #repeated = NONE;
   /** See `Decision`. */
   #remaining = 0;
@@ -72,17 +71,16 @@ export class Judgement implements Demand {
     return this.keys.effectiveWindowMillis + Math.min(Math.max(0, this.t - this.#now), AHEAD_MILLIS_MAX);
   }
 
-  /** As it is for the key. */
+  /** The rule with the overrides of the key's customer record. */
   get rule(): Rule {
     return this.#rule!;
   }
 
   /**
-   * The one order in which a question is looked at: its request id, its customer, a block, its rule, the limit, the room. The state has just been
-   * told whose it is.
-   *
-   * @param keys of the rule that is meant, if there ever was one
-   * @param room where the grant would be kept, beyond what this state may take
+   * Checks in this order: request id, guard, block, existence of the rule, limit, room. The key is looked up already.
+   * @param keys the keys of the rule; undefined if there is no such rule
+   * @param now group time in milliseconds
+   * @param room whether the place that would keep the grant has room, beyond what this state itself allows
    */
   judge(
     state: LimiterState,
@@ -103,7 +101,7 @@ export class Judgement implements Demand {
     return (this.outcome = hasRoom ? 'fits' : 'at_capacity');
   }
 
-  /** The first of these alone: is there a grant under the question's request id? Then that is the outcome. */
+  /** The first check alone: is there a grant under the question's request id? If so, the outcome is `repeated`. */
   isRepeated(state: LimiterState, { hasRequestId }: Question, now: number): boolean {
     this.#now = now;
     if (!hasRequestId) return false;
@@ -113,7 +111,7 @@ export class Judgement implements Demand {
     return true;
   }
 
-  /** Has the guard's customer another record, or is it blocked? Then that is the outcome. The request's own key is looked up after. */
+  /** The second check: has the guard's customer record changed, or is it blocked? Look up the own key afterwards. */
   isGuardedOff({ customers, guarded }: LimiterState, { guard, isSettled }: Question): boolean {
     if (guard === undefined) return false;
     guarded.set(guard.userId);
@@ -124,26 +122,25 @@ export class Judgement implements Demand {
     return true;
   }
 
-  /** What operators said of the key that was looked up just now: to be asked before it is judged. @param now group time */
+  /** Finds the customer record of the key that was looked up last. Call it before judging. @param now group time */
   findRecord({ customers, name }: LimiterState, now: number): void {
     this.#record = customers.find(name);
     this.#now = now;
   }
 
-  /** By group time, also of a request that is judged at a timestamp of its own. */
+  /** Blocks use group time, even for a request that is judged at a timestamp of its own. */
   get isBlocked(): boolean {
     return isBlockedAt(this.#record, this.#now);
   }
 
-  /** Where the key is blocked, and that has an end. */
+  /** When the key's block ends, in group time; undefined if it is not blocked or if the block has no end. */
   get blockedUntilMillis(): number | undefined {
     return this.isBlocked ? this.#record?.blockedUntilMillis : undefined;
   }
 
   /**
-   * The limit alone, as it is for this key, and what it was granted under all meters that the rule had.
-   *
-   * @param isJudged it fits, and what it brings along is recorded: other windows may have been charged since
+   * The limit check alone, with the key's overrides, counting grants under all meters that the rule has had.
+   * @param isJudged the request fits and its inheritance is recorded already. Other windows may have been charged since
    */
   judgeKey(name: TextBytes, keys: KeyTable, question: Question, now: number, isJudged = false): void {
     const rule = this.#record === undefined ? keys.rule : ruleFor(this.#record, keys.rule);
@@ -153,10 +150,9 @@ export class Judgement implements Demand {
   }
 
   /**
-   * The limit alone, by the meter of today.
-   *
-   * @param slot of the question's key in `keys`, or `NONE`
-   * @param rule as it is for the key
+   * The limit check alone, counting only grants under the present meter.
+   * @param slot the key's slot in `keys`, or `NONE`
+   * @param rule the rule with the key's overrides
    */
   judgeLimit(
     keys: KeyTable,
@@ -177,7 +173,7 @@ export class Judgement implements Demand {
     this.windowMillis = this.isEvent ? rule.windowMillis : keys.effectiveWindowMillis;
     const newestMillis = slot === NONE ? -Infinity : keys.meter.newestMillis(slot);
     this.newestMillis = newestMillis;
-    // A restored cluster denies requests for history that may be missing. A settled cost is not denied, so it is recorded now.
+    // A restored cluster denies while history may be missing. A settled cost cannot be denied, so it is recorded now.
     const forgottenMillis = isSettled
       ? keys.forgottenMillis(newestMillis, this.asked)
       : keys.unknownMillis(newestMillis, this, now);
@@ -189,9 +185,10 @@ export class Judgement implements Demand {
   }
 
   /**
-   * A rule that changed its meter keeps its grants by another one from then on. What the key was granted before counts on
-   * top, as its own meter says, until that is out: nobody gets around it, and windows that begin after the change hold
-   * what the new meter promises. So does what other windows of its rule know of a key that is new to this one.
+   * Adds grants that the present meter does not know. After a rule changed its meter, older grants count on top, as
+   * their own meter counts them, until they leave their window: so nobody gets around the limit, and windows that begin
+   * after the change keep the promise of the new meter. The same holds for a key that is new to this window and has
+   * grants under other windows of the rule.
    */
   #countOthers(keys: KeyTable, name: TextBytes, isNew: boolean, now: number): void {
     const { cost, isEvent } = this;
@@ -222,22 +219,22 @@ export class Judgement implements Demand {
     this.inherited = inheritedBy(this, name, now);
     if (this.inherited === undefined) return;
     this.live += this.inherited.cost;
-    // Where one meter knows all of it, that says how long it takes.
+    // If one meter knows all of them, that meter computes the wait (see `denial`).
     if (this.inherited.from !== undefined) return;
     this.#othersMillis = Math.max(this.#othersMillis, this.inherited.emptyMillis);
   }
 
-  /** It fits at `t`. Who was not held back may be granted it. */
+  /** It fits at `t`. A request that is not held may be granted then. */
   get isWithinLimit(): boolean {
     return this.live + this.cost <= this.#capacity;
   }
 
-  /** The limit denies it. No limit denies a settled cost. */
+  /** The limit denies it. A settled cost is never denied. */
   get isDenied(): boolean {
     return !this.#isSettled && (this.isHeld || !this.isWithinLimit);
   }
 
-  /** The answer to a question that is not granted, for any outcome but `fits`. */
+  /** The answer to a question that is not granted: any outcome except `fits`. */
   answer(state: LimiterState, question: Question, place: DecidedAt): Decision {
     const { outcome } = this;
     switch (outcome) {
@@ -269,7 +266,7 @@ export class Judgement implements Demand {
       case 'denied':
         return this.denial(place);
       case 'fits':
-        assert(false, 'what fits is granted, not answered');
+        assert(false, 'a request that fits is granted, not answered');
       default: {
         const never: never = outcome;
         return never;
@@ -277,7 +274,7 @@ export class Judgement implements Demand {
     }
   }
 
-  /** Also what is told of a limit that the question fits under: by a look, or as one of several. Nobody has to wait for that. */
+  /** The denial of the question; if it fits, the status of the limit, for peeks and joint requests (wait 0). */
   denial(place: DecidedAt): Decision {
     const { t, cost, isHeld, rule } = this;
     const { keys, slot } = this.inherited?.from ?? this;
@@ -288,23 +285,23 @@ export class Judgement implements Demand {
     const ownWait = isKnown ? keys.meter.millisUntilAvailable(slot, this, cost) : unknownWait;
     const wait = fits ? 0 : Math.max(ownWait, this.#othersMillis);
     const empty = Math.max(isKnown ? keys.meter.millisUntilEmpty(slot, this) : 0, this.#othersMillis);
-    // Held back: nothing fits before the time of the decision is reached, and then as much as is free there.
+    // If held: nothing fits before time `t` is reached; then everything that is free at `t` fits.
     const since = (millis: number): number => (isHeld ? millis + (t - this.asked) : this.#sinceAsked(millis));
     this.#remaining = isHeld ? 0 : Math.max(0, capacity - this.live);
     this.#retryAfterMillis = wait === Infinity ? rule.windowMillis : since(wait);
     this.#resetMillis = since(empty);
     const denial = this.#decision(false, place);
     const restoredMillis = this.keys.lostMillis(this, this.#now) - this.asked;
-    // What never fits is not denied for what is missing.
+    // A cost that never fits is not denied because of missing history.
     return restoredMillis > 0 && wait !== Infinity ? { ...denial, restoredMillis } : denial;
   }
 
-  /** How its key stands under its rule: what a denial of the question would tell, though it may fit. */
+  /** The status of the key under its rule: the numbers of a denial, even if the question fits. */
   standing(place: DecidedAt): LimitStanding {
     return standingOf(this.denial(place));
   }
 
-  /** The answer to a request that fits, or is settled, after its cost was recorded for the key in `slot`. */
+  /** The answer to a request that fits or is settled, after its cost was recorded for the key in `slot`. */
   grant(slot: number, place: DecidedAt): Decision {
     const { rule } = this;
     const { meter } = this.keys;
@@ -318,12 +315,12 @@ export class Judgement implements Demand {
     this.#resetMillis = this.#sinceAsked(empty);
     const decision = this.#decision(true, place);
     if (rule.queue === undefined || this.#isSettled) return decision;
-    // What is beyond `burst` waits until that much has flowed out: until there is room for the whole queue.
+    // Cost beyond `burst` waits until that much has drained: until the whole queue is free.
     const waitMillis = this.#sinceAsked(meter.millisUntilAvailable(slot, this, rule.queue));
     return waitMillis === 0 ? decision : { ...decision, waitMillis };
   }
 
-  /** Of the limit. */
+  /** A decision with the numbers of the judged limit. */
   #decision(allowed: boolean, place: DecidedAt): Decision {
     const { id, limit, windowMillis } = this.rule;
     return {
@@ -340,8 +337,8 @@ export class Judgement implements Demand {
   }
 
   /**
-   * A wait after the decision's time, as a wait after the time asked for: a caller whose clock lags behind the key's
-   * newest grant has to wait out the lag as well. No wait stays none.
+   * Converts a wait counted from `t` into a wait counted from the time asked for. A caller whose clock is behind the
+   * key's newest grant also has to wait out that lag. A wait of 0 stays 0.
    */
   #sinceAsked(waitMillis: number): number {
     return waitMillis === 0 ? 0 : waitMillis + (this.t - this.asked);

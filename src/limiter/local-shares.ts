@@ -1,25 +1,27 @@
 /**
- * What one process may grant by itself while nobody can decide: a sliding log for each key, in memory. Nodes use it for rules that
- * are `local`, clients for their fail mode of that name. It begins anew with its process, and knows nothing of other processes.
+ * The limits that one process enforces by itself while no quorum can decide: a sliding log per key, in memory. Nodes
+ * use it for rules with the fail mode `local`, clients for their own fail mode of that name. It starts empty with the
+ * process and knows nothing of other processes.
  */
 
-/** What is wanted for one key under one limit. */
+/** A cost that is wanted for one key under one limit. */
 export interface WantedShare {
-  /** The key, and whatever else tells this share from others of the same limit and window. */
+  /** The key, plus anything else that distinguishes this limit from others with the same limit and window. */
   readonly name: string;
   readonly limit: number;
   readonly windowMillis: number;
-  /** 1 and more. */
+  /** 1 or more. */
   readonly cost: number;
 }
 
+/** The number of names with live grants that one process remembers. */
 export const LOCAL_KEYS_MAX = 16_384;
-/** A key remembers so many times and two, however much it was granted. */
+/** A key remembers about this many times (plus two), however much it was granted. */
 const GRANULES = 16;
 
 interface Granule {
   readonly beginMillis: number;
-  /** When all of its grants count as granted: at the last of them. */
+  /** All grants of the granule count as granted at this time, the time of the last one. */
   atMillis: number;
   cost: number;
 }
@@ -28,32 +30,33 @@ interface Grants {
   /** Oldest first. */
   readonly log: Granule[];
   readonly windowMillis: number;
-  /** The cost of all in the log. */
+  /** The total cost in the log. */
   used: number;
 }
 
 /**
- * **Guarantee.** A name is granted at most `limit` in any rolling window, but for what is given back. A grant counts longer than it must, by a 16th of the window
- * at most. While `LOCAL_KEYS_MAX` names have grants that count, a name that has none is denied.
+ * **Guarantee.** A name is granted at most `limit` in any rolling window, not counting what is given back. A grant
+ * counts up to one 16th of the window longer than necessary. While `LOCAL_KEYS_MAX` names have live grants, a name
+ * without grants is denied.
  */
 export class LocalShares {
   readonly #byName = new Map<string, Grants>();
-  /** Before, none of the names becomes idle. */
+  /** No name becomes idle before this time. */
   #fullUntilMillis = 0;
 
-  /** Names that are remembered. */
+  /** Number of names that are remembered. */
   get size(): number {
     return this.#byName.size;
   }
 
   /**
-   * Takes the costs from all of these shares, or from none.
+   * Takes all of these costs, or none.
    *
-   * @param nowMillis on a clock that never goes back, with its fractions
-   * @returns milliseconds until all of them fit if nothing else is taken; 0: they were taken
+   * @param nowMillis a monotonic clock in milliseconds, with fractions
+   * @returns milliseconds until all of them fit if nothing else is taken; 0 if they were taken
    */
   take(wanted: readonly WantedShare[], nowMillis: number): number {
-    // A grant counts from the end of its millisecond, and until the begin of another: never shorter than it must.
+    // A grant counts from the end of its millisecond until the start of another: never shorter than it must.
     const now = Math.floor(nowMillis);
     const named = wanted.map((share) => ({ share, name: nameOf(share) }));
     const waitMillis = Math.max(...named.map(({ share, name }) => this.#millisUntil(share, name, now)));
@@ -63,17 +66,18 @@ export class LocalShares {
   }
 
   /**
-   * Gives back what these shares were taken for: another limit denied the request. What has left its window by now stays forgotten.
+   * Gives back costs that were taken, because another limit denied the request. Costs that have left the window stay
+   * forgotten.
    *
-   * @param wanted as they were taken
-   * @param takenMillis `nowMillis` of then
+   * @param wanted the same list as in `take`
+   * @param takenMillis the `nowMillis` of that `take`
    */
   giveBack(wanted: readonly WantedShare[], takenMillis: number): void {
     const atMillis = Math.ceil(takenMillis);
     for (const share of wanted) {
       const name = nameOf(share);
       const grants = this.#byName.get(name);
-      // From no other granule: its costs would count for a shorter time than they must.
+      // Never from another granule: its costs would then count for too short a time.
       const granule = grants?.log.find((one) => one.beginMillis <= atMillis && atMillis <= one.atMillis);
       if (grants === undefined || granule === undefined || granule.cost < share.cost) continue;
       granule.cost -= share.cost;
@@ -98,7 +102,7 @@ export class LocalShares {
 
   #grant({ windowMillis, cost }: WantedShare, name: string, atMillis: number): void {
     const grants = this.#byName.get(name) ?? { log: [], windowMillis, used: 0 };
-    // When the map is full it may be the first that is idle again.
+    // If the map is full, this name may be the first to become idle again.
     if (!this.#byName.has(name))
       this.#fullUntilMillis = Math.min(this.#fullUntilMillis, atMillis + windowMillis);
     this.#byName.set(name, grants);
@@ -112,7 +116,7 @@ export class LocalShares {
     }
   }
 
-  /** Forgets whoever is idle, if that is what it takes. */
+  /** If the map is full, forgets the idle names. */
   #hasRoom(now: number): boolean {
     if (this.#byName.size < LOCAL_KEYS_MAX) return true;
     if (now < this.#fullUntilMillis) return false;
@@ -130,7 +134,7 @@ function nameOf({ name, limit, windowMillis }: WantedShare): string {
   return `${limit}/${windowMillis} ${name}`;
 }
 
-/** What is out of its window. */
+/** Forgets the granules that have left the window. */
 function forgetOld(grants: Grants, now: number): void {
   const { log, windowMillis } = grants;
   const live = log.findIndex(({ atMillis }) => atMillis > now - windowMillis);

@@ -1,4 +1,7 @@
-/** How a user stands, by the judgement that denies at once. It changes nothing. */
+/**
+ * Answers peeks: the status of a key under one or all rules. It uses the judgement that also produces denials, and
+ * changes nothing.
+ */
 
 import type { LimitStanding } from '../api/answer.ts';
 import type { LookRequest, Standing } from '../api/look.ts';
@@ -8,7 +11,7 @@ import { DEFAULT_RULE } from './rules.ts';
 import type { LimiterState } from './state/limiter-state.ts';
 import type { DecidedAt } from './decisions-without-limit.ts';
 
-/** What a look asks under each rule, unless it says another cost or time. */
+/** The question of a peek under each rule, unless the peek names another cost or time. */
 const ONE_MORE: Question = {
   ruleId: DEFAULT_RULE,
   cost: 1,
@@ -22,10 +25,10 @@ const ONE_MORE: Question = {
 };
 
 /**
- * Under every rule of the table, or one; undefined if there is no rule to say it by.
+ * The status of a key under every rule of the table, or under one; undefined if that rule does not exist.
  *
- * @param now group time
- * @param place of the state as it is
+ * @param now group time in milliseconds
+ * @param place the position of the state that is read
  */
 export function standingAt(
   state: LimiterState,

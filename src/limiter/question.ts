@@ -1,24 +1,27 @@
-/** A request as it is judged, and what may be found out of it first. Plain data; it decides nothing. */
+/** A request in the form in which it is judged, and the list of possible outcomes. Plain data; it decides nothing. */
 
 import type { CustomerGuard } from '../api/customer-record.ts';
 import type { AllowRequest } from '../api/request.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import { DEFAULT_RULE } from './rules.ts';
 
-/** One request, as it is asked. Whose it is, the state is told by `LimiterState.lookUp`. */
+/**
+ * One request under one limit. The key is not part of it: `LimiterState.lookUp` sets the key before the request is
+ * judged.
+ */
 export interface Question extends Fingerprint {
   readonly hasRequestId: boolean;
-  /** Only what was granted before, under its request id, is granted. */
+  /** Grant only if this request id was granted before. */
   readonly ifRemembered: boolean;
-  /** Neither a limit nor a block denies it. */
+  /** The cost is settled (already spent): neither a limit nor a block denies it. */
   readonly isSettled: boolean;
   /** See `AllowRequest.attempt`. */
   readonly attempt: number | undefined;
-  /** The record that it was matched with. */
+  /** The version of the customer record that the request was matched with. */
   readonly guard: CustomerGuard | undefined;
 }
 
-/** One object for many requests, one after the other. */
+/** A question whose object is reused for many requests, one after the other. */
 export class ReusedQuestion implements Question {
   ruleId = DEFAULT_RULE;
   cost = 1;
@@ -30,7 +33,7 @@ export class ReusedQuestion implements Question {
   attempt: number | undefined = undefined;
   guard: CustomerGuard | undefined = undefined;
 
-  /** It is `request` from now on. Returns itself. */
+  /** Takes over the fields of `request`. Returns itself. */
   set(request: AllowRequest): this {
     this.ruleId = request.ruleId ?? DEFAULT_RULE;
     this.cost = request.cost ?? 1;
@@ -45,11 +48,12 @@ export class ReusedQuestion implements Question {
   }
 }
 
+/** A new question with the fields of `request`. */
 export function questionOf(request: AllowRequest): Question {
   return new ReusedQuestion().set(request);
 }
 
-/** What was found out first of a question, in this order. What `fits` may be granted. */
+/** The result of judging a question, in the order of the checks. Only `fits` may be granted. */
 export type Outcome =
   | 'repeated'
   | 'not_remembered'

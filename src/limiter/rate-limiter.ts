@@ -1,6 +1,6 @@
 /**
- * The sliding log as a library: one limit, one process, no cluster. It decides as a rule with the `request` clock does;
- * only when a user is forgotten is for its caller to say. Other meters are in `library/`.
+ * The sliding log as a library: one limit, one process, no cluster. It decides like a rule with the `request` clock,
+ * but the caller chooses when idle users are forgotten. The other meters are in `library/`.
  */
 
 import { requireLimit } from './library/arguments.ts';
@@ -9,8 +9,8 @@ import { LocalLimiter } from './library/local-limiter.ts';
 /**
  * Grants each user at most `limit` requests in any rolling window of `windowMillis`.
  *
- * A grant exactly one window old no longer counts; a denied request never counts; equal timestamps are
- * separate requests. Amortised O(1) per request, 8 to 16 bytes per live grant.
+ * A grant that is exactly one window old no longer counts. A denied request never counts. Requests with equal
+ * timestamps are separate requests. Amortised O(1) time per request; 8 to 16 bytes per grant inside the window.
  *
  * @example
  * const limiter = new RateLimiter(3, 10_000);
@@ -43,11 +43,11 @@ export class RateLimiter {
   }
 
   /**
-   * Decides one request and records it when granted.
+   * Decides one request and records it if it is granted.
    *
-   * @param userId 1 to 256 bytes
-   * @param timestampMillis 0 to 8_640_000_000_000_000. Should not decrease per user; one below the user's newest
-   * grant is decided at the time of that grant.
+   * @param userId 1 to 256 bytes of UTF-8
+   * @param timestampMillis 0 to 8_640_000_000_000_000. It should not decrease for a user; a timestamp below the user's
+   * newest grant is decided at the time of that grant.
    * @throws InvalidLimiterArgumentError
    */
   allow(userId: string, timestampMillis: number): boolean {
@@ -55,9 +55,9 @@ export class RateLimiter {
   }
 
   /**
-   * Forgets users whose grants have all left the window at `beforeMillis`, and returns how many. Call it when
-   * memory matters; O(users). Afterwards a request of a user without recorded grants is decided at
-   * a time at which all that was forgotten is out of the window, so a late timestamp cannot get around it.
+   * Forgets users whose grants have all left the window at `beforeMillis`, and returns how many. O(users). Call it when
+   * memory matters. Afterwards, a request of a user without recorded grants is decided no earlier than the time at
+   * which all forgotten grants are out of the window. A late timestamp therefore cannot get around the limit.
    *
    * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
    * @throws InvalidLimiterArgumentError

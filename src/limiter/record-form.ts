@@ -1,6 +1,6 @@
 /**
- * The form of the records of keys wherever they are written: in an entry, in a snapshot, in an answer to another node. Which
- * values, in which order; where one that needs more than a few hundred bytes may be cut is for whoever writes it.
+ * The byte form of customer records, the same in log entries, in snapshots and in answers to other nodes. A record may
+ * need more than a few hundred bytes; the writer of a snapshot decides where it may be cut.
  */
 
 import { invalidInCustomer } from '../api/customer.ts';
@@ -26,7 +26,10 @@ interface Terms {
   readonly overrides: CustomerRecord['overrides'];
 }
 
-/** `millis`: how long the block lasts in an entry, when it ends in a record. It follows the byte `ENDS`; a block without an end has none. */
+/**
+ * `millis` is a duration in a log entry and an end time in a record. It follows the byte `ENDS`; a block without an end
+ * has none.
+ */
 export interface WrittenBlock {
   readonly isBlocked: boolean;
   readonly millis?: number | undefined;
@@ -35,11 +38,13 @@ export interface WrittenBlock {
 const BLOCKED = 1;
 const ENDS = 2;
 
+/** Writes a block as one byte (0, `BLOCKED` or `ENDS`) and, if it ends, an integer. */
 export function writeBlock(out: ByteWriter, { isBlocked, millis }: WrittenBlock): void {
   out.byte(isBlocked ? (millis === undefined ? BLOCKED : ENDS) : 0);
   if (isBlocked && millis !== undefined) out.integer(millis);
 }
 
+/** The inverse of `writeBlock`. */
 export function readBlock(input: ByteReader): WrittenBlock {
   const form = input.integer('blocked', 0, ENDS);
   return form === ENDS
@@ -47,29 +52,31 @@ export function readBlock(input: ByteReader): WrittenBlock {
     : { isBlocked: form === BLOCKED };
 }
 
-/** That of a record or a look; `millis` is a group time. */
+/** Writes the block of a record or of a peek. `blockedUntilMillis` is a group time. */
 export function writeBlockOf(out: ByteWriter, { isBlocked, blockedUntilMillis }: RecordedBlock): void {
   writeBlock(out, { isBlocked: isBlocked === true, millis: blockedUntilMillis });
 }
 
+/** The inverse of `writeBlockOf`. */
 export function readBlockOf(input: ByteReader): Pick<CustomerRecord, 'isBlocked' | 'blockedUntilMillis'> {
   const { isBlocked, millis } = readBlock(input);
   return millis === undefined ? { isBlocked } : { isBlocked, blockedUntilMillis: millis };
 }
 
-/** Then its overrides follow, as many as it has. */
+/** Writes the part of a record before its overrides: tier and number of overrides. */
 export function writeTermsHead(out: ByteWriter, { tier = '', overrides }: Terms): void {
   out.text(tier, TIER_BYTES_MAX);
   out.integer(overrides.length);
 }
 
+/** Writes one override: rule id, limit, burst (0 if it has none). */
 export function writeOverride(out: ByteWriter, { ruleId, limit, burst = 0 }: LimitOverride): void {
   out.text(ruleId, RULE_ID_BYTES_MAX);
   out.integer(limit);
   out.integer(burst);
 }
 
-/** `tier` is '' without one; `count` overrides follow. */
+/** Reads the part of a record before its overrides. `tier` is '' if there is none; `count` overrides follow. */
 export function readTermsHead(input: ByteReader): { readonly tier: string; readonly count: number } {
   return {
     tier: input.text('tier', 0, TIER_BYTES_MAX),
@@ -77,6 +84,7 @@ export function readTermsHead(input: ByteReader): { readonly tier: string; reado
   };
 }
 
+/** The inverse of `writeOverride`. */
 export function readOverride(input: ByteReader): LimitOverride {
   const ruleId = input.text('rule id', 1, RULE_ID_BYTES_MAX);
   const limit = input.integer('limit', 0, LIMIT_MAX);
@@ -84,12 +92,12 @@ export function readOverride(input: ByteReader): LimitOverride {
   return burst === 0 ? { ruleId, limit } : { ruleId, limit, burst };
 }
 
-/** What is wrong with a record that was read, beyond the bounds of its numbers; undefined: nothing. */
+/** What is wrong with a decoded record beyond the ranges of its numbers; undefined if it is valid. */
 export function problemOf(userId: string, { tier, overrides }: Terms): string | undefined {
   return invalidInCustomer({ ask: 'customer', userId, action: { type: 'put', tier, overrides } })?.message;
 }
 
-/** As it travels to another node. */
+/** Encodes a record to send it to another node. */
 export function encodeRecord(record: CustomerRecord): Uint8Array {
   const out = new ByteWriter();
   out.integer(record.version);
@@ -101,7 +109,7 @@ export function encodeRecord(record: CustomerRecord): Uint8Array {
 
 const reader = new ByteReader((problem) => new CommandDecodeError(problem));
 
-/** @throws CommandDecodeError */
+/** The inverse of `encodeRecord`. @throws CommandDecodeError */
 export function decodeRecord(bytes: Uint8Array): CustomerRecord {
   reader.load(bytes);
   const version = reader.integer('version', 0, Number.MAX_SAFE_INTEGER);

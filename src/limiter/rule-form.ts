@@ -1,15 +1,18 @@
 /**
- * The form of rules wherever they are written, in an entry and in a snapshot: which values, in which order. How a value
- * becomes bytes is for those to say; what it may be, for `rules.ts`.
+ * The fields of a rule and of a rule table as lists of values, in the order in which log entries and snapshots write
+ * them. The writers turn values into bytes; `rules.ts` validates them.
  */
 
 import { type Rule, RULE_CLOCKS, RULE_METERS } from '../api/rule.ts';
 import { type RuleTable, validateAnyRule, validateRuleTable } from './rules.ts';
 
-/** All values are written: one that is missing is damage, not a wish for the default. */
+/** Every value is written. A missing one means damage, so it must not turn into a default: NaN fails the validation. */
 const MISSING = NaN;
 
-/** First the id, then integers >= 0: how much of the id is `of`, and the rest. What a rule may do without is 0 where it does. */
+/**
+ * The id, then `RULE_INTEGERS` integers >= 0. The first of these is the length of `of`, which is a prefix of the id. An
+ * absent optional field is 0.
+ */
 export function ruleValues(rule: Rule): readonly [string, ...number[]] {
   const { id, of, limit, windowMillis, clock, meter, granularityMillis, calendar, burst, queue } = rule;
   return [
@@ -29,7 +32,7 @@ export function ruleValues(rule: Rule): readonly [string, ...number[]] {
 /** How many integers follow the id of a rule. */
 export const RULE_INTEGERS = 9;
 
-/** @throws InvalidRuleError unless they are the values of a rule, configured or stated */
+/** The rule with these values, configured or stated. @throws InvalidRuleError if they are not the values of a rule */
 export function ruleOf(values: readonly unknown[]): Rule {
   return validateAnyRule(ruleFields(values), 'rule');
 }
@@ -64,13 +67,13 @@ function optional(value: unknown): unknown {
   return value === 0 ? undefined : (value ?? MISSING);
 }
 
-/** Do they say the same? */
+/** Are the two rules equal in every field? */
 export function areSameRule(a: Rule, b: Rule): boolean {
   const others = ruleValues(b);
   return ruleValues(a).every((value, i) => value === others[i]);
 }
 
-/** Integers >= 0, its version first. The rules come apart. */
+/** Integers >= 0, the version first. The rules are written separately. */
 export function tableValues(table: RuleTable): readonly number[] {
   const { version, requestIdHorizonMillis, clockDriftPpm, partitionBytesMax } = table;
   return [version, requestIdHorizonMillis, clockDriftPpm, partitionBytesMax];
@@ -80,8 +83,10 @@ export function tableValues(table: RuleTable): readonly number[] {
 export const TABLE_INTEGERS = 4;
 
 /**
- * @param rules the values of each
- * @throws InvalidRuleError unless they are the values of a table
+ * The rule table with these values.
+ *
+ * @param rules the values of each rule
+ * @throws InvalidRuleError if they are not the values of a table
  */
 export function ruleTableOf(values: readonly unknown[], rules: readonly (readonly unknown[])[]): RuleTable {
   const [version, requestIdHorizonMillis, clockDriftPpm, partitionBytesMax] = values;

@@ -1,6 +1,4 @@
-/**
- * The table that carries rules through the log, and its bounds. Plain data and its validation; it decides nothing.
- */
+/** The rule table that the log carries, its bounds and its validation. Plain data; it decides nothing. */
 
 import { isBoundedInteger, isBoundedText } from '../api/bounded.ts';
 import { RULE_ID_BYTES_MAX } from '../api/request.ts';
@@ -16,40 +14,42 @@ import {
   WINDOW_MILLIS_MAX,
 } from '../api/rule.ts';
 
-/** Stands for the default rule at the time of the decision, where a request names none. */
+/** Means "the default rule at the time of the decision". Used where a request names no rule. */
 export const DEFAULT_RULE = '';
-/** The most rules of one table. */
+/** The maximum number of rules in a table. */
 export const RULES_MAX = 1024;
-/** How far ahead of group time a caller's timestamp may be before a front door refuses it. */
+/** How far ahead of group time a caller's timestamp may be; a listener refuses what is further ahead. */
 export const MAX_AHEAD_MILLIS_DEFAULT = 60_000;
+/** How long request ids are remembered if the table does not say, in milliseconds of group time. */
 export const REQUEST_ID_HORIZON_MILLIS_DEFAULT = 120_000;
 export const REQUEST_ID_HORIZON_MILLIS_MAX = 86_400_000;
-/** How much a partition remembers, in bytes by the model of `StateSize`, unless the table says otherwise. */
+/** How much a partition remembers, in bytes by the model of `StateSize`, if the table does not say otherwise. */
 export const PARTITION_BYTES_DEFAULT = 256 << 20;
 export const PARTITION_BYTES_MIN = 4_096;
 export const PARTITION_BYTES_MAX = 4 * 2 ** 30;
-/** What `adjtime` slews by at most; a system that slews faster is found out by the other nodes. */
+/** The most that `adjtime` slews a clock by. The other nodes detect a system that slews faster. */
 export const CLOCK_DRIFT_PPM_DEFAULT = 500;
-/** Keeps the widened 31-day window inside the 32-bit offsets of a sliding log. */
+/** Keeps the widened 31-day window within the 32-bit offsets of a sliding log. */
 export const CLOCK_DRIFT_PPM_MAX = 100_000;
 
+/** All rules of a cluster and the settings that every replica must agree on. */
 export interface RuleTable {
   /** A safe integer >= 1. A table replaces another only when its version is greater. */
   readonly version: number;
-  /** 1 to `RULES_MAX` rules with distinct ids. The first is the default. */
+  /** 1 to `RULES_MAX` rules with distinct ids. The first one is the default. */
   readonly rules: readonly Rule[];
-  /** How long after a grant its request id gets the same answer again, in group time. */
+  /** How long after a grant its request id gets the same answer again, in milliseconds of group time. */
   readonly requestIdHorizonMillis: number;
-  /** Largest rate difference between two machines' clocks, in parts per million. */
+  /** Largest difference between the rates of two machines' clocks, in parts per million. */
   readonly clockDriftPpm: number;
   /**
-   * What a partition may remember, in bytes by the model of `StateSize`: beyond it no grant is made to a user, or under
-   * a request id, that is not known already.
+   * How much a partition may remember, in bytes by the model of `StateSize`. Beyond that no grant is made to a new user
+   * or under a new request id.
    */
   readonly partitionBytesMax: number;
 }
 
-/** A rule or rule table is not acceptable. `field` names what, e.g. `rules[2].limit`. */
+/** A rule or rule table is not acceptable. `field` names the wrong field, e.g. `rules[2].limit`. */
 export class InvalidRuleError extends RangeError {
   override readonly name = 'InvalidRuleError';
   readonly code = 'INVALID_RULE';
@@ -62,10 +62,11 @@ export class InvalidRuleError extends RangeError {
 }
 
 /**
- * Checks a rule table from a file, a request or a log entry and returns a fresh copy with defaults filled in
- * (`clock` is `request` when absent). Fields of a meter that say what is so without them are dropped; a rule with any other is refused.
+ * Checks a rule table from a file, a request or a log entry. Returns a fresh copy with defaults filled in (`clock` is
+ * `request` if absent). Fields of a meter that merely state its default are dropped. A rule with an unknown field is
+ * refused.
  *
- * @throws InvalidRuleError naming the first field out of bounds
+ * @throws InvalidRuleError naming the first field that is out of bounds
  * @example validateRuleTable({ version: 1, rules: [{ id: 'default', limit: 100, windowMillis: 60_000 }] })
  */
 export function validateRuleTable(value: unknown): RuleTable {
@@ -105,36 +106,37 @@ export function validateRuleTable(value: unknown): RuleTable {
 }
 
 /**
- * How much faster than real time the clock of a leader may run, in parts per million. A node whose clock differs from
- * those of a majority by more than `clockDriftPpm` finds out, and stops leading (src/clock/). Those of a majority are
- * taken to be within a fifth of that of real time: at 500 ppm, four times what quartz without any correction is off by.
+ * How much faster than real time a leader's clock may run, in parts per million. A node whose clock differs from those
+ * of a majority by more than `clockDriftPpm` detects it and stops leading (src/clock/). The clocks of the majority are
+ * assumed to be within a fifth of that of real time: at 500 ppm this is four times the error of an uncorrected quartz.
  */
 function leaderDriftPpm(clockDriftPpm: number): number {
   return clockDriftPpm + Math.ceil(clockDriftPpm / 5);
 }
 
-/** The window to use between two stamps of group time, so that the promise holds in real time. */
+/** The window to use between two timestamps of group time, in milliseconds, so that the limit holds in real time. */
 export function effectiveWindowMillis(rule: Rule, clockDriftPpm: number): number {
   return groupMillisMax(rule.windowMillis, clockDriftPpm);
 }
 
 /**
- * By how much two stamps of group time differ at most, of events that are this far apart in real time.
+ * The largest difference between the group times of two events that are `realMillis` apart in real time.
  *
- * The drift covers machines whose clocks run at different rates. The last millisecond covers rounding: stamps
- * are whole milliseconds rounded down, so a grant really made at 1.9 is stamped 1 and a request really made at
- * 2.0 is stamped 2: stamps can lie a whole millisecond further apart than the events did.
+ * The drift covers machines whose clocks run at different rates. The last millisecond covers rounding: timestamps are
+ * rounded down to whole milliseconds, so a grant made at 1.9 is stamped 1 and a request made at 2.0 is stamped 2.
+ * Timestamps can therefore lie one millisecond further apart than the events.
  */
 export function groupMillisMax(realMillis: number, clockDriftPpm: number): number {
-  // One exact integer product (< 2^53) before the division: 1 + ppm / 1e6 would already be rounded.
+  // One exact integer product (< 2^53) before the division, because 1 + ppm / 1e6 would be rounded already.
   return Math.ceil((realMillis * (1_000_000 + leaderDriftPpm(clockDriftPpm))) / 1_000_000) + 1;
 }
 
 /**
- * The same for one rule of a table. `path` names it in errors.
+ * Checks one rule of a table. `path` names it in errors.
  *
- * Ids by which requests state rules are refused: the keys of a stated rule are dropped with the last of them, for nobody
- * may ask it at a time of his own. A rule of that id in the table, with the callers' clock, would forget what it granted.
+ * Ids in the form of stated rules are refused. The keys of a stated rule are dropped with the last of them, which is
+ * safe because a stated rule accepts no caller's timestamps. A table rule with that id and the callers' clock would
+ * lose its grants.
  *
  * @throws InvalidRuleError
  */
@@ -147,15 +149,11 @@ export function validateRule(value: unknown, path: string): Rule {
   }
   if (!isStatedId(rule.id)) return rule;
   const bound =
-    'of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, by which requests state rules themselves';
+    'of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, which are reserved for rules that requests state';
   throw new InvalidRuleError(`${path}.id`, bound, rule.id);
 }
 
-/**
- * The same, for a rule that may be a stated one, as snapshots tell of them.
- *
- * @throws InvalidRuleError
- */
+/** Like `validateRule`, but also accepts stated rules, because snapshots contain them. @throws InvalidRuleError */
 export function validateAnyRule(value: unknown, path: string): Rule {
   const rule = fieldsOf(value, path);
   const id = rule['id'];
@@ -164,7 +162,7 @@ export function validateAnyRule(value: unknown, path: string): Rule {
   }
   const of = rule['of'];
   if (of !== undefined && !(typeof of === 'string' && of !== '' && isWindowOf(id, of))) {
-    throw new InvalidRuleError(`${path}.of`, `what the id has before its last /`, of);
+    throw new InvalidRuleError(`${path}.of`, `the part of the id before its last /`, of);
   }
   const named = rule['clock'] ?? 'request';
   const clock = RULE_CLOCKS.find((one) => one === named);
@@ -180,7 +178,7 @@ function isWindowOf(id: string, of: string): boolean {
   return id.lastIndexOf('/') === of.length && id.startsWith(of) && id.length > of.length + 1;
 }
 
-/** Which fields belong to which meter; all of them are optional. */
+/** Which fields belong to which meter. All of them are optional. */
 const FIELDS_OF_METER: Readonly<Record<RuleMeter, readonly (keyof Rule)[]>> = {
   slidingLog: ['granularityMillis'],
   slidingCounter: [],
@@ -242,7 +240,7 @@ function isByMonth(rule: Record<string, unknown>, path: string, windowMillis: nu
   if (calendar === undefined) return false;
   if (calendar !== 'month') throw new InvalidRuleError(`${path}.calendar`, `'month'`, calendar);
   if (windowMillis === WINDOW_MILLIS_MAX) return true;
-  const bound = `${WINDOW_MILLIS_MAX}, as long as months are at most`;
+  const bound = `${WINDOW_MILLIS_MAX}, the length of the longest month`;
   throw new InvalidRuleError(`${path}.windowMillis`, bound, windowMillis);
 }
 

@@ -1,12 +1,11 @@
 /**
- * The replicated state machine: commands of the log in, decisions out. A decision is a pure function of the
- * commands applied so far; nothing here may read a clock, a random number or a configuration of its own.
+ * The replicated state machine: it takes commands from the log and produces decisions. A decision is a pure function of
+ * the commands applied so far. Nothing here may read a clock, a random number or a local configuration.
  */
 
 import type { LookRequest, Standing } from '../api/look.ts';
 import type { AllowRequest } from '../api/request.ts';
-import type { Inadmissible, TimestampBound } from './admission.ts';
-import { inadmissibleHere } from './admissible-here.ts';
+import { type Inadmissible, inadmissibleHere, type TimestampBound } from './admission.ts';
 import { assert } from './assert.ts';
 import { JointJudgement } from './joint.ts';
 import { type AllowBatch, BatchCursor, guardAt, requestAt, rowsOf } from './log/batch.ts';
@@ -21,20 +20,22 @@ import { IdleSurvey } from './state/idle-survey.ts';
 import { itemsOf, type StateItem } from './state/inspection.ts';
 import type { KeyTable } from './state/key-table.ts';
 import { LimiterState } from './state/limiter-state.ts';
-import type { StateRestore, StateSnapshot } from './state/snapshot.ts';
 import type { Room, StateCounts } from './state/state-size.ts';
-import { StateReader } from './state/state-reader.ts';
-import { StateWriter } from './state/state-writer.ts';
+import { StateReader, type StateRestore } from './state/state-reader.ts';
+import { type StateSnapshot, StateWriter } from './state/state-writer.ts';
 import { type DecidedAt, refundOf, unlessOlder } from './decisions-without-limit.ts';
 
 /**
- * Bounded housekeeping, paid by grants alone: only grants add state, and a denied request must change nothing.
- * Two of each per grant is more than one grant can add, so memory follows the load.
+ * How many keys and request ids one grant sweeps. Only grants add state, so only grants pay for the cleanup; a denied
+ * request must change nothing. Two per grant is more than one grant can add, so memory follows the load.
  */
 const SWEPT_KEYS_PER_GRANT = 2;
 const SWEPT_REQUEST_IDS_PER_GRANT = 2;
 
-/** Told in order; `i` is the first row of the request in its batch. Must not throw: the batch would stay half applied. */
+/**
+ * Called once per request, in order. `i` is the request's first row in its batch. Must not throw: the batch would stay
+ * half applied.
+ */
 export type OnDecision = (i: number, decision: Decision) => void;
 
 /**
@@ -49,36 +50,36 @@ export class LimiterStateMachine {
   #snapshot: StateWriter | undefined;
   #judgement = new Judgement();
   #joint = new JointJudgement();
-  /** The request that is being decided, and where: one object for all of them. */
+  /** The request of the log that is being decided. Reused. */
   readonly #asked = new ReusedQuestion();
-  /** The same of one that is not in the log yet. */
+  /** The request that is answered before it is in the log. Reused. */
   readonly #quick = new ReusedQuestion();
   readonly #cursor = new BatchCursor();
   readonly #place = { term: 0, index: 0, position: undefined as number | undefined, rulesVersion: 0 };
 
   /**
-   * @param hashSeed drawn by the process, 0 to 2^53: users must not foresee how their ids are hashed. Replicas may
-   * differ in it, for no decision depends on it
+   * @param hashSeed drawn by the process, 0 to 2^53, so that users cannot foresee how their ids are hashed. It may
+   * differ between replicas, because no decision depends on it
    */
   constructor(hashSeed = 0) {
     this.#hashSeed = hashSeed;
     this.#state = new LimiterState(hashSeed);
   }
 
-  /** History was lost, and no leader has said yet that the group runs again. */
+  /** History was lost, and no leader has yet committed that the group runs again. */
   get awaitsHistory(): boolean {
     return this.#state.lost.isOpen;
   }
 
   /**
-   * How long a rule in force may deny somebody because history is missing, in milliseconds from group time `nowMillis` on; 0: nothing is
-   * missing. Rules that requests state, a customer's own burst and timestamps of a far epoch may take longer.
+   * For how many milliseconds after `nowMillis` (group time) a rule in force may still deny because history is missing;
+   * 0 if none is missing. Rules stated by requests, bursts of customers and timestamps far from now can take longer.
    */
   restoredMillis(nowMillis: number): number {
     return this.#state.restoredMillis(Math.max(nowMillis, this.applied.timeMillis));
   }
 
-  /** By how much UTC is ahead of group time, as the log says. */
+  /** How many milliseconds UTC is ahead of group time, according to the log. */
   get utcAheadMillis(): number {
     return this.#state.utc.aheadMillis;
   }
@@ -93,10 +94,9 @@ export class LimiterStateMachine {
   }
 
   /**
-   * Applies one committed command. Indexes must increase and group time must not decrease from call to call.
-   * Without `onDecision` no decision is built.
-   *
-   * @throws LimiterAssertionError when positions go backwards: the log is not what it should be, stop
+   * Applies one committed command. Indexes must increase and group time must not decrease from call to call. Without
+   * `onDecision` no decision is built.
+   * @throws LimiterAssertionError if positions go backwards: the log is corrupt and the replica must stop
    */
   apply(command: Command, position: AppliedPosition, onDecision?: OnDecision): void {
     const { index, term, timeMillis } = position;
@@ -139,18 +139,16 @@ export class LimiterStateMachine {
   }
 
   /**
-   * The denial of `request` if the applied state already proves it at group time `nowMillis`, else undefined.
-   * Changes nothing. Commands still to be applied add grants, or take some back that were asked for: so a leader may answer
-   * with it at once. One that was deposed, or has not applied a refund yet, can only deny for longer than needed.
-   * Ask `remembered` first: a request whose id is known is never denied here.
-   *
-   * What fits, and could not be remembered, is refused as `at_capacity`: by this state, or because there is no room
-   * where it would be kept.
+   * The denial of `request` if the applied state already proves it at group time `nowMillis`, else undefined. Changes
+   * nothing. A leader may send it at once: commands that are not applied yet only add grants or refund them, so a
+   * deposed leader, or one that has not applied a refund yet, can only deny for longer than necessary. Call
+   * `isRemembered` first: a request whose id is known is never denied here. A request that fits but cannot be
+   * remembered, by this state or by `room`, is refused as `at_capacity`.
    */
   quickDenial(request: AllowRequest, nowMillis: number, room: Room = 'free'): Decision | undefined {
     const state = this.#state;
     const { applied, table } = state;
-    // Before the first table a rule may be missing only because its entry is still on the way.
+    // Before the first table arrives, a missing rule proves nothing: its entry may still be on the way.
     if (table === undefined) return undefined;
     const now = Math.max(nowMillis, applied.timeMillis);
     if ((request.further?.length ?? 0) > 0) {
@@ -165,47 +163,44 @@ export class LimiterStateMachine {
     return unlessOlder(request, this.#judgement.answer(state, question, this.#whole));
   }
 
-  /** There is a rule for its first limit, or it states one. */
+  /** Does the rule of its first limit exist, or does the request state one? */
   hasRuleOf({ ruleId }: AllowRequest): boolean {
     return this.#state.keysFor(ruleId ?? DEFAULT_RULE) !== undefined;
   }
 
-  /** Why the request cannot be decided by its rule as that is applied here, whatever was granted. See `admission.ts`. */
+  /** Why the request's rule can never decide it, with or without grants; undefined if it can. See `admission.ts`. */
   inadmissible(request: AllowRequest, bound: TimestampBound): Inadmissible | undefined {
     return inadmissibleHere(this.#state, request, bound);
   }
 
-  /** May a grant have the id of the request? What was granted, whether it still counts, and for how long, the log says. Changes nothing. */
+  /** Might there be a grant with this request id? Only the log decides whether it still counts. Changes nothing. */
   isRemembered(request: AllowRequest): boolean {
-    // Most requests have no id: nothing is looked up for them.
+    // Most requests have no id: skip the hashing.
     if (request.requestId === undefined) return false;
     this.#state.lookUp(request);
     return this.#judgement.isRepeated(this.#state, this.#quick.set(request), this.#state.applied.timeMillis);
   }
 
-  /**
-   * How a user stands at group time `nowMillis`, by the judgement that denies at once; undefined if there is no rule to
-   * say it by. Changes nothing.
-   */
+  /** The status of a key at group time `nowMillis`; undefined if its rule does not exist. Changes nothing. */
   look(request: LookRequest, nowMillis: number): Standing | undefined {
     const now = Math.max(nowMillis, this.#state.applied.timeMillis);
     return standingAt(this.#state, request, { judgement: this.#judgement, now, place: this.#whole });
   }
 
-  /** The place of what is read from the state as it is. */
+  /** The position of reads: after everything applied so far. */
   get #whole(): DecidedAt {
     const { term, index } = this.#state.applied;
     return { term, index, position: undefined, rulesVersion: this.#state.rulesVersion };
   }
 
-  /** Begins to write the state down, as it is now. Whatever was begun before ends. */
+  /** Starts writing the state as it is now. A snapshot that was started before ends. */
   snapshot(): StateSnapshot {
     this.#snapshot?.abandon();
     this.#snapshot = new StateWriter(this.#state).watch();
     return this.#snapshot;
   }
 
-  /** Begins to build the state of a snapshot; the present one stays what it is until that is installed. */
+  /** Starts building a state from a snapshot. The present state stays in use until `install`. */
   restore(): StateRestore {
     const reader = new StateReader(new LimiterState(this.#hashSeed));
     let restored: LimiterState | undefined;
@@ -217,7 +212,7 @@ export class LimiterStateMachine {
       install: () => {
         assert(restored !== undefined, 'a state is complete before it is installed');
         this.#state = restored;
-        // Nothing may keep the old one.
+        // Drop every reference to the old state.
         this.#snapshot = undefined;
         this.#judgement = new Judgement();
         this.#joint = new JointJudgement();
@@ -226,14 +221,14 @@ export class LimiterStateMachine {
   }
 
   /**
-   * A hash of everything later decisions depend on except the applied position: equal on replicas that applied
-   * the same commands, unchanged by denied requests. 16 hexadecimal digits, O(state).
+   * A hash of everything that later decisions depend on, except the applied position: equal on replicas that applied
+   * the same commands, unchanged by denied requests. 16 hexadecimal digits. O(state).
    */
   hash(): string {
     return new StateWriter(this.#state).hash();
   }
 
-  /** The whole state, item by item, for tests: read where decisions read it, not where snapshots do. O(state). */
+  /** The whole state, item by item, for tests, as decisions read it and not as snapshots do. O(state). */
   inspect(): Iterable<StateItem> {
     return itemsOf(this.#state);
   }
@@ -242,17 +237,17 @@ export class LimiterStateMachine {
     return this.#state.size.counts;
   }
 
-  /** How large the state is, by the model of `StateSize`: the same on all replicas. */
+  /** The size of the state in bytes by the model of `StateSize`: equal on all replicas. */
   get stateBytes(): number {
     return this.#state.size.bytes;
   }
 
-  /** How many sweeps come by everything that is remembered. */
+  /** How many sweeps it takes to visit everything that is remembered. */
   get sweepsPerRound(): number {
     return this.#state.sweepsPerRound;
   }
 
-  /** Looks for what sweeps would forget, in the state as it is. To be begun anew when another one is installed. */
+  /** Searches the present state for items that a sweep would forget. Ends when another state is installed. */
   survey(): IdleSurvey {
     return new IdleSurvey(this.#state);
   }
@@ -286,7 +281,7 @@ export class LimiterStateMachine {
     }
   }
 
-  /** The request at whose first row the cursor stands. Returns the number of its rows. */
+  /** Decides the request whose first row the cursor is at. Returns the number of its rows. */
   #decideJointly(
     batch: AllowBatch,
     tables: readonly (KeyTable | undefined)[],

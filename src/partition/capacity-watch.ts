@@ -1,8 +1,8 @@
 /**
- * Sees to it that a node refuses before its memory is gone: adds up what its partitions remember, tells the other
- * nodes when there is no more room here, and tells each partition how much room there is wherever it is kept. A leader
- * then takes no more users and request ids than the smallest of its replicas can hold. It gives each partition its turn to
- * look for what is idle, and frees nothing itself.
+ * Makes a node refuse requests before its memory runs out. It adds up what the partitions remember, reports to the
+ * other nodes when this one is full, and tells each partition how much room its replicas have. A leader then accepts
+ * only as many new users and request ids as its smallest replica can hold. It also gives each partition its turn to
+ * search for idle items; it frees nothing itself.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { Room } from '../limiter/state/state-size.ts';
@@ -12,62 +12,65 @@ interface Replica {
   readonly stateBytes: number;
   limitRoom(room: Room): void;
   /** See `Housekeeping.look`. */
-  readonly housekeeping: { look(looksMax: number): number };
+  readonly housekeeping: { look(visitsMax: number): number };
 }
 
+/** The dependencies of a `CapacityWatch`. */
 export interface CapacityWatchInit {
   readonly partitions: ReadonlyMap<number, Replica>;
   readonly monotonicMillis: () => number;
-  /** The nodes that keep a partition and take what this one puts into its log; none if it does not lead it. */
+  /** The other nodes that replicate a partition led by this node; none if this node does not lead it. */
   readonly followersOf: (partition: number) => Iterable<NodeId>;
-  /** Tells every other node how much room there is here. */
+  /** Reports this node's room to every other node. */
   readonly tell: (room: Room) => void;
-  /** Requests are refused at capacity now, or were the last time a while ago. */
+  /** Called when this node begins to refuse requests at capacity, and when it has not refused any for a while. */
   readonly refusing?: ((isRefusing: boolean, report: CapacityReport) => void) | undefined;
 }
 
+/** What this node remembers, may remember, and has refused. */
 export interface CapacityReport {
   readonly stateBytes: number;
   readonly stateBytesMax: number;
   readonly room: Room;
-  /** Requests that this node refused for want of room, its own or its peers', since it started. */
+  /** Requests refused for lack of room, here or at a peer, since this node started. */
   readonly refused: number;
 }
 
-/** A flood fills a few megabytes by then. */
-const LOOK_MILLIS = 100;
-/** Of all partitions together, each time: about a millisecond of work. */
+/** The interval of checks. A flood fills a few megabytes in that time. */
+const CHECK_MILLIS = 100;
+/** Items visited per check, all partitions together: about a millisecond of work. */
 export const IDLE_LOOKS = 4_096;
-/** Who missed it hears it again. */
+/** A report is repeated at this interval, for nodes that missed it. */
 const TELL_MILLIS = 1_000;
-/** Without a refusal for this long, the refusing has ended. */
+/** Without a refusal for this long, the node no longer counts as refusing. */
 const REFUSING_MILLIS = 10_000;
 
+/** The capacity of one node. */
 export class CapacityWatch {
   readonly #init: CapacityWatchInit;
   readonly #budget = new NodeBudget();
   readonly #peers = new PeerRooms();
-  #looksAtMillis = -Infinity;
+  #checksAtMillis = -Infinity;
   #tellsAtMillis = -Infinity;
-  /** Some partition was told of a shortage. */
+  /** At least one partition was limited. */
   #hasLimited = false;
   #refusedAtMillis = -Infinity;
   #isRefusing = false;
   #refused = 0;
   #isShortOfHeap = false;
-  /** Whose turn it is to look for what is idle, by its place among the partitions. */
+  /** The index of the partition that searched for idle items last. */
   #nextTurn = 0;
-  /** What was told to the others last. */
+  /** The room reported last. */
   #room: Room = 'free';
 
   constructor(init: CapacityWatchInit) {
     this.#init = init;
   }
 
-  /** What all partitions together may remember, in bytes by the model of `StateSize`. */
+  /** Sets how much all partitions together may remember, in bytes by the model of `StateSize`. */
   limit(stateBytesMax: number): void {
     this.#budget.limit(stateBytesMax);
-    this.#looksAtMillis = -Infinity;
+    this.#checksAtMillis = -Infinity;
   }
 
   get report(): CapacityReport {
@@ -75,16 +78,16 @@ export class CapacityWatch {
     return { stateBytes: this.#stateBytes(), stateBytesMax, room: this.#room, refused: this.#refused };
   }
 
-  /** The process itself is short of memory, whatever its partitions remember; or no longer. */
+  /** The process itself is short of heap, or no longer is. */
   shortOfHeap(isShort: boolean): void {
     this.#isShortOfHeap = isShort;
-    this.#looksAtMillis = -Infinity;
+    this.#checksAtMillis = -Infinity;
   }
 
-  /** A peer says how much room it has. */
+  /** A peer has reported its room. */
   heard(from: NodeId, room: Room): void {
     this.#peers.heard(from, room, this.#init.monotonicMillis());
-    this.#looksAtMillis = -Infinity;
+    this.#checksAtMillis = -Infinity;
   }
 
   refusedOne(): void {
@@ -94,8 +97,8 @@ export class CapacityWatch {
 
   tick(): void {
     const now = this.#init.monotonicMillis();
-    if (now < this.#looksAtMillis) return;
-    this.#looksAtMillis = now + LOOK_MILLIS;
+    if (now < this.#checksAtMillis) return;
+    this.#checksAtMillis = now + CHECK_MILLIS;
     const before = this.#room;
     const room = lesser(this.#budget.update(this.#stateBytes()), this.#isShortOfHeap ? 'full' : 'free');
     this.#room = room;
@@ -105,11 +108,14 @@ export class CapacityWatch {
     }
     this.#limitPartitions(room, this.#peers.isAnyShort(now));
     this.#noteRefusing(now);
-    this.#lookForIdle();
+    this.#searchIdle();
   }
 
-  /** Goes on where it ended, so that no partition with many keys keeps the others from their turn. */
-  #lookForIdle(): void {
+  /**
+   * Continues after the partition where it stopped, so that one with many keys does not keep the others from their
+   * turn.
+   */
+  #searchIdle(): void {
     const replicas = [...this.#init.partitions.values()];
     let left = IDLE_LOOKS;
     for (let turns = 0; turns < replicas.length && left > 0; turns += 1) {

@@ -1,11 +1,12 @@
 /**
- * How long the last few entries of the term in which this node leads took to be committed: whatever is proposed now will
- * hardly be faster than the fastest of them. It errs towards trying: one quick commit corrects it, and what an earlier
- * term took, perhaps without a quorum for a while, says nothing.
+ * How long the last few entries of this leader's term took to be committed. A new proposal will hardly be faster than
+ * the fastest of them. The estimate errs towards trying: a single quick commit corrects it, and times of earlier terms,
+ * perhaps without a quorum for a while, are dropped.
  */
 
 const KEPT = 8;
 
+/** The commit times of one leader. */
 export class CommitTimes {
   readonly #millis: number[] = [];
   #next = 0;
@@ -25,7 +26,7 @@ export class CommitTimes {
     this.#next = (this.#next + 1) % KEPT;
   }
 
-  /** 0 as long as nothing is known. */
+  /** In milliseconds; 0 as long as too little is known. */
   get fastestMillis(): number {
     return this.#millis.length < KEPT ? 0 : Math.min(...this.#millis);
   }

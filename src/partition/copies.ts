@@ -1,40 +1,43 @@
 /**
- * Which nodes hold a partition. Copies of a partition share as few hosts, then as few zones, as the nodes allow; after that nodes hold
- * about the same. Pure: the same everywhere. Nodes are numbered from 0.
+ * Decides which nodes hold each partition. The copies of a partition share as few hosts, then as few zones, as the
+ * nodes allow; after that, the nodes hold about the same number of copies. A pure function, so all nodes compute the
+ * same. Nodes are numbered from 0.
  *
- * What the copies of a partition share is a sum over pairs of nodes, and zones are made of whole hosts. So a row of nodes that no
- * exchange of one node for another makes better is the best there is (a sum of convex functions of the sizes of nested sets is
- * M-convex), and after one node came, went or got another label, one exchange in each row is enough. Loads are evened out only by
- * exchanges that make no row worse. Without labels no row is better than another: what is left is consistent hashing with bounded loads.
+ * The cost of what the copies of a partition share is a sum over pairs of nodes, and zones consist of whole hosts. So a
+ * row of nodes that no single exchange of nodes improves is optimal (a sum of convex functions of the sizes of nested
+ * sets is M-convex), and after one node joined, left or got new labels, one exchange per row is enough. Loads are
+ * balanced only by exchanges that make no row worse. Without labels all rows are equally good, and what remains is
+ * consistent hashing with bounded loads.
  */
 import { assert } from '../../raft/assert.ts';
 import { evenOut, type Limits } from './even-out.ts';
 
-/** On a node that has left. */
+/** The place of a node that has left. */
 export const NOWHERE = -1;
 
-/** By partition. */
+/** One row of nodes per partition. */
 type Rows = readonly (readonly number[])[];
 
+/** The input of `placeCopies`. */
 export interface CopiesInit {
   readonly nodeCount: number;
   /** Copies of each partition, at most the number of nodes. */
   readonly copies: number;
-  /** Where copies are that need not move: distinct nodes, at most `copies` of them. */
+  /** The copies that need not move: distinct nodes, at most `copies` per row. */
   readonly rows: Rows;
-  /** Where there is data, so that a copy elsewhere moves it, or `NOWHERE`. The leader is the first. */
+  /** Where the data is, the leader first, so that a copy anywhere else moves data; `NOWHERE` for nodes that left. */
   readonly home: Rows;
-  /** Where the copies were when all had moved last, and may still be, or `NOWHERE`. */
+  /** Where the copies were when all had finished moving last, and may still be; `NOWHERE` for nodes that left. */
   readonly settled: Rows;
-  /** How much worse a copy on each of two nodes is than on two that share nothing. */
+  /** How much worse a copy on each of these two nodes is than on two nodes that share nothing. */
   readonly closeness: (a: number, b: number) => number;
-  /** In which order a partition meets the nodes on the ring. */
+  /** The order in which a partition meets the nodes on the ring. */
   readonly orderOf: (partition: number) => readonly number[];
-  /** Who may be given a copy that could stay where it is, so that loads are even. */
+  /** May the node get a copy that could stay where it is, to balance the loads? */
   readonly mayReceive: (node: number) => boolean;
 }
 
-/** Returns in each row first those that stay, in the same order, then those that come. */
+/** Computes the rows. Each row lists first the nodes that stay, in the same order, then the new ones. */
 export function placeCopies(init: CopiesInit): number[][] {
   const copies = new Copies(init);
   copies.fill();
@@ -43,7 +46,9 @@ export function placeCopies(init: CopiesInit): number[][] {
   return copies.rows;
 }
 
-/** What it costs to take a copy from a node: from where there is data, and from where it was when all had moved last. */
+/**
+ * The cost of taking a copy from a node: if its data is there, and if it was there when all had finished moving last.
+ */
 const HOME_COST = 4;
 const SETTLED_COST = 1;
 
@@ -56,16 +61,16 @@ interface Exchange {
 class Copies {
   readonly rows: number[][];
   readonly #init: CopiesInit;
-  /** By node: which partitions it holds, and how many. */
+  /** For each node: the partitions it holds, and their number. */
   readonly #partitions: readonly Set<number>[];
   readonly #held: number[];
-  /** What a node holds on average, rounded up. */
+  /** The average number of copies per node, rounded up. */
   readonly #part: number;
-  /** By partition and node: what it costs to take a copy from there. */
+  /** For each partition and node: the cost of taking a copy from there. */
   readonly #costs: Uint8Array;
-  /** By two nodes, row by row: how close they are. */
+  /** For each pair of nodes, row by row: how close they are. */
   readonly #closeness: Int32Array;
-  /** By node: what a copy there would share with those of a row. Used anew for each. */
+  /** For each node: what a copy there would share with those of a row. Reused for each row. */
   readonly #shared: Int32Array;
 
   constructor(init: CopiesInit) {
@@ -94,7 +99,10 @@ class Copies {
     }
   }
 
-  /** Adds to each row what it lacks: who shares least with it, then who had it when all had moved last, then who has room. */
+  /**
+   * Fills each row up: first with nodes that share the least with it, then with nodes that had it when all had finished
+   * moving, then with nodes that have room.
+   */
   fill(): void {
     for (const [partition, row] of this.rows.entries()) {
       const cost = (node: number): number =>
@@ -108,7 +116,7 @@ class Copies {
     }
   }
 
-  /** Exchanges nodes in rows that get better by it, until there is no such row. */
+  /** Exchanges nodes in rows that this improves, until no row can be improved. */
   mend(): void {
     for (const partition of this.rows.keys()) {
       let least = -1;
@@ -122,7 +130,7 @@ class Copies {
     }
   }
 
-  /** The best exchange in a row that some exchange makes better. */
+  /** The best exchange for a row that some exchange improves. */
   #bestFor(partition: number): Exchange {
     const others = this.#others(partition);
     const all = (this.rows[partition] ?? []).flatMap((from) => others.map((to) => ({ partition, from, to })));
@@ -133,7 +141,7 @@ class Copies {
     );
   }
 
-  /** Who does not hold the partition, in the order in which it meets them. */
+  /** The nodes that do not hold the partition, in the order of the ring. */
   #others(partition: number): number[] {
     const row = this.rows[partition] ?? [];
     return this.#init.orderOf(partition).filter((node) => !row.includes(node));
@@ -141,21 +149,22 @@ class Copies {
 
   even(): void {
     const { mayReceive } = this.#init;
-    // First by copies that move anyway; those that go back to where they were are spared, unless a node has more than its part.
+    // First with copies that move anyway. Those that return to their former node are spared unless a node has more than
+    // its part.
     this.#evenBy(0);
     this.#evenBy(SETTLED_COST, { mayGive: (node) => (this.#held[node] ?? 0) > this.#part });
-    // Then by one more of each partition of which none moves.
+    // Then with one more copy of each partition of which no copy moves.
     if (this.#held.some((_, node) => mayReceive(node)))
       this.#evenBy(HOME_COST + SETTLED_COST, { mayReceive });
   }
 
-  /** @param costMax of an exchange; of a partition of which a copy moves already at most `SETTLED_COST` */
+  /** @param costMax of an exchange; at most `SETTLED_COST` if a copy of the partition moves already */
   #evenBy(costMax: number, limits?: Limits): void {
     const costMaxOf = (partition: number): number =>
       this.#isHome(partition) ? costMax : Math.min(costMax, SETTLED_COST);
     const forEachExchange = (partition: number, visit: (from: number, to: number) => void): void => {
       const most = costMaxOf(partition);
-      // Whatever such a row exchanges moves a copy.
+      // Any exchange in such a row moves a copy.
       if (most < HOME_COST && this.#isHome(partition)) return;
       this.#forEach(partition, (gain, from, to) => {
         if (gain === 0 && this.#cost({ partition, from, to }) <= most) visit(from, to);
@@ -166,14 +175,14 @@ class Copies {
       this.#partitions[each.to]?.has(each.partition) === false &&
       this.#cost(each) <= costMaxOf(each.partition) &&
       this.#gain(each) === 0;
-    /** By giver and taker: the exchanges that were allowed at the last look, the next one last. */
+    /** For each giver and taker: the exchanges that were allowed when last computed, the next one at the end. */
     const queues = new Map<number, Exchange[]>();
     const next = (from: number, to: number): Exchange | undefined => {
       const queue = queues.get(from * this.#held.length + to) ?? [];
       for (let each = queue.pop(); each !== undefined; each = queue.pop()) if (isAllowed(each)) return each;
       return undefined;
     };
-    const look = (from: number, to: number): void => {
+    const rankAll = (from: number, to: number): void => {
       const all = Array.from(this.#partitions[from] ?? [], (partition) => ({ partition, from, to }));
       const ranked = all.filter(isAllowed).map((each) => [this.#rank(each), each] as const);
       ranked.sort(([a], [b]) => b - a);
@@ -185,7 +194,7 @@ class Copies {
     const between = (from: number, to: number): number | undefined => {
       const known = next(from, to);
       if (known !== undefined) return known.partition;
-      look(from, to);
+      rankAll(from, to);
       return next(from, to)?.partition;
     };
     const handOn = (partition: number, from: number, to: number): void =>
@@ -193,7 +202,9 @@ class Copies {
     evenOut({ count: this.rows.length, loads: this.#held, forEachExchange, between, handOn }, limits);
   }
 
-  /** What costs least goes first, then what is led by another node, then what meets the taker first on the ring. */
+  /**
+   * Cheap exchanges first, then partitions that another node leads, then those that meet the taker first on the ring.
+   */
   #rank(each: Exchange): number {
     const { home, orderOf, nodeCount } = this.#init;
     const { partition, from, to } = each;
@@ -201,7 +212,10 @@ class Copies {
     return (2 * this.#cost(each) + isLed) * nodeCount + orderOf(partition).indexOf(to);
   }
 
-  /** Calls `visit` for each exchange in this row, with what the row would share more. It may not call this again. */
+  /**
+   * Calls `visit` for each exchange in this row, with the increase of what the row shares. `visit` must not call this
+   * again.
+   */
   #forEach(partition: number, visit: (gain: number, from: number, to: number) => void): void {
     const row = this.rows[partition] ?? [];
     const shared = this.#sharedWith(row);
@@ -234,7 +248,7 @@ class Copies {
     this.#held[node] = (this.#held[node] ?? 0) + 1;
   }
 
-  /** No copy of it moves as yet. */
+  /** No copy of the partition moves so far. */
   #isHome(partition: number): boolean {
     const home = this.#init.home[partition] ?? [];
     return (this.rows[partition] ?? []).every((node) => home.includes(node));
@@ -248,7 +262,7 @@ class Copies {
     return this.#costs[partition * this.#init.nodeCount + node] ?? 0;
   }
 
-  /** What the row shares after the exchange, and did not before; negative: it gets better. */
+  /** How much more the row shares after the exchange; negative if it improves. */
   #gain({ partition, from, to }: Exchange): number {
     let gain = 0;
     for (const other of this.rows[partition] ?? [])
@@ -261,8 +275,8 @@ class Copies {
   }
 }
 
-/** The first of those that come before all others. */
+/** The first of the smallest values. */
 function firstOf<T>(values: readonly T[], compare: (a: T, b: T) => number): T {
-  assert(values.length > 0, 'there is none to choose');
+  assert(values.length > 0, 'nothing to choose from');
   return values.reduce((best, value) => (compare(value, best) < 0 ? value : best));
 }

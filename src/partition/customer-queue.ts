@@ -1,12 +1,16 @@
-/** What operators say of keys, and waits for a place in the log: entries of its own, in the order in which it came. It answers nobody. */
+/**
+ * Customer commands of operators that wait for a place in the log. They get entries of their own, in the order in which
+ * they came.
+ */
 import type { CustomerRequest } from '../api/customer.ts';
 import { changesRecord, CUSTOMER_REQUESTS_MAX } from '../limiter/log/customer-entry.ts';
 
-/** Each looks through all rules. */
+/** Each reset goes through all rules. */
 const RESETS_PER_ENTRY_MAX = 16;
-/** Each may bring some kilobytes along. */
+/** Each change may carry some kilobytes. */
 const CHANGES_PER_ENTRY_MAX = 256;
 
+/** A first-in-first-out queue. */
 export class CustomerQueue<T extends { readonly request: CustomerRequest }> {
   #waiting: T[] = [];
 
@@ -18,7 +22,7 @@ export class CustomerQueue<T extends { readonly request: CustomerRequest }> {
     this.#waiting.push(waiter);
   }
 
-  /** As many as one entry may hold, up to `max`: few resets, and no record is changed twice. */
+  /** Takes as many as one entry may hold, up to `max`: few resets, and at most one change of each record. */
   take(max: number): T[] {
     const changed = new Set<string>();
     let resets = 0;

@@ -1,33 +1,34 @@
 /**
- * Evens out how many things each node has: a node with more hands one to a node with at least two less, which may first have to
- * hand on another one. Paths are as short as can be, so that few things change hands. Pure: the same everywhere. Nodes and things are
- * numbered from 0.
+ * Balances how many things each node has. A node with more hands one over to a node with at least two less, if
+ * necessary along a path of nodes that each hand something on. Shortest paths are used, so that few things move. A pure
+ * function, so all nodes compute the same. Nodes and things are numbered from 0.
  */
 
+/** What is to be balanced. */
 export interface Things {
   readonly count: number;
-  /** By node: how many it has. */
+  /** How many things each node has. */
   readonly loads: readonly number[];
-  /** Calls `visit` for every two nodes between which the thing may change hands now. */
+  /** Calls `visit` for every pair of nodes between which the thing may move now. */
   forEachExchange(thing: number, visit: (from: number, to: number) => void): void;
-  /** The thing that goes first from one to the other; undefined if none may. */
+  /** The thing that should move first from one to the other; undefined if none may. */
   between(from: number, to: number): number | undefined;
-  /** Changes `loads`, and between whom the thing may change hands, but nothing of other things. */
+  /** Moves the thing: changes `loads` and between which nodes this thing may move, but nothing about other things. */
   handOn(thing: number, from: number, to: number): void;
 }
 
-/** Where a path may begin and end; absent: anywhere. */
+/** Where a path may begin and end; anywhere if absent. */
 export interface Limits {
   readonly mayGive?: ((node: number) => boolean) | undefined;
   readonly mayReceive?: ((node: number) => boolean) | undefined;
 }
 
-/** Until no path leads from a node to one with at least two less. */
+/** Moves things until no path leads from a node to one with at least two less. */
 export function evenOut(things: Things, limits: Limits = {}): void {
   const { loads } = things;
   if (Math.max(...loads) - Math.min(...loads) < 2) return;
   const exchanges = new Exchanges(things);
-  /** From whom there was a path that could not be gone. */
+  /** Nodes with a path that could not be used. */
   const stuck = new Set<number>();
   for (;;) {
     const path = exchanges.path(stuck, limits);
@@ -41,7 +42,7 @@ export function evenOut(things: Things, limits: Limits = {}): void {
 class Exchanges {
   readonly #things: Things;
   readonly #nodes: number;
-  /** By giver and taker: how many things may change hands between them. */
+  /** For each giver and taker: how many things may move between them. */
   readonly #counts: Int32Array;
 
   constructor(things: Things) {
@@ -62,14 +63,14 @@ class Exchanges {
     return this.#things.loads[node] ?? 0;
   }
 
-  /** From the node with most that reaches one with at least two less, to the nearest such node. */
+  /** The shortest path from the fullest possible node to a node with at least two less. */
   path(except: ReadonlySet<number>, { mayGive = any, mayReceive = any }: Limits): number[] | undefined {
     const { loads } = this.#things;
     const least = Math.min(...loads);
     const starts = [...loads.keys()]
       .filter((node) => !except.has(node) && this.#load(node) >= least + 2 && mayGive(node))
       .sort((a, b) => this.#load(b) - this.#load(a) || a - b);
-    // A node that one with more reached in vain leads to none with so little.
+    // Nodes that a fuller node reached in vain need not be searched again.
     const cameFrom = new Map<number, number | undefined>();
     for (const start of starts) {
       if (cameFrom.has(start)) continue;
@@ -86,7 +87,7 @@ class Exchanges {
     cameFrom: Map<number, number | undefined>,
     isEnd: (node: number) => boolean,
   ): number | undefined {
-    // Breadth first: grows while the loop goes through it.
+    // Breadth-first search; the list grows while the loop runs through it.
     const reached = [start];
     for (const from of reached) {
       for (let to = 0; to < this.#nodes; to += 1) {
@@ -99,7 +100,7 @@ class Exchanges {
     return undefined;
   }
 
-  /** All of the path or nothing, for one exchange may end what another one needs. Says whether it did. */
+  /** Uses all of the path or nothing, because one move may rule out another. Returns whether it did. */
   handOnAlong(path: readonly number[]): boolean {
     const done: [thing: number, from: number, to: number][] = [];
     for (let i = path.length - 1; i > 0; i -= 1) {

@@ -1,6 +1,6 @@
 /**
- * When a leader asks the log to forget what is idle. Grants do that on their way; where none can be made for want of
- * room, or where nobody asks any more, nobody would. It asks for a place in the log, and proposes nothing itself.
+ * Decides when a leader asks for a sweep that forgets idle items. Grants sweep as well, but not if none can be made for
+ * lack of room, or if nobody asks any more. It requests a place in the log; `OwnProposals` proposes the sweep.
  */
 
 import type { Command } from '../limiter/log/command.ts';
@@ -8,9 +8,9 @@ import type { AppliedPosition } from '../limiter/decision.ts';
 import type { LimiterStateMachine, OnDecision } from '../limiter/state-machine.ts';
 import { IdleSweeps, type IdleSweepsInit } from './idle-sweeps.ts';
 
-/** Between two sweeps. Each is an entry that every replica writes to its disk. */
+/** The interval between sweeps. Each is an entry that every replica writes to its disk. */
 const SWEEP_MILLIS = 100;
-/** After a round in which nothing was idle: windows and horizons have to pass. */
+/** The pause after a round that freed nothing: windows and horizons have to pass first. */
 const REST_MILLIS = 5_000;
 
 interface HousekeepingInit extends IdleSweepsInit {
@@ -19,53 +19,54 @@ interface HousekeepingInit extends IdleSweepsInit {
   readonly refusedAtCapacity?: () => void;
 }
 
+/** The housekeeping of one partition. */
 export class Housekeeping {
   readonly #init: HousekeepingInit;
-  /** Close to a full disk nothing is swept: that takes place in the log, too. */
+  /** Close to a full disk nothing is swept, because a sweep also takes log space. */
   isLowDisk = false;
   #isDue = false;
   #nextMillis = -Infinity;
-  /** Sweeps since the last one that freed something, or since the last rest. */
+  /** Sweeps since the last one that freed something, or since the last pause. */
   #fruitless = 0;
-  /** Only while this node leads. */
+  /** Set only while this node leads. */
   #idle: IdleSweeps | undefined;
 
   constructor(init: HousekeepingInit) {
     this.#init = init;
   }
 
-  /** This node leads from now on, or no longer. */
+  /** This node becomes leader, or stops leading. */
   leads(isLeader: boolean): void {
     this.#idle = isLeader ? new IdleSweeps(this.#init) : undefined;
     if (!isLeader) this.#isDue = false;
   }
 
-  /** Room is wanted: asks for a sweep, also for one that found no place in the log before. */
+  /** Room is needed: asks for a sweep, or again for one that found no place in the log. */
   want(): void {
     if (this.#init.monotonicMillis() >= this.#nextMillis) this.#isDue = true;
     if (this.#isDue) this.#init.requestProposal();
   }
 
-  /** A grant was refused for want of room. */
+  /** A grant was refused for lack of room. */
   refusedAtCapacity(): void {
     this.#init.refusedAtCapacity?.();
     this.want();
   }
 
   /**
-   * Time passed: looks for what is idle though nobody wants room, and asks for a sweep where that is worth one. To be called again and
-   * again. Returns the number of things that it looked at, `looksMax` at most.
+   * Called regularly: searches for idle items even if no room is needed, and asks for a sweep if it is worthwhile.
+   * Returns how many items it visited, at most `visitsMax`.
    */
-  look(looksMax: number): number {
+  look(visitsMax: number): number {
     if (this.#idle === undefined || this.isLowDisk) return 0;
     if (this.#idle.isDue()) {
       this.#isDue = true;
       this.#init.requestProposal();
     }
-    return this.#idle.look(looksMax);
+    return this.#idle.look(visitsMax);
   }
 
-  /** Asked when there is a place in the log: is a sweep to take it? */
+  /** Called when there is a place in the log: should a sweep take it? */
   take(): boolean {
     if (!this.#isDue || this.isLowDisk) return false;
     this.#isDue = false;
@@ -73,7 +74,7 @@ export class Housekeeping {
     return true;
   }
 
-  /** Applies a command, and learns from what a sweep frees: so many of them as `sweepsPerRound` come by everything there is. */
+  /** Applies a command and observes what sweeps free. `sweepsPerRound` sweeps visit everything once. */
   apply(command: Command, position: AppliedPosition, onDecision?: OnDecision): void {
     const { machine, monotonicMillis } = this.#init;
     if (command.type !== 'sweep') {
@@ -97,7 +98,7 @@ export class Housekeeping {
   }
 }
 
-/** All that a sweep may forget. */
+/** The number of items that a sweep may forget. */
 function countOf(machine: LimiterStateMachine): number {
   const { keys, requestIds, customers } = machine.stats();
   return keys + requestIds + customers;

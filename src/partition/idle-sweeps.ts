@@ -1,38 +1,46 @@
 /**
- * When a leader that is asked little has the log forget what is idle. Grants do that on their way, so a partition without any would
- * remember its last keys for good. It looks at the state first, which wakes nobody: a partition whose keys are all live, or
- * that has none, goes on resting. It exists only while its node leads.
+ * Decides when the leader of a quiet partition proposes a sweep that forgets idle items. Grants sweep as well, but
+ * without grants the last keys would be remembered for good. It surveys the state first, which wakes nobody: a
+ * partition without idle keys goes on resting. An instance exists only while this node leads.
  */
 import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import type { IdleSurvey } from '../limiter/state/idle-survey.ts';
 
-/** Without an entry for so long: until then grants sweep, and what is found is soon no longer so. */
+/**
+ * How long no entry must have been applied before a survey. Until then grants sweep, and a survey would soon be
+ * outdated.
+ */
 export const QUIET_MILLIS = 1_000;
-/** Between two sweeps. Each is an entry that every replica writes to its disk. */
+/** The interval between sweeps. Each is an entry that every replica writes to its disk. */
 export const IDLE_SWEEP_MILLIS = 250;
-/** A sweep that was not applied by then found no place in the log, or there is no quorum. */
+/** A sweep that is not applied within this time found no place in the log, or there is no quorum. */
 const LOST_MILLIS = 5_000;
-/** What becomes idle within so long goes together: keys of long windows, one after the other, must not wake a group for each. */
+/**
+ * Items that become idle within this time are forgotten together. Otherwise keys with long windows would wake a group
+ * one by one.
+ */
 export const GATHER_MILLIS = 30_000;
 
+/** The dependencies of `IdleSweeps`. */
 export interface IdleSweepsInit {
   readonly machine: LimiterStateMachine;
   readonly clock: { nowMillis(): number };
   readonly monotonicMillis: () => number;
 }
 
+/** The sweeps of one partition. */
 export class IdleSweeps {
   readonly #init: IdleSweepsInit;
   #survey: IdleSurvey | undefined;
   /** Something else was applied since the survey began. */
   #isChanged = false;
-  /** On this node's clock: until then it does nothing. */
+  /** Do nothing before this time of the node's monotonic clock. */
   #pausesUntilMillis: number;
-  /** In group time: before, nothing is worth a sweep, unless something else is applied. */
+  /** Before this group time no sweep is worthwhile, unless something else is applied. */
   #restsUntilMillis = -Infinity;
-  /** What the survey found and sweeps have yet to forget; 0: the state is to be looked at. */
+  /** How many items the survey found that sweeps have yet to forget; 0 if a survey is needed. */
   #due = 0;
-  /** Sweeps that may come before the next survey, and what those before them forgot. */
+  /** How many sweeps may follow before the next survey, and how many items the ones so far forgot. */
   #sweepsLeft = 0;
   #forgotten = 0;
 
@@ -41,7 +49,7 @@ export class IdleSweeps {
     this.#pausesUntilMillis = init.monotonicMillis() + QUIET_MILLIS;
   }
 
-  /** An entry was applied that is no sweep. */
+  /** An entry other than a sweep was applied. */
   changed(): void {
     this.#isChanged = true;
     this.#due = 0;
@@ -49,13 +57,13 @@ export class IdleSweeps {
     this.#pausesUntilMillis = this.#init.monotonicMillis() + QUIET_MILLIS;
   }
 
-  /** The whole state is another one. */
+  /** The whole state was replaced. */
   replaced(): void {
     this.#survey = undefined;
     this.changed();
   }
 
-  /** A sweep was applied, and forgot so many things. */
+  /** A sweep was applied and forgot `count` items. */
   swept(count: number): void {
     if (this.#due === 0) return;
     const { clock, monotonicMillis } = this.#init;
@@ -68,7 +76,7 @@ export class IdleSweeps {
     this.#restsUntilMillis = this.#forgotten > 0 ? -Infinity : clock.nowMillis() + GATHER_MILLIS;
   }
 
-  /** Time passed. Is a sweep to be proposed? Until it is applied that is said every few seconds only. */
+  /** Called regularly. Should a sweep be proposed? Until it is applied, the answer is true only every few seconds. */
   isDue(): boolean {
     if (this.#due === 0 || this.#isPausing) return false;
     this.#pausesUntilMillis = this.#init.monotonicMillis() + LOST_MILLIS;
@@ -79,8 +87,8 @@ export class IdleSweeps {
     return this.#init.monotonicMillis() < this.#pausesUntilMillis;
   }
 
-  /** Goes on to look at the state, if that is worth it. Returns the number of things that it looked at, `looksMax` at most. */
-  look(looksMax: number): number {
+  /** Continues the survey if it is worthwhile. Returns how many items it visited, at most `visitsMax`. */
+  look(visitsMax: number): number {
     const { machine, clock } = this.#init;
     if (this.#due > 0 || machine.stateBytes === 0 || this.#isPausing) return 0;
     const nowMillis = clock.nowMillis();
@@ -89,16 +97,16 @@ export class IdleSweeps {
       this.#survey = machine.survey();
       this.#isChanged = false;
     }
-    const looks = this.#survey.look(looksMax, nowMillis);
+    const visits = this.#survey.look(visitsMax, nowMillis);
     if (this.#survey.isDone) this.#surveyed(this.#survey, nowMillis);
-    return looks;
+    return visits;
   }
 
   #surveyed({ dueCount, firstMillis, lastMillis }: IdleSurvey, nowMillis: number): void {
     this.#survey = undefined;
     const worthMillis =
       firstMillis === Infinity ? Infinity : Math.min(lastMillis, firstMillis + GATHER_MILLIS);
-    // What was applied meanwhile was perhaps not seen: the state is looked at once more.
+    // The survey may have missed what was applied meanwhile, so do another one.
     this.#restsUntilMillis = this.#isChanged ? -Infinity : worthMillis;
     if (worthMillis > nowMillis) return;
     this.#due = dueCount;

@@ -1,24 +1,28 @@
 /**
- * Which of the nodes that hold a partition leads it: whoever led it before, as far as no node leads much more than its part. Pure:
- * the same everywhere. Nodes are numbered from 0.
+ * Chooses the leader of each partition among the nodes that hold it: the previous leader, unless that node would lead
+ * much more than its part. A pure function, so all nodes compute the same. Nodes are numbered from 0.
  */
 import { NOWHERE } from './copies.ts';
 import { evenOut } from './even-out.ts';
 
 type Rows = readonly (readonly number[])[];
 
+/** The placement for which leaders are chosen. */
 export interface LeadersInit {
-  /** By partition: who holds it. */
+  /** For each partition: the nodes that hold it. */
   readonly rows: Rows;
-  /** By partition: who held it before, the leader first; `NOWHERE`, or an empty row, if nobody did. */
+  /**
+   * For each partition: the nodes that held it before, the leader first; `NOWHERE` for nodes that left, an empty row if
+   * it is new.
+   */
   readonly before: Rows;
-  /** The same of when all copies had moved last. */
+  /** The same for the last time when all copies had finished moving. */
   readonly settled: Rows;
-  /** By node: all of its zone. */
+  /** For each node: all nodes in its zone. */
   readonly zones: Rows;
 }
 
-/** By partition. */
+/** The leader of each partition. */
 export function leadersOf(init: LeadersInit): number[] {
   const { rows, before, zones } = init;
   const part = Math.ceil(rows.length / zones.length);
@@ -64,7 +68,9 @@ export function leadersOf(init: LeadersInit): number[] {
   return leaders;
 }
 
-/** Who led it when all had moved last; otherwise who holds it already, sooner than who has yet to hear of it. */
+/**
+ * Preferably the node that led it when all copies had finished moving; otherwise nodes that already hold the partition.
+ */
 function candidatesOf(partition: number, { rows, before, settled }: LeadersInit): readonly number[] {
   const row = rows[partition] ?? [];
   const ledBefore = row.filter((node) => node === settled[partition]?.[0]);
@@ -74,14 +80,17 @@ function candidatesOf(partition: number, { rows, before, settled }: LeadersInit)
 }
 
 interface Leading {
-  /** By partition. */
+  /** For each partition. */
   readonly leaders: readonly number[];
-  /** By node. */
+  /** How many partitions each node leads. */
   readonly led: readonly number[];
   readonly handOn: (partition: number, from: number, to: number) => void;
 }
 
-/** Some nodes lead one more than others, as it cannot be even: as many of them in one zone, for its size, as in another. */
+/**
+ * If the numbers cannot be equal, some nodes lead one more than others. Spreads these nodes over the zones in
+ * proportion to their sizes.
+ */
 function evenOutZones({ rows, zones }: LeadersInit, { leaders, led, handOn }: Leading): void {
   const isBetter = (from: number, to: number): boolean => {
     const [giving, taking] = [zones[from] ?? [], zones[to] ?? []];
@@ -89,7 +98,7 @@ function evenOutZones({ rows, zones }: LeadersInit, { leaders, led, handOn }: Le
     const [more, less] = [giving, taking].map((zone) =>
       zone.reduce((sum, node) => sum + (led[node] ?? 0), 0),
     );
-    // The sum over zones of the square of what they lead, by their size, gets less.
+    // True if this lowers the sum over all zones of (partitions led)^2 / (size of the zone).
     return (2 * (less ?? 0) + 1) * giving.length < (2 * (more ?? 0) - 1) * taking.length;
   };
   for (let isDone = false; !isDone;) {

@@ -1,48 +1,56 @@
 /**
- * How much a node may remember, all partitions together, and who else says that it can remember no more. Arithmetic
- * and a table: it reads no clock, asks no operating system, and tells nobody.
+ * How much a node may remember, over all of its partitions, and which peers have reported that they are full.
+ * Arithmetic and a table: no clock, no operating system, no messages.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { Room } from '../limiter/state/state-size.ts';
 
 const ROOMS = ['free', 'full', 'exhausted'] as const satisfies readonly Room[];
 
-/** How far above its budget a node still serves known users: an eighth. As in `StateSize`. */
+/** How far above its budget a node still serves known users: an eighth, as in `StateSize`. */
 const RESERVE = 1 / 8;
-/** A level ends this far below where it began, so that a node at the edge does not say something new at every look. */
+/**
+ * A level ends this fraction below where it began, so that a node at the boundary does not report a change at every
+ * check.
+ */
 const HYSTERESIS = 1 / 16;
-/** What a peer said counts this long: one that is gone, or cannot be heard, is not spared for ever. */
+/** How long a peer's report counts. Without this, a peer that is gone would be spared forever. */
 const HEARD_MILLIS_MAX = 3_000;
 
+/** The memory of a process, in bytes. */
 export interface Memory {
-  /** What the heap of this process may grow to. */
+  /** The maximum size of this process's heap. */
   readonly heapBytesMax: number;
-  /** What the machine has, or the part of it that this process may use. */
+  /** The memory of the machine, or the part of it that this process may use. */
   readonly memoryBytes: number;
 }
 
 /**
- * What a node may remember if nobody says: a quarter of what its heap may grow to, or of its memory if that is less.
- * States are not on the heap, but their logs are, in proportion; and while a snapshot is read, the new state lies beside
- * the old one.
+ * The default for what a node may remember: a quarter of the heap limit, or of the memory if that is less. States are
+ * not on the heap, but their logs are, in proportion; and while a snapshot is read, the new state exists next to the
+ * old one.
  */
 export function stateBytesDefault({ heapBytesMax, memoryBytes }: Memory): number {
   return Math.floor(Math.min(heapBytesMax, memoryBytes) / 4);
 }
 
-/** What the logs of all groups may take of the heap, as far as that is not in proportion to their states: an eighth. */
+/** The fraction of the heap for the logs of all groups, as far as these are not in proportion to their states. */
 const LOG_HEAP_SHARE = 1 / 8;
-/** An entry of a few requests takes this many times the bytes it is counted with. */
+/** An entry of a few requests takes this many times the bytes that it is counted with. */
 const ENTRY_HEAP_FACTOR = 5;
-/** More snapshots than this would make would cost more than they free. */
+/** Below this, snapshots would cost more than they free. */
 const SNAPSHOT_EVERY_BYTES_MIN = 64 << 10;
 
-/** After how many bytes of log a group has to write a snapshot, so that the logs of `groups` of them leave room. */
+/**
+ * After how many bytes of log each of `groups` groups must write a snapshot, so that the logs together fit the heap. At
+ * most `most`.
+ */
 export function snapshotEveryBytes({ heapBytesMax }: Memory, groups: number, most: number): number {
   const share = (heapBytesMax * LOG_HEAP_SHARE) / ENTRY_HEAP_FACTOR / Math.max(1, groups);
   return Math.floor(Math.min(most, Math.max(SNAPSHOT_EVERY_BYTES_MIN, share)));
 }
 
+/** The budget of this node. */
 export class NodeBudget {
   #bytesMax = Infinity;
   #room: Room = 'free';
@@ -59,7 +67,7 @@ export class NodeBudget {
     return this.#bytesMax;
   }
 
-  /** The states take this much now. */
+  /** Sets the present size of all states and returns the resulting room. */
   update(stateBytes: number): Room {
     const full = this.#bytesMax;
     const exhausted = full * (1 + RESERVE);
@@ -72,7 +80,7 @@ export class NodeBudget {
   }
 }
 
-/** What peers said of themselves. */
+/** What peers reported about themselves. */
 export class PeerRooms {
   readonly #heard = new Map<NodeId, { readonly room: Room; readonly atMillis: number }>();
 
@@ -81,7 +89,7 @@ export class PeerRooms {
     else this.#heard.set(from, { room, atMillis: nowMillis });
   }
 
-  /** Forgets what was said too long ago, and returns whether anybody is short of room. */
+  /** Drops outdated reports and returns whether any peer is short of room. */
   isAnyShort(nowMillis: number): boolean {
     for (const [node, { atMillis }] of this.#heard) {
       if (nowMillis - atMillis > HEARD_MILLIS_MAX) this.#heard.delete(node);
@@ -97,6 +105,7 @@ export class PeerRooms {
   }
 }
 
+/** The smaller of two rooms. */
 export function lesser(a: Room, b: Room): Room {
   return ROOMS.indexOf(a) >= ROOMS.indexOf(b) ? a : b;
 }

@@ -1,37 +1,62 @@
 /**
- * What a leader proposes for itself, before the requests that wait: rules that changed, that history begins again, how late it is in UTC, and sweeps.
- * It knows what is due and what became of it; the partition asks for its turn and applies what is committed.
+ * What a leader proposes on its own, before the waiting requests: new rules, that history begins again, how far UTC is
+ * ahead, and sweeps. It keeps track of what is due and what was proposed; the partition calls it for each free place in
+ * the log and applies what is committed.
  */
 import type { Entry } from '../../raft/types.ts';
-import { encodeRules, encodeSweep, encodeUtc } from '../limiter/log/command.ts';
+import { encodeHistoryBegins, encodeRules, encodeSweep, encodeUtc } from '../limiter/log/command.ts';
 import type { RuleTable } from '../limiter/rules.ts';
 import type { LimiterStateMachine } from '../limiter/state-machine.ts';
 import { UTC_AHEAD_MILLIS_MAX } from '../limiter/state/utc-steps.ts';
-import { HistoryBegin } from './history-begin.ts';
 
+/** The dependencies of `OwnProposals`. */
 export interface OwnProposalsInit {
   readonly machine: LimiterStateMachine;
   /** In milliseconds since 1970. */
   readonly wallMillis: () => number;
-  /** Rules of this version are proposed: what others matched is decided by other rules. */
+  /** Rules of this version are being proposed. Requests matched by other versions can no longer be decided. */
   readonly rulesTaken: (version: number) => void;
 }
 
-/** By how much group time and what is known of UTC may lag behind the wall clocks. */
+/** How far group time plus the logged UTC offset may be behind the wall clocks, in milliseconds. */
 export const UTC_LAG_MILLIS_MAX = 1_000;
 
+/** After history was lost, makes each leader propose once that the group runs again. */
+class HistoryBegin {
+  /**
+   * The term of the last proposal. If another leader takes over before it is committed, that leader proposes it itself.
+   */
+  #term = 0;
+
+  isDue({ awaitsHistory }: LimiterStateMachine, term: number): boolean {
+    return awaitsHistory && this.#term !== term;
+  }
+
+  /** The entry to propose. Call it only if it is due and there is a place in the log. */
+  take(term: number, wallMillis: number): Uint8Array {
+    this.#term = term;
+    return encodeHistoryBegins(Math.max(0, Math.floor(wallMillis)));
+  }
+
+  /** There was no place in the log after all. */
+  refused(): void {
+    this.#term = 0;
+  }
+}
+
+/** The proposals of one partition's leader. */
 export class OwnProposals {
   readonly #init: OwnProposalsInit;
-  /** The newest that group 0 has, as far as this node knows. */
+  /** The newest rules of group 0 that this node knows. */
   #wantedRules: RuleTable | undefined;
   #proposedRules = { version: 0, term: 0 };
   readonly #historyBegin = new HistoryBegin();
-  /** What is being proposed; undefined: requests. */
+  /** What is being proposed; undefined if it is requests. */
   #proposing: 'rules' | 'historyBegins' | 'utc' | 'sweep' | undefined;
-  /** By how much UTC is to be ahead of group time; 0: that is not worth an entry. */
+  /** How far UTC should be ahead of group time; 0 if that is not worth an entry. */
   #wantedAheadMillis = 0;
   #proposedAhead = { aheadMillis: 0, term: 0 };
-  /** The log had no room for what was proposed last. The next applied entry makes room; to ask before that asks in vain. */
+  /** The log had no room for the last proposal. Asking again is pointless before the next entry is applied. */
   waitsForRoom = false;
 
   constructor(init: OwnProposalsInit) {
@@ -46,7 +71,7 @@ export class OwnProposals {
     return (this.#wantedRules?.version ?? 0) > this.rulesAhead(term);
   }
 
-  /** The version of the rules that decide what is proposed next: they are applied, or in the log before it. */
+  /** The version of the rules that will decide the next proposal: applied already, or before it in the log. */
   rulesAhead(term: number): number {
     const proposed = this.#proposedRules.term === term ? this.#proposedRules.version : 0;
     return Math.max(proposed, this.#init.machine.ruleTable?.version ?? 0);
@@ -57,8 +82,8 @@ export class OwnProposals {
   }
 
   /**
-   * A majority of wall clocks says that UTC is so much ahead of group time. Returns whether an entry is to say so, too: only until this
-   * is asked again.
+   * A majority of wall clocks says that UTC is this far ahead of group time. Returns whether that is worth an entry;
+   * valid until the next call.
    */
   wantUtc(aheadMillis: number, term: number): boolean {
     const { machine } = this.#init;
@@ -69,7 +94,7 @@ export class OwnProposals {
     return isDue;
   }
 
-  /** The next entry for the log; undefined: the requests have their turn. */
+  /** The next entry for the log; undefined if requests may have this place. */
   take(term: number, isSweepDue: () => boolean): Uint8Array | undefined {
     const { rulesTaken, wallMillis } = this.#init;
     const rules = this.#wantedRules;
@@ -95,7 +120,9 @@ export class OwnProposals {
     return encodeSweep();
   }
 
-  /** What was taken last is in this entry now; undefined: in none. Returns false if requests were taken last, and not this. */
+  /**
+   * What was taken last is in this entry now; undefined: in none. Returns false if the last batch was one of requests.
+   */
   proposed(entry: Entry | undefined): boolean {
     const proposing = this.#proposing;
     this.#proposing = undefined;

@@ -1,21 +1,23 @@
-/** What a partition is made with: its bounds, and whom it asks and tells. */
+/** The options and dependencies of a partition. */
 import type { EntryTiming } from './entry-timing.ts';
 import type { ReadDone } from '../../raft/driver/group-application.ts';
 import type { GroupClock } from '../../raft/driver/group-clock.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT } from '../limiter/rules.ts';
 
+/** The bounds of a partition. */
 export interface PartitionOptions {
-  /** Requests that wait for a place in the log; more are refused as `overloaded`. */
+  /** Requests that may wait for a place in the log; more are refused as `overloaded`. */
   readonly pendingMax: number;
   /** Requests per log entry. */
   readonly batchMax: number;
-  /** Requests that are in the log and not applied yet. */
+  /** Requests that may be in the log and not applied yet. */
   readonly inflightMax: number;
-  /** How far a caller's timestamp may be ahead of both group time and this node's wall clock. */
+  /** How far, in milliseconds, a caller's timestamp may be ahead of both group time and this node's wall clock. */
   readonly maxAheadMillis: number;
 }
 
+/** The options of a partition in production. */
 export const PARTITION_DEFAULTS: PartitionOptions = {
   pendingMax: 32_768,
   batchMax: 4_096,
@@ -23,24 +25,27 @@ export const PARTITION_DEFAULTS: PartitionOptions = {
   maxAheadMillis: MAX_AHEAD_MILLIS_DEFAULT,
 };
 
+/** Everything that a partition is created with. */
 export interface PartitionInit {
   readonly partition: number;
   readonly nodeId: NodeId;
   readonly clock: GroupClock;
   readonly options: PartitionOptions;
-  /** Decides until when a request is worth proposing; must not run back. */
+  /** The clock for deadlines; must not run back. */
   readonly monotonicMillis: () => number;
-  /** Only to refuse timestamps from the future; decisions never see it. */
+  /**
+   * Only used to refuse timestamps from the future and for the first entry after lost history; decisions never see it.
+   */
   readonly wallMillis: () => number;
   /** Asks the driver for a place in the log, soon. */
   readonly requestProposal: () => void;
   /** See `MultiRaft.readIndex`. */
   readonly readIndex: (done: ReadDone) => void;
-  /** `leader` leads in `term`; NO_NODE: nobody does, as far as this replica knows. */
+  /** `leader` leads in `term`. NO_NODE: no leader is known to this replica. */
   readonly leaderChanged: (partition: number, leader: NodeId, term: number) => void;
-  /** The replicas of this partition are others now. */
+  /** The replicas of this partition have changed. */
   readonly configChanged?: () => void;
-  /** A request was refused for want of room. */
+  /** A request was refused for lack of room. */
   readonly refusedAtCapacity?: () => void;
   /** An entry that this node proposed as leader was applied. */
   readonly timed?: (timing: EntryTiming) => void;

@@ -1,6 +1,6 @@
 /**
- * One partition of the users: a limiter state machine behind a Raft group. On the leader it denies at once what its applied state
- * shows to be over the limit, lets the rest wait for the log, and answers it when its entry has been applied.
+ * One partition of the users: a limiter state machine replicated by a Raft group. The leader denies at once what its
+ * applied state proves to be over the limit. Other requests are answered once their log entry is applied.
  */
 import type { UnavailableReason } from '../api/refusals.ts';
 import type { LookRequest } from '../api/look.ts';
@@ -28,6 +28,7 @@ import { OwnProposals } from './own-proposals.ts';
 import type { PartitionInit } from './partition-options.ts';
 import { type Done, type Early, type Waiter, Waiters } from './waiters.ts';
 
+/** The replica of a partition on this node. */
 export class Partition implements GroupApplication {
   readonly clock: GroupClock;
   readonly housekeeping: Housekeeping;
@@ -37,13 +38,13 @@ export class Partition implements GroupApplication {
   #leader: NodeId = NO_NODE;
   #term = 0;
   #applied = { index: 0, term: 0 };
-  /** What came before this leader had applied all that former leaders decided. */
+  /** Requests that came before this leader had applied everything that former leaders decided. */
   #early: Early[] = [];
-  /** Looks that wait for a quorum. */
+  /** Peeks that wait for a quorum. */
   #looks = 0;
   readonly #waiters: Waiters;
   readonly #quick: QuickAnswers;
-  /** They come before the requests that wait. */
+  /** They go before the waiting requests. */
   readonly #own: OwnProposals;
   #room: Room = 'free';
 
@@ -79,7 +80,7 @@ export class Partition implements GroupApplication {
     return this.#term;
   }
 
-  /** Requests waiting for a place in the log or for their entry to be applied, and looks for a quorum. */
+  /** Requests that wait for the log or for their entry to be applied, and peeks that wait for a quorum. */
   get waitingCount(): number {
     return this.#looks + this.#early.length + this.#waiters.pendingCount + this.#waiters.inflightCount;
   }
@@ -88,7 +89,7 @@ export class Partition implements GroupApplication {
     return this.#machine.stats();
   }
 
-  /** What is remembered, in bytes by the model of `StateSize`: equal on all replicas that applied the same entries. */
+  /** In bytes by the model of `StateSize`: equal on all replicas that applied the same entries. */
   get stateBytes(): number {
     return this.#machine.stateBytes;
   }
@@ -108,23 +109,23 @@ export class Partition implements GroupApplication {
     return this.#machine.restoredMillis(this.clock.nowMillis());
   }
 
-  /** How late it is in UTC, as far as the log says that. */
+  /** The present time in UTC, as far as the log knows it. */
   get utcMillis(): number {
     return this.clock.nowMillis() + this.#machine.utcAheadMillis;
   }
 
-  /** The rules in force here; undefined until the first table was applied. */
+  /** The rules in force here; undefined until the first table is applied. */
   get ruleTable(): RuleTable | undefined {
     return this.#machine.ruleTable;
   }
 
-  /** The partition is to decide by `table`, if that is newer than what its log holds: its leader proposes it. */
+  /** Asks for `table` to come into force if it is newer than the table in the log: the leader proposes it. */
   wantRules(table: RuleTable): void {
     this.#own.wantRules(table);
     if (this.#isLeader && this.#own.areRulesDue(this.#term)) this.#init.requestProposal();
   }
 
-  /** To be told each second what a majority of the wall clocks have reached: its leader has the log say how far group time is behind. */
+  /** Called each second with what most wall clocks have reached; the leader logs how far UTC is ahead. */
   followUtc(utcMillis = -Infinity): void {
     const mayTell = this.#isLeader && this.#canDecide && !this.housekeeping.isLowDisk;
     const aheadMillis = Math.floor(utcMillis) - this.clock.nowMillis();
@@ -136,18 +137,17 @@ export class Partition implements GroupApplication {
     this.housekeeping.isLowDisk = isLow;
   }
 
-  /** How much room the nodes have that keep this partition. To be called again while it is not `free`. */
+  /** Sets the room of the nodes with a replica. Call it repeatedly while it is not `free`. */
   limitRoom(room: Room): void {
     this.#room = room;
-    // Also where nobody asks any more: others may need the room.
+    // Even if this partition gets no requests: others may need the room.
     if (room !== 'free' && this.#isLeader && this.#machine.stateBytes > 0) this.housekeeping.want();
   }
 
   /**
-   * Answers a request if this node leads the partition, else with `notLeader`. `done` is called exactly once, perhaps at once.
-   *
+   * Answers a request, with `notLeader` if this node does not lead. Calls `done` once, perhaps at once.
    * @param request well-formed, see `invalidIn`
-   * @param deadlineMillis on this node's monotonic clock: after it, nobody waits for the answer.
+   * @param deadlineMillis on this node's monotonic clock: nobody waits for the answer after this
    */
   decide(request: UserRequest, deadlineMillis: number, done: Done): void {
     if (!this.#isLeader) {
@@ -164,32 +164,32 @@ export class Partition implements GroupApplication {
         return this.#look(request, done);
       case 'refund':
       case 'customer':
-        return this.#propose(request, deadlineMillis, done); // What it is about may be on its way.
+        return this.#propose(request, deadlineMillis, done); // Its grant may be on the way.
       case undefined:
         this.#allow(request, deadlineMillis, done);
     }
   }
 
-  /** Answers once a quorum confirms that this node leads: so the answer shows every decision that was told before the look came. */
+  /** Answers once a quorum confirms that this node leads, so it includes every decision answered before. */
   #look(request: LookRequest, done: Done): void {
     this.#looks += 1;
     this.#init.readIndex((index) => {
       this.#looks -= 1;
-      // Who leads instead is not known here yet.
+      // The new leader is not known here yet.
       if (index === undefined) done({ kind: 'notLeader', leader: NO_NODE, term: this.#term });
       else done(this.#quick.look(request));
     });
   }
 
   /**
-   * With an entry of its own term a leader has applied all that was committed before (Raft, dissertation, 6.4). Until then it could
-   * deny what is granted further on in its log. And the log of a new partition has no rules yet.
+   * With an entry of its own term a leader has applied everything committed before (Raft dissertation, 6.4). Until then
+   * it could deny what its log grants further on. A new partition also needs its first rules.
    */
   get #canDecide(): boolean {
     return this.#applied.term === this.#term && this.#machine.ruleTable !== undefined;
   }
 
-  /** The denial that this node, if it leads, would tell now without the log. Nothing is counted by it, and nobody answered. */
+  /** The denial that this node, if it leads, could give now without the log. Counts nothing. */
   deniedAtOnce(request: AllowRequest): Decision | undefined {
     if (!this.#isLeader || !this.#canDecide) return undefined;
     if (request.matchedBy !== this.#own.rulesAhead(this.#term)) return undefined;
@@ -209,7 +209,7 @@ export class Partition implements GroupApplication {
     else this.#enqueue(retryKey, request, deadlineMillis, done);
   }
 
-  /** What has no retries, and is judged by the log alone. */
+  /** For requests that have no retries and are judged by the log alone. */
   #propose(request: LoggedRequest, deadlineMillis: number, done: Done): void {
     const reason = this.#reasonNotToPropose(request);
     if (reason !== undefined) done(unavailable(reason, false));
@@ -227,14 +227,14 @@ export class Partition implements GroupApplication {
     const { matchedBy = this.#own.rulesAhead(this.#term) } = request;
     if (ruleTable !== undefined && matchedBy !== this.#own.rulesAhead(this.#term))
       return unavailable('rules_changed', false);
-    // Before the rules are asked: a retry gets its answer even if they changed since. What is remembered may have been refunded by
-    // another leader meanwhile, or be forgotten by now: that is for the log to say.
+    // Before the rules, so that a retry gets its answer even if they changed. The log decides: another leader may have
+    // refunded the grant, or it may be forgotten.
     if (this.#machine.isRemembered(request)) return undefined;
     return this.#quick.rejectionOf(request, isLast);
   }
 
   #reasonNotToPropose(request: LoggedRequest): UnavailableReason | undefined {
-    // Else an attempt by the rules of before could still be granted behind the answer.
+    // Otherwise an attempt matched by older rules could still be granted after this answer.
     const { matchedBy = 0 } = request.ask === undefined ? request : {};
     if (matchedBy > this.#own.rulesAhead(this.#term)) return 'rules_changed';
     if (this.housekeeping.isLowDisk) return 'low_disk';
@@ -245,7 +245,7 @@ export class Partition implements GroupApplication {
   takeProposal(): Uint8Array | undefined {
     const own = this.#own.take(this.#term, () => this.housekeeping.take());
     const data = own ?? this.#waiters.takeBatch(this.#init.options.batchMax);
-    // What was taken has expired: what waits behind it is next.
+    // Everything that was taken has expired, so continue with what waits behind it.
     if (data === undefined) this.#maybeProposeMore();
     return data;
   }
@@ -283,10 +283,10 @@ export class Partition implements GroupApplication {
   #applyOurs(command: Command, entry: Entry, waiters: readonly Waiter[]): void {
     const decisions: Decision[] = [];
     this.housekeeping.apply(command, entry, (_, decision) => decisions.push(decision));
-    // Whoever is told may ask again at once, and must find the entry applied as a whole.
+    // Answer only now: the caller may ask again at once, and must find the whole entry applied.
     for (const [i, waiter] of waiters.entries()) {
       const decision = decisions[i];
-      if (decision === undefined) assert(false, `entry ${entry.index} decides whatever was proposed in it`);
+      if (decision === undefined) assert(false, `entry ${entry.index} lacks a decision`);
       if (!decision.allowed) this.#quick.denied(waiter.request, decision, entry.timeMillis);
       this.#waiters.answer(waiter, answerTo(waiter.request, decision, entry));
     }
@@ -302,7 +302,7 @@ export class Partition implements GroupApplication {
     this.#init.configChanged?.();
   }
 
-  /** The replica is gone. Others may decide what is in its log, and tell this node nothing. */
+  /** The replica was removed. Other nodes may decide what is in its log, unknown to this node. */
   dropped(): void {
     this.#waiters.answerProposed(unavailable('unknown_outcome', true));
   }
@@ -318,7 +318,7 @@ export class Partition implements GroupApplication {
       install: () => {
         restore.install();
         this.housekeeping.replaced();
-        // What the snapshot covers was decided, but not by entries this node saw.
+        // What the snapshot covers was decided, but not by entries that this node saw.
         this.#applied = { index, term };
         this.#waiters.answerOverruled(this.#applied);
         this.#waiters.answerProposed(unavailable('unknown_outcome', true));
@@ -331,7 +331,7 @@ export class Partition implements GroupApplication {
     const isNewTerm = this.#term !== status.term;
     this.#isLeader = status.isLeader;
     this.#term = status.term;
-    // The same leader in a newer term is news: it lost the office in between.
+    // The same leader in a newer term is news: it lost its leadership in between.
     if (this.#leader !== status.leader || (isNewTerm && status.leader !== NO_NODE)) {
       this.#leader = status.leader;
       this.#init.leaderChanged(this.#init.partition, status.leader, status.term);
@@ -340,9 +340,9 @@ export class Partition implements GroupApplication {
     if (status.isLeader !== wasLeader) this.housekeeping.leads(status.isLeader);
     if (status.isLeader && !wasLeader) this.#init.requestProposal();
     if (wasLeader && !status.isLeader) {
-      // Whoever leads does not send these on: they are told who does.
+      // `decide` answers these with `notLeader`, because this node no longer leads.
       this.#decideEarly();
-      // Not in the log yet, so another node may still decide it. What is in the log waits for its fate.
+      // Not in the log yet, so another node may decide these. Requests in the log wait for their outcome.
       this.#waiters.answerPending({ kind: 'notLeader', leader: status.leader, term: status.term });
     }
   }

@@ -1,14 +1,14 @@
 /**
- * Which nodes hold which partition, and which of them should lead it. Pure: the same nodes give the same placement everywhere. The first
- * placement of a cluster is made of the nodes that it is created with, and every other one of the placement before it: no function of
- * the nodes alone moves little both when a node comes and when it goes. Which nodes there are, and since when, is said by group 0
- * (src/meta/).
+ * Decides which nodes hold each partition and which of them should lead it. A pure function of the nodes and the
+ * previous placement, so all nodes compute the same. The first placement depends on the founding nodes only. Each later
+ * one is derived from the one before, because no function of the nodes alone moves little data both when a node joins
+ * and when one leaves. Group 0 (src/meta/) keeps the list of nodes and its history.
  *
- * - A node that comes in the place of another gets all that this one held and led, and nothing else changes.
- * - Copies that no longer share as little as they can, and those of a node that leaves, go elsewhere (copies.ts).
- * - A node that joins takes its part from those that hold most. Nobody else gets a copy that could stay where it is, but when nodes
- *   share something else than before.
- * - Then leaders are evened out among those that hold a partition (leaders.ts).
+ * - A node that replaces another gets everything that one held and led; nothing else changes.
+ * - Copies that share more failure domains than necessary, and those of a node that leaves, move elsewhere (copies.ts).
+ * - A node that joins takes its part from the nodes that hold most. No other node gets a copy that could stay where it
+ *   is, unless labels changed what nodes share.
+ * - Then the leaders are balanced among the nodes that hold each partition (leaders.ts).
  */
 import { type GroupId, NO_NODE, type NodeId } from '../../raft/types.ts';
 import { NOWHERE, placeCopies } from './copies.ts';
@@ -17,19 +17,21 @@ import { leadersOf } from './leaders.ts';
 import { Ring } from './ring.ts';
 import { type LabelledNode, Topology } from './topology.ts';
 
-/** By partition: the distinct nodes that hold it, as many in every row. The first one should lead it. */
+/** For each partition: the distinct nodes that hold it, the same number in every row. The first should lead it. */
 export type PlacementTable = readonly (readonly NodeId[])[];
 
-/** Group 0 is reserved for cluster metadata. */
+/** The Raft group of a partition. Group 0 is reserved for cluster metadata. */
 export function groupOfPartition(partition: number): GroupId {
   return partition + 1;
 }
 
 /**
- * Consistent hashing with bounded loads: each partition goes to the first distinct nodes clockwise that have room.
+ * The first placement of a cluster: consistent hashing with bounded loads (Mirrokni et al. 2016). Each partition goes
+ * to the first distinct nodes clockwise that have room.
  *
- * @param hash a well-mixing 32-bit hash of a string; part of the cluster's fixed configuration.
- * @param replicaCount copies of each partition; one on each node if there are fewer nodes.
+ * @param replicaCount copies of each partition; one on each node if there are fewer nodes
+ * @param hash a well-mixing 32-bit hash of a string; part of the cluster's fixed configuration
+ * @throws RangeError without nodes
  */
 export function foundingPlacement(
   nodes: readonly NodeId[],
@@ -44,18 +46,20 @@ export function foundingPlacement(
   return placed({ topology, copies, table, settled: [], isFounding: true, mayReceive: () => false }, hash);
 }
 
+/** A change of the nodes and the placement before it. */
 export interface PlacementChange {
-  /** The nodes, and where the copies are; in every row as many, distinct ones. */
+  /** The nodes, and where the copies are: distinct nodes, the same number in every row. */
   readonly before: readonly LabelledNode[];
   readonly table: PlacementTable;
-  /** At most one comes, and at most one goes; at least as many as there are copies. */
+  /** At most one node joins and at most one leaves. At least as many nodes as copies. */
   readonly after: readonly LabelledNode[];
-  /** Where the copies were when all had moved last. */
+  /** Where the copies were when all had finished moving last. */
   readonly settled?: PlacementTable | undefined;
-  /** Nobody has written anything yet: copies move wherever loads want them. */
+  /** Nothing was written yet, so copies may move freely to balance the loads. */
   readonly isFounding?: true;
 }
 
+/** The placement after a change of the nodes. Equal to the one before if the change does not matter. */
 export function placementAfter(change: PlacementChange, hash: Hash32): PlacementTable {
   const { before, after, table, settled = [], isFounding = false } = change;
   const [was, is] = [new Topology(before), new Topology(after)];
@@ -66,7 +70,7 @@ export function placementAfter(change: PlacementChange, hash: Hash32): Placement
   if (joins !== undefined && leaves !== undefined) {
     if (is.isLike(was, (node) => (node === joins ? leaves : node)))
       return table.map((row) => row.map((node) => (node === leaves ? joins : node)));
-    // It stands elsewhere: as if it came, and then the other went.
+    // The new node has other labels. Treat it as if it joined and then the other left.
     const both = [...before, ...after.filter(({ id }) => id === joins)];
     const joined = placementAfter({ before, table, after: both, settled }, hash);
     return placementAfter({ before: both, table: joined, after, settled }, hash);
@@ -79,14 +83,14 @@ export function placementAfter(change: PlacementChange, hash: Hash32): Placement
 interface Plan {
   readonly topology: Topology;
   readonly copies: number;
-  /** What goes on, or empty rows. Nodes that are not in the topology have left. */
+  /** The previous rows, or empty rows. Nodes that are not in the topology have left. */
   readonly table: PlacementTable;
   readonly settled: PlacementTable;
   readonly isFounding: boolean;
   readonly mayReceive: (node: NodeId) => boolean;
 }
 
-/** Nodes are numbered by their place among those of the topology. */
+/** Computes with node indexes in the topology instead of ids. */
 function placed({ topology, copies, table, isFounding, ...plan }: Plan, hash: Hash32): PlacementTable {
   const { nodes } = topology;
   const places = new Map(nodes.map((node, place) => [node, place]));

@@ -1,9 +1,9 @@
 /**
- * By which key a retry finds the request that waits to be decided, so that it can join it. It answers nobody.
- * Bounded by those who wait: each is in here once at most.
+ * Finds the waiting request that a retry can join, by its key. Bounded by the number of waiting requests, each of which
+ * is listed at most once.
  */
 
-/** `retryKey`: see `requestKeyOf`; undefined for what cannot be retried. */
+/** An index of waiting requests. `retryKey`: see `requestKeyOf`; undefined for requests without retries. */
 export class RetryIndex<T extends { readonly retryKey: string | undefined }> {
   readonly #byKey = new Map<string, T>();
 
@@ -12,13 +12,13 @@ export class RetryIndex<T extends { readonly retryKey: string | undefined }> {
     return this.#byKey.get(retryKey);
   }
 
-  /** From now on retries find it, unless another request waits under its key: that one was first. */
+  /** From now on retries find this request, unless an earlier one waits under the same key. */
   add(waiting: T): void {
     const { retryKey } = waiting;
     if (retryKey !== undefined && !this.#byKey.has(retryKey)) this.#byKey.set(retryKey, waiting);
   }
 
-  /** It was answered. */
+  /** The request was answered. */
   delete(waiting: T): void {
     const { retryKey } = waiting;
     if (retryKey !== undefined && this.#byKey.get(retryKey) === waiting) this.#byKey.delete(retryKey);

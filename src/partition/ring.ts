@@ -1,21 +1,22 @@
 /**
- * The ring of consistent hashing: nodes have points on it, and a partition meets them clockwise from its own place.
- * Where on the ring a node or a partition is depends on nothing else.
+ * The ring of consistent hashing (Karger et al. 1997): nodes have points on it, and a partition meets them clockwise
+ * from its own place. The points of a node depend on its id alone, the place of a partition on its number alone.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { Hash32 } from './hash.ts';
 
 const POINTS_PER_NODE = 64;
 
+/** The points of a list of nodes. */
 export class Ring {
-  /** `place`: of the node, in the list of nodes. */
+  /** `place` is the node's index in the list of nodes. */
   readonly #points: readonly { readonly place: number; readonly at: number }[];
   readonly #nodeCount: number;
   readonly #hash: Hash32;
 
   /**
-   * @param nodes by id
-   * @param hash mixes well; part of the cluster's fixed configuration
+   * @param nodes sorted by id
+   * @param hash must mix well; part of the cluster's fixed configuration
    */
   constructor(nodes: readonly NodeId[], hash: Hash32) {
     this.#hash = hash;
@@ -27,7 +28,10 @@ export class Ring {
       .sort((a, b) => a.at - b.at || a.place - b.place);
   }
 
-  /** The places of all nodes, in the order in which `partition` meets them: most often found long before the ring is round. */
+  /**
+   * The indexes of all nodes, in the order in which `partition` meets them. Usually all are found long before the end
+   * of the ring.
+   */
   orderOf(partition: number): number[] {
     const from = this.#firstPointFrom(this.#hash(`partition/${partition}`));
     const order: number[] = [];

@@ -1,23 +1,26 @@
 /**
- * Which nodes fail together: those on one host, and those in one zone, as their labels say. Pure: the same labels give the same
- * everywhere.
+ * Which nodes fail together according to their labels: nodes on one host, and nodes in one zone. A pure function of the
+ * labels.
  *
- * A node without a host label is alone on its host. A host is in one zone: that of its node with the lowest id that names one;
- * without any it is in a zone of its own. So zones are made of whole hosts, and who has no label shares nothing with anybody.
+ * A node without a host label is alone on its host. A host is in one zone: the zone of its node with the lowest id that
+ * names one, or a zone of its own. So zones consist of whole hosts, and a node without labels shares nothing with any
+ * other.
  */
 import type { NodeId } from '../../raft/types.ts';
 import type { NodeLabels } from '../api/node-labels.ts';
 
+/** A node and its labels. */
 export interface LabelledNode extends NodeLabels {
   readonly id: NodeId;
 }
 
-/** More than all pairs of copies of a partition can share of zones: no zones make up for a host. */
+/** Greater than any number of pairs of copies that can share a zone, so sharing a host is always worse. */
 const HOST_SHARED = 1_000;
 const ZONE_SHARED = 1;
 
+/** The nodes of a cluster and what they share. */
 export class Topology {
-  /** By id. */
+  /** Sorted by id. */
   readonly nodes: readonly NodeId[];
   readonly #hosts = new Map<NodeId, string>();
   readonly #zones = new Map<NodeId, string>();
@@ -42,32 +45,32 @@ export class Topology {
     return this.#zones.get(a) === this.#zones.get(b);
   }
 
-  /** How much worse it is to have a copy on each of two nodes than on two that share nothing; 0 for those. */
+  /** How much worse a copy on each of these two nodes is than on two nodes that share nothing; 0 for those. */
   closeness(a: NodeId, b: NodeId): number {
     return (this.#sharesHost(a, b) ? HOST_SHARED : 0) + (this.#sharesZone(a, b) ? ZONE_SHARED : 0);
   }
 
-  /** By node, in the order of `nodes`: who is in its zone. */
+  /** For each node, in the order of `nodes`: the nodes in its zone. */
   get zones(): NodeId[][] {
     return this.nodes.map((node) => this.nodes.filter((other) => this.#sharesZone(node, other)));
   }
 
   /**
-   * Whether the nodes that are in both topologies share there what they share here, whatever that is called; or no pair of them can be
-   * told from another, neither there nor here.
+   * Do the nodes that are in both topologies share the same things in both, even if the labels have other names? Also true
+   * if all pairs of nodes are alike in both topologies.
    *
-   * @param there which node of the other one stands where this one does
+   * @param there maps a node of this topology to the node of the other one that it is compared with
    */
   isLike(other: Topology, there: (node: NodeId) => NodeId = itself): boolean {
     const both = this.nodes.filter((node) => other.nodes.includes(there(node)));
     const pairs = both.flatMap((a, i) => both.slice(i + 1).map((b) => [a, b] as const));
     const here = pairs.map(([a, b]) => this.closeness(a, b));
     const elsewhere = pairs.map(([a, b]) => other.closeness(there(a), there(b)));
-    const tellsNothing = new Set(here).size <= 1 && new Set(elsewhere).size <= 1;
-    return tellsNothing || here.every((closeness, i) => closeness === elsewhere[i]);
+    const isUniform = new Set(here).size <= 1 && new Set(elsewhere).size <= 1;
+    return isUniform || here.every((closeness, i) => closeness === elsewhere[i]);
   }
 
-  /** So many nodes that share as little as that many can; those with the lowest ids where there is a choice. */
+  /** Chooses `count` nodes that share as little as possible; among equals, those with the lowest ids. */
   apart(count: number): NodeId[] {
     const chosen: NodeId[] = [];
     while (chosen.length < Math.min(count, this.nodes.length)) {

@@ -1,6 +1,6 @@
 /**
- * Requests that wait for the log: for a place in an entry, then for what becomes of that entry. Each is answered exactly
- * once, and its retries with it. It decides nothing, and does not know who leads.
+ * Requests that wait for the log: first for a place in an entry, then until that entry is applied. Each is answered
+ * exactly once, and its retries with it. This file decides nothing and does not know which node leads.
  */
 import type { AllowRequest } from '../api/request.ts';
 import type { CustomerRequest } from '../api/customer.ts';
@@ -19,82 +19,88 @@ import { CommitTimes } from './commit-times.ts';
 import type { EntryTiming } from './entry-timing.ts';
 import type { PartitionOptions } from './partition-options.ts';
 
+/** Receives the answer to a request. */
 export type Done = (answer: Answer) => void;
 
+/** A waiting request. */
 export interface Waiter<R extends LoggedRequest = LoggedRequest> {
   readonly request: R;
   readonly done: Done;
-  /** The latest of its own and its retries'. */
+  /** The latest deadline of the request and its retries, on the monotonic clock. */
   deadlineMillis: number;
-  /** Set if the request has an id; retries that came before it was in the log wait in `retries`. */
+  /** Set if the request has an id. Retries that came before it was in the log wait in `retries`. */
   readonly retryKey: string | undefined;
   retries: Done[] | undefined;
 }
 
-/** Waits until this leader has applied all that was decided before. */
+/** A request that waits until a new leader has applied everything that was decided before. */
 export interface Early {
   readonly request: UserRequest;
   readonly deadlineMillis: number;
   readonly done: Done;
 }
 
-/** Those who wait for one entry. */
+/** The requests that wait for one entry. */
 interface Inflight {
   readonly index: number;
   readonly term: number;
   readonly sinceMillis: number;
-  /** When the first of them began to wait for a place in the log, or somebody before them. */
+  /** When the first of them, or of the requests directly before them, began to wait for a place in the log. */
   readonly queuedMillis: number;
   readonly waiters: readonly Waiter[];
 }
 
-/** A client that repeats itself this often while nothing is decided gains nothing by one more. */
+/** A client that repeats a request this often while it is undecided gains nothing by one more retry. */
 const RETRIES_WAITING_MAX = 64;
 
 /**
- * A refund works through what its key was granted since: as long as an id is remembered, a grant in each millisecond at most.
- * Two minutes of that are less than a millisecond of work.
+ * A refund searches the grants of its key since the refunded one: up to one grant per millisecond for as long as an id
+ * is remembered. Two minutes of grants are less than a millisecond of work.
  */
 const REFUNDS_PER_ENTRY_MAX = 16;
 /**
- * Who waits for longer stands in a queue, here or at the followers, and would soon be told nothing before the deadline. A disk
- * that is slow by itself is not shown to be one: what fits into one entry is always taken.
+ * Requests that wait longer are in a queue, here or at the followers, and would soon miss their deadlines. A merely
+ * slow disk is tolerated: what fits into one entry is always accepted.
  */
 const QUEUE_MILLIS = 250;
-/** Whoever asks behind them waits for this many entries of refunds. */
+/** Requests after them wait for this many refunds, 16 entries full. */
 const REFUNDS_PENDING_MAX = 16 * REFUNDS_PER_ENTRY_MAX;
 
+/** The waiting requests of one partition. */
 export class Waiters {
   readonly #monotonicMillis: () => number;
   readonly #timed: ((timing: EntryTiming) => void) | undefined;
   /** Not in the log yet, in the order in which they came. */
   #pending: Waiter<BatchedRequest>[] = [];
-  /** The same, of operators: these have entries of their own. */
+  /** The same for customer commands, which get entries of their own. */
   readonly #customers = new CustomerQueue<Waiter<CustomerRequest>>();
   #tookCustomers = false;
-  /** Of these, the refunds. */
+  /** How many of `#pending` are refunds. */
   #pendingRefunds = 0;
-  /** Those whose requests are in the entry that is being proposed. */
+  /** The requests in the entry that is being proposed. */
   #proposing: readonly Waiter[] = [];
-  /** Oldest entry first: entries of this node's own proposals that are not applied yet. Few, so no Map: see src/wire/by-id.ts. */
+  /**
+   * Entries of this node's own proposals that are not applied yet, oldest first. They are few, so this is no Map: see
+   * src/wire/by-id.ts.
+   */
   #inflight: Inflight[] = [];
   /** When the entry that is being applied was found to be committed. */
   #leftMillis = 0;
-  /** Of all entries in `#inflight`. */
+  /** The number of requests in `#inflight`. */
   #inflightRequests = 0;
   readonly #retryIndex = new RetryIndex<Waiter>();
   readonly #builder = new AllowBatchBuilder();
   readonly #commitTimes = new CommitTimes();
-  /** How many may wait, for a place in the log and in it. */
+  /** How many requests may wait in total, before the log and in it. */
   readonly #limit: DelayLimit;
-  /** Since when there has always been somebody without a place in the log. */
+  /** Since when there has always been a request without a place in the log. */
   #queuedMillis = 0;
-  /** The same of the batch that was taken last. */
+  /** The same for the batch that was taken last. */
   #takenMillis = 0;
 
   /**
    * @param monotonicMillis the clock of all deadlines; must not run back
-   * @param timed told of every entry of this node's own that was applied
+   * @param timed called for every entry of this node that was applied
    */
   constructor(
     monotonicMillis: () => number,
@@ -107,17 +113,17 @@ export class Waiters {
     this.#limit = new DelayLimit({ least: Math.min(most, batchMax), most, targetMillis: QUEUE_MILLIS });
   }
 
-  /** How many wait for a place in the log. */
+  /** How many requests wait for a place in the log. */
   get pendingCount(): number {
     return this.#pending.length + this.#customers.size;
   }
 
-  /** How many wait for their entry to be applied. */
+  /** How many requests wait for their entry to be applied. */
   get inflightCount(): number {
     return this.#inflightRequests;
   }
 
-  /** Is there no place for one more such request? */
+  /** Must one more such request be refused as `overloaded`? */
   isFullFor(
     { ask }: LoggedRequest,
     { pendingMax, inflightMax }: Pick<PartitionOptions, 'pendingMax' | 'inflightMax'>,
@@ -129,7 +135,7 @@ export class Waiters {
     return true;
   }
 
-  /** `retryKey`: see `requestKeyOf`. */
+  /** Adds a request. `retryKey`: see `requestKeyOf`. */
   add(retryKey: string | undefined, request: LoggedRequest, deadlineMillis: number, done: Done): void {
     if (this.pendingCount === 0) this.#queuedMillis = this.#monotonicMillis();
     if (request.ask === 'customer') {
@@ -143,10 +149,12 @@ export class Waiters {
   }
 
   /**
-   * Lets a retry wait with its first attempt if that is in here and not in the log yet, and returns whether it is. Behind one
-   * that is in the log it gets a place of its own: that one may be committed by another leader already, and be refunded, and
-   * this node may hear of it late. Another request under the same id goes its own way, too: which of them has the id is
-   * decided by the log. It may hold this very one already, sent by a former leader and not applied here yet.
+   * Lets a retry wait with its first attempt, if that is here and not in the log yet. Returns whether it does.
+   *
+   * Behind an attempt that is in the log, a retry gets a place of its own: another leader may have committed that
+   * attempt already, and refunded it, and this node may learn of it late. A different request with the same id also
+   * gets its own place; the log decides which of them owns the id. The log may already contain this very attempt, sent
+   * by a former leader and not applied here yet.
    */
   maybeJoin(retryKey: string, request: AllowRequest, deadlineMillis: number, done: Done): boolean {
     const earlier = this.#retryIndex.find(retryKey);
@@ -156,7 +164,7 @@ export class Waiters {
     if (conflict !== undefined) return false;
     earlier.retries ??= [];
     earlier.deadlineMillis = Math.max(earlier.deadlineMillis, deadlineMillis);
-    // Another attempt has reservations of its own. It learns that the grant is of the earlier one, so that its node releases them.
+    // Another attempt has reservations of its own. Report the grant to it as a repeat, so that its node releases them.
     const isOther = request.attempt !== earlier.request.attempt;
     if (earlier.retries.length >= RETRIES_WAITING_MAX) done(unavailable('overloaded', false));
     else earlier.retries.push(isOther ? (answer) => done(asRepeat(answer)) : done);
@@ -164,13 +172,13 @@ export class Waiters {
   }
 
   /**
-   * The next entry for the log, of up to `requestsMax` requests; what cannot be answered in time is refused instead. Users and
-   * operators take turns.
+   * Takes the next entry for the log, of up to `requestsMax` requests. Requests that cannot be answered in time are
+   * refused instead. Requests of users and commands of operators take turns.
    */
   takeBatch(requestsMax: number): Uint8Array | undefined {
     const now = this.#monotonicMillis();
     this.#takenMillis = this.#queuedMillis;
-    // With nothing on its way there is nothing to learn from: then it is tried.
+    // If nothing is in flight there is no measurement, so it is tried.
     const inTimeMillis = this.#inflight.length === 0 ? now : now + this.#commitTimes.fastestMillis;
     const isTheirTurn = this.#pending.length === 0 || !this.#tookCustomers;
     this.#tookCustomers = isTheirTurn && this.#customers.size > 0;
@@ -193,7 +201,7 @@ export class Waiters {
         this.#pendingRefunds -= 1;
       }
       if (waiter.deadlineMillis <= inTimeMillis) {
-        // Nobody would wait for it any more; a grant would only be charged.
+        // Nobody waits for it any more: a grant would be charged in vain.
         this.answer(waiter, unavailable('deadline', false));
         continue;
       }
@@ -221,7 +229,7 @@ export class Waiters {
     this.#commitTimes.leads(term);
   }
 
-  /** The batch that was taken last is in this entry now; undefined: in none, and it will not be. */
+  /** The batch taken last is in `entry` now; undefined: in none, and it never will be. */
   proposed(entry: Entry | undefined): void {
     const waiters = this.#proposing;
     this.#proposing = [];
@@ -229,7 +237,7 @@ export class Waiters {
       this.answerAll(waiters, unavailable('overloaded', false));
       return;
     }
-    // An entry of an earlier term that stood here is gone from this log, but another replica may still commit it.
+    // An entry of an earlier term at this index is gone from this log, but another replica may still commit it.
     this.#answerInflight((index) => index === entry.index, unavailable('unknown_outcome', true));
     const sinceMillis = this.#monotonicMillis();
     const queuedMillis = this.#takenMillis;
@@ -239,8 +247,8 @@ export class Waiters {
   }
 
   /**
-   * This entry is committed, so nothing else can be at its index. Hands over those who waited for what stood there,
-   * in the order of its requests: it is theirs if the terms are equal.
+   * This entry is committed, so nothing else can be at its index. Removes and returns the requests that waited for that
+   * index, in their order in the entry. The entry is theirs if the terms are equal.
    */
   leave({ index, term }: Entry): Inflight | undefined {
     const inflight = this.#inflight.find((one) => one.index === index);
@@ -254,7 +262,7 @@ export class Waiters {
     return inflight;
   }
 
-  /** What was handed over last is applied now. Another leader's entry in its place: theirs can never be committed. */
+  /** What `leave` returned is applied now. If the entry is of another leader, these requests can never be committed. */
   applied({ term: proposed, waiters, sinceMillis, queuedMillis }: Inflight, { index, term }: Entry): void {
     if (proposed !== term) {
       this.answerAll(waiters, unavailable('no_leader', false));
@@ -269,19 +277,19 @@ export class Waiters {
   }
 
   /**
-   * Terms never decrease along a log, so behind a committed entry no entry of an earlier term can be committed:
-   * whoever waits for one was certainly not decided.
+   * Terms never decrease along a log, so after a committed entry no entry of an earlier term can be committed. Requests
+   * that wait for such an entry were certainly not decided.
    */
   answerOverruled({ index: end, term: committed }: { readonly index: number; readonly term: number }): void {
     this.#answerInflight((index, term) => index > end && term < committed, unavailable('no_leader', false));
   }
 
-  /** Whatever is in the log and not applied yet. */
+  /** Answers all requests that are in the log and not applied yet. */
   answerProposed(answer: Answer): void {
     this.#answerInflight(() => true, answer);
   }
 
-  /** Whatever is not in the log yet. */
+  /** Answers all requests that are not in the log yet. */
   answerPending(answer: Answer): void {
     const pending = this.#pending;
     this.#pending = [];
@@ -289,7 +297,7 @@ export class Waiters {
     this.answerAll([...pending, ...this.#customers.takeAll()], answer);
   }
 
-  /** Whatever is not in the log yet, and asks by limits that rules of another version than this have found. */
+  /** Answers all requests that are not in the log yet and whose limits were found by rules of another version. */
   answerMatchedByOther(version: number, answer: Answer): void {
     const isOther = ({ request }: Waiter<BatchedRequest>): boolean =>
       request.ask === undefined && request.matchedBy !== undefined && request.matchedBy !== version;
@@ -303,7 +311,7 @@ export class Waiters {
     for (const waiter of waiters) this.answer(waiter, answer);
   }
 
-  /** Tells one that waits in here no more, and its retries. */
+  /** Answers one request, which no longer waits here, and its retries. */
   answer(waiter: Waiter, answer: Answer): void {
     this.#retryIndex.delete(waiter);
     waiter.done(answer);

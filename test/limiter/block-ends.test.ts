@@ -1,4 +1,7 @@
-/** A block with an end: reckoned in group time from its entry on, over without another entry, and the same for whoever applies the log. */
+/**
+ * Blocks with an end: the end counts in group time from the entry that set it, needs no further entry, and is the same
+ * on all replicas.
+ */
 import { describe, expect, it } from 'vitest';
 import { BLOCK_MILLIS_MAX, NO_RECORD } from '../../src/api/customer-record.ts';
 import { encodeCustomers, readCustomers } from '../../src/limiter/log/customer-entry.ts';
@@ -18,7 +21,7 @@ function blockedFor(durationMillis: number, rule = CLUSTER): Harness {
 }
 
 describe('a block with an end', () => {
-  it('denies until its end to the millisecond, and tells how long that is', () => {
+  it('denies until its end, to the millisecond, and reports the remaining time', () => {
     const harness = blockedFor(60_000);
     harness.nowMillis = START + 59_999;
     const denial = { allowed: false, isBlocked: true, retryAfterMillis: 1, remaining: 0, resetMillis: 0 };
@@ -35,7 +38,7 @@ describe('a block with an end', () => {
     expect(harness.one(ASKED).allowed).toBe(true);
   });
 
-  it('counts from the group time of its entry, whatever timestamps requests bear', () => {
+  it('counts from the group time of its entry and ignores the timestamps of requests', () => {
     const harness = blockedFor(1_000, { ...CLUSTER, clock: 'request' });
     expect(harness.one({ ...ASKED, timestampMillis: START + 5_000 })).toMatchObject({
       isBlocked: true,
@@ -45,7 +48,7 @@ describe('a block with an end', () => {
     expect(harness.one({ ...ASKED, timestampMillis: START + 5 }).allowed).toBe(true);
   });
 
-  it('is told as the record has it, and as none once it is over', () => {
+  it('is reported as recorded, and as absent once it is over', () => {
     const harness = blockedFor(1_000);
     const version = harness.index;
     const record = { version, overrides: [], isBlocked: true, blockedUntilMillis: START + 1_000 };
@@ -68,7 +71,7 @@ describe('a block with an end', () => {
     expect(harness.one({ userId: 'ip=1', ruleId: 'r', askedDigest: 1, further })).toMatchObject(denial);
   });
 
-  it('is replaced by another block, and without a duration by one that has no end', () => {
+  it('is replaced by another block, which has no end if it has no duration', () => {
     const harness = blockedFor(1_000);
     harness.say('ada', { type: 'block', isBlocked: true, durationMillis: 5_000 });
     harness.nowMillis = START + 4_999;
@@ -81,7 +84,7 @@ describe('a block with an end', () => {
     expect(harness.one(ASKED).allowed).toBe(true);
   });
 
-  it('stays with its end through a change that says nothing of it, is said with terms, and leaves the rest', () => {
+  it('keeps its end through a change that does not name it, can be set together with limits, and changes nothing else', () => {
     const harness = blockedFor(1_000);
     harness.say('ada', { type: 'put', tier: 'pro', overrides: [] });
     const read = (): unknown => harness.say('ada', { type: 'read' }).customer?.record;
@@ -96,7 +99,7 @@ describe('a block with an end', () => {
     expect(read()).toEqual({ version: harness.index - 1, tier: 'free', overrides: [], isBlocked: false });
   });
 
-  it('leaves nothing behind where an operator touches a record that says nothing else', () => {
+  it('leaves no record behind when an operator touches a record that says nothing else', () => {
     const harness = harnessWith(CLUSTER);
     const empty = harness.machine.stateBytes;
     harness.say('ada', { type: 'block', isBlocked: true, durationMillis: 1 });
@@ -161,12 +164,12 @@ describe('a block with an end', () => {
   });
 });
 
-/** Of an entry, behind its kind. */
+/** The bytes of an entry after its kind. */
 function readerOf(bytes: Uint8Array): ByteReader {
   return new ByteReader((problem) => new CommandDecodeError(problem), bytes.subarray(1));
 }
 
-describe('what is written of a block', () => {
+describe('the bytes of a block', () => {
   it.each([
     [{ type: 'block', isBlocked: false }],
     [{ type: 'block', isBlocked: true }],
@@ -174,12 +177,12 @@ describe('what is written of a block', () => {
     [{ type: 'put', overrides: [], isBlocked: undefined }],
     [{ type: 'put', overrides: [], isBlocked: false }],
     [{ type: 'put', overrides: [], isBlocked: true, durationMillis: 1 }],
-  ] as const)('in an entry is read again: %j', (action) => {
+  ] as const)('round-trip through an entry: %j', (action) => {
     const bytes = encodeCustomers([{ ask: 'customer', userId: 'ada', action }]);
     expect(readCustomers(readerOf(bytes))).toEqual([{ ask: 'customer', userId: 'ada', action }]);
   });
 
-  it.each([0, BLOCK_MILLIS_MAX + 1])('is refused with a duration of %d ms', (durationMillis) => {
+  it.each([0, BLOCK_MILLIS_MAX + 1])('are refused with a duration of %d ms', (durationMillis) => {
     const action = { type: 'block', isBlocked: true, durationMillis } as const;
     const encode = (): unknown =>
       readCustomers(readerOf(encodeCustomers([{ ask: 'customer', userId: 'ada', action }])));
@@ -190,7 +193,7 @@ describe('what is written of a block', () => {
     { version: 1, overrides: [], isBlocked: true },
     { version: 1, tier: 'pro', overrides: [], isBlocked: true, blockedUntilMillis: START },
     { version: 1, overrides: [], isBlocked: false },
-  ])('in a record is read again by another node: %j', (record) => {
+  ])('round-trip through a record sent to another node: %j', (record) => {
     expect(decodeRecord(encodeRecord(record))).toEqual(record);
   });
 });

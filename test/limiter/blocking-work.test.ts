@@ -1,4 +1,4 @@
-/** How long one piece of work on a state takes must not depend on how many users there are. `bench:stalls` has numbers. */
+/** One piece of work on a state must not take longer when there are more users. `bench:stalls` prints numbers. */
 import { describe, expect, it } from 'vitest';
 import { Harness, START, tableOf } from './harness.ts';
 
@@ -6,9 +6,9 @@ const FEW = 5_000;
 const MANY = 80_000;
 const USERS_PER_ENTRY = 100;
 const HOUR_MILLIS = 3_600_000;
-/** What the collector adds, in whichever of them it works. */
+/** The time that the garbage collector adds, on any of its threads. */
 const NOISE_MILLIS = 10;
-/** The collector's threads work beside a slice for as long as others keep it from its end, so a busy machine is looked at again. */
+/** On a busy machine the collector's threads compete with the measured work, so the measurement is repeated. */
 const LIVES_MAX = 4;
 
 const KINDS = ['growth', 'snapshot', 'restore', 'install', 'rules', 'eviction'] as const;
@@ -16,8 +16,8 @@ const KINDS = ['growth', 'snapshot', 'restore', 'install', 'rules', 'eviction'] 
 type Slices = Record<(typeof KINDS)[number], number[]>;
 
 /**
- * What each piece of work took of the processor, in milliseconds, from no users to `users` and back: how long it took
- * depends on what else the machine has to do.
+ * Processor time of each piece of work in milliseconds, while the state grows from no users to `users` and shrinks
+ * again. Wall time would depend on what else the machine is doing.
  */
 function lifeOf(users: number): Slices {
   const slices: Slices = { growth: [], snapshot: [], restore: [], install: [], rules: [], eviction: [] };
@@ -52,7 +52,7 @@ function lifeOf(users: number): Slices {
   return slices;
 }
 
-/** The collector may stop any of them. What all but a few take is their own. */
+/** The collector may interrupt any of the pieces, so a few outliers are allowed. */
 function usual(slices: number[]): number {
   return slices.toSorted((a, b) => a - b)[Math.floor((slices.length - 1) * 0.9)] ?? 0;
 }

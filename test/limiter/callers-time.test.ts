@@ -1,7 +1,6 @@
 /**
- * Promise 1 in the time of the callers: whatever epoch their timestamps are from, in whatever order they come, and
- * whatever is forgotten and written down meanwhile, no window over what one user was granted within a day holds more
- * than the limit.
+ * Promise 1 in the callers' time: no window over a user's grants of one day holds more than the limit, for timestamps
+ * of any epoch, in any order, and with keys forgotten and snapshots taken in between.
  */
 import { describe, expect, it } from 'vitest';
 import { FAR_EPOCH_HORIZON_MILLIS } from '../../src/limiter/state/lost-history.ts';
@@ -10,7 +9,7 @@ import { Harness, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 const DAY_MILLIS = 86_400_000;
 const MONTH_MILLIS = 2_678_400_000;
-/** Seconds taken for milliseconds. */
+/** Seconds mistaken for milliseconds. */
 const FAR = START / 1_000;
 const STEPS = 90;
 
@@ -20,7 +19,7 @@ interface Grant {
   readonly cost: number;
 }
 
-/** The most that any window holds, of grants made less than a day apart. */
+/** The largest cost in any window, over grants made less than a day apart. */
 function mostIn(grants: readonly Grant[], windowMillis: number): number {
   let most = 0;
   for (const { timeMillis: end } of grants) {

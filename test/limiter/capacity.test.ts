@@ -1,4 +1,4 @@
-/** What a state may remember has a cap, counted by a model that all replicas agree on. */
+/** The cap on what a state may remember, counted by a model that is the same on all replicas. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvalidRuleError, validateRuleTable } from '../../src/limiter/rules.ts';
@@ -15,7 +15,7 @@ function capped(rule: Partial<Rule> = {}): Harness {
   return harness;
 }
 
-/** Takes new users until one is refused. */
+/** Adds new users until one is refused. */
 function fill(harness: Harness): number {
   for (let users = 0; ; users += 1) {
     const { refusal } = harness.one({ userId: `user${String(users).padStart(4, '0')}` });
@@ -36,17 +36,17 @@ describe('the size of a state', () => {
     expect(harness.machine.stateBytes).toBe(0);
     harness.one({ userId: 'ada' });
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + RUN_BYTES);
-    // The same millisecond is the same run.
+    // Grants in the same millisecond share a run.
     harness.one({ userId: 'ada' });
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + RUN_BYTES);
     harness.nowMillis += 1;
     harness.one({ userId: 'ada', requestId: 'é' });
-    // User and request id, up to where a word begins, and the rule.
+    // User id and request id, padded to whole words, and the rule id.
     const texts = 8 + 4;
     expect(harness.machine.stateBytes).toBe(KEY_BYTES + 3 + 2 * RUN_BYTES + REQUEST_ID_BYTES + texts);
   });
 
-  it('is back at nothing, exactly, when all was forgotten', () => {
+  it('is exactly zero again when everything was forgotten', () => {
     const harness = harnessWith({ limit: 50 }, { id: 'b', limit: 2 });
     for (let i = 0; i < 500; i += 1) {
       harness.nowMillis += i % 7;
@@ -63,7 +63,7 @@ describe('the size of a state', () => {
     expect(harness.machine.stats()).toEqual({ keys: 0, grants: 0, requestIds: 0, customers: 0 });
   });
 
-  it('does not depend on how it came about', () => {
+  it('does not depend on the history', () => {
     const user = fc.nat(30).map((n) => `user${n}`);
     const step = fc.record({ gap: fc.constantFrom(0, 1, 400, 130_000), user, id: fc.option(fc.nat(20)) });
     fc.assert(
@@ -99,7 +99,7 @@ describe('state without a bound', () => {
       'at_capacity',
     );
     expect(harness.machine.hash()).toBe(before);
-    // What a limit denies is denied, room or not.
+    // A limit's denial does not depend on room.
     expect(harness.one({ userId: 'another', cost: 1_001 })).toMatchObject({
       allowed: false,
       remaining: 1_000,
@@ -113,7 +113,7 @@ describe('state without a bound', () => {
     let granted = 0;
     for (; granted < 100; granted += 1) {
       harness.nowMillis += 1;
-      // In the millisecond of its last grant it takes nothing more.
+      // In the millisecond of its last grant, another grant takes no memory.
       const [first, second] = harness.ask(known, known);
       expect(second?.allowed).toBe(first?.allowed);
       if (first?.allowed !== true) break;
@@ -137,7 +137,7 @@ describe('state without a bound', () => {
     expect(harness.one({ userId: 'mallory' }).isBlocked).toBe(true);
   });
 
-  it('a request whose id is remembered gets its answer, however full it is', () => {
+  it('a request whose id is remembered gets its answer even if the state is full', () => {
     const harness = capped();
     const asked = { userId: 'ada', requestId: 'q' };
     const first = harness.one(asked);
@@ -146,7 +146,7 @@ describe('state without a bound', () => {
     expect(harness.one({ ...asked, cost: 2 }).refusal).toBe('request_id_reused');
   });
 
-  it('that was taken on before the cap fell is kept, and goes on where it does not grow', () => {
+  it('a lowered cap keeps everything, and grants that take no memory go on', () => {
     const harness = harnessWith({ limit: 1_000 });
     for (let i = 0; i < 100; i += 1) harness.one({ userId: `user${i}` });
     harness.rules(tableOf(2, [{ limit: 1_000 }], { partitionBytesMax: CAP }));
@@ -154,16 +154,16 @@ describe('state without a bound', () => {
     expect(harness.one({ userId: 'user7' }).allowed).toBe(true);
     harness.nowMillis += 1;
     expect(harness.one({ userId: 'user7' }).refusal).toBe('at_capacity');
-    // Its old grants have left the window, and make room for the new one.
+    // Its old grants have left the window and make room for the new one.
     harness.nowMillis += 1_001;
     expect(harness.one({ userId: 'user7' }).allowed).toBe(true);
   });
 
-  it('is forgotten when it is idle, though nobody is granted anything, and then there is room again', () => {
+  it('idle items are forgotten without any grant, and then there is room again', () => {
     const harness = capped();
     fill(harness);
     harness.nowMillis += 2_000;
-    // A refusal is no grant: it pays for no housekeeping.
+    // A refusal is no grant, so it sweeps nothing.
     expect(harness.one({ userId: 'another', requestId: 'q' }).refusal).toBe('at_capacity');
     harness.machine.apply({ type: 'sweep' }, harness.next());
     expect(harness.machine.stateBytes).toBe(0);
@@ -172,7 +172,7 @@ describe('state without a bound', () => {
 });
 
 describe('a node without room', () => {
-  it('refuses at its door what is new, and when nothing is left also what grows', () => {
+  it('refuses new users and ids before the log, and when nothing is left also anything that grows', () => {
     const harness = harnessWith({ limit: 100 });
     const { machine } = harness;
     harness.one({ userId: 'ada' });
@@ -185,7 +185,7 @@ describe('a node without room', () => {
     expect(refusals('full', START + 5)).toEqual([undefined, 'at_capacity', 'at_capacity']);
     expect(refusals('exhausted', START + 5)).toEqual(['at_capacity', 'at_capacity', 'at_capacity']);
     expect(refusals('exhausted', START)).toEqual([undefined, 'at_capacity', 'at_capacity']);
-    // The log knows nothing of one node's room.
+    // The log does not depend on one node's room.
     expect(harness.one(stranger).allowed).toBe(true);
   });
 });
@@ -196,7 +196,7 @@ describe('the cap', () => {
     expect(() => validateRuleTable(table)).toThrow(InvalidRuleError);
   });
 
-  it('is 256 MiB if nothing is said', () => {
+  it('is 256 MiB by default', () => {
     const rules = [{ id: 'a', limit: 1, windowMillis: 1 }];
     expect(validateRuleTable({ version: 1, rules }).partitionBytesMax).toBe(256 * 1_024 * 1_024);
   });

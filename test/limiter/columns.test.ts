@@ -1,4 +1,4 @@
-/** The memory of a state, against plain maps and lists. */
+/** The memory structures of a state, compared with plain maps and arrays. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BlockPool, roomOf, UNIT_BYTES, wordOf } from '../../src/limiter/state/block-pool.ts';
@@ -9,7 +9,7 @@ import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { TextBytes } from '../../src/limiter/state/text-bytes.ts';
 
 describe('rows', () => {
-  it('hold what was put into them, whichever end they are dropped from', () => {
+  it('keep their contents when rows are dropped from either end', () => {
     const steps = fc.array(fc.constantFrom('append', 'append', 'append', 'dropFirst', 'dropLast'), {
       maxLength: 400,
     });
@@ -39,7 +39,7 @@ describe('rows', () => {
     );
   });
 
-  it('have ids that wrap around and are never taken for none, so that a long queue loses no row', () => {
+  it('have ids that wrap around and never equal NONE, so that a long queue loses no row', () => {
     const firstId = 2 ** 31 - 50;
     const rows = new Rows(2, 16, firstId);
     const index = new LinearIndex(rows, { hash: 0, next: 1 });
@@ -66,7 +66,7 @@ describe('rows', () => {
 });
 
 describe('a block pool', () => {
-  it('gives out blocks that do not overlap, and keeps little when all are back', () => {
+  it('allocates blocks that do not overlap, and holds little when all are freed', () => {
     const step = fc.record({ units: fc.integer({ min: 1, max: 40 }), at: fc.nat() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 500 }), (steps) => {
@@ -102,7 +102,7 @@ describe('a block pool', () => {
     );
   });
 
-  it('uses what blocks of one size leave for those of another, and keeps none of it when they are few', () => {
+  it('reuses slabs for blocks of another size, and keeps no spare slab when it is small', () => {
     const owners = 40_000;
     const addresses = new Uint32Array(owners);
     const pool = new BlockPool((owner, address) => {
@@ -126,7 +126,7 @@ describe('a block pool', () => {
     expect(pool.byteLength).toBe(0);
   });
 
-  it('takes at most a quarter more than was asked for, up to the largest log', () => {
+  it('allocates at most a quarter more than requested, up to the largest log', () => {
     for (let units = 1; units < 2_000_000; units = Math.ceil(units * 1.07)) {
       expect(roomOf(units)).toBeGreaterThanOrEqual(units);
       expect(roomOf(units)).toBeLessThanOrEqual(units * 1.25);
@@ -180,7 +180,7 @@ describe('an index', () => {
 });
 
 describe('keys', () => {
-  it('are found by their whole name, and by no other, whatever was removed', () => {
+  it('are found by their full name and no other, also after removals', () => {
     const name = fc.oneof(
       fc.string({ minLength: 1, maxLength: 3, unit: fc.constantFrom('a', 'b', 'ä', '\0') }),
       fc.string({ minLength: 1, maxLength: 80, unit: 'binary' }),
@@ -229,7 +229,7 @@ describe('the hash of a text', () => {
     const hashes = [1, 2, 2 ** 40].flatMap((seed) => texts.map((text) => hashOf(text, seed)));
     expect(new Set(hashes).size).toBe(hashes.length);
     expect(hashOf('user-1', 7)).toBe(hashOf('user-1', 7));
-    // Every bit is as often set as not: buckets fill evenly.
+    // Every bit is set about half of the time, so buckets fill evenly.
     const counts = Array.from({ length: 32 }, () => 0);
     for (let i = 0; i < 4_000; i += 1) {
       const hash = hashOf(`user-${i}`, 99);

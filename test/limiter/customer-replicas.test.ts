@@ -1,4 +1,4 @@
-/** What operators say of keys, in entries and snapshots: replicas that applied the same are equal. */
+/** Customer commands in entries and snapshots: replicas that applied the same commands are equal. */
 import { describe, expect, it } from 'vitest';
 import type { CustomerAction } from '../../src/api/customer.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -8,7 +8,7 @@ import { chunksOf, entryOf, Harness, harnessWith, restoreInto } from './harness.
 
 const CLUSTER: Partial<Rule> = { id: 'r', limit: 5, windowMillis: 1_000, clock: 'cluster' };
 
-/** Steps that are different for each seed, and the same for each replica. */
+/** Steps that differ between seeds and are the same for each replica. */
 function play(harness: Harness, seed: number, steps: number): void {
   let state = seed;
   const draw = (bound: number): number => {
@@ -37,7 +37,7 @@ function play(harness: Harness, seed: number, steps: number): void {
 
 describe('replicas', () => {
   it.each([1, 2, 3, 4, 5, 6])(
-    'are equal after a snapshot in the middle that was read while changes went on, %i',
+    'are equal after a snapshot that was read while changes went on, %i',
     (seed) => {
       const rules = [CLUSTER, { ...CLUSTER, id: 'b', meter: 'tokenBucket' } as const];
       const harness = harnessWith(...rules);
@@ -78,7 +78,7 @@ describe('an entry of operators', () => {
   ];
   const data = encodeCustomers(actions.map((action, i) => ({ ask: 'customer', userId: `u${i}`, action })));
 
-  it('is read as it was written, may take long, and no part of it is one', () => {
+  it('round-trips, may take long to apply, and no prefix of it is valid', () => {
     expect(decodeCommand(data)).toEqual({
       type: 'customers',
       requests: actions.map((action, i) => ({ ask: 'customer', userId: `u${i}`, action })),
@@ -88,7 +88,7 @@ describe('an entry of operators', () => {
       expect(() => decodeCommand(data.subarray(0, end))).toThrow(/not a limiter command/);
   });
 
-  it('sets no rule twice', () => {
+  it('sets the usage of no rule twice', () => {
     const action: CustomerAction = { type: 'set', ruleIds: ['r', 'r'], used: 1 };
     const entry = encodeCustomers([{ ask: 'customer', userId: 'ada', action }]);
     expect(() => decodeCommand(entry)).toThrow(/windows/);
@@ -97,10 +97,10 @@ describe('an entry of operators', () => {
   it('changes no record twice', () => {
     const twice = [{ type: 'delete' }, { type: 'block', isBlocked: true }] as const;
     const entry = encodeCustomers(twice.map((action) => ({ ask: 'customer', userId: 'ada', action })));
-    expect(() => decodeCommand(entry)).toThrow(/twice/);
+    expect(() => decodeCommand(entry)).toThrow(/two changes of one record/);
   });
 
-  it('is none of a batch with guards, which keeps them', () => {
+  it('is not confused with a batch, whose guards round-trip', () => {
     const requests = [
       { userId: 'ada', ruleId: 'r', guard: { userId: 'customer=ada', version: 8 } },
       { userId: 'bob', ruleId: 'r' },

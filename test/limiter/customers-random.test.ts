@@ -1,4 +1,4 @@
-/** Limits of a key's own, blocks, resets and refunds at random, against lists of grants that are filtered. */
+/** Random overrides, blocks, resets and refunds, compared with filtered lists of grants. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
@@ -32,12 +32,12 @@ interface Grant {
   cost: number;
 }
 
-/** What is so of one user, as simply as can be. */
+/** A simple model of one user. */
 class NaiveUser {
   limit = LIMIT;
   isBlocked = false;
   grants: Grant[] = [];
-  /** All ids that were granted, the newest last; a reset does not forget them. */
+  /** All ids that were granted, the newest last. A reset does not forget them. */
   readonly ids: string[] = [];
 
   takes(cost: number, nowMillis: number): boolean {
@@ -47,8 +47,8 @@ class NaiveUser {
   }
 }
 
-describe('what operators say of keys, at random', () => {
-  it('lets nobody have one grant too many, and denies nobody for nothing', () => {
+describe('random customer commands', () => {
+  it('never grant too much and never deny without reason', () => {
     fc.assert(
       fc.property(steps, (history) => {
         const harness = new Harness();
@@ -56,7 +56,7 @@ describe('what operators say of keys, at random', () => {
         const told: unknown[] = [];
         const expected: unknown[] = [];
         const users = new Map(USERS.map((name) => [name, new NaiveUser()]));
-        // Each that asks: by the log, and at once before that.
+        // Asks both the log and the quick denial before it.
         for (const [i, [gap, one]] of history.entries()) {
           harness.nowMillis += gap;
           const naive = users.get(one.user)!;

@@ -1,4 +1,6 @@
-/** What operators say of a key: its own limits, a block, a version that requests can be bound to, and a reset. */
+/**
+ * Customer commands of operators on one key: overrides, a block, a version that requests are guarded by, and a reset.
+ */
 import { describe, expect, it } from 'vitest';
 import type { LimitOverride } from '../../src/api/customer-record.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -21,8 +23,8 @@ function recordOf(harness: Harness, userId: string): unknown {
   return harness.say(userId, { type: 'read' }).customer?.record;
 }
 
-describe('the record of a key', () => {
-  it('has the version of the entry that changed it, and is only changed where it has the one that was asked for', () => {
+describe('a customer record', () => {
+  it('has the index of its entry as version, and changes only if it has the version that was asked for', () => {
     const harness = harnessWith(CLUSTER);
     const first = harness.say('ada', { type: 'put', tier: 'pro', overrides: [], ifVersion: 0 });
     expect(first.customer).toEqual({
@@ -37,7 +39,7 @@ describe('the record of a key', () => {
     expect(recordOf(harness, 'bob')).toEqual({ version: 0, overrides: [], isBlocked: false });
   });
 
-  it('never has a version again that it had, though it was deleted in between', () => {
+  it('never gets an earlier version again, even if it was deleted in between', () => {
     const harness = harnessWith(CLUSTER);
     const versions = [1, 2, 3].map(() => {
       const { customer } = harness.say('ada', { type: 'put', tier: 'pro', overrides: [] });
@@ -48,7 +50,7 @@ describe('the record of a key', () => {
     expect(recordOf(harness, 'ada')).toMatchObject({ version: 0 });
   });
 
-  it('is counted with its texts, and what has no room is refused and changes nothing', () => {
+  it('is counted with its texts, and a record without room is refused and changes nothing', () => {
     const harness = harnessWith(CLUSTER);
     harness.rules(tableOf(2, [CLUSTER], { partitionBytesMax: 4_096 }));
     const empty = harness.machine.stateBytes;
@@ -63,7 +65,7 @@ describe('the record of a key', () => {
 });
 
 describe('a limit of its own', () => {
-  it('binds from its entry on, lower or higher, and what was granted counts', () => {
+  it('applies from its entry on, lower or higher, and earlier grants count', () => {
     const harness = harnessWith(CLUSTER);
     expect(granted(harness, 4)).toBe(4);
     put(harness, 'ada', { ruleId: 'r', limit: 3 });
@@ -79,7 +81,7 @@ describe('a limit of its own', () => {
     expect(harness.one({ userId: 'ada', ruleId: 'r' })).toMatchObject({ allowed: false, limit: 5 });
   });
 
-  it('denies at once as it denies in the log, and says which cost can never fit', () => {
+  it('gives the same quick denial as the log, and reports a cost that can never fit', () => {
     const harness = harnessWith(CLUSTER);
     put(harness, 'ada', { ruleId: 'r', limit: 2 });
     const bound = { maxAheadMillis: 0, nowMillis: () => harness.nowMillis };
@@ -97,17 +99,17 @@ describe('a limit of its own', () => {
     });
   });
 
-  it('takes the place of the burst of a bucket as well, and a slow bucket is not forgotten as if it were fast', () => {
+  it('also replaces the burst of a bucket, and a slow bucket is not forgotten as early as a fast one', () => {
     const harness = harnessWith({ ...CLUSTER, limit: 100, burst: 200, meter: 'tokenBucket' });
     put(harness, 'ada', { ruleId: 'r', limit: 1, burst: 10 });
     expect(granted(harness, 20)).toBe(10);
-    // By its rule it is full again after two seconds; by its own limit after ten.
+    // By its rule the key is free again after two seconds, by its override after ten.
     harness.nowMillis += 4_000;
     for (let i = 0; i < 8; i += 1) granted(harness, 1, `other${i}`);
     expect(granted(harness, 20)).toBe(3);
   });
 
-  it('is not given back by a refund of what a bucket granted under another one', () => {
+  it('no refund gives back what a bucket granted under another override', () => {
     const harness = harnessWith({ ...CLUSTER, meter: 'tokenBucket' });
     harness.one({ userId: 'ada', ruleId: 'r', cost: 5, requestId: '1' });
     put(harness, 'ada', { ruleId: 'r', limit: 1, burst: 5 });
@@ -115,7 +117,7 @@ describe('a limit of its own', () => {
     expect(granted(harness, 5)).toBe(0);
   });
 
-  it('counts for the meter that its rule had before, too', () => {
+  it('also applies to an earlier meter of its rule', () => {
     const harness = harnessWith({ ...CLUSTER, limit: 10, meter: 'tokenBucket' });
     put(harness, 'ada', { ruleId: 'r', limit: 1, burst: 10 });
     expect(granted(harness, 10)).toBe(10);
@@ -126,7 +128,7 @@ describe('a limit of its own', () => {
 });
 
 describe('a block', () => {
-  it('denies everything of its key, in the log and at once, promises no end, and remembers nothing', () => {
+  it('denies everything of its key, in the log and at once, reports no end, and remembers nothing', () => {
     const harness = harnessWith(CLUSTER);
     harness.say('ada', { type: 'block', isBlocked: true });
     const before = harness.machine.hash();
@@ -146,7 +148,7 @@ describe('a block', () => {
     expect(granted(harness, 9)).toBe(5);
   });
 
-  it('stays through a change of the record that says nothing of it, and leaves no record when it ends', () => {
+  it('stays through a change of the record that does not name it, and leaves no record when it is lifted', () => {
     const harness = harnessWith(CLUSTER);
     harness.say('ada', { type: 'block', isBlocked: true });
     harness.say('ada', { type: 'put', tier: 'pro', overrides: [] });
@@ -156,7 +158,7 @@ describe('a block', () => {
     expect(recordOf(harness, 'ada')).toMatchObject({ version: 0 });
   });
 
-  it('tells a retry the grant that it had before', () => {
+  it('gives a retry the grant that it had before', () => {
     const harness = harnessWith(CLUSTER);
     const first = harness.one({ userId: 'ada', ruleId: 'r', requestId: '1' });
     harness.say('ada', { type: 'block', isBlocked: true });
@@ -165,7 +167,7 @@ describe('a block', () => {
 });
 
 describe('a request that was matched with a record', () => {
-  it('counts only as long as that is the record, also of another key, and is told the one there is', () => {
+  it('is refused once the record has changed, even that of another key, and gets the present record', () => {
     const harness = harnessWith(CLUSTER);
     const { customer } = harness.say('customer=ada', { type: 'put', tier: 'pro', overrides: [] });
     const version = customer?.record.version ?? 0;
@@ -185,7 +187,7 @@ describe('a request that was matched with a record', () => {
     expect(granted(harness, 9, 'ip=1')).toBe(4);
   });
 
-  it('is denied where that is blocked, though none of its own keys are', () => {
+  it('is denied if the customer is blocked, even if its own keys are not', () => {
     const harness = harnessWith(CLUSTER);
     const { customer } = harness.say('customer=ada', { type: 'block', isBlocked: true });
     const guard = { userId: 'customer=ada', version: customer?.record.version ?? 0 };
@@ -195,7 +197,7 @@ describe('a request that was matched with a record', () => {
     });
   });
 
-  it('is not refused at once by a state that knows less than the request', () => {
+  it('is not refused at once by a state with an older record than the request', () => {
     const harness = harnessWith(CLUSTER);
     const guarded = { userId: 'ada', ruleId: 'r' };
     expect(
@@ -212,7 +214,7 @@ describe('a request that was matched with a record', () => {
 describe('a reset', () => {
   const meters = ['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const;
 
-  it.each(meters)('forgets what a %s remembers of the key, and nothing of others', (meter) => {
+  it.each(meters)('forgets what a %s remembers of the key, and nothing of other keys', (meter) => {
     const harness = harnessWith({ ...CLUSTER, meter });
     granted(harness, 5);
     granted(harness, 5, 'bob');
@@ -221,7 +223,7 @@ describe('a reset', () => {
     expect(granted(harness, 9, 'bob')).toBe(0);
   });
 
-  it('forgets what rules and meters remember that are not in force any more', () => {
+  it('also forgets grants of rules and meters that are not in force any more', () => {
     const harness = harnessWith({ ...CLUSTER, meter: 'fixedWindow' });
     granted(harness, 5);
     harness.rules(tableOf(2, [CLUSTER]));
@@ -230,18 +232,18 @@ describe('a reset', () => {
     expect(granted(harness, 9)).toBe(5);
   });
 
-  it.each(meters)('leaves a refund of what a %s granted before nothing to give back', (meter) => {
+  it.each(meters)('leaves nothing to refund of what a %s granted before', (meter) => {
     const harness = harnessWith({ ...CLUSTER, meter });
     const first = harness.one({ userId: 'ada', ruleId: 'r', cost: 5, requestId: '1' });
     harness.say('ada', { type: 'reset' });
-    // In the same millisecond, so that the stamps are equal.
+    // In the same millisecond, so that the timestamps are equal.
     expect(granted(harness, 9)).toBe(5);
     expect(harness.one({ userId: 'ada', ruleId: 'r', cost: 5, requestId: '1' })).toEqual(first);
     expect(harness.one({ ask: 'refund', userId: 'ada', requestId: '1' }).refund?.refunded).toBe(true);
     expect(granted(harness, 9)).toBe(0);
   });
 
-  it('keeps the record, and a sweep that stood at the last key goes on', () => {
+  it('keeps the record, and a sweep at the last key goes on', () => {
     const harness = harnessWith(CLUSTER);
     put(harness, 'ada', { ruleId: 'r', limit: 2 });
     for (let i = 0; i < 3; i += 1) {

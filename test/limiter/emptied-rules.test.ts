@@ -1,13 +1,16 @@
-/** Rules that come and go: what is left of them is bounded, the same on all replicas, and never lets anybody grant twice. */
+/**
+ * Rules that come and go: what is remembered of them is bounded, is the same on all replicas, and never allows a double
+ * grant.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
-import { EMPTIED_RULES_MAX } from '../../src/limiter/state/emptied-rules.ts';
+import { EMPTIED_RULES_MAX } from '../../src/limiter/state/rule-change.ts';
 import { LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
 import { Harness, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 const STAYS = { id: 'stays', limit: 1_000_000, windowMillis: 10 };
 const WINDOW_MILLIS = 1_000;
-/** One that granted before all others: it is the first of which nothing stays known. */
+/** It granted before all others, so it is forgotten first. */
 const FIRST = { id: 'first', limit: 1, windowMillis: WINDOW_MILLIS };
 
 function others(count: number): Partial<Rule>[] {
@@ -18,7 +21,10 @@ function sweep(harness: Harness): void {
   for (let i = 0; i < 4; i += 1) harness.machine.apply({ type: 'sweep' }, harness.next());
 }
 
-/** `FIRST` and then each of the others grants once; then only `STAYS` is in force, and all they granted is forgotten. */
+/**
+ * `FIRST` and then each of the others grants once. Afterwards only `STAYS` is in force, and all of their grants are
+ * forgotten.
+ */
 function emptied(first: Partial<Rule> = FIRST, count = EMPTIED_RULES_MAX): Harness {
   const harness = new Harness();
   harness.rules(tableOf(1, [STAYS, first, ...others(count)]));
@@ -35,7 +41,7 @@ function knownRules({ machine }: Harness): string[] {
   return [...machine.inspect()].flatMap((item) => (item.kind === 'rule' ? [item.rule.id] : []));
 }
 
-/** Table `i` has a hundred rules that no other has; each grants once. */
+/** Table `i` has a hundred rules of its own. Each grants once. */
 function renameRules(harness: Harness, i: number): void {
   harness.nowMillis += 1_000;
   const some = others(100).map(({ id }) => ({ id: `${id}-${i}`, limit: 1, windowMillis: 10 }));
@@ -53,7 +59,7 @@ describe('rules that left the table', () => {
     expect(known).not.toContain('first');
   });
 
-  it('are bounded also where all were forgotten before they left', () => {
+  it('are bounded also if all their keys were forgotten before they left', () => {
     const harness = new Harness();
     harness.rules(tableOf(1, [STAYS, ...others(2 * EMPTIED_RULES_MAX)]));
     harness.ask(...others(2 * EMPTIED_RULES_MAX).map(({ id }) => ({ userId: 'ada', ruleId: id })));
@@ -70,7 +76,7 @@ describe('rules that left the table', () => {
     harness.rules(tableOf(3, [STAYS, FIRST]));
     const asks = (timestampMillis: number) =>
       harness.one({ userId: 'ada', ruleId: 'first', timestampMillis }).allowed;
-    // All of these would be within a window of what was granted.
+    // All of these would be within a window of an earlier grant.
     expect([START - WINDOW_MILLIS + 1, START, START + WINDOW_MILLIS - 1].map(asks)).toEqual([
       false,
       false,
@@ -79,7 +85,7 @@ describe('rules that left the table', () => {
     expect(asks(harness.nowMillis - LATE_MILLIS)).toBe(true);
   });
 
-  it('take nothing back from what they grant when they come back with a longer window', () => {
+  it('keep to the limit when they come back with a longer window', () => {
     const day = { ...FIRST, meter: 'fixedWindow', windowMillis: 86_400_000 } as const;
     const harness = emptied({ ...FIRST, meter: 'fixedWindow' });
     harness.rules(tableOf(3, [STAYS, day]));
@@ -89,7 +95,7 @@ describe('rules that left the table', () => {
     expect(asks()).toBe(false);
   });
 
-  it('stay while anything of them counts, under whatever meter', () => {
+  it('stay while any of their grants counts, under any meter', () => {
     const long = { ...FIRST, windowMillis: 86_400_000 };
     const harness = emptied(long);
     expect(knownRules(harness)).toContain('first');

@@ -1,8 +1,9 @@
+/** Forgetting idle keys: it bounds memory, and no late or far-off timestamp gets around a forgotten grant. */
 import { describe, expect, it } from 'vitest';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
 import { type Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
-/** Grants to other users until the sweep has been round; their own keys stay. */
+/** Grants to other users until a sweep has visited every key. The keys of those users stay. */
 function sweep(harness: Harness, timestamps: boolean): void {
   for (let i = 0; i < 20; i += 1) {
     harness.one({
@@ -52,23 +53,23 @@ describe('an idle key', () => {
       retryAfterMillis: 1_000,
       decided: { timeMillis: START + 1_001 },
     });
-    // Nor by way of a far epoch, in which the key is known anew.
+    // Nor by way of a far epoch, in which the key becomes known anew.
     expect(harness.allows('ada', 1_005)).toBe(true);
     expect(harness.allows('ada', START + 1)).toBe(false);
-    // Also from just below the near epoch, as far as a window reaches.
+    // Also from slightly below the near epoch, as far as a window reaches.
     const edge = START - 2_678_400_000;
     expect(harness.allows('bob', edge - 1_000)).toBe(false);
     expect(harness.allows('eve', edge - 1_001)).toBe(true);
     expect(harness.allows('ada', START + 1_001)).toBe(true);
   });
 
-  it('that is forgotten in the near epoch cannot be got around by way of a far one', () => {
+  it('forgotten in the near epoch cannot be got around through a far epoch', () => {
     const harness = harnessWith({ limit: 1 }, sweeper);
     harness.allows('ada', START);
     harness.nowMillis += 1_001 + LATE_MILLIS;
     sweep(harness, true);
     expect(has(harness)).toBe(false);
-    // Seconds, taken for milliseconds: now something is known of the key, and nothing of what was forgotten.
+    // Seconds mistaken for milliseconds. The key is known now, but not what was forgotten of it.
     expect(harness.allows('ada', START / 1_000)).toBe(true);
     expect(harness.one({ userId: 'ada', timestampMillis: START + 1 })).toMatchObject({
       allowed: false,
@@ -76,7 +77,7 @@ describe('an idle key', () => {
       retryAfterMillis: 1_000,
       decided: { timeMillis: START + 1_001 },
     });
-    // In the far epoch a late request is still judged at what is newest there.
+    // In the far epoch a late request is still judged at the newest grant there.
     expect(harness.allows('ada', START / 1_000 - 1)).toBe(false);
     expect(harness.one({ userId: 'ada', timestampMillis: START / 1_000 - 1 }).decided.timeMillis).toBe(
       START / 1_000,
@@ -84,7 +85,7 @@ describe('an idle key', () => {
     expect(harness.allows('ada', START + 1_001)).toBe(true);
   });
 
-  it('of a far epoch cannot be got around by way of the near one', () => {
+  it('of a far epoch cannot be got around through the near epoch', () => {
     const harness = harnessWith({ limit: 2 }, sweeper);
     const far = START / 1_000;
     expect(harness.allows('ada', far)).toBe(true);
@@ -93,7 +94,7 @@ describe('an idle key', () => {
     harness.nowMillis += 1_001 + LATE_MILLIS;
     sweep(harness, true);
     restoreInto(harness.machine, snapshotOf(harness.machine));
-    // It is known as one of the near epoch: what comes late is judged at its newest grant.
+    // The key counts as one of the near epoch, so a late request is judged at its newest grant.
     expect(harness.one({ userId: 'ada', timestampMillis: far + 60 })).toMatchObject({
       allowed: true,
       remaining: 0,
@@ -106,8 +107,8 @@ describe('an idle key', () => {
     expect(harness.allows('ada', far + 70_000)).toBe(true);
   });
 
-  it('is not forgotten between requests that are later than it takes to forget', () => {
-    // An hour behind group time, as when a backlog is worked off or the first leader's wall clock was ahead.
+  it('is not forgotten between requests whose lag exceeds the time to forget', () => {
+    // An hour behind group time, as with a backlog, or if the first leader's wall clock was ahead.
     const harness = harnessWith({ limit: 5 }, sweeper);
     const behind = START - 3_600_000;
     let granted = 0;
@@ -122,7 +123,7 @@ describe('an idle key', () => {
   it.each([
     [500, 0],
     [0, 500],
-  ])('leaves a floor that never falls, in whatever order keys are forgotten: %i, %i', (first, second) => {
+  ])('leaves a floor that never falls, for any order of forgetting: %i, %i', (first, second) => {
     const harness = harnessWith({ limit: 1 }, sweeper);
     harness.allows('ada', START + first);
     harness.allows('bob', START + second);

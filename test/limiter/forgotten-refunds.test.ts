@@ -1,4 +1,4 @@
-/** A key that was forgotten and is known anew does not pay for what it was granted before. */
+/** A key that was forgotten and becomes known anew is not charged for its earlier grants. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { RULE_METERS } from '../../src/api/rule.ts';

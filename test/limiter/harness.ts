@@ -1,4 +1,4 @@
-/** Drives state machines the way a log does: through encoded commands at increasing positions. */
+/** Drives state machines as a log does: with encoded commands at increasing positions. */
 
 import { AllowBatchBuilder } from '../../src/limiter/log/batch-builder.ts';
 import { encodeCustomers } from '../../src/limiter/log/customer-entry.ts';
@@ -8,10 +8,10 @@ import type { Decision } from '../../src/limiter/decision.ts';
 import type { BatchedRequest } from '../../src/api/user-request.ts';
 import { type RuleTable, validateRuleTable } from '../../src/limiter/rules.ts';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import type { StateSnapshot } from '../../src/limiter/state/snapshot.ts';
+import type { StateSnapshot } from '../../src/limiter/state/state-writer.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
-/** A wall-clock-like origin of group time, so that near and far epochs differ. */
+/** A start of group time like that of a wall clock, so that near and far epochs differ. */
 export const START = 1_700_000_000_000;
 
 export class Harness {
@@ -29,7 +29,7 @@ export class Harness {
     return decisions;
   }
 
-  /** An operator does this to a key. */
+  /** Applies one customer command. */
   say(userId: string, action: CustomerAction): Decision {
     const told: Decision[] = [];
     const command = decodeCommand(encodeCustomers([{ ask: 'customer', userId, action }]));
@@ -55,19 +55,19 @@ export class Harness {
   }
 }
 
-/** The data of an entry with these requests. */
+/** The bytes of an entry with these requests. */
 export function entryOf(requests: readonly BatchedRequest[]): Uint8Array {
   const builder = new AllowBatchBuilder();
   for (const request of requests) builder.add(request);
   return builder.take();
 }
 
-/** The whole snapshot of a state, as it is now. */
+/** A complete snapshot of the present state. */
 export function snapshotOf(machine: LimiterStateMachine): Uint8Array[] {
   return chunksOf(machine.snapshot());
 }
 
-/** All chunks that are left. */
+/** All remaining chunks. */
 export function chunksOf(snapshot: StateSnapshot): Uint8Array[] {
   const chunks: Uint8Array[] = [];
   for (let chunk = snapshot.next(); chunk !== undefined; chunk = snapshot.next()) chunks.push(chunk);
@@ -82,7 +82,7 @@ export function restoreInto(machine: LimiterStateMachine, chunks: readonly Uint8
   restore.install();
 }
 
-/** A table without drift: the effective window is then the window plus one millisecond. */
+/** A rule table without clock drift: the effective window is the window plus one millisecond. */
 export function tableOf(version: number, rules: Partial<Rule>[], more: Partial<RuleTable> = {}): RuleTable {
   return validateRuleTable({
     version,
@@ -104,7 +104,7 @@ export function harnessWith(...rules: Partial<Rule>[]): Harness {
   return harness;
 }
 
-/** What `work` throws; undefined when it throws nothing. */
+/** The error that `work` throws; undefined if it throws nothing. */
 export function thrownBy(work: () => unknown): unknown {
   try {
     work();

@@ -1,4 +1,4 @@
-/** What a survey says of a state is what sweeps make of it, whatever keeps the grants. */
+/** A survey predicts what sweeps then forget, for all meters and tables. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { decodeCommand, encodeSweep } from '../../src/limiter/log/command.ts';
@@ -64,7 +64,7 @@ describe('a survey', () => {
     expect(surveyed(harness).firstMillis).toBe(START + 1_001 + LATE_MILLIS);
   });
 
-  it('goes by the limit that a key has of its own', () => {
+  it('uses the override of a key', () => {
     const harness = harnessWith({ limit: 10, windowMillis: 1_000, meter: 'tokenBucket' });
     harness.one({ userId: 'ada', cost: 10 });
     const { lastMillis } = surveyed(harness);
@@ -73,7 +73,7 @@ describe('a survey', () => {
     expect(surveyed(harness).lastMillis).toBeGreaterThan(lastMillis + 5_000);
   });
 
-  it('tells stated windows, request ids and blocks with an end, and no block without one', () => {
+  it('finds stated windows, request ids and blocks with an end, but no block without one', () => {
     const harness = harnessWith({ limit: 10 });
     expect(surveyed(harness)).toMatchObject({ firstMillis: Infinity, lastMillis: -Infinity });
     harness.say('eve', { type: 'block', isBlocked: true });
@@ -88,7 +88,7 @@ describe('a survey', () => {
     expect(countOf(harness)).toBe(2);
     harness.nowMillis = survey.lastMillis;
     swept(harness);
-    // The block without an end stays.
+    // A block without an end stays.
     expect(countOf(harness)).toBe(1);
     expect(surveyed(harness)).toMatchObject({ firstMillis: Infinity, dueCount: 0 });
   });

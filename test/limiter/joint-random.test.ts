@@ -1,4 +1,6 @@
-/** Requests under several limits of all meters, at random, with refunds, retries and snapshots, against plain lists. */
+/**
+ * Random requests under several limits of all meters, with refunds, retries and snapshots, compared with plain lists.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -17,7 +19,7 @@ const RULES: readonly Partial<Rule>[] = [
 ];
 const KEYS = ['ada', 'bob', 'net'];
 const HORIZON_MILLIS = 500;
-/** Of group time: no drift, and whole milliseconds. */
+/** The window in group time: no drift, and whole milliseconds. */
 const ROUNDING_MILLIS = 1;
 
 const limit = fc.record({
@@ -37,7 +39,7 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Every limit has a list of its own; a request is granted when it fits into all. */
+/** Each limit has a list of its own. A request is granted if it fits all of them. */
 class NaiveLimits {
   readonly #rules: readonly Rule[];
   readonly #meters = new Map<string, NaiveMeter>();
@@ -76,13 +78,13 @@ function requestOf({ limits, id }: Step, rules: readonly Rule[]): AllowRequest {
   const [first, ...further] = limits.map(({ userId, rule, cost }) => {
     return { userId, ruleId: rules[rule]!.id, cost };
   });
-  // Another question has another digest: its place in the run would do, but retries are to be met, too.
+  // Different questions need different digests. The index in the run would do, but retries must repeat it.
   const askedDigest = 1 + limits.reduce((sum, { rule, cost }) => sum * 31 + rule * 3 + cost, 0);
   const requestId = id === undefined ? undefined : `r${id}`;
   return { ...first!, further: further.length === 0 ? undefined : further, askedDigest, requestId };
 }
 
-/** One limiter beside the lists, and which grant has which id. */
+/** A limiter next to the lists, and the request id of each grant. */
 class Run {
   readonly #limiter = new Harness();
   readonly #rules: readonly Rule[];

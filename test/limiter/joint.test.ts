@@ -1,4 +1,4 @@
-/** A request under several limits: all of them grant it, or it is charged nowhere. */
+/** Requests under several limits: either all grant it, or none is charged. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { statedRuleId } from '../../src/api/stated-rule.ts';
@@ -8,7 +8,7 @@ import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { STATED_WINDOWS_PER_KEY_MAX } from '../../src/limiter/stated-rules.ts';
 import { entryOf, Harness, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
-/** Two in a second, three in a minute, and five in a second for everybody behind an address. */
+/** Two per second, three per minute, and five per second for all users of an address. */
 const RULES = [
   { id: 'second', limit: 2, windowMillis: 1_000 },
   { id: 'minute', limit: 3, windowMillis: 60_000 },
@@ -28,7 +28,7 @@ function joint(more: Partial<AllowRequest> = {}): AllowRequest {
   };
 }
 
-/** Besides its first limit one of each of these rules. */
+/** One of each of these rules in addition to the first limit. */
 function underRules(...ruleIds: string[]): AllowRequest {
   return joint({ further: ruleIds.map((ruleId, i) => ({ userId: `user${i}`, ruleId })) });
 }
@@ -81,7 +81,7 @@ describe('a request under several limits', () => {
     expect(decision).toMatchObject({ allowed: true, ruleId: 'second', remaining: 1, waitMillis });
   });
 
-  it('is charged nowhere if one of them denies it', () => {
+  it('is charged to no limit if one of them denies it', () => {
     const limiter = harness();
     limiter.one({ userId: '10.0.0.1', ruleId: 'address', cost: 4 });
     const decision = limiter.one(joint());
@@ -95,7 +95,7 @@ describe('a request under several limits', () => {
     ]);
   });
 
-  it('is denied by the limit that takes longest to grant it', () => {
+  it('is denied by the limit with the longest wait', () => {
     const limiter = harness();
     limiter.ask(joint(), joint());
     limiter.nowMillis += 2_000;
@@ -105,7 +105,7 @@ describe('a request under several limits', () => {
     expect(decision).toMatchObject({ allowed: false, ruleId: 'minute', retryAfterMillis: 58_001 });
   });
 
-  it('counts with all others of its entry, in the order of the entry', () => {
+  it('counts with the other requests of its entry, in their order', () => {
     const limiter = harness();
     const decisions = limiter.ask({ userId: 'ada', ruleId: 'second' }, joint(), { userId: 'bob' }, joint(), {
       userId: 'ada',
@@ -127,7 +127,7 @@ describe('a request under several limits', () => {
     expect(left(limiter)).toEqual([2, 3, 5]);
   });
 
-  it('is granted under all or none where there is room for some of them only', () => {
+  it('is granted under all limits or none if there is room for only some of them', () => {
     const limiter = new Harness();
     const capacity = tableOf(1, RULES, { partitionBytesMax: 4_096 });
     limiter.rules(capacity);
@@ -149,12 +149,12 @@ describe('a request under several limits', () => {
     const refused = decisions.filter(({ refusal }) => refusal === 'at_capacity');
     expect(granted.length).toBeGreaterThan(5);
     expect(refused).toHaveLength(60 - granted.length);
-    // What was refused has taken nothing.
+    // A refused request was not charged.
     expect(new Set(bytes).size).toBe(granted.length + 1);
     expect(Math.max(...bytes)).toBeLessThanOrEqual(4_096);
   });
 
-  it('states no more rules than there is room for, and one rule as often as it likes', () => {
+  it('states no more rules than there is room for, but one rule any number of times', () => {
     const limiter = harness();
     const [one, other] = [statedRuleId(300, 60_000), statedRuleId(400, 60_000)];
     limiter.one({ userId: 'user0', ruleId: one });
@@ -168,7 +168,7 @@ describe('a request under several limits', () => {
     expect(limiter.one(underRules(other))).toMatchObject({ allowed: false, refusal: 'at_capacity' });
   });
 
-  it('is denied at once, by what the log would say', () => {
+  it('has the same quick denial as in the log', () => {
     const limiter = harness();
     limiter.ask(joint(), joint());
     const now = limiter.nowMillis;
@@ -188,7 +188,7 @@ describe('a request under several limits', () => {
 });
 
 describe('a request under several limits, with an id', () => {
-  it('is answered the same again, whatever its limits are called meanwhile', () => {
+  it('is answered the same again even if its rules have changed', () => {
     const limiter = harness();
     const first = limiter.one(joint({ requestId: 'r1' }));
     expect(limiter.one(joint({ requestId: 'r1' }))).toEqual(first);
@@ -198,7 +198,7 @@ describe('a request under several limits, with an id', () => {
     expect(left(limiter)).toEqual([1, 2, 3]);
   });
 
-  it('is another request if something else was asked', () => {
+  it('is a different request if something else was asked', () => {
     const limiter = harness();
     limiter.one(joint({ requestId: 'r1' }));
     const conflict = { field: 'descriptors', first: undefined };
@@ -209,7 +209,7 @@ describe('a request under several limits, with an id', () => {
     expect(limiter.one(joint({ requestId: 'r2' }))).toMatchObject(reused);
   });
 
-  it('is taken back under all its limits, once', () => {
+  it('is refunded under all its limits, once', () => {
     const limiter = harness();
     limiter.one(joint({ requestId: 'r1' }));
     limiter.one(joint({ requestId: 'r2', askedDigest: 8 }));
@@ -222,7 +222,7 @@ describe('a request under several limits, with an id', () => {
     expect(limiter.one(joint({ requestId: 'r1' }))).toMatchObject({ refusal: 'refunded' });
   });
 
-  it('remembers the first attempt at it, and tells that when it is taken back, also from a snapshot', () => {
+  it('remembers its first attempt and reports it when refunded, also from a snapshot', () => {
     const limiter = harness();
     const attempt = Number.MAX_SAFE_INTEGER;
     limiter.one(joint({ requestId: 'r1', attempt }));
@@ -237,7 +237,7 @@ describe('a request under several limits, with an id', () => {
     expect(limiter.one(other).refund).toEqual({ refunded: true, cost: 1 });
   });
 
-  it('is told when it is taken back as when it was granted: by the limit with least remaining', () => {
+  it('reports the same limit when refunded as when granted: the one with the least remaining', () => {
     const limiter = harness();
     const further = [{ userId: '10.0.0.1', ruleId: 'address', cost: 5 }];
     const { ruleId, decided } = limiter.one(joint({ requestId: 'r1', further }));
@@ -259,7 +259,7 @@ describe('a request under several limits, with an id', () => {
     expect(limiter.one(joint({ requestId: 'r1' })).allowed).toBe(true);
   });
 
-  it('survives a snapshot, also one taken when its first limit is forgotten already', () => {
+  it('survives a snapshot, even one taken after its first limit was forgotten', () => {
     const limiter = harness();
     limiter.one(joint({ requestId: 'r1' }));
     const copy = new Harness();
@@ -267,7 +267,7 @@ describe('a request under several limits, with an id', () => {
     expect(copy.machine.hash()).toBe(limiter.machine.hash());
     expect(copy.machine.isRemembered(joint({ requestId: 'r1' }))).toBe(true);
     limiter.nowMillis += 10_001;
-    // One grant forgets two of the three.
+    // The grant makes the log forget two of the three.
     limiter.one({ userId: 'bob' });
     expect(limiter.machine.stats().requestIds).toBe(1);
     restoreInto(copy.machine, snapshotOf(limiter.machine));
@@ -298,7 +298,7 @@ describe('the entry of requests under several limits', () => {
     expect(() => decodeCommand(entryOf([joint({ further })]))).toThrow(message);
   });
 
-  it('is whole, or the batch is as it was before', () => {
+  it('is added completely, or the batch is unchanged', () => {
     const further = [{ userId: 'ada', ruleId: 'minute', cost: 0 }];
     expect(() => entryOf([joint({ further })])).toThrow(/cost is 0/);
   });

@@ -1,4 +1,4 @@
-/** Limits in the billions, which fixed windows have: counted to the last grant, kept in snapshots, and no danger to other meters. */
+/** Fixed windows with limits in the billions: counted exactly, kept in snapshots, and harmless to other meters. */
 import { describe, expect, it } from 'vitest';
 import { COST_MAX } from '../../src/api/request.ts';
 import { FIXED_LIMIT_MAX, LIMIT_MAX, type Rule, type RuleMeter } from '../../src/api/rule.ts';
@@ -14,7 +14,7 @@ const LARGE: Rule = {
   meter: 'fixedWindow',
 };
 
-/** A key that was granted `limit - left`. */
+/** A key with `limit - left` granted. */
 function spent(rule: Rule, left: number): Harness {
   const harness = new Harness();
   harness.rules(tableOf(1, [rule]));
@@ -24,7 +24,7 @@ function spent(rule: Rule, left: number): Harness {
 }
 
 describe('a limit in the billions', () => {
-  it('is granted to the last, and told', () => {
+  it('is granted to the last unit, and reported', () => {
     const harness = spent(LARGE, 2);
     const told = [1, 2, 3].map((i) => harness.one({ userId: 'ada', requestId: `q${i}` }));
     expect(told.map(({ allowed, limit, remaining }) => [allowed, limit, remaining])).toEqual([
@@ -34,7 +34,7 @@ describe('a limit in the billions', () => {
     ]);
   });
 
-  it('is in a snapshot, and so are the answers under it', () => {
+  it('survives a snapshot, and so do the remembered answers under it', () => {
     const harness = spent(LARGE, 10);
     const granted = harness.one({ userId: 'ada', requestId: 'q' });
     const hash = harness.machine.hash();
@@ -59,7 +59,7 @@ describe('a limit in the billions', () => {
   );
 
   it.each(['slidingLog', 'slidingCounter', 'tokenBucket', 'leakyBucket', 'fixedWindow'] as const)(
-    'fills a new window of a %s, and a snapshot holds that',
+    'fills a new window of a %s, and survives a snapshot',
     (meter: RuleMeter) => {
       const harness = new Harness();
       const hour = { windowMillis: 3_600_000, clock: 'cluster', of: 'r' } as const;
@@ -79,7 +79,7 @@ describe('a limit in the billions', () => {
 
 describe('a caller whose timestamps run ahead, under a large limit and a short window', () => {
   const SHORT: Rule = { id: 'r', limit: LIMIT_MAX, windowMillis: 1, clock: 'request' };
-  /** As many grants as a log can add up: it keeps them all, for refunds, until group time has come by. */
+  /** As many grants as a log can add up. It keeps them all for refunds until group time has passed them. */
   const GRANTS = 4_294;
 
   function ahead(): Harness {
@@ -90,7 +90,7 @@ describe('a caller whose timestamps run ahead, under a large limit and a short w
     return harness;
   }
 
-  it('is refused what its log cannot add up, instead of ending every node', () => {
+  it('is refused a cost that its log cannot add up, instead of stopping every node', () => {
     const harness = ahead();
     const timestampMillis = harness.nowMillis + GRANTS + 1;
     const request = { userId: 'ada', cost: COST_MAX, timestampMillis };
@@ -99,14 +99,14 @@ describe('a caller whose timestamps run ahead, under a large limit and a short w
     expect(harness.one({ ...request, cost: 1 }).allowed).toBe(true);
   });
 
-  it('is granted again when group time has come by', () => {
+  it('is granted again when group time has caught up', () => {
     const harness = ahead();
     harness.nowMillis += GRANTS + 100;
     const timestampMillis = harness.nowMillis + 1;
     expect(harness.one({ userId: 'ada', cost: COST_MAX, timestampMillis }).allowed).toBe(true);
   });
 
-  it('is refused the same in a window that is new and brings all of it along', () => {
+  it('is refused the same in a new window that inherits all of it', () => {
     const harness = ahead();
     const rest = 2 ** 32 - 1 - GRANTS * COST_MAX;
     harness.one({ userId: 'ada', cost: rest, timestampMillis: harness.nowMillis + GRANTS + 1 });

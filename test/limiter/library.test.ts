@@ -1,3 +1,4 @@
+/** The classes of the library, with the examples of the requirements. */
 import { describe, expect, it } from 'vitest';
 import {
   FixedWindow,

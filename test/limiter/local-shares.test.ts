@@ -1,4 +1,7 @@
-/** What a node grants alone: never more than its share in any rolling window, in bounded memory, by its own clock. */
+/**
+ * The limits that a node enforces alone: never more than its fraction in any rolling window, in bounded memory, by its
+ * own clock.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
@@ -9,7 +12,7 @@ import { localSharesOf } from '../../src/node/routing.ts';
 import { METERS } from '../../src/rules/rule-definition.ts';
 import { readRules } from '../../src/rules/read-rules.ts';
 
-/** The limits of one request under a document of one rule. */
+/** The limits of one request under a document with one rule. */
 function limitsOf(rule: string, user = 'ada', cost = 1): readonly MatchedLimit[] {
   const read = readRules(`rules: [{ id: a, key: user, failMode: local, ${rule} }]`);
   if (read.kind !== 'rules') throw new Error(JSON.stringify(read));
@@ -32,7 +35,7 @@ class Node {
     this.shares.giveBack(localSharesOf(limits, this.nodes), takenAt);
   }
 
-  /** How many of so many are granted now. */
+  /** How many of `count` requests are granted now. */
   granted(limits: readonly MatchedLimit[], requests: number): number {
     return Array.from({ length: requests }, () => this.take(limits)).filter((wait) => wait === 0).length;
   }
@@ -54,7 +57,7 @@ describe('the share of a node', () => {
     );
   });
 
-  it('may be nothing: then one may ask again after a window', () => {
+  it('may be nothing: then the wait is a window', () => {
     const node = new Node();
     const wait = node.take(limitsOf('windows: { limit: 2, per: minute }'));
     expect(wait).toBeGreaterThanOrEqual(60_000);
@@ -73,11 +76,11 @@ describe('the share of a node', () => {
     const both = limitsOf('windows: [{ limit: 30, per: minute }, { limit: 6, per: hour }]');
     const short = limitsOf('windows: { limit: 30, per: minute }');
     expect(node.granted(both, 20)).toBe(2);
-    // The hour denied 18 of them: the minute was not charged for those.
+    // The hour denied 18 of them; the minute was not charged for those.
     expect(node.granted(short, 20)).toBe(8);
   });
 
-  it('never holds more in a rolling window, and is granted again when it was told', () => {
+  it('never grants more in a rolling window, and grants again after the reported wait', () => {
     const limit = fc.integer({ min: 1, max: 40 });
     const pauses = fc.array(fc.double({ min: 0, max: 500, noNaN: true }), { maxLength: 120 });
     fc.assert(
@@ -106,7 +109,7 @@ describe('the share of a node', () => {
     );
   });
 
-  it('is whole again when it is given back', () => {
+  it('is complete again after it was given back', () => {
     const node = new Node();
     expect(node.granted(MINUTE, 9)).toBe(3);
     node.now = 10_000;
@@ -117,7 +120,7 @@ describe('the share of a node', () => {
     expect(node.granted(MINUTE, 9)).toBe(3);
   });
 
-  it('never holds more than was kept in a rolling window, whenever the rest is given back', () => {
+  it('never grants more in a rolling window than was kept, whenever the rest is given back', () => {
     const steps = fc.array(
       fc.record({ pause: fc.double({ min: 0, max: 300, noNaN: true }), backAfter: fc.option(fc.nat(900)) }),
       { maxLength: 120 },
@@ -154,7 +157,7 @@ describe('the share of a node', () => {
     expect(node.granted(limits, 9)).toBe(2);
   });
 
-  it('is that of the nodes that there are', () => {
+  it('follows the number of nodes', () => {
     const node = new Node();
     node.nodes = 1;
     expect(node.granted(MINUTE, 20)).toBe(10);
@@ -162,7 +165,7 @@ describe('the share of a node', () => {
 });
 
 describe('the keys of a node', () => {
-  it('have a share each, and are bounded: one more is denied while all of them are in use', () => {
+  it('have a limit each, and are bounded: one more is denied while all of them are in use', () => {
     const node = new Node();
     const [hot, ...others] = keys(LOCAL_KEYS_MAX);
     expect(node.granted(hot!, 9)).toBe(3);
@@ -187,7 +190,7 @@ describe('the keys of a node', () => {
     expect(node.granted(busy!, 9)).toBe(2);
   });
 
-  it('make room for others again and again, also where all were idle before', () => {
+  it('make room for others again and again, also if all were idle before', () => {
     const node = new Node();
     for (const each of keys(LOCAL_KEYS_MAX)) node.take(each);
     node.now = 60_000;
@@ -212,14 +215,14 @@ function take(shares: LocalShares, cost: number, now: number): number {
 }
 
 describe('a share', () => {
-  it('counts costs, and says when so much is free again', () => {
+  it('counts costs, and reports when that much is free again', () => {
     const shares = new LocalShares();
     expect([take(shares, 2, 0), take(shares, 1, 400)]).toEqual([0, 0]);
     expect([1, 3, 4].map((cost) => take(shares, cost, 500))).toEqual([500, 900, 1_000]);
     expect(take(shares, 2, 1_000)).toBe(0);
   });
 
-  it('is granted to the last, however many grants count', () => {
+  it('is granted to the last unit, for any number of grants', () => {
     const shares = new LocalShares();
     const large = { name: 'ada', limit: 100_000, windowMillis: 1_000, cost: 1 };
     let granted = 0;

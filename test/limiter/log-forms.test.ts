@@ -1,4 +1,4 @@
-/** The two forms of a sliding log: nobody but the log itself may notice which one it has, or that it changes. */
+/** The two forms of a sliding log: outside the log itself neither the form nor a change of it may be noticeable. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LogRuns, NARROW, WIDE } from '../../src/limiter/meters/log-runs.ts';
@@ -20,11 +20,11 @@ function demand(t: number, cost = 1, windowMillis = WINDOW): Demand {
   return { rule, t, cost, windowMillis, keptMillis: windowMillis };
 }
 
-/** What a log is, in one line: a list of runs. */
+/** The model of a log: a list of runs. */
 class Model {
   runs: KeyRun[] = [];
 
-  /** Whether a grant may be recorded at all. */
+  /** May this grant be recorded at all? */
   takes(t: number, cost: number, keptMillis: number): boolean {
     return this.#sum(this.#kept(t, keptMillis)) + cost <= RECORDED_COST_MAX;
   }
@@ -74,7 +74,7 @@ function written(view: LogView): Uint8Array {
   return Buffer.concat(chunks);
 }
 
-/** A copy that a snapshot made of a log, and what it has to be for ever. */
+/** A copy that a snapshot made of a log, and the contents it must keep. */
 interface Copy {
   address: number;
   readonly form: number;
@@ -122,13 +122,13 @@ class Trial {
     }
   }
 
-  /** A cost by which the cumulative one comes near its wrap. */
+  /** A cost that brings the cumulative cost close to wrapping around. */
   costToWrap(slot: number): number {
     const log = this.open(slot);
     return Math.max(1, (RECORDED_COST_MAX - 2 - log.spentBeforeHead - log.recordedCost) >>> 0);
   }
 
-  /** The key goes and another comes: the last log takes its slot. */
+  /** The key goes and another comes; the last log moves into its slot. */
   remove(slot: number): void {
     this.logs.remove(slot);
     this.models[slot] = this.models.at(-1)!;
@@ -148,7 +148,7 @@ class Trial {
     this.#saw(`copy ${form}`);
   }
 
-  /** All that may be asked, and what the answers have to be. */
+  /** All questions to a log, and their expected answers. */
   answers(t: number): { readonly given: readonly unknown[]; readonly expected: readonly unknown[] } {
     const given: unknown[] = [this.size.bytes];
     const expected: unknown[] = [this.models.reduce((sum, { runs }) => sum + runs.length, 0) * RUN_BYTES];
@@ -171,7 +171,7 @@ class Trial {
     return { given, expected };
   }
 
-  /** What copies are now, and what is read from them. */
+  /** The present contents of the copies, and what is read from them. */
   reread(): { readonly given: readonly unknown[]; readonly expected: readonly unknown[] } {
     const given: unknown[] = [];
     const expected: unknown[] = [];
@@ -262,7 +262,7 @@ describe('a log that changes its form', () => {
     const grants = 20_000;
     for (let i = 0; i < grants; i += 1) {
       const { form, count } = logs.open(0, log);
-      // A dear one as soon as the one before has left.
+      // An expensive grant as soon as the one before has left.
       logs.grant(0, demand(START + i, form === NARROW ? 2 : 1));
       if (logs.open(0, log).form !== form) copied += count;
     }

@@ -1,4 +1,4 @@
-/** A look says what a request of cost 1 would find, and leaves nothing behind. */
+/** A peek reports what a request of cost 1 would find, and leaves no trace. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -6,7 +6,7 @@ import { statedRuleId } from '../../src/api/stated-rule.ts';
 import { Harness, harnessWith, START, tableOf } from './harness.ts';
 
 describe('a look', () => {
-  it('tells of every rule of the table, in its order, what is spent and when it comes back', () => {
+  it('reports for every rule of the table, in order, what is spent and when it comes back', () => {
     const harness = harnessWith({ clock: 'cluster' }, { limit: 1, windowMillis: 5_000 }, { limit: 0 });
     harness.ask({ userId: 'ada', cost: 2 }, { userId: 'ada', ruleId: 'rule1' });
     harness.nowMillis += 10;
@@ -44,13 +44,13 @@ describe('a look', () => {
     });
   });
 
-  it('tells of a user that nobody knows that all is left', () => {
+  it('reports that an unknown user has everything left', () => {
     const harness = harnessWith({});
     const standing = harness.machine.look({ ask: 'look', userId: 'bob', ruleId: 'rule0' }, START);
     expect(standing?.limits).toMatchObject([{ remaining: 3, retryAfterMillis: 0, resetMillis: 0 }]);
   });
 
-  it('tells of a rule that states itself, and keeps no keys for it', () => {
+  it('reports a stated rule, and keeps no keys for it', () => {
     const harness = harnessWith({});
     const ruleId = statedRuleId(5, 100);
     const before = [...harness.machine.inspect()];
@@ -59,7 +59,7 @@ describe('a look', () => {
     expect([...harness.machine.inspect()]).toEqual(before);
   });
 
-  it('finds nothing to tell where there is no such rule, or none yet', () => {
+  it('reports nothing for an unknown rule, or before the first rules', () => {
     const harness = harnessWith({});
     expect(harness.machine.look({ ask: 'look', userId: 'ada', ruleId: 'none' }, START)).toBeUndefined();
     harness.rules(tableOf(2, [{ id: 'other' }]));
@@ -69,7 +69,7 @@ describe('a look', () => {
     ).toBeUndefined();
   });
 
-  it('tells a user with grants ahead of group time to wait them out, as a denial does', () => {
+  it('makes a user with grants ahead of group time wait them out, as a denial does', () => {
     const harness = harnessWith({});
     harness.allows('ada', START + 700);
     const standing = harness.machine.look({ ask: 'look', userId: 'ada', ruleId: 'rule0' }, START);
@@ -78,7 +78,7 @@ describe('a look', () => {
     ]);
   });
 
-  it('agrees with what a request is told then, whatever came before, and changes nothing', () => {
+  it('agrees with the answer to a request, after any history, and changes nothing', () => {
     const request = fc.record({
       userId: fc.constantFrom('ada', 'bob'),
       ruleId: fc.constantFrom('rule0', 'rule1', '2/300ms'),

@@ -1,4 +1,4 @@
-/** History that is lost: what was granted after a backup is granted to nobody again within its window. */
+/** Lost history: what was granted after a backup is not granted again within its window. */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand, encodeHistoryBegins, encodeHistoryLost } from '../../src/limiter/log/command.ts';
 import { FAR_EPOCH_HORIZON_MILLIS, LATE_MILLIS } from '../../src/limiter/state/lost-history.ts';
@@ -16,7 +16,7 @@ function begin(harness: Harness, wallMillis = harness.nowMillis): void {
   harness.machine.apply(decodeCommand(encodeHistoryBegins(wallMillis)), harness.next());
 }
 
-/** What somebody else goes on from. */
+/** A state that another machine continues from. */
 function restored(harness: Harness): Harness {
   const copy = new Harness();
   restoreInto(copy.machine, snapshotOf(harness.machine));
@@ -52,7 +52,7 @@ describe('lost history', () => {
     expect([harness.allows('ada'), harness.allows('grace')]).toEqual([true, true]);
   });
 
-  it('is told as the reason of a denial, with the time until it is over, and no longer', () => {
+  it('is reported as the reason of a denial, with the time until it is over, and then no longer', () => {
     const harness = harnessWith({ clock: 'cluster', limit: 1 }, { clock: 'cluster', windowMillis: 5_000 });
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
     lose(harness);
@@ -64,7 +64,7 @@ describe('lost history', () => {
       restoredMillis: WINDOW_MILLIS - 400,
       retryAfterMillis: WINDOW_MILLIS - 400,
     });
-    // The rule that takes longest decides.
+    // The rule with the longest reach decides.
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(5_001 - 400);
     const standing = harness.machine.look({ ask: 'look', userId: 'ada' }, harness.nowMillis);
     expect(standing?.limits.map(({ restoredMillis }) => restoredMillis)).toEqual([
@@ -73,14 +73,14 @@ describe('lost history', () => {
     ]);
     harness.nowMillis += WINDOW_MILLIS;
     expect(harness.allows('ada')).toBe(true);
-    // Now it is the limit.
+    // From now on the limit denies.
     const denial = harness.one({ userId: 'ada' });
     expect([denial.allowed, 'restoredMillis' in denial]).toEqual([false, false]);
     harness.nowMillis += 5_000;
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
   });
 
-  it('is not the reason where nothing ever fits', () => {
+  it('is not the reason if the cost never fits', () => {
     const harness = harnessWith({ clock: 'cluster', limit: 0 });
     lose(harness);
     begin(harness);
@@ -88,7 +88,7 @@ describe('lost history', () => {
     expect([denial.allowed, 'restoredMillis' in denial]).toEqual([false, false]);
   });
 
-  it('is the reason of the limit that takes longest, of several', () => {
+  it('is the reason if the limit with the longest wait has it', () => {
     const harness = harnessWith({ clock: 'cluster' }, { clock: 'cluster', windowMillis: 5_000 });
     const [short, long] = harness.machine.ruleTable?.rules.map(({ id }) => id) ?? [];
     const further = [{ userId: 'ip', ruleId: long ?? '' }];
@@ -100,7 +100,7 @@ describe('lost history', () => {
     const { limits = [], ...denial } = harness.one(asked);
     expect(denial).toMatchObject({ ruleId: long, restoredMillis: 5_001 - WINDOW_MILLIS });
     expect(limits.map(({ restoredMillis }) => restoredMillis)).toEqual([undefined, 5_001 - WINDOW_MILLIS]);
-    // Rules that requests state wait by their own windows, and the state tells of those in force.
+    // Stated rules wait by their own windows; the state reports only the rules in force.
     harness.nowMillis += 5_001 - WINDOW_MILLIS;
     expect(harness.machine.restoredMillis(harness.nowMillis)).toBe(0);
     const stated = harness.one({ userId: 'ada', ruleId: '5/60000ms' });
@@ -111,7 +111,7 @@ describe('lost history', () => {
     });
   });
 
-  it('is told with the time that a caller has to come with, where it brings timestamps', () => {
+  it('is reported with the timestamp that a caller has to wait for', () => {
     const harness = harnessWith({});
     lose(harness);
     begin(harness);
@@ -120,13 +120,13 @@ describe('lost history', () => {
     const { nowMillis } = harness;
     const denial = harness.one({ userId: 'ada', timestampMillis: nowMillis });
     expect(denial).toMatchObject({ restoredMillis: aheadMillis, retryAfterMillis: aheadMillis });
-    // Others have nothing to wait for, and the state tells how long it takes at most.
+    // Other rules have nothing to wait for. The state reports the longest wait.
     expect(harness.allows('grace')).toBe(true);
     expect(harness.machine.restoredMillis(nowMillis)).toBe(aheadMillis);
     expect(harness.machine.restoredMillis(nowMillis + aheadMillis)).toBe(0);
   });
 
-  it('is over a window after the first leader said so, whoever says it again', () => {
+  it('is over a window after the first leader said that the group runs; later leaders change nothing', () => {
     const harness = harnessWith({ clock: 'cluster' });
     lose(harness);
     begin(harness);
@@ -157,7 +157,7 @@ describe('lost history', () => {
     }
   });
 
-  it('saturates rules that requests state, and rules that come later', () => {
+  it('saturates stated rules, and rules that come later', () => {
     const harness = harnessWith({ clock: 'cluster' });
     lose(harness);
     begin(harness);
@@ -167,7 +167,7 @@ describe('lost history', () => {
     expect(harness.one({ userId: 'ada', ruleId: '5/5000ms' }).allowed).toBe(true);
   });
 
-  it('has a caller wait with timestamps, too, and then take later ones than any that was admitted', () => {
+  it('makes callers with timestamps wait too, and then use later ones than any that was admitted', () => {
     const harness = harnessWith({});
     harness.allows('ada', START);
     lose(harness);
@@ -182,11 +182,11 @@ describe('lost history', () => {
       retryAfterMillis: 1,
     });
     expect(harness.allows('ada', firstMillis)).toBe(true);
-    // By group time a window is enough.
+    // In group time one window is enough.
     expect(harness.allows('grace')).toBe(true);
   });
 
-  it('has timestamps of a far epoch wait as long as they are remembered', () => {
+  it('makes timestamps of a far epoch wait as long as their keys are remembered', () => {
     const harness = harnessWith({});
     expect(harness.allows('ada', 17)).toBe(true);
     lose(harness);
@@ -197,7 +197,7 @@ describe('lost history', () => {
     expect(harness.allows('ada', 5_000)).toBe(true);
   });
 
-  it('leaves no request id remembered: what it was granted may have been refunded since', () => {
+  it('remembers no request id, because its grant may have been refunded since', () => {
     const harness = harnessWith({ clock: 'cluster' });
     const request = { userId: 'ada', requestId: 'r1' };
     expect(harness.one(request).allowed).toBe(true);
@@ -210,7 +210,7 @@ describe('lost history', () => {
     const again = harness.one(request);
     expect(again.allowed).toBe(true);
     expect(harness.one(request)).toEqual(again);
-    // The old one goes with the next grants, though its horizon is far.
+    // The old grant goes with the next grants, although its horizon is far away.
     expect(harness.machine.stats().requestIds).toBe(1);
   });
 

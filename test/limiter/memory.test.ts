@@ -1,4 +1,6 @@
-/** What is held in memory follows what is remembered, whoever stays and whoever leaves, and nothing else depends on it. */
+/**
+ * The memory held follows what is remembered, regardless of which keys stay or leave, and nothing else depends on it.
+ */
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -15,7 +17,7 @@ import { ROUNDS } from '../raft/seeded.ts';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** Bytes of all buffers of this process that are in use, once the collector finds no others any more. */
+/** The bytes of all buffers of this process, once the garbage collector finds nothing more to free. */
 async function heldBytes(): Promise<number> {
   for (let before = Infinity; ;) {
     collect();
@@ -35,14 +37,14 @@ function sweep(harness: Harness, times: number): void {
 }
 
 describe('the memory of a state', () => {
-  it('users who stay do not keep the memory of those who left', async () => {
+  it('users that stay do not keep the memory of those that left', async () => {
     const CAP = 1_536 << 10;
     const before = await heldBytes();
     const harness = new Harness();
     const rule = { limit: 1_000, windowMillis: WINDOW_MILLIS, clock: 'cluster' } as const;
     harness.rules(tableOf(1, [rule], { partitionBytesMax: CAP }));
     const stayed: string[] = [];
-    /** Takes users until there is no room: the names of one round have one length, and so have the logs. */
+    /** Adds users until there is no room. All names of one round have the same length, and so have the logs. */
     const flood = (nameBytes: number, runs: number): void => {
       const perSlab = Math.floor(SLAB_BYTES / UNIT_BYTES / Math.max(roomOf(nameBytes / 8), roomOf(runs)));
       for (let users = 0; ; users += BATCH) {
@@ -56,7 +58,7 @@ describe('the memory of a state', () => {
         }
       }
     };
-    /** All but those who ask again and again leave. */
+    /** All users leave, except those that keep asking. */
     const leave = (): void => {
       for (let i = 0; i < 3; i += 1) {
         harness.nowMillis += WINDOW_MILLIS / 2;
@@ -79,7 +81,7 @@ describe('the memory of a state', () => {
     expect((await heldBytes()) - before).toBeLessThan(harness.machine.stateBytes * 2 + 500_000);
   });
 
-  it('blocks that stay leave no more than one and a half slabs of each size without use', () => {
+  it('blocks that stay leave at most one and a half slabs of each size unused', () => {
     const sizes = [1, 2, 6, 16, 48, 128];
     const addresses = new Map<number, number>();
     const pool = new BlockPool((owner, address) => addresses.set(owner, address));
@@ -95,7 +97,7 @@ describe('the memory of a state', () => {
     }
     const inUse = [...addresses.keys()].reduce((sum, owner) => sum + unitsOf(owner) * UNIT_BYTES, 0);
     expect(inUse).toBeLessThan(full / 40);
-    // Whose a block is is held too.
+    // The owner of a block takes memory too.
     const slabBytes = SLAB_BYTES * 1.5;
     expect(pool.byteLength).toBeLessThan(inUse * 1.5 + sizes.length * slabBytes);
     expect(pool.byteLength).toBeLessThan(inUse * 4);
@@ -138,7 +140,7 @@ describe('the memory of a state', () => {
     expect(index.size).toBe(1);
   });
 
-  it('a snapshot shows the log it is in the middle of, although that was moved to where another was', () => {
+  it('a snapshot continues with a log that was moved in the middle of being written', () => {
     const harness = harnessWith({ limit: 700, windowMillis: 10_000 });
     const ask = (userId: string, times: number, gapMillis = 1): void => {
       for (let i = 0; i < times; i += 1) {
@@ -146,7 +148,7 @@ describe('the memory of a state', () => {
         expect(harness.allows(userId)).toBe(true);
       }
     };
-    // Blocks of one size, that of the log which is shown being the last of them.
+    // Blocks of one size; the last one is that of the log being shown.
     ask('shown', 1);
     ask('leaves', 700);
     harness.nowMillis += 1_000;
@@ -158,12 +160,12 @@ describe('the memory of a state', () => {
     harness.nowMillis = START + 11_000;
     sweep(harness, 1);
     expect(harness.machine.stats()).toMatchObject({ keys: 4 });
-    // Takes the place where the log was.
+    // Takes the place of the log.
     ask('new', 700, 2);
     expect([...chunks, ...chunksOf(snapshot)]).toEqual(expected);
   });
 
-  it('does not show: replicas whose blocks lie elsewhere give the same answers and snapshots', () => {
+  it('is invisible: replicas with another memory layout give the same answers and snapshots', () => {
     const step = fc.record({
       gap: fc.constantFrom(0, 1, 7, 400, 1_500),
       user: fc.nat(60),
@@ -180,7 +182,7 @@ describe('the memory of a state', () => {
         const written: { readonly chunks: Uint8Array[]; readonly expected: Uint8Array[] }[] = [];
         let begun: { readonly rest: () => Uint8Array[]; readonly expected: Uint8Array[] } | undefined;
         for (const [i, { gap, user, times, hasId, event }] of steps.entries()) {
-          // One of them allocates all anew, or writes a snapshot meanwhile.
+          // One run reallocates everything, or writes a snapshot in between.
           if (event === 'restored') {
             restoreInto(moved.machine, snapshotOf(moved.machine));
             begun = undefined;

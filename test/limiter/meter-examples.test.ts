@@ -1,4 +1,4 @@
-/** Worked examples of meters, from what users asked for and from what their documents say. */
+/** Worked examples of the meters, from requirements and from their documents. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
@@ -28,28 +28,31 @@ function answers(harness: Harness, afterMillis: readonly number[]): boolean[] {
 }
 
 describe('a sliding counter', () => {
-  // 004-08: 7 per minute, 5 in the minute before, 3 in this one, 30 % of it over: 3 + 5 * 70 % = 6.5, rounded down.
+  // 004-08: 7 per minute, 5 in the minute before, 3 in this one, 30 % of it over: 3 + 5 * 70 % = 6.5, rounded down to
+  // 6.
   it('counts five before and three now as six, thirty percent into the window: one more is allowed, then none', () => {
     const harness = harnessWith(rule('slidingCounter', 7, 60_000));
     expect(asks(harness, 30_000, 5).allowed).toBe(true);
     expect(asks(harness, 77_000, 3).allowed).toBe(true);
     expect(asks(harness, 78_000, 2)).toMatchObject({ allowed: false, remaining: 7 - 6 });
     expect(asks(harness, 78_000)).toMatchObject({ allowed: true, remaining: 0 });
-    // 4 + 5 * 70 % = 7.5, and one more fits when that is below 7, the previous minute below 3: from 24,001 ms on.
+    // 4 + 5 * 70 % = 7.5. One more fits when that is below 7, so the fraction of the previous minute below 3: from
+    // 24,001 ms on.
     expect(asks(harness, 78_000)).toMatchObject({ allowed: false, remaining: 0, retryAfterMillis: 6_001 });
     expect(answers(harness, [84_000, 84_001])).toEqual([false, true]);
   });
 });
 
 describe('a fixed window', () => {
-  // 004-06: for a quota that begins anew at the end of a unit; 000-34: which lets twice the limit through around it.
+  // 004-06: a quota that starts anew at the end of a unit; 000-34: it lets up to twice the limit through around that
+  // moment.
   it('begins anew with each minute, whenever the first request came', () => {
     const harness = harnessWith(rule('fixedWindow', 2, 60_000));
     expect(asks(harness, 59_998, 2)).toMatchObject({ allowed: true, retryAfterMillis: 2, resetMillis: 2 });
     expect(answers(harness, [59_999, 60_000, 60_000, 60_001])).toEqual([false, true, true, false]);
   });
 
-  it('of a day begins at midnight in UTC', () => {
+  it('of a day begins at midnight UTC', () => {
     const harness = harnessWith(rule('fixedWindow', 1, DAY));
     expect(answers(harness, [0, DAY - 1, DAY])).toEqual([true, false, true]);
   });
@@ -78,7 +81,7 @@ describe('a fixed window', () => {
 });
 
 describe('a token bucket', () => {
-  // 001-15 and 004-04: of size 4, refilled with 2 per second; it starts full.
+  // 001-15 and 004-04: size 4, refilled with 2 per second, full at the start.
   it('of four, refilled with two per second, has four at once and one more every half second', () => {
     const harness = harnessWith(rule('tokenBucket', 2, 1_000, { burst: 4 }));
     expect(answers(harness, [0, 0, 0, 0, 0])).toEqual([true, true, true, true, false]);
@@ -95,11 +98,11 @@ describe('a token bucket', () => {
     expect(asks(harness, 1_000, 3).allowed).toBe(true);
   });
 
-  it('loses no part of a token to rounding, however unevenly they flow', () => {
+  it('loses no part of a token to rounding, even at odd rates', () => {
     const harness = harnessWith(rule('tokenBucket', 7, 1_000, { burst: 1 }));
     let granted = 0;
     for (let t = 0; t <= 10_000; t += 1) if (asks(harness, t).allowed) granted += 1;
-    // The first one, and one every 143 ms; each waits for a whole millisecond.
+    // The first one at once, then one every 143 ms; each waits for a whole millisecond.
     expect(granted).toBe(1 + Math.floor(10_000 / 143));
     const busy = harnessWith(rule('tokenBucket', 7, 1_000, { burst: 2 }));
     granted = 0;
@@ -123,7 +126,7 @@ describe('a token bucket', () => {
 });
 
 describe('a leaky bucket', () => {
-  // 004-05: a queue of a size with a fixed outflow; 004-10: what is over the limit is queued, dropped or refused.
+  // 004-05: a queue of fixed size and drain rate; 004-10: requests over the limit are queued, dropped or refused.
   it('lets one go on every half second, lets three wait, and denies who comes then', () => {
     const harness = harnessWith(rule('leakyBucket', 2, 1_000, { burst: 1, queue: 3 }));
     const decisions = [0, 0, 0, 0, 0].map(() => asks(harness, 0));
@@ -139,7 +142,7 @@ describe('a leaky bucket', () => {
     expect(asks(harness, 10_000).waitMillis).toBeUndefined();
   });
 
-  it('tells a request that is asked again when to go on as it told it before, also after a snapshot', () => {
+  it('gives a retry the same wait as the first attempt, also after a snapshot', () => {
     const harness = harnessWith(rule('leakyBucket', 2, 1_000, { burst: 1, queue: 3 }));
     asks(harness, 0);
     const request = { userId: 'ada', requestId: 'q', timestampMillis: MIDNIGHT };
@@ -155,13 +158,13 @@ describe('a leaky bucket', () => {
 });
 
 describe('a sliding log by granules', () => {
-  // 003-06, 003-10: grants of a second, minute or hour together; an hour by minutes is sixty numbers.
+  // 003-06, 003-10: the grants of a second, minute or hour count together; an hour of minutes is sixty numbers.
   it('remembers one run per granule, and never lets more than the limit into a window', () => {
     const hour = 3_600_000;
     const harness = harnessWith(rule(undefined, 1_000, hour, { granularityMillis: 60_000 }));
     for (let second = 0; second < 3_600; second += 6)
       expect(asks(harness, second * 1_000).allowed).toBe(true);
-    // The first one is alone at its minute: what comes after a minute's begin counts for the next.
+    // The first one is alone in its minute: a grant after the start of a minute counts for the next.
     expect(harness.machine.stats().grants).toBe(61);
   });
 
@@ -179,7 +182,7 @@ describe('a sliding log by granules', () => {
     expect(answers(harness, [10_999, 11_000])).toEqual([false, true]);
   });
 
-  it('does not hold back who asks in group time to a stamp that is still to come', () => {
+  it('does not hold a request in group time until a stamp in the future', () => {
     const harness = harnessWith({
       ...rule(undefined, 2, 60_000, { granularityMillis: 10_000 }),
       clock: 'cluster',
@@ -195,13 +198,13 @@ describe('a rule that changes its meter', () => {
   const log = rule(undefined, 3, 10_000);
   const bucket = rule('tokenBucket', 3, 10_000);
 
-  it('counts what the old one granted on top, until that is out', () => {
+  it('counts grants of the old meter on top until they are out', () => {
     const harness = harnessWith(log);
     expect(asks(harness, 0, 2).allowed).toBe(true);
     harness.rules(tableOf(2, [bucket]));
     expect(asks(harness, 0, 2)).toMatchObject({ allowed: false, remaining: 1, retryAfterMillis: 10_000 });
     expect(asks(harness, 0)).toMatchObject({ allowed: true, remaining: 0, resetMillis: 10_000 });
-    // Its own token is back by then, and the two of before are not.
+    // Its own token is back by then; the two earlier ones are not.
     expect(answers(harness, [9_999, 9_999, 10_000, 10_000, 10_000])).toEqual([
       true,
       false,
@@ -211,7 +214,7 @@ describe('a rule that changes its meter', () => {
     ]);
   });
 
-  it('has nobody wait who fits beside what the old one granted', () => {
+  it('makes no request wait that fits next to grants of the old meter', () => {
     const harness = harnessWith({ ...log, clock: 'cluster' });
     harness.one({ userId: 'ada' });
     harness.rules(tableOf(2, [{ ...bucket, clock: 'cluster' }]));
@@ -220,7 +223,7 @@ describe('a rule that changes its meter', () => {
     expect(standing?.limits).toMatchObject([{ remaining: 2, retryAfterMillis: 0, resetMillis: 10_001 }]);
   });
 
-  it('has nobody else wait for what the old one granted', () => {
+  it('makes no other key wait for grants of the old meter', () => {
     const harness = harnessWith(log);
     asks(harness, 0, 2);
     harness.rules(tableOf(2, [bucket]));
@@ -232,7 +235,7 @@ describe('a rule that changes its meter', () => {
     });
   });
 
-  it('finds its grants again when the old one comes back', () => {
+  it('finds its grants again when the old meter comes back', () => {
     const harness = harnessWith(log);
     asks(harness, 0, 3);
     harness.rules(tableOf(2, [bucket]));
@@ -240,7 +243,7 @@ describe('a rule that changes its meter', () => {
     expect(answers(harness, [9_999, 10_000])).toEqual([false, true]);
   });
 
-  it('is the same after a snapshot, whatever it was before', () => {
+  it('is the same after a snapshot, for any former meter', () => {
     const harness = harnessWith(log);
     asks(harness, 0, 1);
     harness.rules(tableOf(2, [bucket]));
@@ -257,7 +260,7 @@ describe('a rule that changes its meter', () => {
     expect(other.machine.hash()).toBe(harness.machine.hash());
   });
 
-  it('does not let who comes late around what the old one forgot', () => {
+  it('lets no late request get around what the old meter forgot', () => {
     const harness = harnessWith(log);
     harness.one({ userId: 'ada', timestampMillis: START, cost: 3 });
     harness.nowMillis += 200_000;
@@ -267,13 +270,13 @@ describe('a rule that changes its meter', () => {
     expect(harness.one({ userId: 'ada', timestampMillis: START + 10_001 }).allowed).toBe(true);
   });
 
-  it('counts what the old one granted for longer when clocks may differ by more', () => {
+  it('counts grants of the old meter for longer when clocks may differ by more', () => {
     const cluster = { clock: 'cluster' as const };
     const harness = harnessWith({ ...log, ...cluster });
     const grantedMillis = harness.nowMillis;
     harness.one({ userId: 'ada', cost: 3 });
     harness.rules(tableOf(2, [{ ...bucket, ...cluster }], { clockDriftPpm: 100_000 }));
-    // Of leaders 10% too fast, and of all clocks 2%: 10,000 ms and 12% of that, and one for rounding.
+    // Leaders 10 % too fast and all clocks 2 %: 10,000 ms plus 12 %, plus one for rounding.
     const wanted = [11_200, 11_201].map((afterMillis) => {
       harness.nowMillis = grantedMillis + afterMillis;
       return harness.one({ userId: 'ada' }).allowed;

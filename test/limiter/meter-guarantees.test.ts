@@ -1,4 +1,4 @@
-/** The guarantee of each meter, as its comment states it, over what random histories were granted by the state machine. */
+/** The guarantee of each meter, as stated in its comment, checked on random histories granted by the state machine. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { Random } from '../sim/random.ts';
@@ -11,7 +11,7 @@ const WINDOW = 1_000;
 interface Grant {
   readonly t: number;
   readonly cost: number;
-  /** When it was told that it may go on. */
+  /** When the request may proceed. */
   readonly goesOn: number;
 }
 
@@ -19,7 +19,7 @@ function costOf(grants: readonly Grant[]): number {
   return grants.reduce((sum, { cost }) => sum + cost, 0);
 }
 
-/** Of all that begin and end with a grant: how long each lasts, and what it was granted. */
+/** All intervals that begin and end with a grant: their length and granted cost. */
 function intervals(grants: readonly Grant[], time: (grant: Grant) => number) {
   const byTime = grants.toSorted((a, b) => time(a) - time(b));
   return byTime.flatMap((first, i) =>
@@ -33,7 +33,7 @@ function intervals(grants: readonly Grant[], time: (grant: Grant) => number) {
 
 type Guarantee = (rule: Rule, grants: readonly Grant[]) => boolean;
 
-/** No window, begin and end of which may be anywhere, has more. */
+/** No window at any position holds more. */
 const rolling: Guarantee = ({ limit }, grants) =>
   intervals(grants, ({ t }) => t).every(({ first, last, cost }) => last - first >= WINDOW || cost <= limit);
 
@@ -53,7 +53,7 @@ const approximate: Guarantee = (rule, grants) =>
     return last - first >= WINDOW || (cost <= rule.limit + share && cost <= 2 * rule.limit);
   });
 
-/** In exact fractions: `limit` flows in a window. */
+/** In exact fractions: `limit` flows in per window. */
 const flow =
   (time: (grant: Grant) => number, size: (rule: Rule) => number): Guarantee =>
   (rule, grants) =>
@@ -87,7 +87,7 @@ const METERS: readonly (readonly [string, Partial<Rule>, Guarantee])[] = [
   ['a leaky bucket', { meter: 'leakyBucket', burst: 2, queue: 5 }, queued],
 ];
 
-/** @param isSingle costs of one alone, for queues: what goes on at once must not be more than what may */
+/** @param isSingle for queues, the costs one by one: no more may proceed at once than the burst */
 function granted(rule: Partial<Rule>, seed: number, isSingle: boolean): Grant[] {
   const random = new Random(seed);
   const harness = harnessWith({ id: 'r', windowMillis: WINDOW, ...rule });

@@ -1,7 +1,7 @@
 /**
- * Each meter against a naive model, over random histories: costs, bursts, edges of windows, time that stands still, runs
- * back and leaps, rules that change, and a snapshot in the middle. A history that fails is `METER_SEED=n npx vitest run
- * test/limiter/meter-histories.test.ts`.
+ * Each meter compared with a naive model on random histories: costs, bursts, edges of windows, time that stands still,
+ * runs back and jumps, rule changes, and a snapshot in the middle. To repeat a history that fails: `METER_SEED=n npx
+ * vitest run test/limiter/meter-histories.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
@@ -70,7 +70,7 @@ function widened(windowMillis: number): number {
   return Math.ceil((windowMillis * 1_000_600) / 1_000_000) + 1;
 }
 
-/** The next time that is asked for: often where something may change. */
+/** The next time to ask about, often one where something may change. */
 function nextMillis(random: Random, asked: number, { windowMillis, granularityMillis = 1 }: Rule): number {
   const span = random.pick([windowMillis, granularityMillis, widened(windowMillis)]);
   const jump = random.pick(['none', 'none', 'little', 'part', 'edge', 'window', 'back', 'far'] as const);
@@ -116,7 +116,7 @@ class Key {
     return out.take();
   }
 
-  /** Goes on with what was read from a snapshot. */
+  /** Continues with the meter read from a snapshot. */
   restore(): void {
     const { written } = this;
     const input = snapshotReader();
@@ -128,7 +128,7 @@ class Key {
   }
 }
 
-/** An `expect` for each of a million steps takes longer than all that is asked. */
+/** One `expect` for each of a million steps would take longer than the steps. */
 function mustBeSame(said: ArrayLike<unknown>, must: ArrayLike<unknown>): void {
   const isSame = said.length === must.length && Array.from(said).every((value, i) => value === must[i]);
   if (!isSame) throw new Error(`[${Array.from(said).join(', ')}], must be [${Array.from(must).join(', ')}]`);
@@ -159,7 +159,7 @@ function askBoth(meter: Meter, naive: NaiveMeter, wanted: Demand): void {
   mustBeSame(said, must);
 }
 
-/** Returns how many grants there were. */
+/** Returns the number of grants. */
 function play(seed: number, draw: Draw): number {
   const random = new Random(seed);
   let rule = draw(random);

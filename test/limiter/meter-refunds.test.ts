@@ -1,6 +1,7 @@
 /**
- * Refunds, meter by meter: over random histories each says what it would if so much less had been granted, and no more than
- * still counts was given back. A history that fails is `METER_SEED=n npx vitest run test/limiter/meter-refunds.test.ts`.
+ * Refunds for each meter, on random histories: the meter is as if that much less had been granted, and gives back no
+ * more than still counted. To repeat a history that fails: `METER_SEED=n npx vitest run
+ * test/limiter/meter-refunds.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
@@ -62,14 +63,17 @@ interface Granted {
   isRefunded: boolean;
 }
 
-/** As if so much less had been granted from the beginning. */
+/** As if that much less had been granted from the start. */
 function without(rule: Rule, granted: readonly Granted[]): NaiveMeter {
   const naive = naiveMeterOf(rule);
   for (const { demand, back } of granted) naive.grant(demand, demand.cost - back);
   return naive;
 }
 
-/** Of a bucket, what is left of it when what is granted flows out all the time. Of others all: what is out does not count. */
+/**
+ * For a bucket, what is left after draining all the time. For other meters everything, because what is out does not
+ * count.
+ */
 function givenBack({ meter, limit, windowMillis }: Rule, { demand }: Granted, newestMillis: number): number {
   if (meter !== 'tokenBucket' && meter !== 'leakyBucket') return demand.cost;
   const parts = BigInt(demand.cost) * BigInt(windowMillis) - BigInt(newestMillis - demand.t) * BigInt(limit);

@@ -1,4 +1,7 @@
-/** What `Meter` asks of everybody who implements it. Another meter is a line in `METERS`: what it counts, `naive-meters.test.ts` says. */
+/**
+ * The rules that every implementation of `Meter` must keep to. A new meter is a line in `METERS`; `naive-meters.ts`
+ * says what it counts.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Demand, Meter, MeterView } from '../../src/limiter/meters/meter.ts';
@@ -52,7 +55,7 @@ class Trial {
     this.meter.add();
   }
 
-  /** Grants what fits, and tells `each` demand before. Returns the time of the last one. */
+  /** Grants what fits and passes each demand to `each` before. Returns the time of the last one. */
   run(steps: Asks, each: (demand: Demand, fits: boolean) => void = () => undefined): number {
     const { meter } = this;
     let asked = START;
@@ -70,7 +73,7 @@ class Trial {
     return this.meter.newestMillis(0) > 0;
   }
 
-  /** All that is asked of a meter, as of `t`. */
+  /** All questions to a meter at time `t`. */
   answers(slot: number, t: number): unknown[] {
     const { meter } = this;
     const at = Math.max(t, meter.newestMillis(slot));
@@ -88,7 +91,7 @@ class Trial {
     });
   }
 
-  /** What a view writes, part by part, when it is shown something before each. */
+  /** What a view writes, part by part, after pointing to another key before each part. */
   written(show: (view: MeterView) => void): Uint8Array[] {
     const out = snapshotWriter();
     const chunks: Uint8Array[] = [];
@@ -118,7 +121,7 @@ describe.each(METERS)('%s', (_, rule) => {
     );
   });
 
-  it('is right that to wait as long as it says is enough, in integers that are not below 0', () => {
+  it('reports waits that are long enough, as integers of at least 0', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const trial = new Trial(rule);
@@ -152,7 +155,7 @@ describe.each(METERS)('%s', (_, rule) => {
     );
   });
 
-  it('adds no more bytes with a grant than it said before, and gives all of them back when it is removed', () => {
+  it('adds no more bytes with a grant than predicted, and returns all of them when a key is removed', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const { size, meter } = new Trial(rule);
@@ -197,7 +200,7 @@ describe.each(METERS)('%s', (_, rule) => {
     );
   });
 
-  it('takes the place of a key that is removed, with all it remembers', () => {
+  it('moves the last key into the slot of a removed one, with all its grants', () => {
     fc.assert(
       fc.property(asks, (steps) => {
         const trial = new Trial(rule);

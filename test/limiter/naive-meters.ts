@@ -1,11 +1,11 @@
 /**
- * What each meter must say, written as plainly as possible from what their documents promise: lists of grants, big
- * integers, calendars of the platform, and waits that are searched for. It shares no code with the limiter.
+ * A naive model of each meter, written as plainly as possible from the documentation: lists of grants, big integers,
+ * the platform's calendar, and waits found by searching. It shares no code with the limiter.
  */
 
 import type { Rule } from '../../src/api/rule.ts';
 
-/** What is asked: by which rule, when, and in which window. */
+/** A question: the rule, the time and the window. */
 export interface NaiveDemand {
   readonly rule: Rule;
   readonly t: number;
@@ -24,13 +24,13 @@ export function naiveCapacity({ limit, burst = limit, queue = 0 }: Rule): number
   return limit === 0 ? 0 : burst + queue;
 }
 
-/** No wait is said to be longer. */
+/** The longest wait that is reported. */
 export const WAIT_MILLIS_MAX = 2 ** 48;
 
 /**
- * How long after `t` at most `room` is spent, by trying: what is spent never rises by itself.
+ * How long after `t` at most `room` is spent, found by trying. The spent cost never rises by itself.
  *
- * @param guess is tried first: a wait that is enough, and would not be a millisecond less, is the one.
+ * @param guess tried first: it is the answer if it is long enough and one millisecond less is not
  */
 export function naiveWait(meter: NaiveMeter, demand: NaiveDemand, room: number, guess = 0): number {
   if (room < 0) return Infinity;
@@ -93,7 +93,7 @@ class NaiveGranules implements NaiveMeter {
   }
 }
 
-/** When a window began: grants with the same are of one window. */
+/** When a window began. Grants with the same begin are in one window. */
 function windowOf({ windowMillis, calendar }: Rule, t: number): number {
   if (calendar !== 'month') return Math.floor(t / windowMillis);
   const date = new Date(t);
@@ -131,7 +131,7 @@ class NaiveCounter implements NaiveMeter {
     this.newestMillis = t;
   }
 
-  /** By another window what was spent with the newest grant counts as granted then. */
+  /** After a change of the window, what was spent at the newest grant counts as granted then. */
   #seenWith(windowMillis: number): readonly Grant[] {
     const before = this.#windowMillis;
     if (windowMillis === before || before === 0) return this.#grants;
@@ -140,7 +140,7 @@ class NaiveCounter implements NaiveMeter {
   }
 }
 
-/** Of this aligned window, and of the one before by the share of it that a rolling window reaches. */
+/** This aligned window, and the one before by the fraction of it that a rolling window covers. */
 function spentOf(grants: readonly Grant[], windowMillis: number, t: number): number {
   const inWindow = (windowsAgo: number): bigint =>
     BigInt(
@@ -154,7 +154,7 @@ function spentOf(grants: readonly Grant[], windowMillis: number, t: number): num
   return Number(inWindow(0) + (inWindow(1) * left) / BigInt(windowMillis));
 }
 
-/** What is in it is a fraction of big integers: `#level / #parts` of a cost. */
+/** The level is a fraction of big integers: `#level / #parts` of a cost. */
 class NaiveBucket implements NaiveMeter {
   newestMillis = 0;
   #level = 0n;
@@ -171,7 +171,7 @@ class NaiveBucket implements NaiveMeter {
     this.newestMillis = demand.t;
   }
 
-  /** A part of a cost is what a millisecond lets out, divided by the limit. Carried over it is rounded up. */
+  /** A part of a cost is what drains in a millisecond, divided by the limit. Rounded up when it is converted. */
   #levelIn({ rule, t, windowMillis }: NaiveDemand): bigint {
     const carried = (this.#level * BigInt(windowMillis) + this.#parts - 1n) / this.#parts;
     const left = carried - BigInt(Math.max(1, rule.limit)) * BigInt(t - this.newestMillis);

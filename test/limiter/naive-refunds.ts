@@ -1,4 +1,4 @@
-/** What grants and refunds must come to, as simply as can be: a list of grants. It shares no code with the product. */
+/** A naive model of grants and refunds: a list of grants. It shares no code with the product. */
 
 interface Granted {
   readonly user: string;
@@ -37,7 +37,7 @@ export class NaiveRefunds {
     return grant !== undefined;
   }
 
-  /** Granted, minus what was refunded of it, in the window that ends now. */
+  /** The granted cost minus refunds in the window that ends now. */
   spent(user: string, nowMillis: number): number {
     return this.#grants
       .filter((grant) => grant.user === user && !grant.isRefunded)

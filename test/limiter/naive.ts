@@ -1,5 +1,5 @@
 /**
- * What the limiter must do, written as plainly as possible: lists of grants, filtered. Slow on purpose; it shares
+ * A naive model of the limiter, written as plainly as possible: lists of grants, filtered. Slow on purpose; it shares
  * no code with the limiter.
  */
 

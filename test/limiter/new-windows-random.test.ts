@@ -1,6 +1,6 @@
 /**
- * Random documents and random histories of requests: windows of a rule come, leave, come back and move, and every other window
- * keeps its count. The oracle has plain lists of grants, and shares no code with the product.
+ * Random rule documents and request histories: windows of a rule come, leave, come back and move, and every other
+ * window keeps its count. The model consists of plain lists of grants and shares no code with the product.
  */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -24,9 +24,9 @@ interface Grant {
 
 /** What one window knows of one key. */
 interface Known {
-  /** Granted in the window, or surely known to another one when it was new. */
+  /** Granted in the window, or certainly known to another one when the window was new. */
   grants: readonly Grant[];
-  /** Beyond these, until it must be out: what others knew less surely. */
+  /** In addition, until it must be out: what other windows knew less certainly. */
   extra: Grant;
   /** It has granted the key something since it came into force. */
   isTouched: boolean;
@@ -34,15 +34,15 @@ interface Known {
 
 const RULES = ['one', 'two'];
 const KEYS = ['ada', 'bob', 'eve'];
-/** No unit has any of these lengths. */
+/** No unit of time has any of these lengths. */
 const LENGTHS = [40, 90, 200, 500, 1_200];
-/** A named window always has one length here: what a longer one cannot know is another question. */
+/** A named window always has the same length here. What a longer one cannot know is tested elsewhere. */
 const NAMED = new Map([
   ['peak', 90],
   ['office', 200],
 ]);
 const STEPS = 120;
-/** Of group time: no drift, and whole milliseconds. */
+/** The window in group time: no drift, and whole milliseconds. */
 const ROUNDING_MILLIS = 1;
 const NOTHING: Grant = { t: 0, cost: 0 };
 
@@ -96,7 +96,7 @@ class Cluster extends Harness {
     this.rules(tableOf(this.#version, [...limiterRulesOf(read.definitions)]));
   }
 
-  /** By window: what is spent of it. */
+  /** What is spent in each window. */
   spent(userId: string): Map<string, number> {
     const limits = this.machine.look({ ask: 'look', userId }, this.nowMillis)?.limits ?? [];
     return new Map(limits.map(({ ruleId, limit, remaining }) => [ruleId, limit - remaining]));
@@ -117,7 +117,7 @@ class Cluster extends Harness {
 
 class Oracle {
   readonly #known = new Map<string, Known>();
-  /** Of all windows there ever were. */
+  /** All windows that ever existed. */
   readonly #lengths = new Map<string, number>();
 
   cameIntoForce({ id, windowMillis }: Window): void {
@@ -130,7 +130,7 @@ class Oracle {
     return [sum(this.#sure(id, key, t)), sum(this.#possible(id, key, t))];
   }
 
-  /** @param spent before it, as is told */
+  /** @param spent before the request, as reported */
   granted({ id }: Window, key: string, grant: Grant, spent: number): Known {
     const own = this.#of(id, key);
     if (own.isTouched) return { ...own, grants: [...own.grants, grant] };
@@ -143,7 +143,7 @@ class Oracle {
     this.#known.set(`${id} ${key}`, known);
   }
 
-  /** What the window knows itself, and what is still in the window of another one that knows it, if it is new. */
+  /** What the window knows itself, and, if it is new, what is still in the window of another one that knows it. */
   #sure(id: string, key: string, t: number): readonly Grant[] {
     const { grants, isTouched } = this.#of(id, key);
     const others = isTouched ? [] : this.#others(id);
@@ -151,7 +151,10 @@ class Oracle {
     return this.#live(id, [...new Set([...grants, ...heard])], t);
   }
 
-  /** The same with what is known less surely: what has left the window of who knows it may be forgotten there, or not yet. */
+  /**
+   * The same with what is known less certainly: grants that left the window which knows them may or may not be
+   * forgotten there.
+   */
   #possible(id: string, key: string, t: number): readonly Grant[] {
     const { isTouched } = this.#of(id, key);
     const known = [id, ...(isTouched ? [] : this.#others(id))].map((one) => this.#of(one, key));
@@ -207,7 +210,7 @@ describe('windows that come, leave and move', () => {
         cluster.nowMillis += [0, 1, 3, 10, 30, 100, 400][below(7)] ?? 0;
         if (below(12) === 0) cluster.restart();
         if (below(8) === 0) {
-          // Otherwise nobody could say whether a grant of this millisecond was made before.
+          // Otherwise it would be undefined whether a grant in this millisecond came before.
           cluster.nowMillis += 1;
           const before = new Set([...rules.values()].flat().map(({ id }) => id));
           rules = new Map([...rules].map(([id, windows]) => [id, changed(below, id, windows)]));
@@ -235,7 +238,7 @@ describe('windows that come, leave and move', () => {
   });
 
   it.each(['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'])(
-    'touch no count of a window that stays, kept as a %s',
+    'change no count of a window that stays, for a %s',
     (meter) => {
       forEachSeed(someSeeds(20, 10), (seed) => {
         const below = seeded(seed);

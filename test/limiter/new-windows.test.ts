@@ -1,4 +1,4 @@
-/** What becomes of grants when windows of a rule come, leave and move. */
+/** What happens to grants when windows of a rule are added, removed or changed. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Decision } from '../../src/limiter/decision.ts';
@@ -157,7 +157,7 @@ describe('a window that is new', () => {
     cluster.apply(MINUTE_AND_DAY, ', meter: tokenBucket');
     cluster.charge(10);
     cluster.nowMillis += 10 * MINUTE;
-    // Now the minute is free, and forgets the key; the day is not.
+    // The minute is free now and forgets the key; the day is not.
     for (let i = 0; i < 8; i += 1) cluster.charge(1, 'bob');
     expect(cluster.left()['minute']).toBe(10);
   });
@@ -230,7 +230,7 @@ describe('a window that is new', () => {
     const { stateBytes } = cluster.machine;
     const windows = '[{limit: 900, per: hour}, {limit: 1000, per: day}]';
     cluster.apply(windows, '', { partitionBytesMax: 4_096 });
-    // A key of each window, and 100 runs of 16 bytes.
+    // One key per window, and 100 runs of 16 bytes.
     expect(cluster.machine.stateBytes).toBe(stateBytes);
     cluster.nowMillis += 1;
     const one = stateBytes - 100 * 16;

@@ -1,3 +1,4 @@
+/** `RateLimiter`, compared with a naive list of grants. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvalidLimiterArgumentError } from '../../src/limiter/library/arguments.ts';
@@ -35,7 +36,7 @@ describe('RateLimiter', () => {
     expect(closed.userCount).toBe(0);
   });
 
-  it('decides a timestamp that went back at the time of the newest grant', () => {
+  it('decides an earlier timestamp at the time of the newest grant', () => {
     const limiter = new RateLimiter(2, 1_000);
     expect([5_000, 100, 200, 6_000].map((t) => limiter.allow('ada', t))).toEqual([true, true, false, true]);
   });

@@ -1,4 +1,6 @@
-/** A sliding log from whose middle, front and end grants are taken back, against a plain list. */
+/**
+ * A sliding log from which grants are refunded at the front, in the middle and at the end, compared with a plain list.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SlidingLogs } from '../../src/limiter/meters/sliding-logs.ts';
@@ -14,7 +16,7 @@ const step = fc.record({
   /** The caller's own time. */
   aheadMillis: fc.constantFrom(0, 0, 0, 1, 5, 35, 60),
   cost: fc.integer({ min: 1, max: 5 }),
-  /** Which of the grants so far is taken back then, counted from the newest. */
+  /** Which of the grants so far is refunded then, counted from the newest. */
   refund: fc.option(fc.nat(60), { freq: 2 }),
 });
 
@@ -24,7 +26,7 @@ interface Granted {
   cost: number;
 }
 
-/** What each key was granted, and its time: that of its newest grant, or when the one after that was taken back. */
+/** The grants of each key, and its time: that of its newest grant, or of the refund of the grant after that. */
 class Model {
   readonly granted: Granted[] = [];
   readonly newest = Array.from({ length: KEYS }, () => 0);
@@ -46,8 +48,8 @@ class Model {
   }
 }
 
-describe('a log that grants are taken back from', () => {
-  it('tells what is left of them and how long that counts, and goes back to the time of others, or of the group', () => {
+describe('a log with refunds', () => {
+  it('reports what is left and for how long, and goes back to the time of other grants, or of the group', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const size = new StateSize();
@@ -75,7 +77,7 @@ describe('a log that grants are taken back from', () => {
     );
   });
 
-  it('takes nothing back that it does not hold', () => {
+  it('refunds nothing that it does not hold', () => {
     const logs = new SlidingLogs(new StateSize());
     logs.add();
     logs.record(0, 100, 3, WINDOW_MILLIS);
@@ -88,7 +90,7 @@ describe('a log that grants are taken back from', () => {
     ]);
   });
 
-  it('keeps nothing of what is granted and taken back, but for the last', () => {
+  it('keeps nothing of refunded grants, except the last', () => {
     const size = new StateSize();
     const logs = new SlidingLogs(size);
     logs.add();

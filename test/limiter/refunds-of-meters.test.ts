@@ -1,4 +1,4 @@
-/** A refund reaches the meter that counted the grant, and gives nothing back where that is not known any more. */
+/** A refund reaches the meter that counted the grant, and gives nothing back if that meter no longer knows it. */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
@@ -18,7 +18,7 @@ function remaining({ machine, nowMillis }: Harness): number | undefined {
   return machine.look({ ask: 'look', userId: 'ada' }, nowMillis)?.limits[0]?.remaining;
 }
 
-/** One that was granted 4 under an id and 3 without. */
+/** A key that was granted 4 under an id and 3 without. */
 function granted(rule: Partial<Rule>): Harness {
   const harness = harnessWith({ ...SLOW, ...rule });
   harness.ask({ userId: 'ada', requestId: 'r1', cost: 4 }, { userId: 'ada', cost: 3 });
@@ -37,7 +37,7 @@ function restoredFrom(before: Harness): Harness {
 describe.each(METERS)('a refund of %j', (rule) => {
   const capacity = rule.queue === undefined ? 10 : 20;
 
-  it('gives back what was granted, once, and none of what others were', () => {
+  it('gives back what was granted, once, and nothing of other grants', () => {
     const harness = granted(rule);
     expect(remaining(harness)).toBe(capacity - 7);
     for (let i = 0; i < 2; i += 1) {
@@ -46,7 +46,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     }
   });
 
-  it('of all there was leaves an empty key, whose time does not run back, and which a snapshot holds', () => {
+  it('of everything leaves an empty key whose time does not run back, and which survives a snapshot', () => {
     const harness = harnessWith({ ...SLOW, ...rule });
     harness.one({ userId: 'ada', requestId: 'r1', cost: 4 });
     harness.one(REFUND);
@@ -68,7 +68,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     for (const other of METERS.slice(0, 5)) {
       const harness = granted(rule);
       harness.rules(tableOf(2, [{ ...SLOW, ...other }]));
-      // With the same stamp, under the other one.
+      // With the same timestamp, under the other meter.
       harness.one({ userId: 'ada', cost: 2 });
       const isSame = JSON.stringify(other) === JSON.stringify(rule);
       for (const each of [restoredFrom(harness), harness]) {
@@ -80,7 +80,7 @@ describe.each(METERS)('a refund of %j', (rule) => {
     }
   });
 
-  it('of what was granted before the rule changed gives back what a log knows, and else nothing', () => {
+  it('of a grant before a rule change gives back what a log knows, and nothing for other meters', () => {
     const harness = granted(rule);
     harness.rules(tableOf(2, [{ ...SLOW, ...rule, limit: 9, clock: 'request' }]));
     const before = remaining(harness) ?? 0;
@@ -90,18 +90,18 @@ describe.each(METERS)('a refund of %j', (rule) => {
 });
 
 describe('a refund of a bucket', () => {
-  it('gives back what did not flow out between its grant and the newest one', () => {
+  it('gives back what did not drain between its grant and the newest one', () => {
     const harness = harnessWith({ ...SLOW, limit: 60, meter: 'tokenBucket' });
     harness.one({ userId: 'ada', requestId: 'r1', cost: 10 });
     harness.nowMillis += 4_000;
     harness.one({ userId: 'ada', cost: 50 });
     expect(remaining(harness)).toBe(3);
-    // Four flow out in the window as it is stated; in group time a little less.
+    // Four drain per configured window; in group time a little less.
     harness.one(REFUND);
     expect(remaining(harness)).toBe(9);
   });
 
-  it('never lets more pass than the burst and what flowed in, though every grant is given back late', () => {
+  it('never grants more than the burst and what flowed in, even if every grant is refunded late', () => {
     const harness = harnessWith({ ...SLOW, limit: 60, burst: 5, meter: 'tokenBucket' });
     const start = harness.nowMillis;
     let kept = 0;

@@ -1,11 +1,11 @@
-/** Grants, refunds, retries and snapshots at random, on replicas, against a list of grants. */
+/** Random grants, refunds, retries and snapshots on replicas, compared with a list of grants. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BatchedRequest } from '../../src/api/user-request.ts';
 import type { AppliedPosition, Decision } from '../../src/limiter/decision.ts';
 import { decodeCommand, encodeSweep } from '../../src/limiter/log/command.ts';
 import type { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
-import type { StateSnapshot } from '../../src/limiter/state/snapshot.ts';
+import type { StateSnapshot } from '../../src/limiter/state/state-writer.ts';
 import { chunksOf, entryOf, Harness, restoreInto, tableOf } from './harness.ts';
 import { NaiveRefunds } from './naive-refunds.ts';
 import { ROUNDS } from '../raft/seeded.ts';
@@ -49,7 +49,7 @@ interface Logged {
 
 class Replicas {
   readonly #leader = new Harness();
-  /** It has begun from a snapshot, perhaps. */
+  /** It may have started from a snapshot. */
   #follower: LimiterStateMachine = new Harness().machine;
   readonly #naive = new NaiveRefunds(LIMIT, WINDOW_MILLIS + 1, HORIZON_MILLIS);
   readonly #log: Logged[] = [];
@@ -112,7 +112,7 @@ class Replicas {
     return told;
   }
 
-  /** The follower begins anew, from the snapshot that was begun last, and applies what came since. */
+  /** The follower restarts from the snapshot begun last, and applies what came since. */
   #restore(): void {
     if (this.#snapshot === undefined) return;
     const { source, hash, length } = this.#snapshot;
@@ -149,7 +149,7 @@ function wordsOf({ allowed, refusal, refund, decided }: Decision): string {
 }
 
 describe('refunds at random', () => {
-  it('come to what a list of grants comes to, and never to more than the limit', () => {
+  it('match a list of grants, and never exceed the limit', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const replicas = new Replicas();

@@ -1,4 +1,4 @@
-/** A refund takes a remembered grant back, once, and its id grants nothing any more. */
+/** A refund gives a remembered grant back, once, and its id grants nothing more. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { encodeSweep, decodeCommand, mayBeSlow } from '../../src/limiter/log/command.ts';
@@ -22,7 +22,7 @@ function standing(harness: Harness): unknown {
 }
 
 describe('a refund', () => {
-  it('gives back what was granted, tells of the grant, and says the same again', () => {
+  it('gives back what was granted, reports the grant, and is answered the same again', () => {
     const harness = harnessWith({});
     const granted = harness.one({ ...R1, cost: 2 });
     const refunded = {
@@ -38,7 +38,7 @@ describe('a refund', () => {
     expect(standing(harness)).toMatchObject({ remaining: 2 });
   });
 
-  it('of what nobody was granted, or of another user, changes nothing', () => {
+  it('of an unknown grant, or of another user, changes nothing', () => {
     const harness = harnessWith({ limit: 1 });
     harness.one(R1);
     harness.one({ userId: 'ada', requestId: 'denied' });
@@ -72,15 +72,18 @@ describe('a refund', () => {
     { meter: 'slidingLog', granularityMillis: 1_000 },
     { meter: 'fixedWindow' },
     { meter: 'slidingCounter' },
-  ] as const)('of a grant ahead of group time holds nobody any more, and frees nothing else: %s', (how) => {
-    const harness = harnessWith({ ...how, limit: 3, windowMillis: DAY_MILLIS, clock: 'request' });
-    harness.one({ userId: 'ada' });
-    expect(harness.one({ ...R1, timestampMillis: harness.nowMillis + 58_000 }).allowed).toBe(true);
-    expect(harness.one({ userId: 'ada' }).allowed).toBe(false);
-    harness.one(REFUND);
-    const grants = [1, 2, 3].map(() => harness.one({ userId: 'ada' }).allowed);
-    expect(grants).toEqual([true, true, false]);
-  });
+  ] as const)(
+    'of a grant ahead of group time ends the hold on its key, and frees nothing else: %s',
+    (how) => {
+      const harness = harnessWith({ ...how, limit: 3, windowMillis: DAY_MILLIS, clock: 'request' });
+      harness.one({ userId: 'ada' });
+      expect(harness.one({ ...R1, timestampMillis: harness.nowMillis + 58_000 }).allowed).toBe(true);
+      expect(harness.one({ userId: 'ada' }).allowed).toBe(false);
+      harness.one(REFUND);
+      const grants = [1, 2, 3].map(() => harness.one({ userId: 'ada' }).allowed);
+      expect(grants).toEqual([true, true, false]);
+    },
+  );
 
   it('of a grant far ahead brings back what had left its window there, and counts in group time', () => {
     const harness = harnessWith({ limit: 2, windowMillis: 1_000, clock: 'request' });
@@ -109,12 +112,12 @@ describe('a refund', () => {
     harness.one({ userId: 'ada', timestampMillis: START - 5_000 });
     harness.one({ ...R1, timestampMillis: START });
     harness.one(REFUND);
-    // The grant at -5000 was forgotten when that at 0 was made: it would count here.
+    // The grant at -5000 was forgotten when the one at 0 was made. It would count here.
     const { allowed, decided } = harness.one({ userId: 'ada', timestampMillis: START - 4_500 });
     expect([allowed, decided.timeMillis]).toEqual([true, START]);
   });
 
-  it('of what has left its window, or whose key was forgotten, is done, and gives nothing back', () => {
+  it('of a grant that left its window, or whose key was forgotten, succeeds and gives nothing back', () => {
     const harness = harnessWith({ limit: 2 });
     harness.one(R1);
     harness.nowMillis += 2_000;
@@ -125,7 +128,7 @@ describe('a refund', () => {
     expect(standing(harness)).toMatchObject({ remaining: 1 });
   });
 
-  it('is one for a key whose rule has left the table', () => {
+  it('works for a key whose rule has left the table', () => {
     const harness = harnessWith({ limit: 1 });
     harness.one(R1);
     harness.rules(tableOf(2, [{ id: 'other' }]));
@@ -144,7 +147,7 @@ describe('a refund', () => {
     expect(standing(harness)).toMatchObject({ remaining: 1, retryAfterMillis: 0, resetMillis: 901 });
   });
 
-  it('is in a snapshot: nobody takes back twice, and the id grants nothing', () => {
+  it('survives a snapshot: no second refund, and the id grants nothing', () => {
     const harness = harnessWith({ limit: 4 });
     harness.ask({ ...R1, cost: 2 }, { userId: 'ada', cost: 2 });
     harness.one(REFUND);
@@ -167,7 +170,7 @@ describe('a refund', () => {
     const writer = harness.machine.snapshot();
     const first = writer.next();
     harness.ask(...ids.filter((_, i) => i % 3 > 0).map((id) => ({ ask: 'refund' as const, ...id })));
-    // Those that were not written yet are copied before they are dropped.
+    // Grants that the snapshot has not written yet are copied before they are dropped.
     harness.nowMillis += 20_001;
     for (let i = 0; i < 4; i += 1) {
       const command = decodeCommand(encodeSweep());
@@ -178,7 +181,7 @@ describe('a refund', () => {
     expect([...other.machine.inspect()]).toEqual(before);
   });
 
-  it('is read from an entry as it was written, and such an entry may take long', () => {
+  it('round-trips through an entry, which may take long to apply', () => {
     const mixed: readonly AllowRequest[] = [{ userId: 'bob', ruleId: 'r' }, { userId: 'ada' }];
     const bytes = entryOf([REFUND, ...mixed]);
     expect(decodeCommand(bytes)).toMatchObject({ type: 'allow', batch: { size: 3 } });

@@ -1,4 +1,4 @@
-/** A request that is granted only if it was before: what a log remembers of it. */
+/** Requests that are granted only if their id was granted before: what the log remembers of them. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { requestsOf } from '../../src/limiter/log/batch.ts';
@@ -8,7 +8,7 @@ import { entryOf, harnessWith } from './harness.ts';
 const FIRST: AllowRequest = { userId: 'ada', ruleId: 'rule0', requestId: 'r1', askedDigest: 5 };
 const AGAIN: AllowRequest = { ...FIRST, ifRemembered: true };
 
-describe('a request that asks for what is remembered', () => {
+describe('a request that asks only for a remembered grant', () => {
   it('is granted nothing that was not granted before, and charges nothing', () => {
     const limiter = harnessWith({ limit: 2 });
     expect(limiter.one(AGAIN)).toMatchObject({ allowed: false, refusal: 'not_remembered' });
@@ -19,14 +19,14 @@ describe('a request that asks for what is remembered', () => {
     expect(limiter.one(AGAIN)).toEqual(granted);
   });
 
-  it('is told the grant under all its limits, without naming them', () => {
+  it('gets the grant under all its limits, without naming them', () => {
     const limiter = harnessWith({}, {});
     const granted = limiter.one({ ...FIRST, further: [{ userId: 'ada', ruleId: 'rule1' }] });
     expect(granted.limits).toHaveLength(2);
     expect(limiter.one(AGAIN)).toEqual(granted);
   });
 
-  it('is another one where something else was asked, and nothing where that was taken back', () => {
+  it('is a different request if something else was asked, and gets nothing after a refund', () => {
     const limiter = harnessWith({});
     limiter.one(FIRST);
     expect(limiter.one({ ...AGAIN, askedDigest: 6 })).toMatchObject({ refusal: 'request_id_reused' });
@@ -36,10 +36,10 @@ describe('a request that asks for what is remembered', () => {
     expect(limiter.one(AGAIN)).toMatchObject({ refusal: 'not_remembered' });
   });
 
-  it('is read from an entry as it was written, and needs an id', () => {
+  it('round-trips through an entry, and needs an id', () => {
     const command = decodeCommand(entryOf([AGAIN, { userId: 'bob' }]));
     const { batch } = command as Extract<typeof command, { type: 'allow' }>;
     expect(requestsOf(batch)).toEqual([AGAIN, { userId: 'bob' }]);
-    expect(() => entryOf([{ ...AGAIN, requestId: undefined }])).toThrow(/has an id/);
+    expect(() => entryOf([{ ...AGAIN, requestId: undefined }])).toThrow(/need a request id/);
   });
 });

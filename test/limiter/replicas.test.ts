@@ -1,3 +1,4 @@
+/** Random histories on several replicas: they agree with each other, with a naive model and across snapshots. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CHUNK_BYTES_MAX, InvalidSnapshotError } from '../../src/limiter/state/snapshot-bytes.ts';
@@ -50,7 +51,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 });
 const history = fc.array(step, { minLength: 1, maxLength: 60 });
 
-/** Applies one step, and returns what was asked with its decisions. */
+/** Applies one step and returns the requests with their decisions. */
 function play(harness: Harness, { gap, asks, limits }: Step): [AllowRequest, Decision][] {
   harness.nowMillis += gap;
   if (limits !== undefined) {
@@ -69,10 +70,10 @@ function play(harness: Harness, { gap, asks, limits }: Step): [AllowRequest, Dec
   return requests.map((request, i) => [request, decisions[i]!]);
 }
 
-/** What a decision says of a limit that was not asked. */
+/** The fields of a decision that no limit judged. */
 const NOT_JUDGED = { limit: 0, windowMillis: 0, remaining: 0, retryAfterMillis: 0, resetMillis: 0 };
 
-/** The refusal of a request under the id of another one. */
+/** The refusal of a request whose id belongs to a different request. */
 function conflictOf(
   first: AllowRequest,
   other: AllowRequest,
@@ -98,7 +99,7 @@ function conflictOf(
   };
 }
 
-/** The state machine as plainly as possible: it forgets nothing, ever. */
+/** A naive state machine that never forgets anything. */
 class Model {
   rulesVersion = 0;
   readonly logs = new Map<string, NaiveLog>();
@@ -120,7 +121,7 @@ class Model {
     const window = isEvent ? rule.windowMillis : effectiveWindowMillis(rule, 0);
     const t = Math.max(asked, log.newest);
     const cost = request.cost ?? 1;
-    // Group time may not borrow from stamps that are ahead of it.
+    // Group time must not be replaced by timestamps that are ahead of it.
     const isHeld = !isEvent && t > asked;
     const allowed = !isHeld && log.ask(t, cost, rule.limit, window, Infinity);
     const wait = log.wait(t, allowed ? 1 : cost, rule.limit, window);
@@ -149,7 +150,7 @@ describe('the state machine', () => {
       fc.property(history, (steps) => {
         const harness = harnessWith(...rules);
         const model = new Model();
-        // From the first timestamp on, forgetting leaves a minute to spare.
+        // From the first timestamp on, keys are kept a minute longer.
         harness.allows('first', START);
         for (const each of steps) {
           const played = play(harness, each);

@@ -1,4 +1,4 @@
-/** A request id belongs to one request: all of what was asked, as it was asked. */
+/** A request id belongs to one request: everything that was asked, as it was asked. */
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
@@ -29,7 +29,7 @@ describe('a request id reused with another rule, cost or timestamp', () => {
     expect(harness.one(first)).toMatchObject({ allowed: true, remaining: 3 });
   });
 
-  it.each(others)('within one entry: the first wins, the second is told: another %s', (_field, other) => {
+  it.each(others)('within one entry: the first wins, the second is refused: another %s', (_field, other) => {
     const harness = twoRules();
     const [granted, refused, again] = harness.ask(first, other, first);
     expect(granted).toMatchObject({ allowed: true, decided: { position: 0 } });
@@ -48,7 +48,7 @@ describe('a request id reused with another rule, cost or timestamp', () => {
     expect(harness.one(without)).toMatchObject({ refusal: 'request_id_reused' });
   });
 
-  it('is told so after a snapshot, too', () => {
+  it('is refused after a snapshot, too', () => {
     const harness = twoRules();
     const granted = harness.one(first);
     const restored = new Harness();
@@ -60,7 +60,7 @@ describe('a request id reused with another rule, cost or timestamp', () => {
     expect(restored.one(first)).toEqual(granted);
   });
 
-  it('is told so when nothing is left of the budget, instead of being denied', () => {
+  it('is refused as such even when nothing is left, instead of being denied', () => {
     const harness = harnessWith({ limit: 1 });
     harness.one({ userId: 'ada', requestId: 'q' });
     const other = { userId: 'ada', requestId: 'q', cost: 2 };
@@ -83,14 +83,14 @@ describe('a request id reused with another rule, cost or timestamp', () => {
 });
 
 describe('a retry', () => {
-  it('says the same in other words: a cost of 1 that is named, and one that is not', () => {
+  it('may state a cost of 1 or leave it out', () => {
     const harness = harnessWith({ limit: 5 });
     const granted = harness.one({ userId: 'ada', requestId: 'q' });
     expect(harness.one({ userId: 'ada', requestId: 'q', cost: 1 })).toEqual(granted);
     expect(harness.machine.stats().grants).toBe(1);
   });
 
-  it('gets its answer though the rules changed since, and the default is another one', () => {
+  it('gets its answer even if the rules, and the default rule, have changed since', () => {
     const harness = harnessWith({ id: 'a', limit: 5 });
     const asked = { userId: 'ada', requestId: 'q' };
     const granted = harness.one(asked);
@@ -103,7 +103,7 @@ describe('a retry', () => {
     const harness = harnessWith({ limit: 100 });
     harness.rules(tableOf(2, [{ limit: 100 }], { requestIdHorizonMillis: 100 }));
     const asked = { userId: 'ada', requestId: 'q' };
-    // Grants that still live are in front of those that expired: nothing is swept.
+    // Live grants are in front of the expired ones, so nothing is swept.
     harness.rules(tableOf(3, [{ limit: 100 }], { requestIdHorizonMillis: 86_400_000 }));
     harness.one({ userId: 'bob', requestId: 'lives' });
     harness.rules(tableOf(4, [{ limit: 100 }], { requestIdHorizonMillis: 100 }));
@@ -123,7 +123,7 @@ describe('a retry', () => {
 });
 
 describe('a receipt', () => {
-  it('tells the place within the entry, so that every grant has one of its own', () => {
+  it('has the position within the entry, so that every grant has its own', () => {
     const harness = harnessWith({ limit: 100 });
     const users = Array.from({ length: 20 }, (_, i) => ({ userId: `user${i % 4}` }));
     const decisions = [...harness.ask(...users), ...harness.ask(...users)];
@@ -132,7 +132,7 @@ describe('a receipt', () => {
     expect(decisions.map(({ decided }) => decided.position)).toEqual([...users.keys(), ...users.keys()]);
   });
 
-  it('of a denial that the log made has one too, one that was read from the state has none', () => {
+  it('of a denial by the log has a position too, of a denial read from the state has none', () => {
     const harness = harnessWith({ limit: 1 });
     const denied = harness.ask({ userId: 'ada' }, { userId: 'ada' }, { userId: 'ada', ruleId: 'none' });
     expect(denied.map(({ decided }) => decided.position)).toEqual([0, 1, 2]);

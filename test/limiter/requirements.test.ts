@@ -25,7 +25,7 @@ async function rows(): Promise<readonly Row[]> {
   );
 }
 
-/** The call that makes a test of this title, or a group of tests: `it.skip(`, `describe(`. Undefined: there is none. */
+/** The call that makes a test or a group of this title: `it.skip(`, `describe(`. Undefined if there is none. */
 function callOf(source: string, title: string): string | undefined {
   const at = source.indexOf(title);
   const before = at === -1 ? '' : source.slice(0, at);
@@ -35,7 +35,7 @@ function callOf(source: string, title: string): string | undefined {
 }
 
 describe('what was asked', () => {
-  it('is shown by tests that are there and are not skipped, or is said to be missing', async () => {
+  it('is shown by existing tests that are not skipped, or is marked as missing', async () => {
     const wrong: string[] = [];
     const all = await rows();
     expect(all.length).toBe(117);

@@ -1,10 +1,10 @@
-/** Every answer says by which version of the rules it was decided: that in force where it was. */
+/** Every answer carries the version of the rules in force where it was decided. */
 import { describe, expect, it } from 'vitest';
 import { type Harness, harnessWith, restoreInto, snapshotOf, tableOf } from './harness.ts';
 
 const RULES = [{ limit: 2 }, { limit: 5 }];
 
-/** Rules 1 and 2 were in force before; 4 are. */
+/** Versions 1 and 2 were in force before; 4 is now. */
 function changed(harness: Harness): Harness {
   harness.rules(tableOf(2, RULES));
   harness.rules(tableOf(4, RULES));
@@ -18,12 +18,12 @@ describe('the version of the rules in an answer', () => {
     expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: false, rulesVersion: 1 });
     changed(harness);
     expect(harness.one({ userId: 'ada' })).toMatchObject({ allowed: false, rulesVersion: 4 });
-    // Of a lower version nothing comes into force.
+    // A table with a lower version does not come into force.
     harness.rules(tableOf(3, RULES));
     expect(harness.one({ userId: 'bob' })).toMatchObject({ allowed: true, rulesVersion: 4 });
   });
 
-  it('is that of the state which denies without an entry, and of one that is looked at', () => {
+  it('is that of the state for a quick denial and for a peek', () => {
     const harness = harnessWith(...RULES);
     harness.one({ userId: 'ada', cost: 2 });
     for (const version of [1, 4]) {
@@ -38,7 +38,7 @@ describe('the version of the rules in an answer', () => {
     }
   });
 
-  it('of a repeated request is that of its grant, also where that is known by a snapshot alone', () => {
+  it('of a retry is that of its grant, even if only a snapshot knows the grant', () => {
     const harness = harnessWith(...RULES);
     const alone = { userId: 'ada', requestId: 'r1' };
     const joint = {

@@ -1,3 +1,4 @@
+/** The validation of rules and rule tables, and the effective window. */
 import { describe, expect, it } from 'vitest';
 import { effectiveWindowMillis, InvalidRuleError, validateRuleTable } from '../../src/limiter/rules.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -59,9 +60,9 @@ describe('a rule table', () => {
 });
 
 describe('the id of a rule in a table', () => {
-  it('is none by which requests state rules themselves', () => {
+  it('must not have the form of a stated rule', () => {
     expect(() => ruleWith({ id: '10/1000ms' })).toThrow(
-      "rules[0].id must be of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, by which requests state rules themselves, but is '10/1000ms'",
+      "rules[0].id must be of another form than LIMIT/MILLISms and COUNT/MILLISms+BURST, which are reserved for rules that requests state, but is '10/1000ms'",
     );
     expect(ruleWith({ id: '10/1000' })?.id).toBe('10/1000');
   });
@@ -77,7 +78,7 @@ describe('the meter of a rule', () => {
     expect(ruleWith({ meter: 'leakyBucket', queue: 0 })).toEqual({ ...rule, meter: 'leakyBucket' });
   });
 
-  it('has what belongs to it, and says what belongs to another one', () => {
+  it('accepts its own fields, and refuses those of another meter by name', () => {
     const leaky = { meter: 'leakyBucket', burst: 1, queue: 999_999 };
     expect(ruleWith(leaky)).toEqual({ ...rule, ...leaky });
     const monthly = { meter: 'fixedWindow', calendar: 'month', windowMillis: 2_678_400_000 };

@@ -1,4 +1,4 @@
-/** An operator says how much of a rule a key has used: then that counts, from now on, and nothing of before. */
+/** An operator sets how much of a rule a key has used: from now on that counts, and nothing from before. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
@@ -21,7 +21,7 @@ function set(harness: Harness, userId: string, used: number, ...ruleIds: string[
   return harness.say(userId, { type: 'set', used, ruleIds: ruleIds.length === 0 ? [RULE] : ruleIds });
 }
 
-/** What is left, at this moment. */
+/** What is left at this moment. */
 function left(harness: Harness, userId: string, ruleId = RULE): number {
   const standing = harness.machine.look({ ask: 'look', userId, ruleId }, harness.nowMillis);
   return standing!.limits[0]!.remaining;
@@ -30,7 +30,7 @@ function left(harness: Harness, userId: string, ruleId = RULE): number {
 describe.each(METERS)('under %s', (_, meter) => {
   const rule: Partial<Rule> = { limit: 20, windowMillis: 1_000, clock: 'cluster', ...meter };
 
-  it('as much is left as the operator says, whatever was granted', () => {
+  it('leaves as much as the operator sets, regardless of earlier grants', () => {
     for (const granted of [0, 1, 20]) {
       for (const used of [0, 1, 7, 20]) {
         const harness = harnessWith(rule);
@@ -44,7 +44,7 @@ describe.each(METERS)('under %s', (_, meter) => {
     }
   });
 
-  it('the key is as one that is new and was granted that', () => {
+  it('makes the key like a new one that was granted the usage', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(400), fc.integer({ min: 1, max: 6 })), { maxLength: 12 }),
@@ -70,7 +70,7 @@ describe.each(METERS)('under %s', (_, meter) => {
     );
   });
 
-  it('a replica that got a snapshot in between decides the same', () => {
+  it('a replica restored from a snapshot in between decides the same', () => {
     for (const used of [0, 6]) {
       const harness = harnessWith(rule);
       for (const cost of [1, 2, 3]) {
@@ -114,7 +114,7 @@ describe.each(METERS)('under %s', (_, meter) => {
 describe('what an operator sets', () => {
   const rule: Partial<Rule> = { limit: 10, windowMillis: 1_000, clock: 'cluster' };
 
-  it('leaves the window as if it had been granted then', () => {
+  it('leaves the window like a grant made at that time', () => {
     const harness = harnessWith(rule);
     harness.nowMillis += 500;
     set(harness, 'ada', 10);
@@ -132,7 +132,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'bob')).toBe(10);
   });
 
-  it('takes the place of what a former meter knows, too', () => {
+  it('also replaces what a former meter knows', () => {
     const harness = harnessWith(rule);
     harness.one({ userId: 'ada', cost: 9 });
     harness.rules(tableOf(2, [{ ...rule, meter: 'slidingCounter' }]));
@@ -141,7 +141,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'ada')).toBe(8);
   });
 
-  it('is not above the limit, as it is for the key: then nothing changes', () => {
+  it('must not exceed the limit of the key; otherwise nothing changes', () => {
     const harness = harnessWith(rule, { ...rule, limit: 5 });
     harness.one({ userId: 'ada', cost: 3 });
     expect(set(harness, 'ada', 11)).toMatchObject({ ruleId: RULE, usedMax: 10, customer: { isDone: false } });
@@ -153,7 +153,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'ada')).toBe(0);
   });
 
-  it('is about rules that are in force: else nothing changes', () => {
+  it('must name rules in force; otherwise nothing changes', () => {
     const harness = harnessWith(rule);
     harness.one({ userId: 'ada', cost: 3 });
     for (const ruleId of ['none', '10/1000ms'])
@@ -161,7 +161,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'ada')).toBe(7);
   });
 
-  it('no refund gives back, nor what was granted before', () => {
+  it('cannot be refunded, nor can earlier grants', () => {
     const harness = harnessWith(rule);
     harness.one({ userId: 'ada', cost: 3, requestId: 'one' });
     set(harness, 'ada', 5);
@@ -169,7 +169,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'ada')).toBe(5);
   });
 
-  it('leaves the record alone', () => {
+  it('does not change the customer record', () => {
     const harness = harnessWith(rule);
     const { customer } = harness.say('ada', { type: 'put', tier: 'pro', overrides: [] });
     expect(set(harness, 'ada', 3).customer).toEqual({ isDone: true, record: customer!.record });
@@ -184,7 +184,7 @@ describe('what an operator sets', () => {
     expect(left(harness, 'user1')).toBe(3);
   });
 
-  it('is of group time, whatever timestamps the key was granted at', () => {
+  it('is in group time, regardless of the timestamps of grants', () => {
     const harness = harnessWith({ ...rule, clock: 'request' });
     harness.one({ userId: 'ada', cost: 10, timestampMillis: START + 30_000 });
     set(harness, 'ada', 10);
@@ -192,7 +192,7 @@ describe('what an operator sets', () => {
     expect(harness.allows('ada')).toBe(true);
   });
 
-  it('does not move the sweep beyond the keys that are there', () => {
+  it('does not move the sweep past the last key', () => {
     const harness = harnessWith({ ...rule, windowMillis: 100 });
     for (let i = 0; i < 50; i += 1) harness.one({ userId: `user${i}` });
     for (let i = 0; i < 50; i += 1) set(harness, `user${i}`, i % 3);

@@ -1,4 +1,7 @@
-/** Costs that are told after the fact: recorded whatever the limit says, as debt where they exceed it, which denies until it has slid out. */
+/**
+ * Settled costs, reported after the fact: recorded even above the limit, as debt that denies until it has left the
+ * window.
+ */
 import { describe, expect, it } from 'vitest';
 import { COST_MAX } from '../../src/api/request.ts';
 import { LIMIT_MAX, type Rule } from '../../src/api/rule.ts';
@@ -12,20 +15,20 @@ function settle(harness: Harness, cost: number, more: object = {}) {
   return harness.one({ userId: 'ada', cost, settle: true, ...more });
 }
 
-/** When one more is granted again, in milliseconds from now. */
+/** When another request is granted, in milliseconds from now. */
 function millisUntilAllowed(harness: Harness): number {
   return harness.one({ userId: 'ada' }).retryAfterMillis;
 }
 
 describe('a settled cost', () => {
-  it('counts like a grant where it fits', () => {
+  it('counts like a grant if it fits', () => {
     const harness = harnessWith(HOUR);
     expect(settle(harness, 400)).toMatchObject({ allowed: true, remaining: 600, retryAfterMillis: 0 });
     expect(harness.one({ userId: 'ada', cost: 601 }).allowed).toBe(false);
     expect(harness.one({ userId: 'ada', cost: 600 }).allowed).toBe(true);
   });
 
-  // What AI gateways do: they learn how many tokens an answer took when it has ended.
+  // As in AI gateways, which learn how many tokens an answer took when it has ended.
   it('of 1,500 in an hour of 1,000 is recorded, and denies until it has slid out', () => {
     const harness = harnessWith(HOUR);
     const told = settle(harness, 1_500);
@@ -38,7 +41,7 @@ describe('a settled cost', () => {
     expect(harness.allows('ada')).toBe(true);
   });
 
-  it('is recorded for a key that has spent all, and for one that owes already', () => {
+  it('is recorded for a key that has spent everything, and for one that is in debt already', () => {
     const harness = harnessWith(HOUR);
     harness.one({ userId: 'ada', cost: 1_000 });
     harness.nowMillis += 10;
@@ -51,7 +54,7 @@ describe('a settled cost', () => {
     expect(harness.one({ userId: 'ada', cost: 300 }).allowed).toBe(true);
   });
 
-  it('is recorded under a limit of 0, and for who is blocked', () => {
+  it('is recorded under a limit of 0, and for a blocked customer', () => {
     const harness = harnessWith({ ...HOUR, limit: 0 });
     expect(settle(harness, 5)).toMatchObject({ allowed: true, remaining: 0, retryAfterMillis: HOUR_MILLIS });
     const other = harnessWith(HOUR);
@@ -65,7 +68,7 @@ describe('a settled cost', () => {
     expect(settle(harnessWith(HOUR), 5, { ruleId: 'other' })).toMatchObject({ refusal: 'unknown_rule' });
   });
 
-  it('is recorded once under its id, and the retry is told the same', () => {
+  it('is recorded once under its id, and a retry gets the same answer', () => {
     const harness = new Harness();
     harness.rules(tableOf(1, [HOUR], { requestIdHorizonMillis: 10_000 }));
     const first = settle(harness, 1_200, { requestId: 'answer-7' });
@@ -76,7 +79,7 @@ describe('a settled cost', () => {
     expect(harness.one({ userId: 'ada', cost: 1_000 }).allowed).toBe(true);
   });
 
-  it('is recorded under all limits of its request, also where only one has no room', () => {
+  it('is recorded under all limits of its request, even if one of them is full', () => {
     const harness = harnessWith({ ...HOUR, id: 'a', limit: 2 }, { ...HOUR, id: 'b', limit: 10 });
     const further = [{ userId: 'acme', ruleId: 'b', cost: 4 }];
     const told = settle(harness, 4, { ruleId: 'a', askedDigest: 1, further });
@@ -96,14 +99,14 @@ describe('a settled cost', () => {
     expect(harness.machine.inadmissible({ ...request, settle: undefined }, bound)?.field).toBe('cost');
   });
 
-  it('counts from when it is told, also while a restored cluster denies everybody', () => {
+  it('counts from when it is reported, even while a restored cluster denies everything', () => {
     const harness = harnessWith(HOUR);
     harness.machine.apply({ type: 'historyLost' }, harness.next());
     harness.machine.apply({ type: 'historyBegins', wallMillis: harness.nowMillis }, harness.next());
     harness.nowMillis += 1_000;
     expect(harness.allows('ada')).toBe(false);
     expect(settle(harness, 5)).toMatchObject({ allowed: true, decided: { timeMillis: harness.nowMillis } });
-    // What may be missing is out by then, and so is what was settled a second later.
+    // Missing history is out by then, and so is what was settled a second later.
     harness.nowMillis += HOUR_MILLIS - 999;
     expect(harness.one({ userId: 'ada', cost: 996 }).allowed).toBe(false);
     expect(harness.one({ userId: 'ada', cost: 995 }).allowed).toBe(true);
@@ -120,13 +123,14 @@ describe('a settled cost', () => {
 });
 
 describe('debt, by each meter', () => {
-  // 1,500 of 1,000 an hour, at the begin of an hour: until one more fits. Windows of group time are a millisecond longer, but for aligned ones.
+  // 1,500 of 1,000 per hour, at the start of an hour: the wait until one more fits. Windows in group time are a
+  // millisecond longer, except for aligned ones.
   it.each([
     ['slidingLog', HOUR_MILLIS + 1],
-    // In the next hour, when less than 1,000 of the 1,500 are in the share that still counts.
+    // In the next hour, when less than 1,000 of the 1,500 still count.
     ['slidingCounter', HOUR_MILLIS + HOUR_MILLIS / 3 + 1],
     ['fixedWindow', HOUR_MILLIS],
-    // 501 have to flow out.
+    // 501 have to drain.
     ['tokenBucket', Math.ceil((501 * (HOUR_MILLIS + 1)) / 1_000)],
     ['leakyBucket', Math.ceil((501 * (HOUR_MILLIS + 1)) / 1_000)],
   ] as const)('of a %s denies until it is gone, and is in snapshots', (meter, waitMillis) => {
@@ -144,13 +148,13 @@ describe('debt, by each meter', () => {
   });
 
   it.each(['slidingLog', 'slidingCounter', 'fixedWindow', 'tokenBucket', 'leakyBucket'] as const)(
-    'of a %s is kept, and answered, however much it is',
+    'of any size is kept and answered by a %s',
     (meter) => {
       const harness = harnessWith({ ...HOUR, limit: LIMIT_MAX, windowMillis: 31 * DAY_MILLIS, meter });
       for (let i = 0; i < 5_000; i += 1) {
         harness.nowMillis += 1;
         const { allowed, refusal } = settle(harness, COST_MAX);
-        // A log keeps each of them, up to what it can add up.
+        // A log keeps each of them, up to the total it can add up.
         expect(allowed ? 'charged' : refusal).toBe(
           meter === 'slidingLog' && i > 4_293 ? 'at_capacity' : 'charged',
         );
@@ -161,7 +165,7 @@ describe('debt, by each meter', () => {
     },
   );
 
-  it('of a throttle carries over to whatever numbers ask next, and is kept however much it is', () => {
+  it('of a throttle carries over to later requests with other numbers, and any size is kept', () => {
     const harness = harnessWith(HOUR);
     const ruleId = '1/2678400000ms+3';
     for (let i = 0; i < 50; i += 1) settle(harness, COST_MAX, { ruleId });
@@ -183,7 +187,7 @@ describe('debt that a window brings along which is new, and counts otherwise', (
 
   function owing(meter: Rule['meter'], times: number): Harness {
     const harness = new Harness();
-    // At the begin of a day: all of it is in one window.
+    // At the start of a day, so all of it is in one window.
     harness.nowMillis -= harness.nowMillis % DAY_MILLIS;
     harness.rules(tableOf(1, [{ ...HOURLY, ...(meter !== undefined && { meter }) }]));
     for (let i = 0; i < times; i += 1) settle(harness, COST_MAX, { ruleId: 'r/hour' });
@@ -192,7 +196,7 @@ describe('debt that a window brings along which is new, and counts otherwise', (
 
   const PAIRS = METERS.flatMap((before) => METERS.map((after) => [before, after] as const));
   it.each(PAIRS)(
-    'of a %s, by a %s: what is settled then ends no node, and is in snapshots',
+    'of a %s, by a %s: a further settlement stops no node, and survives snapshots',
     (before, after) => {
       const harness = owing(before, 3);
       const daily = { ...HOURLY, id: 'r/day', windowMillis: DAY_MILLIS, meter: after };

@@ -1,3 +1,4 @@
+/** The meter of sliding logs, compared with plain lists of grants, and its memory. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from '../../src/limiter/meters/log-runs.ts';
@@ -8,7 +9,7 @@ import { StateSize } from '../../src/limiter/state/state-size.ts';
 import { NaiveLog } from './naive.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 
-/** One of many logs, with neighbours that must not matter. */
+/** One log among others, which must not influence it. */
 class SlidingLog {
   readonly #size = new StateSize();
   readonly #logs = new SlidingLogs(this.#size);
@@ -30,7 +31,7 @@ class SlidingLog {
   }
 
   get runCount(): number {
-    // Each neighbour has one.
+    // One grant for each neighbour.
     return this.#size.runs - 2;
   }
 
@@ -60,7 +61,7 @@ function demand(t: number, windowMillis: number, cost = 1, limit = 1): Demand {
   return { rule, t, cost, windowMillis, keptMillis: windowMillis };
 }
 
-/** Grants when it fits, as every user of the log does. */
+/** Grants if it fits, as every caller of the log does. */
 function ask(log: SlidingLog, t: number, cost: number, limit: number, windowMillis: number): boolean {
   const at = Math.max(t, log.newestMillis);
   if (log.liveCost(at, windowMillis) + cost > limit) return false;
@@ -90,7 +91,7 @@ describe('a sliding log', () => {
         for (let t = 0; t < 1_000; t += 1) ask(log, t, cost, limit * cost, 300);
         const isWide = cost > 1;
         expect(log.runs.form).toBe(isWide ? WIDE : NARROW);
-        // A block of a unit has room for two.
+        // A block of one unit has room for two.
         expect(log.runs.capacity).toBeLessThanOrEqual(limit * 1.25 + (isWide ? 0 : 1));
         expect(log.liveCost(999, 300)).toBe(limit * cost);
       }
@@ -105,7 +106,7 @@ describe('a sliding log', () => {
     expect(log.runs.capacity).toBeLessThanOrEqual(16);
   });
 
-  it('has a smaller block, and all that is live, whenever more than half of its room is without use', () => {
+  it('gets a smaller block without losing live runs when more than half of it is unused', () => {
     for (let most = 1; most <= 100; most += 1) {
       for (let live = 1; live <= most; live += 1) {
         const log = new SlidingLog();
@@ -146,7 +147,7 @@ describe('a sliding log', () => {
     expect(log.millisUntilAvailable(9_999 * 5_000_000_000, 1, 1_000_000, 1_000)).toBe(1_000);
   });
 
-  it('counts what it still has when the window grows, and denies while the limit is below what it has', () => {
+  it('counts everything recorded when the window grows, and denies while the limit is below that', () => {
     const log = new SlidingLog();
     for (let t = 0; t < 10; t += 1) log.grant(t * 10, 1, 1_000);
     expect(log.liveCost(1_050, 1_000)).toBe(4);

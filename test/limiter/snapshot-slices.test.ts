@@ -1,4 +1,4 @@
-/** Snapshots that are written while the state goes on changing, and read while another one is in force. */
+/** Snapshots that are written while the state changes, and read while another state is in use. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -54,7 +54,7 @@ function started(users = 0): Harness {
 }
 
 describe('a snapshot that is written in slices', () => {
-  it('is the state as of the call, whatever is granted, forgotten and changed meanwhile', () => {
+  it('is the state as of the call, despite grants, evictions and rule changes meanwhile', () => {
     let longest = 0;
     fc.assert(
       fc.property(history, history, fc.integer({ min: 1, max: 3 }), (before, during, stepsPerChunk) => {
@@ -72,7 +72,7 @@ describe('a snapshot that is written in slices', () => {
           chunks.push(chunk);
         }
         expect(chunks).toEqual(expected);
-        // What was kept for the snapshot does not stay in the way of the next one.
+        // What was kept for the snapshot does not remain in the way of the next one.
         const restored = new Harness();
         restoreInto(restored.machine, snapshotOf(harness.machine));
         expect(restored.machine.hash()).toBe(harness.machine.hash());
@@ -83,7 +83,7 @@ describe('a snapshot that is written in slices', () => {
     expect(longest).toBeGreaterThan(4);
   });
 
-  it('is whole although the log of a key is cut short in the middle of being written', () => {
+  it('is complete even if the log of a key shrinks while it is being written', () => {
     const harness = harnessWith({ limit: 2_000, windowMillis: 4_000 });
     for (let i = 0; i < 1_500; i += 1) {
       harness.nowMillis += 2;
@@ -101,7 +101,7 @@ describe('a snapshot that is written in slices', () => {
     expect([...chunks, ...chunksOf(snapshot)]).toEqual(expected);
   });
 
-  it('ends when another one is begun, or when nobody wants the rest', () => {
+  it('ends when another one begins, or when it is abandoned', () => {
     const harness = started(200);
     const first = harness.machine.snapshot();
     first.next();

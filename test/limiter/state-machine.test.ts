@@ -1,3 +1,4 @@
+/** The state machine: single decisions, positions, rule changes, quick denials and request ids. */
 import { describe, expect, it } from 'vitest';
 import { LimiterStateMachine } from '../../src/limiter/state-machine.ts';
 import { Harness, harnessWith, START, tableOf } from './harness.ts';
@@ -76,7 +77,7 @@ describe('a decision', () => {
     expect(harness.one(cluster).allowed).toBe(true);
     harness.nowMillis += 1_000;
     expect(harness.one(cluster).allowed).toBe(false);
-    // A timestamp means nothing to a rule with the cluster clock.
+    // A rule with the cluster clock ignores timestamps.
     expect(harness.one({ ...cluster, timestampMillis: START + 5_000 }).allowed).toBe(false);
     harness.nowMillis += 1;
     expect(harness.one(cluster).allowed).toBe(true);
@@ -105,7 +106,7 @@ describe('a decision', () => {
   it('holds requests without a timestamp back while the key has grants ahead of group time', () => {
     const harness = harnessWith({ limit: 2 });
     harness.allows('ada', START + 5_000);
-    // Judged at the stamps ahead, they would be granted as fast as those move on, not as fast as time passes.
+    // Judged at the timestamps ahead, they would be granted as fast as those move on, not as fast as time passes.
     expect(harness.one({ userId: 'ada' })).toMatchObject({
       allowed: false,
       remaining: 0,
@@ -172,7 +173,7 @@ describe('a denied request', () => {
     const harness = harnessWith({ limit: 2 }, { id: 'closed', limit: 0 });
     harness.ask({ userId: 'ada', cost: 2, requestId: 'q1' }, { userId: 'bob', requestId: 'q2' });
     const before = harness.machine.hash();
-    // Long after: keys are idle and request ids expired, and still a denial must not be what clears them.
+    // Much later: keys are idle and request ids expired, but a denial must not clear them.
     harness.nowMillis += 10_000_000;
     for (let i = 0; i < 50; i += 1) {
       const denied = harness.ask(

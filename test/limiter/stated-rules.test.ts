@@ -1,3 +1,4 @@
+/** Rules that requests state in the rule id. */
 import { describe, expect, it } from 'vitest';
 import { LIMIT_MAX, WINDOW_MILLIS_MAX } from '../../src/api/rule.ts';
 import { parseStatedRule, statedRuleId } from '../../src/api/stated-rule.ts';
@@ -40,7 +41,7 @@ function ask(harness: Harness, userId: string, ruleId = RULE, cost = 1) {
   return harness.one({ userId, ruleId, cost });
 }
 
-/** All but where the sweep stands. */
+/** Everything except the sweep position. */
 function itemsOf({ machine }: Harness) {
   return [...machine.inspect()].map((item) => ({ ...item, sweepSlot: 0 }));
 }
@@ -104,12 +105,12 @@ describe('a rule that a request states', () => {
     expect(ask(harness, 'ada').allowed).toBe(false);
   });
 
-  // Forgotten as a stated one, and asked at a caller's own time, it would grant once more what it had granted.
+  // If the stated rule were forgotten and asked at a caller's timestamp, it would grant again what it had granted.
   it('has an id that no configured rule may have', () => {
     expect(() => tableOf(2, [{ id: RULE, limit: 2, windowMillis: 1_000 }])).toThrow(InvalidRuleError);
   });
 
-  it('goes when the last that it granted is forgotten', () => {
+  it('is dropped when its last key is forgotten', () => {
     const harness = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
     const bare = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
     ask(harness, 'ada');
@@ -124,7 +125,7 @@ describe('a rule that a request states', () => {
     expect(ask(harness, 'ada').allowed).toBe(true);
   });
 
-  it('that goes in the middle of an entry comes back with a grant further on in it', () => {
+  it('dropped in the middle of an entry comes back with a later grant of the entry', () => {
     const harness = harnessWith({ id: 'sweeper', limit: 100, windowMillis: 10 });
     ask(harness, 'ada');
     harness.nowMillis += 10_000;
@@ -152,7 +153,7 @@ describe('a rule that a request states', () => {
     const asked = (i: number, userId = 'ada') => harness.one({ userId, ruleId: statedRuleId(1, 1_000 + i) });
     for (let i = 0; i < STATED_WINDOWS_PER_KEY_MAX; i += 1) expect(asked(i).allowed).toBe(true);
     expect(asked(STATED_WINDOWS_PER_KEY_MAX)).toMatchObject({ allowed: false, refusal: 'at_capacity' });
-    // It was told before as well, and left no trace.
+    // The same answer as before, and no trace.
     expect(asked(7)).toMatchObject({ allowed: false, remaining: 0 });
     expect(asked(STATED_WINDOWS_PER_KEY_MAX, 'bob').allowed).toBe(true);
     harness.nowMillis += 10_000;
@@ -160,7 +161,7 @@ describe('a rule that a request states', () => {
     expect(asked(STATED_WINDOWS_PER_KEY_MAX).allowed).toBe(true);
   });
 
-  it('has room whatever others state: 2,000 rules of one caller shut out nobody', () => {
+  it('has room even if other callers state many: 2,000 rules of one caller shut nobody out', () => {
     const harness = harnessWith({});
     for (let i = 0; i < 2_000; i += 1) {
       const ruleId = statedRuleId(1, WINDOW_MILLIS_MAX - i);
@@ -169,7 +170,7 @@ describe('a rule that a request states', () => {
     expect([1, 2, 3].map(() => ask(harness, 'ada').allowed)).toEqual([true, true, false]);
   });
 
-  it('is forgotten by its own window, however long others of its key are', () => {
+  it('is forgotten by its own window, even if other windows of its key are longer', () => {
     const harness = harnessWith({});
     const [short, long] = [statedRuleId(1, 1_000), statedRuleId(1, 60_000)];
     for (const ruleId of [long, short]) expect(ask(harness, 'ada', ruleId).allowed).toBe(true);
@@ -187,10 +188,10 @@ describe('a rule that a request states', () => {
     }
   });
 
-  it('is forgotten by a reset of its key with all others of that, and no other key is', () => {
+  it('is forgotten by a reset of its key, with all other rules of that key and no other key', () => {
     const harness = harnessWith({});
     const ids = [1_000, 2_000, 3_000].map((windowMillis) => statedRuleId(1, windowMillis));
-    // A key may have the form of another one with the id of a rule behind it.
+    // A key may look like another key with a rule id appended.
     const others = ['bob', `ada\n${ids[0]}`, 'ad', 'adaa'];
     for (const userId of ['ada', ...others])
       for (const ruleId of ids) expect(ask(harness, userId, ruleId).allowed).toBe(true);

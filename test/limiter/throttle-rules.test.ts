@@ -1,6 +1,7 @@
 /**
- * Rules of the form `30/60000ms+15`, which `CL.THROTTLE` states: redis-cell's steps, one state of a key for all numbers, the rate that
- * is asked for, and the promise in true time. The oracle is an algorithm of its own: one arrival time in fractions of a millisecond.
+ * Stated throttles such as `30/60000ms+15`, used by `CL.THROTTLE`: the steps of redis-cell, one state per key for all
+ * numbers, the requested rate, and the promise in real time. The model is a separate algorithm: one arrival time in
+ * fractions of a millisecond.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -19,19 +20,24 @@ function throttle(harness: Harness, numbers: Numbers, cost = 1): Decision {
   return harness.one({ userId: 'ada', ruleId: idOf(numbers), cost });
 }
 
-/** The period in group time without drift: one millisecond for stamps, one for requests that come late in theirs. */
+/**
+ * The period in group time without drift: one millisecond for rounded timestamps, one for requests late in their
+ * millisecond.
+ */
 function widened(periodMillis: number): number {
   return periodMillis + 2;
 }
 
-/** redis-cell's rule, for one key: a request moves the arrival time on, unless that would be too far ahead. */
+/**
+ * The rule of redis-cell for one key: a request moves the arrival time forward, unless it would then be too far ahead.
+ */
 class Oracle {
   #arrivalMillis = 0;
 
   ask(nowMillis: number, [maxBurst, count, periodSeconds]: Numbers, cost: number): [boolean, number] {
     const interval = Math.ceil((widened(periodSeconds * 1_000) * 1e6) / count) / 1e6;
     const next = Math.max(this.#arrivalMillis, nowMillis) + cost * interval;
-    // It may have come as late as its millisecond ends.
+    // It may have come at the very end of its millisecond.
     const allowed = next - (maxBurst + 1) * interval < nowMillis + 1 - 1e-5;
     if (allowed) this.#arrivalMillis = next;
     const owed = Math.max(0, this.#arrivalMillis - nowMillis);
@@ -51,7 +57,7 @@ describe('a throttle', () => {
     expect(steps.at(-1)?.retryAfterMillis).toBe(Math.floor(interval));
     for (let i = 0; i < 5; i += 1) {
       harness.nowMillis += 2_000;
-      // What the clocks add is a fifteenth of a millisecond in each interval here.
+      // The clocks add a fifteenth of a millisecond to each interval here.
       const passed = [0, 1].map((millis) => {
         harness.nowMillis += millis;
         return throttle(harness, [15, 30, 60]).allowed;
@@ -63,19 +69,20 @@ describe('a throttle', () => {
   it('has one state of a key, which the numbers of each call judge', () => {
     const harness = harnessWith({});
     expect(throttle(harness, [15, 30, 60], 16)).toMatchObject({ allowed: true, remaining: 0 });
-    // 32 seconds are owed. Others let 16 be owed at most: they wait for the rest, and for room for one.
+    // 32 seconds are owed. Requests with other numbers may owe at most 16: they wait for the rest, and for room for
+    // one.
     const faster = throttle(harness, [15, 60, 60]);
     expect(faster).toMatchObject({ allowed: false, remaining: 0, resetMillis: 32_001 });
     expect(faster.retryAfterMillis).toBeGreaterThanOrEqual(17_000);
     expect(faster.retryAfterMillis).toBeLessThanOrEqual(17_001);
-    // These let 64 be owed.
+    // These may owe 64.
     expect(throttle(harness, [31, 30, 60])).toMatchObject({ allowed: true, remaining: 15 });
-    // Another key is another state; other meters of this one as well.
+    // Another key has another state, and so have other meters of this key.
     expect(harness.one({ userId: 'bob', ruleId: idOf([15, 60, 60]) }).allowed).toBe(true);
     expect(harness.one({ userId: 'ada', ruleId: statedRuleId(16, 60_000) }).allowed).toBe(true);
   });
 
-  it('makes no room for itself by other numbers, and takes none from others: 10,000 of them are one key', () => {
+  it('gets no extra room by using other numbers: 10,000 of them are one key', () => {
     const harness = harnessWith({});
     const granted = Array.from({ length: 10_000 }, (_, i) => throttle(harness, [0, 1, 3_600 + i]).allowed);
     expect(granted.filter(Boolean)).toHaveLength(1);
@@ -90,7 +97,7 @@ describe('a throttle', () => {
       harness.rules(tableOf(1, [{}], { clockDriftPpm: 500 }));
       const seconds = count === 1 ? 100 : 10;
       const request = { userId: 'ada', ruleId: idOf([0, count, 1]) };
-      // Twice as many ask as there is room for.
+      // Twice as many requests as there is room for.
       const batch = Array.from({ length: Math.ceil((2 * count) / 1_000) }, () => request);
       let granted = 0;
       for (let millis = 0; millis < seconds * 1_000; millis += 1) {
@@ -102,7 +109,7 @@ describe('a throttle', () => {
     },
   );
 
-  it('never grants more than the burst and the rate in a period by true time, on a clock that is too fast', () => {
+  it('never grants more than the burst and the rate in real time, on a clock that is too fast', () => {
     const numbers = fc.tuple(fc.nat(20), fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 3 }));
     const gaps = fc.array(fc.double({ min: 0, max: 40, noNaN: true }), { minLength: 300, maxLength: 300 });
     fc.assert(
@@ -127,7 +134,7 @@ describe('a throttle', () => {
     );
   });
 
-  it('decides as redis-cell would, whatever numbers and times', () => {
+  it('decides as redis-cell would, for any numbers and times', () => {
     const numbers = fc.tuple(fc.nat(6), fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 5 }));
     const call = fc.record({ numbers, gap: fc.nat(2_500), cost: fc.integer({ min: 1, max: 3 }) });
     fc.assert(
@@ -149,7 +156,7 @@ describe('a throttle', () => {
     );
   });
 
-  it('grants to whoever comes when it was told to', () => {
+  it('grants a request that comes after the reported wait', () => {
     const numbers = fc.tuple(fc.nat(6), fc.integer({ min: 1, max: 2_000 }), fc.integer({ min: 1, max: 5 }));
     fc.assert(
       fc.property(numbers, numbers, (first, second) => {
@@ -204,7 +211,7 @@ describe('a throttle', () => {
     harness.nowMillis += 2_000;
     harness.one({ userId: 'ada', ruleId, cost: 2 });
     harness.ask({ ask: 'refund', userId: 'ada', requestId: 'a' });
-    // Two of the five may have flowed out before the two came: three are given back, and two are left.
+    // Two of the five may have drained before the two came: three are given back, and two remain.
     const { remaining } = throttle(harness, [9, 1, 1]);
     expect(remaining).toBe(6);
   });

@@ -1,6 +1,6 @@
 /**
- * Random histories of a fixed window under random steps of UTC, against laws that know no meter: what was granted counts until its own
- * window would have ended, and in no window of UTC is there more than the limit.
+ * Random histories of a fixed window under random steps of UTC, checked against two laws: a grant counts until its own
+ * window would have ended, and no window of UTC holds more than the limit.
  */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand, encodeUtc } from '../../src/limiter/log/command.ts';
@@ -16,13 +16,13 @@ interface Grant {
   readonly id: string;
   readonly atMillis: number;
   readonly cost: number;
-  /** The window of UTC that it is of, and its end in group time as it was reckoned then. */
+  /** Its window of UTC, and the end of that window in group time as computed then. */
   readonly window: number;
   readonly endMillis: number;
   /** How many steps there were before. */
   readonly steps: number;
   isRefunded: boolean;
-  /** Refunded when nobody could tell any more how much of it counts. */
+  /** Refunded when it was no longer known how much of it counts. */
   isRefundedLate: boolean;
 }
 
@@ -88,7 +88,7 @@ class History {
     this.harness.nowMillis += 1;
   }
 
-  /** Of everything that is known, in another state machine. */
+  /** Everything known, in another state machine. */
   copy(): void {
     const { machine, index, nowMillis } = this.harness;
     const copy = new Harness();
@@ -116,7 +116,8 @@ class History {
     const cost = this.random.between(1, limit);
     const { now, harness } = this;
     const live = this.costOf(({ endMillis, isRefunded }) => !isRefunded && endMillis > now);
-    // Where several steps meet, what was granted between them may count longer by what was stepped; and of that no refund can tell.
+    // Where several steps meet, grants between them may count longer by the size of the steps, and a refund cannot
+    // tell.
     const mayCount = this.costOf(({ endMillis, isRefunded, isRefundedLate, atMillis }) => {
       if (isRefunded && !isRefundedLate) return false;
       const before = this.stepped.findLast((step) => step.atMillis < atMillis - 3 * windowMillis);

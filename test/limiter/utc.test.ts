@@ -1,6 +1,6 @@
 /**
- * Downtime of a whole group is not credited, so group time falls behind UTC with every outage. The log says by how much: windows that
- * everybody shares follow UTC from then on, nothing that was granted is freed by it, and no other window moves.
+ * Group time stands still while a whole group is down, so it falls behind UTC with every outage. The log records by how
+ * much. From then on aligned windows follow UTC, no grant is freed by that, and no other window moves.
  */
 import { describe, expect, it } from 'vitest';
 import type { Rule } from '../../src/api/rule.ts';
@@ -9,7 +9,7 @@ import { UTC_STEPS_MAX, UtcSteps } from '../../src/limiter/state/utc-steps.ts';
 import { Harness, harnessWith, restoreInto, snapshotOf, START, tableOf } from './harness.ts';
 
 const MINUTE = 60_000;
-/** It is 20 s after a full minute. */
+/** The time is 20 s after a full minute. */
 const PAST_MILLIS = START % MINUTE;
 const QUOTA: Partial<Rule> = {
   id: 'r',
@@ -28,7 +28,7 @@ function step(harness: Harness, aheadMillis: number): void {
   harness.nowMillis += 1;
 }
 
-function told(harness: Harness, cost: number, userId = 'ada', timestampMillis?: number) {
+function decided(harness: Harness, cost: number, userId = 'ada', timestampMillis?: number) {
   const { allowed, remaining, retryAfterMillis, resetMillis } = harness.one({
     userId,
     cost,
@@ -41,112 +41,112 @@ describe('after an entry that says how far UTC is ahead', () => {
   it('windows end with the minutes of UTC', () => {
     expect(PAST_MILLIS).toBe(20_000);
     const harness = quota();
-    expect(told(harness, 1, 'before').resetMillis).toBe(40_000);
-    // Two minutes and 15 s: it is 35 s after a full minute now.
+    expect(decided(harness, 1, 'before').resetMillis).toBe(40_000);
+    // Two minutes and 15 s: now it is 35 s after a full minute.
     step(harness, 135_000);
-    expect(told(harness, 10)).toMatchObject({ allowed: true, resetMillis: 24_999 });
-    expect(told(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 24_999 });
+    expect(decided(harness, 10)).toMatchObject({ allowed: true, resetMillis: 24_999 });
+    expect(decided(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 24_999 });
     harness.nowMillis += 24_998;
-    expect(told(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
+    expect(decided(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
     harness.nowMillis += 1;
-    expect(told(harness, 10)).toMatchObject({ allowed: true, resetMillis: MINUTE });
+    expect(decided(harness, 10)).toMatchObject({ allowed: true, resetMillis: MINUTE });
   });
 
   it('months are those of UTC', () => {
     const harness = quota({ windowMillis: 31 * 86_400_000, calendar: 'month' });
     const lateMillis = Date.UTC(2023, 11, 31, 23, 59, 59) - START;
     step(harness, lateMillis);
-    expect(told(harness, 10).resetMillis).toBe(999);
+    expect(decided(harness, 10).resetMillis).toBe(999);
     harness.nowMillis += 999;
-    expect(told(harness, 10).resetMillis).toBe(31 * 86_400_000);
+    expect(decided(harness, 10).resetMillis).toBe(31 * 86_400_000);
   });
 
   it('nothing is freed before it would have been, and nothing is held for longer', () => {
     const harness = quota();
-    expect(told(harness, 7)).toMatchObject({ allowed: true, resetMillis: 40_000 });
+    expect(decided(harness, 7)).toMatchObject({ allowed: true, resetMillis: 40_000 });
     harness.nowMillis += 10_000;
-    // To the last millisecond of the same minute: its end would free all.
+    // To the last millisecond of the same minute, whose end would free everything.
     step(harness, 29_999);
-    expect(told(harness, 4)).toMatchObject({ allowed: false, retryAfterMillis: 29_999 });
-    expect(told(harness, 3)).toEqual({
+    expect(decided(harness, 4)).toMatchObject({ allowed: false, retryAfterMillis: 29_999 });
+    expect(decided(harness, 3)).toEqual({
       allowed: true,
       remaining: 0,
       retryAfterMillis: 29_999,
       resetMillis: MINUTE,
     });
     harness.nowMillis += 29_998;
-    expect(told(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
+    expect(decided(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
     harness.nowMillis += 1;
-    expect(told(harness, 7)).toMatchObject({ allowed: true, remaining: 0, resetMillis: 30_001 });
+    expect(decided(harness, 7)).toMatchObject({ allowed: true, remaining: 0, resetMillis: 30_001 });
   });
 
-  it('what is granted in a window of UTC counts to its end, however much was carried into it', () => {
+  it('a grant in a window of UTC counts to its end, regardless of carried cost', () => {
     const harness = quota();
-    expect(told(harness, 6).allowed).toBe(true);
+    expect(decided(harness, 6).allowed).toBe(true);
     // Still within the minute: 6 count for 40 s of group time, and UTC has 30 s of the minute left.
     step(harness, 10_000);
-    expect(told(harness, 4)).toMatchObject({ allowed: true, remaining: 0, retryAfterMillis: 29_999 });
+    expect(decided(harness, 4)).toMatchObject({ allowed: true, remaining: 0, retryAfterMillis: 29_999 });
     harness.nowMillis += 29_999;
     // A new minute of UTC: the 4 are out, the 6 are not.
-    expect(told(harness, 5)).toMatchObject({ allowed: false, remaining: 4, retryAfterMillis: 10_000 });
-    expect(told(harness, 4)).toMatchObject({ allowed: true, resetMillis: MINUTE });
+    expect(decided(harness, 5)).toMatchObject({ allowed: false, remaining: 4, retryAfterMillis: 10_000 });
+    expect(decided(harness, 4)).toMatchObject({ allowed: true, resetMillis: MINUTE });
     harness.nowMillis += 10_000;
-    expect(told(harness, 7)).toMatchObject({ allowed: false, retryAfterMillis: 50_000 });
-    expect(told(harness, 6).allowed).toBe(true);
+    expect(decided(harness, 7)).toMatchObject({ allowed: false, retryAfterMillis: 50_000 });
+    expect(decided(harness, 6).allowed).toBe(true);
   });
 
-  it('what two steps carry counts until the last of it is out', () => {
+  it('cost carried by two steps counts until the last of it is out', () => {
     const harness = quota();
-    told(harness, 2);
+    decided(harness, 2);
     step(harness, 30_000);
-    told(harness, 3);
+    decided(harness, 3);
     step(harness, 45_000);
-    expect(told(harness, 6)).toMatchObject({ allowed: false, remaining: 5 });
-    expect(told(harness, 1)).toMatchObject({ allowed: true, resetMillis: 54_998 });
+    expect(decided(harness, 6)).toMatchObject({ allowed: false, remaining: 5 });
+    expect(decided(harness, 1)).toMatchObject({ allowed: true, resetMillis: 54_998 });
     // The first 2 would have been out after 40 s, the 3 after 10 s.
     harness.nowMillis = START + 39_999;
-    expect(told(harness, 6)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
+    expect(decided(harness, 6)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
     harness.nowMillis += 1;
-    expect(told(harness, 9)).toMatchObject({ allowed: true, remaining: 0 });
+    expect(decided(harness, 9)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  it('what other windows left is not held for all of the next one, whatever is stepped in that', () => {
+  it('cost carried from other windows is not held for the whole next window, even if UTC steps in it', () => {
     const harness = quota();
-    told(harness, 6);
-    // Out of the minute: the 6 count for 40 s, until 25 s after the next full minute.
+    decided(harness, 6);
+    // After the minute: the 6 count for 40 s, until 25 s after the next full minute.
     step(harness, MINUTE + 5_000);
-    expect(told(harness, 1).allowed).toBe(true);
+    expect(decided(harness, 1).allowed).toBe(true);
     harness.nowMillis += 20_000;
     step(harness, MINUTE + 6_001);
-    expect(told(harness, 1).allowed).toBe(true);
+    expect(decided(harness, 1).allowed).toBe(true);
     // The 2 of this minute are out with it, the 6 are not.
     harness.nowMillis = START + 35_000;
-    expect(told(harness, 5)).toMatchObject({ allowed: false, remaining: 4, retryAfterMillis: 5_000 });
-    expect(told(harness, 4).allowed).toBe(true);
+    expect(decided(harness, 5)).toMatchObject({ allowed: false, remaining: 4, retryAfterMillis: 5_000 });
+    expect(decided(harness, 4).allowed).toBe(true);
     harness.nowMillis = START + 40_000;
-    expect(told(harness, 6)).toMatchObject({ allowed: true, remaining: 0 });
+    expect(decided(harness, 6)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
-  it('what was carried counts by the rule of today, as all that was granted', () => {
+  it('carried cost counts by the present rule, like all grants', () => {
     const harness = quota({ limit: 1_000, windowMillis: 24 * 60 * MINUTE });
-    expect(told(harness, 900).allowed).toBe(true);
+    expect(decided(harness, 900).allowed).toBe(true);
     step(harness, 1_001);
-    expect(told(harness, 1).allowed).toBe(true);
+    expect(decided(harness, 1).allowed).toBe(true);
     harness.rules(tableOf(2, [{ ...QUOTA, limit: 100 }]));
-    expect(told(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 39_999 });
+    expect(decided(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 39_999 });
     harness.nowMillis = START + 40_000;
-    expect(told(harness, 100).allowed).toBe(true);
+    expect(decided(harness, 100).allowed).toBe(true);
   });
 
   it('sliding windows, counters and buckets go on as they were', () => {
     for (const meter of ['slidingLog', 'slidingCounter', 'tokenBucket'] as const) {
       const [still, stepped] = [quota({ meter }), quota({ meter })];
-      for (const harness of [still, stepped]) told(harness, 8);
+      for (const harness of [still, stepped]) decided(harness, 8);
       step(stepped, 1e9);
       still.nowMillis += 1;
       for (let i = 0; i < 20; i += 1) {
         for (const harness of [still, stepped]) harness.nowMillis += 4_000;
-        expect({ meter, ...told(stepped, 2) }).toEqual({ meter, ...told(still, 2) });
+        expect({ meter, ...decided(stepped, 2) }).toEqual({ meter, ...decided(still, 2) });
       }
     }
   });
@@ -154,25 +154,25 @@ describe('after an entry that says how far UTC is ahead', () => {
   it('timestamps of callers are UTC, before and after', () => {
     const harness = quota({ clock: 'request' });
     const stamp = START + 3 * MINUTE;
-    expect(told(harness, 10, 'ada', stamp)).toMatchObject({ allowed: true, resetMillis: 40_000 });
+    expect(decided(harness, 10, 'ada', stamp)).toMatchObject({ allowed: true, resetMillis: 40_000 });
     step(harness, 3 * MINUTE);
-    expect(told(harness, 1, 'ada', stamp + 39_999)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
-    expect(told(harness, 10, 'ada', stamp + 40_000)).toMatchObject({ allowed: true });
-    // Without one it is as late as UTC is, so nobody is held back to a time that is still to come.
+    expect(decided(harness, 1, 'ada', stamp + 39_999)).toMatchObject({ allowed: false, retryAfterMillis: 1 });
+    expect(decided(harness, 10, 'ada', stamp + 40_000)).toMatchObject({ allowed: true });
+    // Without a timestamp it is judged at UTC, so nothing is held until a future time.
     harness.nowMillis += 99_999;
-    expect(told(harness, 10)).toMatchObject({ allowed: true, resetMillis: MINUTE });
+    expect(decided(harness, 10)).toMatchObject({ allowed: true, resetMillis: MINUTE });
   });
 
-  it('who brings timestamps waits for no outage, though it was told of before by group time', () => {
+  it('a caller with timestamps does not wait for outages, even after requests in group time', () => {
     const harness = quota({ clock: 'request' });
-    expect(told(harness, 10, 'ada', START).allowed).toBe(true);
+    expect(decided(harness, 10, 'ada', START).allowed).toBe(true);
     step(harness, 2 * 60 * MINUTE);
-    expect(told(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 39_999 });
-    const wait = told(harness, 1, 'ada', START + 10_000).retryAfterMillis;
+    expect(decided(harness, 1)).toMatchObject({ allowed: false, retryAfterMillis: 39_999 });
+    const wait = decided(harness, 1, 'ada', START + 10_000).retryAfterMillis;
     expect(wait).toBe(30_000);
-    expect(told(harness, 10, 'ada', START + 10_000 + wait).allowed).toBe(true);
-    // Whoever brings none counts both.
-    expect(told(harness, 1)).toMatchObject({ allowed: false, remaining: 0 });
+    expect(decided(harness, 10, 'ada', START + 10_000 + wait).allowed).toBe(true);
+    // A request without a timestamp counts both.
+    expect(decided(harness, 1)).toMatchObject({ allowed: false, remaining: 0 });
   });
 
   it('only the furthest counts: UTC never runs back', () => {
@@ -186,7 +186,7 @@ describe('after an entry that says how far UTC is ahead', () => {
     expect(harness.machine.utcAheadMillis).toBe(5_000);
   });
 
-  it('a refund gives back what was granted in this window of UTC; what is of another stays until it is out', () => {
+  it('a refund gives back a grant of this window of UTC; carried cost stays until it is out', () => {
     for (const [aheadMillis, remaining] of [
       [1_000, 6],
       [MINUTE, 3],
@@ -196,7 +196,7 @@ describe('after an entry that says how far UTC is ahead', () => {
       step(harness, aheadMillis);
       harness.one({ userId: 'ada', cost: 4, requestId: 'after' });
       harness.ask({ ask: 'refund', userId: 'ada', requestId: 'before' });
-      expect(told(harness, 10)).toMatchObject({ allowed: false, remaining });
+      expect(decided(harness, 10)).toMatchObject({ allowed: false, remaining });
       harness.ask({ ask: 'refund', userId: 'ada', requestId: 'after' });
       expect(harness.machine.quickDenial({ userId: 'ada', cost: 7 }, harness.nowMillis)).toBeUndefined();
     }
@@ -204,9 +204,9 @@ describe('after an entry that says how far UTC is ahead', () => {
 
   it('a key is forgotten once nothing of it counts, not before', () => {
     const harness = quota();
-    told(harness, 3);
+    decided(harness, 3);
     step(harness, 3 * MINUTE + 30_000);
-    told(harness, 2);
+    decided(harness, 2);
     const sweep = decodeCommand(Uint8Array.of(3));
     // The first 3 count for 40 s; the 2 for 10 s, and a key is kept for a window after its last grant.
     for (const [atMillis, keys] of [
@@ -217,24 +217,24 @@ describe('after an entry that says how far UTC is ahead', () => {
       harness.machine.apply(sweep, harness.next());
       expect(harness.machine.stats().keys).toBe(keys);
     }
-    expect(told(harness, 10).allowed).toBe(true);
+    expect(decided(harness, 10).allowed).toBe(true);
   });
 
-  it('a rule that changes its meter takes along what it granted, by the time of the other', () => {
+  it('a rule that changes its meter keeps its grants, converted to the time of the other meter', () => {
     const harness = quota();
     step(harness, 7 * MINUTE);
-    expect(told(harness, 6).resetMillis).toBe(39_999);
+    expect(decided(harness, 6).resetMillis).toBe(39_999);
     harness.rules(tableOf(2, [{ ...QUOTA, meter: 'slidingLog' }]));
-    expect(told(harness, 5)).toMatchObject({ allowed: false, remaining: 4, retryAfterMillis: 39_999 });
-    expect(told(harness, 4)).toMatchObject({ allowed: true });
+    expect(decided(harness, 5)).toMatchObject({ allowed: false, remaining: 4, retryAfterMillis: 39_999 });
+    expect(decided(harness, 4)).toMatchObject({ allowed: true });
     harness.rules(tableOf(3, [QUOTA]));
-    expect(told(harness, 1)).toMatchObject({ allowed: false, remaining: 0 });
+    expect(decided(harness, 1)).toMatchObject({ allowed: false, remaining: 0 });
     harness.nowMillis += 39_999;
-    expect(told(harness, 7)).toMatchObject({ allowed: false, remaining: 6 });
-    expect(told(harness, 6).allowed).toBe(true);
+    expect(decided(harness, 7)).toMatchObject({ allowed: false, remaining: 6 });
+    expect(decided(harness, 6).allowed).toBe(true);
   });
 
-  it('a window that is new inherits by the time of the other, too', () => {
+  it('a new window inherits grants, converted to the time of the other window', () => {
     const sliding = { ...QUOTA, id: 'r/a', of: 'r', meter: 'slidingLog' as const };
     const harness = quota({ id: 'r/b', of: 'r' });
     step(harness, 5 * MINUTE);
@@ -252,27 +252,27 @@ describe('after an entry that says how far UTC is ahead', () => {
     const harness = quota();
     step(harness, 3 * MINUTE + 25_000);
     harness.say('ada', { type: 'set', ruleIds: ['r'], used: 8 });
-    expect(told(harness, 3)).toMatchObject({ allowed: false, remaining: 2, retryAfterMillis: 14_999 });
+    expect(decided(harness, 3)).toMatchObject({ allowed: false, remaining: 2, retryAfterMillis: 14_999 });
   });
 
-  it('a snapshot has it all', () => {
+  it('a snapshot preserves everything', () => {
     const harness = quota();
-    told(harness, 5);
+    decided(harness, 5);
     step(harness, 90_000);
-    told(harness, 2);
+    decided(harness, 2);
     step(harness, 3 * MINUTE);
     const copy = new Harness();
     restoreInto(copy.machine, snapshotOf(harness.machine));
     copy.index = harness.index;
     copy.nowMillis = harness.nowMillis;
     expect(copy.machine.hash()).toBe(harness.machine.hash());
-    for (const cost of [4, 3, 1]) expect(told(copy, cost)).toEqual(told(harness, cost));
+    for (const cost of [4, 3, 1]) expect(decided(copy, cost)).toEqual(decided(harness, cost));
     expect([...copy.machine.inspect()]).toEqual([...harness.machine.inspect()]);
   });
 });
 
 describe('the steps of UTC', () => {
-  it('say what was so at any time, the skipped ones as after the step', () => {
+  it('give the offset at any time; skipped times count as after the step', () => {
     const steps = new UtcSteps();
     expect(steps.step(500, 1_000)).toBe(true);
     expect(steps.step(700, 2_000)).toBe(true);
@@ -280,7 +280,7 @@ describe('the steps of UTC', () => {
     expect([2_501, 2_700, 9_999].map((utc) => steps.aheadAt(utc))).toEqual([700, 700, 700]);
   });
 
-  it('of before any window are forgotten, and what they came to is not', () => {
+  it('are forgotten when no window reaches back to them, but their sum is kept', () => {
     const steps = new UtcSteps();
     const day = 86_400_000;
     for (let i = 1; i <= 100; i += 1) steps.step(i * 1_000, i * day);
@@ -290,7 +290,7 @@ describe('the steps of UTC', () => {
     expect(steps.aheadMillis).toBe(100_000);
   });
 
-  it('are no more than so many, and then what lies between counts as before them: nothing is freed', () => {
+  it('are bounded; beyond that, grants between two steps count as before both, and nothing is freed', () => {
     const steps = new UtcSteps();
     for (let i = 1; i < UTC_STEPS_MAX; i += 1) steps.step(i * 2_000, i);
     const utcMillis = UTC_STEPS_MAX + steps.aheadMillis;
@@ -306,9 +306,9 @@ describe('the steps of UTC', () => {
 
   it('are kept by what passed, not by what they skip', () => {
     const harness = quota({ windowMillis: 31 * 86_400_000, calendar: 'month' });
-    expect(told(harness, 10).allowed).toBe(true);
+    expect(decided(harness, 10).allowed).toBe(true);
     step(harness, 100 * 86_400_000);
     step(harness, 100 * 86_400_000 + 1_001);
-    expect(told(harness, 1).allowed).toBe(false);
+    expect(decided(harness, 1).allowed).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What copies of a partition share, counted from the labels of the nodes, and the best that any choice of nodes could do: by trying all.
- * Shares nothing with the code that places them.
+ * What the copies of a partition share, counted from the labels of the nodes, and the best possible choice of nodes,
+ * found by trying all. Shares no code with the placement.
  */
 
 export interface Labelled {
@@ -9,7 +9,7 @@ export interface Labelled {
   readonly host?: string;
 }
 
-/** Pairs of copies on one host, and pairs in one zone. */
+/** The number of pairs of copies on one host, and of pairs in one zone. */
 export type Sharing = readonly [hosts: number, zones: number];
 
 export function sharingOf(row: readonly number[], nodes: readonly Labelled[]): Sharing {
@@ -32,7 +32,7 @@ function hostOf(id: number, nodes: readonly Labelled[]): string | undefined {
   return nodes.find((node) => node.id === id)?.host;
 }
 
-/** A host stands in one zone: where its first node says. */
+/** A host is in the zone that its first node names. */
 export function zoneOf(id: number, nodes: readonly Labelled[]): string | undefined {
   const self = nodes.find((node) => node.id === id);
   if (self?.host === undefined) return self?.zone;
@@ -66,7 +66,7 @@ function squares(loads: readonly number[]): number {
   return loads.reduce((sum, load) => sum + load * load, 0);
 }
 
-/** By node, of the placement of rows that share least in which the sum of the squares is least. */
+/** Per node: the loads of the most even placement (least sum of squares) among those whose rows share the least. */
 export function evenestLoads(nodes: readonly Labelled[], copies: number, partitions: number): number[] {
   const best = bestSharing(nodes, copies);
   const rows = allSharing(nodes, copies).filter(({ sharing }) => compare(sharing, best) === 0);
@@ -92,7 +92,7 @@ export function loadsOf(
   return new Map(nodes.map(({ id }) => [id, table.filter((row) => row.includes(id)).length]));
 }
 
-/** Copies that are where none was. */
+/** Copies on nodes that had none before. */
 export function movedBetween(
   before: readonly (readonly number[])[],
   after: readonly (readonly number[])[],

@@ -1,4 +1,4 @@
-/** Every queue has a bound and every request a deadline: what is beyond is refused. */
+/** Every queue has a bound and every request a deadline; what exceeds them is refused. */
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, tableOf, usersOf } from './fake-driver.ts';
 
@@ -43,7 +43,7 @@ describe('bounds', () => {
     expect(timely.map(allowed)).toEqual([true]);
   });
 
-  it('what cannot be answered in time, by how long commits take lately, is not proposed', () => {
+  it('a request that recent commit times show to be too late is not proposed', () => {
     const driver = FakeDriver.leading();
     for (const [i, millis] of [90, 50, 80, 70, 60, 90, 90, 90].entries()) {
       driver.ask(`user ${i}`);
@@ -61,7 +61,7 @@ describe('bounds', () => {
     expect(timely.map(allowed)).toEqual([true]);
   });
 
-  it('something is always tried, however long commits took', () => {
+  it('something is always tried, even if commits took long', () => {
     const driver = FakeDriver.leading();
     for (let i = 0; i < 8; i += 1) {
       driver.ask(`user ${i}`);
@@ -74,7 +74,7 @@ describe('bounds', () => {
     const second = driver.ask('cyd', 100);
     driver.turn();
     expect(second).toEqual([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
-    // The disk is quick again: one commit is enough to know it.
+    // The disk is fast again: one commit is enough to learn that.
     driver.now += 5;
     driver.commitAll();
     expect(first.map(allowed)).toEqual([true]);
@@ -128,7 +128,7 @@ describe('bounds', () => {
   });
 });
 
-/** Each entry takes so long. */
+/** The duration of each entry. */
 function slowly(driver: FakeDriver, millis: number, entries: number): void {
   for (let i = 0; i < entries; i += 1) {
     driver.ask(`user ${i}`);
@@ -139,7 +139,7 @@ function slowly(driver: FakeDriver, millis: number, entries: number): void {
 }
 
 describe('a log in which even the quickest entry takes long', () => {
-  it('lets in what fits into an entry and no more, of what it would have to wait for', () => {
+  it('accepts what fits into one entry and no more', () => {
     const driver = FakeDriver.leading({ partition: { batchMax: 2 } });
     slowly(driver, 300, 40);
     const answers = ['a', 'b', 'c'].map((user) => driver.ask(user));
@@ -150,7 +150,7 @@ describe('a log in which even the quickest entry takes long', () => {
     expect(answers.slice(0, 2).map(([answer]) => allowed(answer))).toEqual([true, true]);
   });
 
-  it('still denies at once, and answers who repeats a request that waits', () => {
+  it('still denies at once, and answers retries of waiting requests', () => {
     const driver = FakeDriver.leading({
       partition: { batchMax: 1 },
       table: tableOf(1, { limit: 1, windowMillis: 3_600_000 }),
@@ -165,7 +165,7 @@ describe('a log in which even the quickest entry takes long', () => {
     expect([waiting, repeat].map(([answer]) => allowed(answer))).toEqual([true, true]);
   });
 
-  it('lets in all again when entries are quick', () => {
+  it('accepts everything again when entries are fast', () => {
     const driver = FakeDriver.leading({ partition: { batchMax: 2 } });
     slowly(driver, 300, 40);
     slowly(driver, 20, 300);

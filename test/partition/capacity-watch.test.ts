@@ -1,4 +1,4 @@
-/** A node that adds up what its partitions remember, between peers that say how much room they have. */
+/** A node that adds up what its partitions remember, with peers that report how much room they have. */
 import { describe, expect, it } from 'vitest';
 import type { Room } from '../../src/limiter/state/state-size.ts';
 import { type CapacityReport, CapacityWatch, IDLE_LOOKS } from '../../src/partition/capacity-watch.ts';
@@ -13,7 +13,7 @@ class FakeReplica {
   stateBytes = 0;
   room: Room = 'free';
   told = 0;
-  /** Not looked at yet, for what is idle. */
+  /** Not yet searched for idle items. */
   keys = 0;
   readonly housekeeping = {
     look: (looksMax: number): number => {
@@ -72,7 +72,7 @@ describe('a node with a bound', () => {
     expect(rooms).toEqual(['free', 'full', 'full', 'exhausted', 'exhausted', 'full', 'full', 'free', 'free']);
   });
 
-  it('counts all its partitions together, tells them and its peers, and takes it back', () => {
+  it('adds up its partitions, reports the room to them and its peers, and reports when it is free again', () => {
     const bench = new Bench();
     bench.watch.limit(1_000);
     const [first, second] = [...bench.partitions.values()];
@@ -82,7 +82,7 @@ describe('a node with a bound', () => {
     second!.stateBytes = 500;
     bench.pass(110);
     expect([bench.told, bench.rooms]).toEqual([['full'], ['full', 'full']]);
-    // It says so again, for those who missed it.
+    // It repeats its report for nodes that missed it.
     bench.pass(5_000);
     expect(bench.told.length).toBeGreaterThan(4);
     expect(bench.told.length).toBeLessThan(8);
@@ -94,7 +94,7 @@ describe('a node with a bound', () => {
     expect(first!.told).toBe(told);
   });
 
-  it('is full while the process is short of memory, whatever they remember', () => {
+  it('is full while the process is short of memory, regardless of its partitions', () => {
     const bench = new Bench();
     bench.watch.limit(1_000);
     bench.watch.shortOfHeap(true);
@@ -108,7 +108,7 @@ describe('a node with a bound', () => {
     expect(bench.told.at(-1)).toBe('free');
   });
 
-  it('heeds a peer only where that keeps a copy, and only for a while', () => {
+  it('limits only partitions with a copy on a full peer, and only for a while', () => {
     const bench = new Bench();
     bench.watch.heard(4, 'full');
     bench.watch.tick();
@@ -119,12 +119,12 @@ describe('a node with a bound', () => {
     bench.watch.heard(2, 'free');
     bench.watch.tick();
     expect(bench.rooms).toEqual(['free', 'full']);
-    // It is gone, or cannot be heard any more.
+    // The peer is gone or cannot be heard any more.
     bench.pass(3_200);
     expect(bench.rooms).toEqual(['free', 'free']);
   });
 
-  it('says once that it refuses, and once that it no longer does', () => {
+  it('reports once that it refuses, and once that it no longer does', () => {
     const bench = new Bench();
     bench.now = 100_000;
     bench.pass(1_000);
@@ -177,7 +177,7 @@ describe('the memory of a node', () => {
     expect(stateBytesDefault({ heapBytesMax: 4 * gibibyte, memoryBytes: gibibyte })).toBe(256 << 20);
   });
 
-  it('is little for logs where there is little', () => {
+  it('leaves little for logs if there is little', () => {
     expect(snapshotEveryBytes({ ...small, heapBytesMax: 4 * gibibyte }, 17, 4 << 20)).toBe(4 << 20);
     const every = snapshotEveryBytes(small, 17, 4 << 20);
     expect(every * 17 * 5).toBeLessThan(small.heapBytesMax / 7);

@@ -1,4 +1,4 @@
-/** Without room new users are refused, known ones served, and idle ones forgotten. */
+/** Without room, new users are refused, known ones served, and idle ones forgotten. */
 import { describe, expect, it } from 'vitest';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import { allowed, FakeDriver, proposedTypes, tableOf } from './fake-driver.ts';
@@ -25,14 +25,14 @@ describe('at capacity', () => {
     expect(driver.refused).toBeGreaterThan(100);
   });
 
-  it('is found out by the log when many come at once', () => {
+  it('is detected by the log when many requests come at once', () => {
     const driver = FakeDriver.leading({ table });
     const answers = Array.from({ length: 100 }, (_, i) => driver.ask(`user${i}`));
     driver.turn();
     driver.commitAll();
     const granted = answers.filter(([answer]) => allowed(answer) === true);
     expect(granted).toHaveLength(34);
-    // It is in the log, though it counted nowhere.
+    // The request is in the log, but was not charged.
     expect(answers[99]).toEqual([{ kind: 'unavailable', reason: 'at_capacity', proposed: true }]);
     expect(driver.partition.stateBytes).toBeLessThanOrEqual(4_096);
   });
@@ -54,7 +54,7 @@ describe('at capacity', () => {
     let sweeps = 0;
     for (let millis = 0; millis < 60_000; millis += 10) {
       driver.now += 10;
-      // They are asked every now and then, so they are not idle.
+      // They keep asking, so they are not idle.
       if (millis % 500 === 0) for (let i = 0; i < 40; i += 1) driver.decide(`user${i}`);
       driver.ask('stranger');
       sweeps += proposedTypes(driver).filter((type) => type === 'sweep').length;
@@ -75,7 +75,7 @@ describe('at capacity', () => {
     expect(proposedTypes(driver)).toEqual(['sweep']);
   });
 
-  it('and close to a full disk nothing is swept: that takes place in the log, too', () => {
+  it('close to a full disk nothing is swept, because a sweep takes log space, too', () => {
     const driver = full();
     driver.now += 1_500;
     driver.partition.setLowDisk(true);
@@ -87,7 +87,7 @@ describe('at capacity', () => {
     expect(proposedTypes(driver)).toEqual(['sweep']);
   });
 
-  it('of the node, or of another that keeps a copy, is the same for those who ask', () => {
+  it('of this node or of another replica gives the same answers', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');
     driver.partition.limitRoom('full');
@@ -100,7 +100,7 @@ describe('at capacity', () => {
     expect(allowed(driver.decide('stranger'))).toBe(true);
   });
 
-  it('of the node makes room also where nobody asks any more', () => {
+  it('of this node also sweeps partitions without requests', () => {
     const driver = FakeDriver.leading();
     driver.decide('ada');
     driver.now += 1_500;

@@ -1,4 +1,4 @@
-/** What operators say of keys goes through the log of their partition, in entries of its own, and requests come after it. */
+/** Customer commands go through the log of their partition in entries of their own, in turn with requests. */
 import { describe, expect, it } from 'vitest';
 import type { CustomerAction, CustomerRequest } from '../../src/api/customer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -26,14 +26,14 @@ function versionIn(answer: Answer | undefined): number | undefined {
 }
 
 describe('what an operator says', () => {
-  it('is answered when its entry is applied, and users take turns with it', () => {
+  it('is answered when its entry is applied, and takes turns with requests', () => {
     const driver = FakeDriver.leading(FIVE);
     const answers = [driver.ask('ada'), driver.ask(of('ada', PRO)), driver.ask('bob')];
     expect(proposedTypes(driver)).toEqual(['customers', 'allow']);
     expect(answers).toEqual([[], [], []]);
   });
 
-  it('changes no record twice in one entry, and resets few keys in one', () => {
+  it('changes no record twice in one entry, and few keys are reset per entry', () => {
     const driver = FakeDriver.leading(FIVE);
     const twice = [PRO, { type: 'delete' } as const].map((action) => driver.ask(of('ada', action)));
     const first = driver.turn();
@@ -46,7 +46,7 @@ describe('what an operator says', () => {
     expect(command.type === 'customers' && command.requests.length).toBe(16);
   });
 
-  it('sets what is used of few keys in one entry, and tells the bound of more than the limit', () => {
+  it('sets the usage of few keys per entry, and reports the maximum if it is exceeded', () => {
     const driver = FakeDriver.leading(FIVE);
     for (let i = 0; i < 20; i += 1) driver.ask(of(`u${i}`, set(5, 'rule0')));
     const command = decodeCommand(driver.turn()?.data ?? new Uint8Array(0));
@@ -63,7 +63,7 @@ describe('what an operator says', () => {
     expect(driver.ask(of('ada', set(1, 'rule0')))).toMatchObject([{ reason: 'at_capacity' }]);
   });
 
-  it('is told only when its entry is committed, and nobody is granted anything before', () => {
+  it('is answered only when its entry is committed, and nothing is granted before', () => {
     const driver = FakeDriver.leading(FIVE);
     for (let i = 0; i < 5; i += 1) driver.decide('ada');
     const answers = driver.ask(of('ada', { type: 'set', used: 4, ruleIds: ['rule0'] }));
@@ -74,7 +74,7 @@ describe('what an operator says', () => {
     expect([driver.decide('ada'), driver.decide('ada')].map(allowed)).toEqual([true, false]);
   });
 
-  it('is refused where it came too late, or there is no room, and nothing is proposed', () => {
+  it('is refused without a proposal if it came too late or there is no room', () => {
     const driver = FakeDriver.leading(FIVE);
     driver.partition.limitRoom('full');
     expect(driver.ask(of('ada', PRO))).toMatchObject([
@@ -86,7 +86,7 @@ describe('what an operator says', () => {
     });
   });
 
-  it('is not known to be done where the leader was lost', () => {
+  it('has an unknown outcome if the leader was lost', () => {
     const driver = FakeDriver.leading(FIVE);
     const waiting = driver.ask(of('ada', PRO));
     driver.follow();
@@ -100,7 +100,7 @@ describe('an entry of which all requests have expired', () => {
     ['users', 'ada', of('bob', PRO), 'customer'],
   ] as const)('is none, and whoever waits behind these %s is next', (_who, early, later, kind) => {
     const driver = FakeDriver.leading(FIVE);
-    // The others had the last turn.
+    // The requests had the last turn.
     driver.decide(typeof early === 'string' ? of('cyd', PRO) : 'cyd');
     const late = driver.ask(early, 10);
     const timely = driver.ask(later, 100);
@@ -108,7 +108,7 @@ describe('an entry of which all requests have expired', () => {
     driver.requested = 0;
     expect(driver.turn()).toBeUndefined();
     expect(late).toMatchObject([{ kind: 'unavailable', reason: 'deadline', proposed: false }]);
-    // Nobody else asks the driver for another turn.
+    // No other code asks the driver for another turn.
     expect([timely, driver.requested]).toEqual([[], 1]);
     driver.turn();
     driver.commitAll();
@@ -128,7 +128,7 @@ describe('a request of a customer', () => {
     expect(allowed(driver.decide(guarded(version)))).toBe(true);
   });
 
-  it('is refused by the log where the change stands before it there', () => {
+  it('is refused by the log if the change precedes it there', () => {
     const driver = FakeDriver.leading(FIVE);
     const change = driver.ask(of('ada', PRO));
     driver.turn();

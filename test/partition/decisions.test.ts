@@ -1,4 +1,4 @@
-/** What a leader answers, and when. */
+/** The answers of a leader, and when it gives them. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
@@ -35,7 +35,7 @@ describe('decisions', () => {
     expect(answers.map(([answer]) => allowed(answer))).toEqual([true, true, true, true, false]);
   });
 
-  it('are told when the whole entry is applied: who asks again at once sees all of it', () => {
+  it('are sent when the whole entry is applied: a request sent at once afterwards sees all of it', () => {
     const driver = FakeDriver.leading();
     const again: Answer[] = [];
     const look = { ask: 'look', userId: 'bob' } as const;
@@ -46,7 +46,7 @@ describe('decisions', () => {
     expect(again).toMatchObject([{ kind: 'standing', standing: { limits: [{ remaining: 0 }] } }]);
   });
 
-  it('of more requests than fit into one entry take several', () => {
+  it('take several entries if the requests do not fit into one', () => {
     const driver = FakeDriver.leading({ partition: { batchMax: 4 } });
     const answers = Array.from({ length: 10 }, (_, i) => driver.ask(`user${i}`));
     const sizes: number[] = [];
@@ -138,7 +138,7 @@ describe('a leader that has not applied what former leaders decided', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('tells who leads if it loses the lead before', () => {
+  it('names the new leader if it loses its leadership before', () => {
     const driver = newLeader();
     const answers = driver.ask(request);
     driver.follow(3);

@@ -1,4 +1,4 @@
-/** One partition over a driver that does what the test says. */
+/** One partition with a driver that the test controls. */
 import type { Answer, UserRequest } from '../../src/api/user-request.ts';
 import type { Entry } from '../../raft/types.ts';
 import type { ReadDone } from '../../raft/driver/group-application.ts';
@@ -27,10 +27,10 @@ export function tableOf(version: number, ...rules: Partial<Rule>[]): RuleTable {
   });
 }
 
-/** Stands in for Raft: a log that commits when told, and loses its end when another leader says so. */
+/** Stands in for Raft: a log that commits on command and loses its end when another leader takes over. */
 export class FakeDriver {
   now = 0;
-  /** What the wall shows besides `now`; a test may set it wrong. */
+  /** The wall clock, which a test may set wrong independently of `now`. */
   wallOffset = START;
   readonly partition: Partition;
   readonly leaders: number[] = [];
@@ -42,10 +42,10 @@ export class FakeDriver {
   commit = 0;
   readonly committed: Entry[] = [];
   refusesNext = false;
-  /** At once; else a test does, or not. */
+  /** Confirms reads at once, unless a test sets it. */
   confirmsReads = true;
   readonly reads: ReadDone[] = [];
-  /** For want of room. */
+  /** Refuse proposals for lack of room. */
   refused = 0;
 
   constructor(options: { table?: RuleTable; partition?: Partial<PartitionOptions> } = {}) {
@@ -74,7 +74,7 @@ export class FakeDriver {
     this.partition.wantRules(options.table ?? tableOf(1, {}));
   }
 
-  /** A leader with its rules in place. */
+  /** A leader whose rules are in place. */
   static leading(options: ConstructorParameters<typeof FakeDriver>[0] = {}): FakeDriver {
     const driver = new FakeDriver(options);
     driver.lead();
@@ -109,7 +109,7 @@ export class FakeDriver {
     return entry;
   }
 
-  /** What the driver does once per turn. Returns the entry that was appended, if any. */
+  /** One turn of the driver. Returns the appended entry, if any. */
   turn(): Entry | undefined {
     const data = this.partition.takeProposal();
     if (data === undefined) return undefined;
@@ -136,7 +136,7 @@ export class FakeDriver {
     this.commitAll();
   }
 
-  /** Asks; the answers arrive in the returned array. */
+  /** Sends a request; the answers arrive in the returned array. */
   ask(request: UserRequest | string, deadline = 1_000): Answer[] {
     const answers: Answer[] = [];
     const asked = typeof request === 'string' ? { userId: request } : request;
@@ -144,7 +144,7 @@ export class FakeDriver {
     return answers;
   }
 
-  /** Asks, and does everything until it is answered. */
+  /** Sends a request and runs everything until it is answered. */
   decide(request: UserRequest | string): Answer {
     const answers = this.ask(request);
     // Something else may take the first place in the log.
@@ -158,12 +158,12 @@ export class FakeDriver {
   }
 }
 
-/** Whether a decision grants; undefined for whatever is no decision. */
+/** Whether a decision grants; undefined for an answer that is no decision. */
 export function allowed(answer: Answer | undefined): boolean | undefined {
   return answer?.kind === 'decision' ? answer.decision.allowed : undefined;
 }
 
-/** `driver` gets a snapshot with the state of `other` that ends here. */
+/** `driver` receives a snapshot of the state of `other` that ends here. */
 export function restoreAt(
   driver: FakeDriver,
   end: { readonly index: number; readonly term: number },
@@ -175,13 +175,13 @@ export function restoreAt(
   restoreFrom(driver.partition, { meta, chunks });
 }
 
-/** Whose requests an entry holds. */
+/** The users of the requests in an entry. */
 export function usersOf(entry: Entry | undefined): string[] {
   const command = entry && decodeCommand(entry.data);
   return command?.type === 'allow' ? requestsOf(command.batch).map(({ userId }) => userId) : [];
 }
 
-/** What is proposed in the next five turns. */
+/** The proposals of the next five turns. */
 export function proposedTypes(driver: FakeDriver): string[] {
   const types: string[] = [];
   for (let i = 0; i < 5; i += 1) {

@@ -1,3 +1,4 @@
+/** The partition of a user is fixed forever, and users are spread evenly. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Hash32, loadHash32, partitionOf } from '../../src/partition/hash.ts';
 
@@ -8,7 +9,7 @@ beforeAll(async () => {
 });
 
 describe('the partition of a user', () => {
-  // A changed hash would send users to partitions that know nothing of their grants.
+  // A changed hash would send users to partitions that do not know their grants.
   it.each([
     ['', 46_947_589, 0],
     ['ada', 4_275_982_562, 5],

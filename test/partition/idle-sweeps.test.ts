@@ -1,4 +1,7 @@
-/** What a leader has the log forget when nobody asks any more: all that is idle, in few entries, and nothing for nothing. */
+/**
+ * The sweeps of a leader that is not asked any more: everything idle is forgotten, in few entries, and none is written
+ * in vain.
+ */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import type { Rule } from '../../src/api/rule.ts';
@@ -9,14 +12,14 @@ import { FakeDriver, restoreAt, tableOf } from './fake-driver.ts';
 const HOUR_MILLIS = 3_600_000;
 const DAY_MILLIS = 24 * HOUR_MILLIS;
 
-/** Which commands are proposed while so much time passes, and when, in milliseconds from now. */
+/** The commands proposed while this much time passes, and when, in milliseconds from now. */
 function pass(driver: FakeDriver, millis: number, commits = true): { type: string; atMillis: number }[] {
   const proposed: { type: string; atMillis: number }[] = [];
   const start = driver.now;
   for (driver.requested = 0; driver.now < start + millis;) {
     driver.now += 50;
     driver.partition.housekeeping.look(IDLE_LOOKS);
-    // The turn that was asked for. Nobody else asks for any.
+    // The requested turn. No other code requests any.
     if (driver.requested === 0) continue;
     driver.requested = 0;
     const entry = driver.turn();
@@ -46,7 +49,7 @@ describe('a partition that nobody asks', () => {
     expect(driver.partition.stateBytes).toBe(0);
     expect(new Set(proposed.map(({ type }) => type))).toEqual(new Set(['sweep']));
     expect(proposed[0]!.atMillis).toBeGreaterThanOrEqual(2_000);
-    // A sweep forgets 1,024 keys, and none is proposed when the last one is gone.
+    // A sweep forgets 1,024 keys. None is proposed after the last key is gone.
     expect(proposed).toHaveLength(Math.ceil(20_000 / 1_024));
     expect(proposed.at(-1)!.atMillis).toBeLessThan(20_000);
     expect(pass(driver, HOUR_MILLIS)).toEqual([]);
@@ -116,7 +119,7 @@ describe('a partition that nobody asks', () => {
     expect(pass(driver, HOUR_MILLIS)).toEqual([]);
   });
 
-  it('is woken seldom where one key after the other becomes idle', () => {
+  it('is woken rarely if one key after the other becomes idle', () => {
     const driver = leading({ windowMillis: HOUR_MILLIS });
     for (let i = 0; i < 600; i += 1) {
       driver.decide(`user${i}`);
@@ -154,7 +157,7 @@ describe('sweeps that nobody asked for', () => {
     expect(pass(driver, 10_000).length).toBeGreaterThan(0);
   });
 
-  it('come also where somebody asks now and then', () => {
+  it('come also if requests come now and then', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 10_000);
     for (let i = 0; i < 60; i += 1) {
@@ -164,7 +167,7 @@ describe('sweeps that nobody asked for', () => {
     expect(driver.partition.stats().keys).toBe(1);
   });
 
-  it('are not piled up where nothing is committed', () => {
+  it('do not pile up if nothing is committed', () => {
     const driver = leading({ windowMillis: 1_000 });
     grant(driver, 5_000);
     expect(pass(driver, 60_000, false).length).toBeLessThan(15);
@@ -193,7 +196,7 @@ describe('sweeps that nobody asked for', () => {
     expect(pass(driver, 60_000)).toHaveLength(1);
   });
 
-  it('are about the state that was installed last', () => {
+  it('survey the state that was installed last', () => {
     const other = leading({ windowMillis: 1_000 });
     grant(other, 3_000);
     const driver = leading({ windowMillis: 1_000 });

@@ -1,4 +1,4 @@
-/** Where copies lie when nodes have labels: examples. What is random is in placement-random.test.ts. */
+/** Examples of the placement of nodes with labels. Random cases are in placement-random.test.ts. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Hash32, loadHash32 } from '../../src/partition/hash.ts';
 import { foundingPlacement, placementAfter, type PlacementTable } from '../../src/partition/placement.ts';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 
 describe('copies on nodes with labels', () => {
-  it('are spread anew where the node that went said in which zone the host of another one is', () => {
+  it("are spread anew if the node that left named the zone of another node's host", () => {
     const nodes = [
       { id: 1 },
       { id: 2, host: 'h', zone: 'a' },
@@ -25,7 +25,7 @@ describe('copies on nodes with labels', () => {
       expect(sharingOf(row, after)).toEqual([0, 0]);
   });
 
-  it('are held by a node, too, that replaces one that stood elsewhere', () => {
+  it('are also held by a replacement with other labels', () => {
     const before = ['a', 'a', 'a', 'b', 'c'].map((zone, i) => ({ id: i + 1, zone }));
     const unlabelled = before.map(({ id }) => ({ id }));
     const ring = foundingPlacement([1, 2, 3, 4, 5], 64, 3, hash);
@@ -38,7 +38,7 @@ describe('copies on nodes with labels', () => {
     for (const row of next) expect(sharingOf(row, after)).toEqual(bestSharing(after, 3));
   });
 
-  it('are the same whoever computes it, in whatever order the nodes are listed', () => {
+  it('do not depend on the node that computes them or on the order of the nodes', () => {
     const nodes = [1, 2, 3, 4, 5, 6].map((id) => ({ id, host: `h${id % 4}`, zone: `z${id % 2}` }));
     const unlabelled = nodes.map(({ id }) => ({ id }));
     const table = foundingPlacement([1, 2, 3, 4, 5, 6], 64, 3, hash);
@@ -55,7 +55,7 @@ const TELLING_NOTHING: readonly ((id: number) => Labelled)[] = [
   (id) => ({ id }),
 ];
 
-describe('nodes of which labels tell nothing', () => {
+describe('nodes whose labels distinguish nothing', () => {
   it('are placed as before there were labels, byte for byte', () => {
     for (const partitions of [1, 16, 100]) {
       for (const labelled of TELLING_NOTHING) {
@@ -77,7 +77,7 @@ describe('nodes of which labels tell nothing', () => {
     }
   });
 
-  it('are not moved by a label that changes nothing of what they share', () => {
+  it('are not moved by a label that does not change what they share', () => {
     const table = foundingPlacement([1, 2, 3, 4], 32, 3, hash);
     const before = [1, 2, 3, 4].map((id) => ({ id }));
     const after = before.map(({ id }) => ({ id, host: `h${id}`, zone: 'z' }));
@@ -112,7 +112,7 @@ describe('nodes in three zones', () => {
     },
   );
 
-  it('take a fourth node each and move no more than its share', () => {
+  it('take a fourth node each and move no more than its part', () => {
     const table = founded(9, 256);
     const after = [...nodes(9), { id: 10, zone: 'z0' }];
     const next = placementAfter({ before: nodes(9), table, after, settled: table }, hash);
@@ -120,7 +120,7 @@ describe('nodes in three zones', () => {
     expect(movedBetween(table, next)).toBe(next.filter((row) => row.includes(10)).length);
   });
 
-  it('give what one node held that leaves to those of its zone, and nothing else moves', () => {
+  it('give the copies of a leaving node to others in its zone, and nothing else moves', () => {
     const table = founded(9, 256);
     const after = nodes(9).filter(({ id }) => id !== 4);
     const next = placementAfter({ before: nodes(9), table, after, settled: table }, hash);
@@ -129,7 +129,7 @@ describe('nodes in three zones', () => {
     expect(loadsOf(next, after).get(1)).toBe(128);
   });
 
-  it('replace one of them by one that stands there, which gets just that', () => {
+  it('replace a node by one in the same zone, which gets exactly its copies', () => {
     const table = founded(9, 64);
     const after = [...nodes(9).filter(({ id }) => id !== 4), { id: 10, zone: 'z0' }];
     const next = placementAfter({ before: nodes(9), table, after, settled: table }, hash);
@@ -147,7 +147,7 @@ describe('nodes in three zones', () => {
       [before, table] = [after, next];
       return count;
     });
-    // Nobody ever has to take what all hold: of 768 copies.
+    // No node ever has to take all 768 copies.
     expect(Math.max(...moved)).toBeLessThanOrEqual(256);
     expect(moved.reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(768);
   });

@@ -1,4 +1,4 @@
-/** What becomes of those who wait when the leadership is lost. */
+/** What happens to waiting requests when a leader loses its leadership. */
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, restoreAt } from './fake-driver.ts';
 
@@ -70,7 +70,7 @@ describe('losing the leadership', () => {
     expect(driver.partition.waitingCount).toBe(0);
   });
 
-  it('twice, with entries of both terms at the same index: everyone is answered, and nothing is counted for ever', () => {
+  it('twice, with entries of both terms at the same index: every request is answered, and no count leaks', () => {
     const driver = FakeDriver.leading();
     // Term 1: three entries that reach nobody.
     const first = [driver.ask('ada'), [], []];
@@ -110,7 +110,7 @@ describe('losing the leadership', () => {
     expect(retry.map(allowed)).toEqual([true]);
   });
 
-  it('tells about leaders only when they change, or take office again', () => {
+  it('reports leaders only when they change or are elected again', () => {
     const driver = new FakeDriver();
     driver.follow(2);
     driver.partition.statusChanged({ isLeader: false, term: driver.term, leader: 2 });

@@ -1,4 +1,4 @@
-/** Who may answer a look, and what it leaves behind: nothing. */
+/** Which node may answer a peek, and that a peek leaves no trace. */
 import { describe, expect, it } from 'vitest';
 import { FakeDriver, tableOf } from './fake-driver.ts';
 
@@ -20,7 +20,7 @@ describe('a look', () => {
     expect([driver.lastIndex, driver.partition.waitingCount]).toEqual([lastIndex, 0]);
   });
 
-  it('waits until a quorum says that its leader leads, and tells what was applied by then', () => {
+  it('waits until a quorum confirms its leader, and reports what was applied by then', () => {
     const driver = FakeDriver.leading();
     driver.confirmsReads = false;
     const answers = driver.ask(LOOK);
@@ -39,7 +39,7 @@ describe('a look', () => {
     expect(answers).toEqual([{ kind: 'notLeader', leader: 0, term: driver.term }]);
   });
 
-  it('of a rule that is none is invalid', () => {
+  it('of an unknown rule is invalid', () => {
     const answers = FakeDriver.leading().ask({ ...LOOK, ruleId: 'none' });
     expect(answers).toEqual([{ kind: 'invalid', field: 'rule', message: "there is no rule 'none'" }]);
   });
@@ -52,7 +52,7 @@ describe('a look', () => {
 
   it('waits for what former leaders decided', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 1 }) });
-    // Granted by a former leader, committed, and not applied here.
+    // Granted by a former leader, committed, but not applied here.
     driver.ask('ada');
     driver.turn();
     driver.follow();
@@ -63,7 +63,7 @@ describe('a look', () => {
     expect(answers).toMatchObject([{ kind: 'standing', standing: { limits: [{ remaining: 0 }] } }]);
   });
 
-  it('is told who leads if the lead is lost before', () => {
+  it('gets the new leader if the leadership is lost before', () => {
     const driver = FakeDriver.leading();
     driver.lead();
     const answers = driver.ask(LOOK);

@@ -1,6 +1,6 @@
 /**
- * Where copies lie after random changes of nodes with and without labels: judged by all rows that there could be, counted here from the
- * labels alone, and of small clusters by all placements.
+ * Placements after random changes of nodes with and without labels. They are compared with all possible rows, counted
+ * here from the labels alone, and for small clusters with all placements.
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -28,7 +28,7 @@ type Change =
   | { readonly kind: 'leave'; readonly at: number }
   | { readonly kind: 'label'; readonly at: number; readonly zone: number; readonly host: number };
 
-/** 0: none. Few names, so that nodes share them. */
+/** 0: no label. Few names, so that nodes share them. */
 const zone = fc.nat(3);
 const host = fc.nat(4);
 const at = fc.nat(100);
@@ -63,7 +63,7 @@ interface Step {
   readonly copies: number;
 }
 
-/** Goes through a history, change by change. */
+/** Runs through a history, change by change. */
 function replay({ nodes: drawn, copies: wanted, changes }: History, partitions: number): Step[] {
   const copies = Math.min(wanted, drawn.length);
   const ids = drawn.map((_, i) => i + 1);
@@ -92,7 +92,7 @@ function replay({ nodes: drawn, copies: wanted, changes }: History, partitions: 
   return steps;
 }
 
-/** One node came, went or is labelled otherwise, and no other stands elsewhere for that. */
+/** One node joined, left or got other labels, and no other node's relations changed. */
 function isOfOneNode(before: readonly Labelled[], after: readonly Labelled[]): boolean {
   const ids = [...new Set([...before, ...after].map(({ id }) => id))];
   return ids.filter((id) => standsAt(id, before) !== standsAt(id, after)).length <= 1;
@@ -112,13 +112,13 @@ function checkLeft(table: PlacementTable, next: PlacementTable, gone: readonly n
   expect(moved).toEqual(table.map((row) => row.filter((id) => gone.includes(id)).length));
 }
 
-/** A copy may pass through another node, if those of a row could not share so little otherwise. */
+/** A copy may pass through another node if the row could not share as little otherwise. */
 function checkJoined(before: ReadonlyMap<number, number>, after: ReadonlyMap<number, number>): void {
   expect([...after].filter(([id, load]) => load > (before.get(id) ?? 0))).toEqual([]);
 }
 
 describe('copies on nodes with labels', () => {
-  it('share as few hosts, then as few zones, as any choice of so many nodes, whatever came before', () => {
+  it('share as few hosts, then as few zones, as any choice of nodes, after any history', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { after, next, copies } of replay(drawn, 12)) {
@@ -141,7 +141,7 @@ describe('copies on nodes with labels', () => {
         const steps = replay(drawn, 4).filter(({ before, after }) => before !== after && after.length <= 5);
         for (const { after, next, copies } of steps.slice(-2)) {
           const most = Math.max(...loadsOf(next, after).values());
-          // Loads of nodes without labels may differ by more: nothing moves for that alone.
+          // The loads of nodes without labels may differ more, because nothing moves just for that.
           expect(most).toBeLessThanOrEqual(Math.max(...evenestLoads(after, copies, 4)) + 1);
         }
       }),
@@ -149,13 +149,13 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('are held by nobody, in a cluster that is founded, who could hand one to a node with two less', () => {
+  it('leave no node in a new cluster that could hand one to a node with two less', () => {
     fc.assert(
       fc.property(history, fc.constantFrom(12, 48), ({ nodes: drawn, copies: wanted }, partitions) => {
         const [{ after, next }] = replay({ nodes: drawn, copies: wanted, changes: [] }, partitions) as [Step];
         const ids = after.map(({ id }) => id);
         const pairs = ids.flatMap((a, i) => ids.slice(i + 1).map((b) => String(sharingOf([a, b], after))));
-        // Where labels tell no pair from another all is as the ring has it.
+        // If labels distinguish no pair of nodes, everything is as on the ring.
         fc.pre(new Set(pairs).size > 1);
         const loads = loadsOf(next, after);
         const handedOn = next.flatMap((row) =>
@@ -172,7 +172,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('do not move where the change lets what was there be the best there is', () => {
+  it('do not move if they are still optimal after the change', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, table, next, copies } of replay(drawn, 12)) {
@@ -200,7 +200,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('move for a node that leaves only where it held one, and to nobody but a node that joins, while others stand where they stood', () => {
+  it("move only for a leaving node's copies and to a joining node, unless labels change", () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, table, next } of replay(drawn, 24)) {
@@ -216,7 +216,7 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('are given to a node that joins until nobody who could give it one holds two more', () => {
+  it('are given to a joining node until no possible giver holds two more', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, table, next } of replay(drawn, 24)) {
@@ -238,11 +238,11 @@ describe('copies on nodes with labels', () => {
     );
   });
 
-  it('are led by nobody who leads two more than another one that holds the same partition', () => {
+  it('are not led by a node that leads two more than another node with the same partition', () => {
     fc.assert(
       fc.property(history, (drawn) => {
         for (const { before, after, next } of replay(drawn, 24)) {
-          // A replacement leads what the other led.
+          // A replacement leads the partitions that the other node led.
           if (before === after || difference(before, after).length > 0) continue;
           const led = (node: number): number => next.filter(([leader]) => leader === node).length;
           const uneven = next.filter((row) => row.some((node) => led(row[0] ?? 0) >= led(node) + 2));

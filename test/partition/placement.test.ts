@@ -1,3 +1,4 @@
+/** The placement of partitions on nodes without labels. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Hash32, loadHash32 } from '../../src/partition/hash.ts';
 import {
@@ -46,7 +47,7 @@ interface Change {
   readonly settled?: PlacementTable;
 }
 
-/** Of nodes without labels. */
+/** For nodes without labels. */
 function nextPlacement(table: PlacementTable, nodes: readonly number[], change: Change): PlacementTable {
   const { joins, leaves, settled } = change;
   const before = nodes.map((id) => ({ id }));
@@ -66,7 +67,7 @@ describe('a placement', () => {
     }
   });
 
-  it('is the same whoever computes it, in whatever order the nodes are listed', async () => {
+  it('does not depend on the node that computes it or on the order of the nodes', async () => {
     const otherHash = await loadHash32();
     const nodes = [4, 9, 2, 31, 7];
     const table = foundingPlacement(nodes, 128, 3, hash);
@@ -75,7 +76,8 @@ describe('a placement', () => {
   });
 
   it('of three nodes never changes', () => {
-    // Nodes compute it on their own when a cluster is created: a change here splits one that runs.
+    // Each node computes the placement itself when a cluster is created, so a change here would split a running
+    // cluster.
     expect(place(3, 16, 3).map((replicas) => replicas[0])).toEqual(LEADERS_OF_16);
   });
 
@@ -130,7 +132,7 @@ describe('a change of the nodes', () => {
     },
   );
 
-  it('is the same in whatever order the nodes are listed', () => {
+  it('does not depend on the order of the nodes', () => {
     const before = place(5, 64, 3);
     for (const change of [{ joins: 9 }, { leaves: 2 }, { joins: 9, leaves: 2 }]) {
       const after = nextPlacement(before, nodesTo(5), change);
@@ -138,7 +140,7 @@ describe('a change of the nodes', () => {
     }
   });
 
-  it('goes by the ring where it may: whoever joins takes what meets it early, whoever leaves gives to who is next', () => {
+  it('follows the ring: a joining node takes partitions that meet it early, a leaving node gives to the next one', () => {
     const before = place(6, 64, 3);
     const order = (nodeCount: number, partition: number): number[] =>
       new Ring(nodesTo(nodeCount), hash).orderOf(partition).map((at) => at + 1);
@@ -153,7 +155,7 @@ describe('a change of the nodes', () => {
       const [next] = order(5, partition).filter((node) => before[partition]?.includes(node) === false);
       return next !== undefined && left[partition]?.includes(next) === true;
     };
-    // Bounded loads have some go farther.
+    // Bounded loads move some copies further along the ring.
     expect(given.filter(isNext).length).toBeGreaterThan(given.length / 2);
   });
 
@@ -169,14 +171,14 @@ describe('a change of the nodes', () => {
     }
   });
 
-  it('is not in the rows that it was made of', () => {
+  it('does not change its input rows', () => {
     const before = place(5, 16, 3);
     nextPlacement(before, nodesTo(5), { joins: 6 });
     nextPlacement(before, nodesTo(5), { leaves: 1 });
     expect(before).toEqual(place(5, 16, 3));
   });
 
-  it('leaves a partition of one copy with its heir, who leads it', () => {
+  it('leaves a partition with a single copy on its new node, which leads it', () => {
     const before = place(4, 16, 1);
     const after = nextPlacement(before, nodesTo(4), { leaves: 3 });
     expect(after.filter((row, i) => row[0] !== before[i]?.[0])).toHaveLength(
@@ -185,7 +187,7 @@ describe('a change of the nodes', () => {
   });
 });
 
-/** What is drawn again and again; all of it with `PLACEMENT_SEED`. */
+/** The random choices; all of them follow from `PLACEMENT_SEED`. */
 function seeds(count: number): number[] {
   const replayed = process.env['PLACEMENT_SEED'];
   if (replayed !== undefined) return [Number(replayed)];
@@ -195,7 +197,10 @@ function seeds(count: number): number[] {
 const NODES_TESTED_MAX = 12;
 const CHANGES = 25;
 
-/** From what the ring says of some nodes, through nodes that join, leave and are replaced: says how many. */
+/**
+ * Starts with a ring placement and runs through nodes that join, leave and are replaced. Returns how many changes there
+ * were.
+ */
 function changeManyTimes(random: Random, partitions: number): number {
   const replicas = random.pick([1, 2, 3, 3, 3, 5, 7]);
   let lastId = 0;
@@ -232,20 +237,20 @@ function checkMoves(
     return;
   }
   const gained = after.map((row, i) => row.filter((node) => before[i]?.includes(node) !== true));
-  // Never two of one partition: a majority of three copies or more stays where it was.
+  // Never two copies of one partition, so a majority of three or more copies stays in place.
   expect(Math.max(...gained.map((nodes) => nodes.length))).toBeLessThanOrEqual(1);
   if (leaves !== undefined) {
     expect(gained.map((nodes) => nodes.length)).toEqual(before.map((row) => (row.includes(leaves) ? 1 : 0)));
     return;
   }
-  // Its fair share in whole replicas, and nobody else gets anything.
+  // Its part in whole replicas, and no other node gets anything.
   const share = before.flat().length / nodeCount;
   expect(gained.flat().length).toBeLessThanOrEqual(Math.ceil(share));
   expect(gained.flat().length).toBeGreaterThanOrEqual(Math.floor(share));
   expect(gained.flat().filter((node) => node !== joins)).toEqual([]);
 }
 
-/** Who had copies before the node joined has them again, unless one of them had more than its part. */
+/** The nodes that had copies before the node joined have them again, unless one of them had more than its part. */
 function checkTakenBack(
   table: PlacementTable,
   nodes: readonly number[],
@@ -263,7 +268,7 @@ function checkSound(table: PlacementTable, nodes: readonly number[], replicas: n
     row.length === replicas && new Set(row).size === replicas && row.every((node) => nodes.includes(node));
   expect(table.filter((row) => !isSound(row))).toEqual([]);
   const most = (load: (node: number) => number): number => Math.max(...nodes.map(load));
-  // Measured: one above the part at times, up to 100 partitions.
+  // Measured: sometimes one above the part, up to 100 partitions.
   const held = most((node) => table.filter((row) => row.includes(node)).length);
   expect(held).toBeLessThanOrEqual(Math.ceil((table.length * replicas) / nodes.length) + 1);
   const led = most((node) => table.filter((row) => row[0] === node).length);

@@ -1,4 +1,4 @@
-/** Refunds go through the log, in the order in which they come, and what they took back is granted to nobody by its old id. */
+/** Refunds go through the log in the order in which they come, and an id that was refunded grants nothing more. */
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/api/user-request.ts';
 import { allowed, FakeDriver, tableOf, usersOf } from './fake-driver.ts';
@@ -26,7 +26,7 @@ describe('a refund', () => {
     expect(allowed(driver.decide('ada'))).toBe(true);
   });
 
-  it('comes behind the request that it is for, wherever that waits', () => {
+  it('comes after the request that it refunds, wherever that waits', () => {
     const driver = FakeDriver.leading(ONE);
     const answers = [driver.ask(GRANT), driver.ask(REFUND)];
     driver.turn();
@@ -40,7 +40,7 @@ describe('a refund', () => {
     ]);
   });
 
-  it('of what was never granted is told so, and of what is denied', () => {
+  it('of a request that was never granted, or was denied, is answered accordingly', () => {
     const driver = FakeDriver.leading(ONE);
     driver.decide('ada');
     expect(allowed(driver.decide(GRANT))).toBe(false);
@@ -51,7 +51,7 @@ describe('a refund', () => {
     const driver = FakeDriver.leading(ONE);
     driver.decide(GRANT);
     driver.ask(REFUND);
-    // Not applied yet: the log tells.
+    // Not applied yet, so the log decides.
     const early = driver.ask(GRANT);
     driver.turn();
     driver.commitAll();
@@ -63,7 +63,7 @@ describe('a refund', () => {
         {
           kind: 'conflict',
           field: 'requestId',
-          message: "requestId 'r1' was refunded: a repetition is granted nothing; ask under another one",
+          message: "requestId 'r1' was refunded and grants nothing more: use a new requestId",
         },
       ]);
   });
@@ -72,7 +72,7 @@ describe('a refund', () => {
     const driver = FakeDriver.leading(ONE);
     const first = driver.ask(GRANT);
     const entry = driver.turn();
-    // Everybody else has that entry, has committed it under another leader, and has taken it back.
+    // All other nodes have that entry, have committed it under another leader, and have refunded it.
     const retry = driver.ask(GRANT);
     driver.turn();
     const [mine] = driver.log.splice(0);
@@ -85,7 +85,7 @@ describe('a refund', () => {
     expect(retry).toEqual([{ kind: 'unavailable', reason: 'no_leader', proposed: false }]);
   });
 
-  it('is refused like a request where nothing is proposed', () => {
+  it('is refused like a request if nothing can be proposed', () => {
     const driver = FakeDriver.leading({ ...ONE, partition: { pendingMax: 1 } });
     driver.partition.setLowDisk(true);
     expect(driver.ask(REFUND)).toEqual([{ kind: 'unavailable', reason: 'low_disk', proposed: false }]);
@@ -119,7 +119,7 @@ describe('a refund', () => {
     expect(refund(500)).toEqual([]);
   });
 
-  it('is in an entry behind which a turn applies no other', () => {
+  it('is in the last entry that a turn applies', () => {
     const driver = FakeDriver.leading(ONE);
     const [grant, refund] = [GRANT, REFUND].map((request) => {
       driver.ask(request);

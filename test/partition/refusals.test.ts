@@ -1,4 +1,4 @@
-/** Requests that can never be decided are refused at the door, and leave nothing in the log. */
+/** Requests that can never be decided are refused at the API and leave nothing in the log. */
 import { describe, expect, it } from 'vitest';
 import { PARTITION_DEFAULTS } from '../../src/partition/partition-options.ts';
 import { allowed, FakeDriver, START, tableOf } from './fake-driver.ts';

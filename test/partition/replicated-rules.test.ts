@@ -1,10 +1,10 @@
-/** Rules come from the log: who proposes them, and what they decide. */
+/** Rules come from the log: which leader proposes them, and what they decide. */
 import { describe, expect, it } from 'vitest';
 import { chunksOf, restoreFrom } from '../raft/driver/whole-snapshots.ts';
 import { allowed, FakeDriver, proposedTypes, START, tableOf } from './fake-driver.ts';
 
-/** A denial, and a look. */
-function toldBy(rulesVersion: number): object[] {
+/** A denial, and a peek. */
+function decidedBy(rulesVersion: number): object[] {
   return [{ decision: { allowed: false, rulesVersion } }, { standing: { rulesVersion } }];
 }
 
@@ -65,7 +65,7 @@ describe('rules', () => {
     }
   });
 
-  it('that are wanted later are proposed in the same term, once, and only by the leader', () => {
+  it('that arrive later are proposed in the same term, once, and only by the leader', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     driver.partition.wantRules(tableOf(2, { limit: 2 }));
     driver.partition.wantRules(tableOf(2, { limit: 2 }));
@@ -82,20 +82,20 @@ describe('rules', () => {
     expect(proposedTypes(driver)).toEqual(['rules']);
   });
 
-  it('that are wanted, or proposed, and not applied are not told of in an answer: those that decided it are', () => {
+  it('that are not applied yet do not appear in answers: the version that decided does', () => {
     const driver = FakeDriver.leading({ table: tableOf(3, { limit: 1 }) });
     expect(driver.decide('ada')).toMatchObject({ decision: { allowed: true, rulesVersion: 3 } });
     expect(driver.decide('ada')).toMatchObject({ decision: { allowed: false, rulesVersion: 3 } });
     driver.partition.wantRules(tableOf(7, { limit: 1 }));
-    const told = (): unknown[] => [...driver.ask('ada'), ...driver.ask({ ask: 'look', userId: 'ada' })];
-    expect(told()).toMatchObject(toldBy(3));
+    const answers = (): unknown[] => [...driver.ask('ada'), ...driver.ask({ ask: 'look', userId: 'ada' })];
+    expect(answers()).toMatchObject(decidedBy(3));
     expect(proposedTypes(driver)).toEqual(['rules']);
-    expect(told()).toMatchObject(toldBy(3));
+    expect(answers()).toMatchObject(decidedBy(3));
     driver.commitAll();
-    expect(told()).toMatchObject(toldBy(7));
+    expect(answers()).toMatchObject(decidedBy(7));
   });
 
-  it('of another version than found the limits of a request never decide it, also before they are applied', () => {
+  it('never decide a request that was matched by another version, even before they are applied', () => {
     const driver = FakeDriver.leading({ table: tableOf(1, { limit: 3 }) });
     const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
     const waiting = driver.ask({ userId: 'ada', matchedBy: 1 });
@@ -103,7 +103,7 @@ describe('rules', () => {
     driver.partition.wantRules(tableOf(2, { limit: 2 }));
     driver.turn();
     expect(waiting).toEqual([changed]);
-    // They are in the log, and what is asked from now on will stand behind them.
+    // The new rules are in the log, and later requests will be after them.
     expect(driver.ask({ userId: 'ada', matchedBy: 1 })).toEqual([changed]);
     const newer = driver.ask({ userId: 'ada', matchedBy: 2 });
     driver.turn();
@@ -119,15 +119,15 @@ describe('rules', () => {
     const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
     for (const request of [newer, recalled]) expect(driver.ask(request)).toEqual([changed]);
     expect(driver.turn()).toBeUndefined();
-    // An attempt by the rules of before is in the log, and in front of the answer.
+    // An attempt under the old rules is in the log, before the answer.
     const before = driver.ask({ ...newer, matchedBy: 1 });
     driver.turn();
     driver.partition.wantRules(tableOf(2, { limit: 3 }));
     driver.turn();
-    const told = driver.ask(recalled);
+    const recalledAnswer = driver.ask(recalled);
     driver.turn();
     driver.commitAll();
-    expect([before, told]).toMatchObject([[{ decision: { allowed: true } }], [{ isRepeat: true }]]);
+    expect([before, recalledAnswer]).toMatchObject([[{ decision: { allowed: true } }], [{ isRepeat: true }]]);
   });
 
   it('that are applied do not refuse a request whose limits were found by those behind them in the log', () => {
@@ -138,7 +138,7 @@ describe('rules', () => {
     const changed = { kind: 'unavailable', reason: 'rules_changed', proposed: false };
     expect(driver.ask({ userId: 'ada', matchedBy: 2 })).toEqual([changed]);
     expect(driver.ask({ userId: 'eve', cost: 2, matchedBy: 2 })).toEqual([changed]);
-    // By name it is asked of whatever decides now.
+    // A request by rule name is decided by the rules in force then.
     expect(driver.ask({ userId: 'ada' })).toMatchObject([{ kind: 'decision', decision: { allowed: false } }]);
     driver.commitAll();
     expect(allowed(driver.decide({ userId: 'ada', matchedBy: 2 }))).toBe(true);
@@ -159,7 +159,7 @@ describe('rules', () => {
 });
 
 describe('replicas', () => {
-  it('that applied the same entries are equal, whoever led', () => {
+  it('that applied the same entries are equal, regardless of the leaders', () => {
     const driver = FakeDriver.leading();
     for (let i = 0; i < 50; i += 1) {
       driver.decide({ userId: `u${i % 7}`, ...(i % 3 === 0 && { requestId: `r${i % 12}` }) });

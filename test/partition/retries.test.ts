@@ -1,4 +1,4 @@
-/** What a request id is good for: a retry gets the answer of its first attempt, and nobody else does. */
+/** The purpose of a request id: a retry gets the answer of its first attempt, and no other request does. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { describe, expect, it } from 'vitest';
 import { allowed, FakeDriver, START, tableOf, usersOf } from './fake-driver.ts';
@@ -14,13 +14,13 @@ describe('retries with a request id', () => {
     const driver = FakeDriver.leading();
     const answers = [driver.ask(again), driver.ask(again)];
     expect(usersOf(driver.turn())).toEqual(['ada']);
-    // What is in the log may be committed already, and refunded by another leader: a place behind it tells.
+    // An attempt in the log may be committed already, and refunded by another leader. A place after it finds out.
     answers.push(driver.ask(again), driver.ask(again));
     expect(usersOf(driver.turn())).toEqual(['ada']);
     driver.commitAll();
     expect(answers.map((list) => list.length)).toEqual([1, 1, 1, 1]);
     expect(new Set(answers.map(([answer]) => JSON.stringify(answer))).size).toBe(1);
-    // Two more fit: only one was charged.
+    // Two more fit, so only one was charged.
     expect([1, 2, 3].map(() => allowed(driver.decide('ada')))).toEqual([true, true, false]);
   });
 
@@ -32,7 +32,7 @@ describe('retries with a request id', () => {
     expect([first, second, same].map((told) => told?.map(allowed))).toEqual([[true], [true], [true]]);
     expect(first?.[0]).not.toHaveProperty('isRepeat');
     expect(second).toEqual([{ ...first?.[0], isRepeat: true }]);
-    // A node that asks once more, as it had no answer, asks for the same attempt.
+    // A node that asks again because it got no answer sends the same attempt.
     expect(same).toEqual(first);
   });
 
@@ -50,7 +50,7 @@ describe('retries with a request id', () => {
     expect(driver.decide(again)).toEqual(first);
   });
 
-  it('are told nothing by a leader whose log is not committed any more', () => {
+  it('get no answer from a leader whose log is not committed any more', () => {
     const driver = FakeDriver.leading();
     driver.decide(again);
     const told = driver.ask(again);
@@ -65,7 +65,7 @@ describe('retries with a request id', () => {
     const answers = [
       driver.ask(again),
       driver.ask({ ...again, userId: 'bob' }),
-      // The lengths of the parts keep keys apart that read the same when joined.
+      // The lengths distinguish keys whose parts read the same when joined.
       driver.ask({ userId: 'adar', requestId: '1' }),
     ];
     const entry = driver.turn();
@@ -133,7 +133,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     for (const told of others) expect(told).toMatchObject([{ kind: 'conflict', field }]);
   });
 
-  it('is not refused for one in flight, when the log holds that very request already', () => {
+  it('is not refused because of another one in flight if the log already has this very request', () => {
     const elsewhere = FakeDriver.leading({ table });
     elsewhere.ask(first);
     const entry = elsewhere.turn();
@@ -141,7 +141,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     driver.append('command', entry?.data ?? new Uint8Array(0));
     const other = driver.ask({ ...first, cost: 3 });
     driver.turn();
-    // Its first attempt was lost with the former leader, and counts.
+    // Its first attempt was lost with the former leader but is charged.
     const again = driver.ask(first);
     driver.turn();
     driver.commitAll();
@@ -149,11 +149,11 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     expect(other).toMatchObject([{ kind: 'conflict', field: 'cost' }]);
   });
 
-  it.each(others)('is told so by the log, when it got there under another leader: %s', (field, other) => {
+  it.each(others)('is refused by the log if the first got there under another leader: %s', (field, other) => {
     const elsewhere = FakeDriver.leading({ table });
     elsewhere.ask(first);
     const entry = elsewhere.turn();
-    // It is in the log, and not applied yet.
+    // It is in the log, but not applied yet.
     const driver = FakeDriver.leading({ table });
     driver.append('command', entry?.data ?? new Uint8Array(0));
     const answers = driver.ask(other);
@@ -162,7 +162,7 @@ describe('a request id reused with another cost, rule or timestamp', () => {
     expect(answers).toMatchObject([{ kind: 'conflict', field }]);
   });
 
-  it('is named though it could not be decided by these rules at all', () => {
+  it('is reported even if these rules could not decide it at all', () => {
     const driver = FakeDriver.leading({ table });
     driver.decide(first);
     expect(driver.decide({ ...first, cost: 10 })).toMatchObject({ kind: 'conflict', field: 'cost' });

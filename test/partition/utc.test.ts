@@ -1,10 +1,10 @@
-/** A leader has the log say how far group time is behind the wall clocks of a majority, when that is more than a second. */
+/** A leader logs how far group time is behind the wall clocks of a majority if that is more than a second. */
 import { describe, expect, it } from 'vitest';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { UTC_LAG_MILLIS_MAX } from '../../src/partition/own-proposals.ts';
 import { FakeDriver, START } from './fake-driver.ts';
 
-/** What the leader says after it was told that it is so late. */
+/** What the leader proposes after it was given this time. */
 function saidAt(driver: FakeDriver, utcMillis: number): unknown {
   driver.requested = 0;
   driver.partition.followUtc(utcMillis);
@@ -15,7 +15,7 @@ function saidAt(driver: FakeDriver, utcMillis: number): unknown {
 }
 
 describe('a leader', () => {
-  it('says how late it is when the log is more than a second behind, once', () => {
+  it('logs the UTC offset once when the log is more than a second behind', () => {
     const driver = FakeDriver.leading();
     driver.now = 5_000;
     const utcMillis = START + 5_000;
@@ -29,7 +29,7 @@ describe('a leader', () => {
     expect(saidAt(driver, utcMillis + 2 * UTC_LAG_MILLIS_MAX + 2)).toMatchObject({ type: 'utc' });
   });
 
-  it('says it again a second later if it found no place in the log', () => {
+  it('tries again a second later if it found no place in the log', () => {
     const driver = FakeDriver.leading();
     driver.refusesNext = true;
     driver.partition.followUtc(START + 9_000);
@@ -38,13 +38,13 @@ describe('a leader', () => {
     expect(saidAt(driver, START + 10_000)).toEqual({ type: 'utc', aheadMillis: 10_000 });
   });
 
-  it('says nothing that no wall clock can show', () => {
+  it('never logs a time that no wall clock can show', () => {
     const driver = FakeDriver.leading();
     for (const utcMillis of [Infinity, Number.MAX_SAFE_INTEGER])
       expect(saidAt(driver, utcMillis)).toBeUndefined();
   });
 
-  it('goes on with the requests that wait', () => {
+  it('continues with the waiting requests', () => {
     const driver = FakeDriver.leading();
     const answers = driver.ask('ada');
     driver.partition.followUtc(START + 9_000);
@@ -55,7 +55,7 @@ describe('a leader', () => {
     expect(answers).toMatchObject([{ kind: 'decision' }]);
   });
 
-  it('says nothing close to a full disk, nor before it has applied what was decided before it', () => {
+  it('logs nothing close to a full disk, nor before it has applied what was decided before', () => {
     const driver = FakeDriver.leading();
     driver.partition.setLowDisk(true);
     expect(saidAt(driver, START + 9_000)).toBeUndefined();

@@ -1,17 +1,17 @@
-/** A fixed window as a library: a quota that begins anew, in one process. */
+/** The fixed window as a library: a quota that starts anew with each window, in one process. */
 
 import { requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
 /**
  * Grants each user at most `limit` in every window that begins at a multiple of `windowMillis` since 1970, in UTC.
- * Around the end of a window twice that may be granted within a moment. One row of memory per user.
+ * Around the end of a window up to twice that can be granted within a moment. One row of memory per user.
  *
  * @example
  * const quota = new FixedWindow(2, 60_000);
  * quota.allow('ada', 59_999, 2); // true
  * quota.allow('ada', 59_999); // false
- * quota.allow('ada', 60_000, 2); // true: another minute
+ * quota.allow('ada', 60_000, 2); // true: the next minute
  */
 export class FixedWindow extends LocalLimiter {
   /**

@@ -1,19 +1,20 @@
-/** A leaky bucket as a library: a queue that is let out at a fixed rate, in one process. */
+/** The leaky bucket as a library: a queue that drains at a fixed rate, in one process. */
 
 import { LIMIT_MAX } from '../../api/rule.ts';
 import { requireInteger, requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
+/** The optional sizes of a leaky bucket. */
 export interface LeakyBucketOptions {
-  /** What goes on at once, of a user whose bucket is empty: 1 to 1_000_000. Left out: as much as `limit`. */
+  /** Cost that proceeds at once if the user's bucket is empty: 1 to 1_000_000. Default: `limit`. */
   readonly burst?: number;
-  /** What is taken in beyond that, and waits its turn: 0 to 1_000_000 less `burst`. Left out: 0, nothing waits. */
+  /** Cost accepted beyond that, which has to wait: 0 to 1_000_000 - `burst`. Default: 0, nothing waits. */
   readonly queue?: number;
 }
 
 /**
- * Takes in what fits and says when it flows out: those who wait go on at the rate of `limit` per `windowMillis`, one at a time.
- * What does not fit is dropped. One row of memory per user.
+ * Accepts requests that fit and says how long each has to wait; they proceed one at a time, at `limit` per
+ * `windowMillis`. Requests that do not fit are dropped. One row of memory per user.
  *
  * @example
  * const bucket = new LeakyBucket(2, 1_000, { burst: 1, queue: 2 });
@@ -24,7 +25,7 @@ export interface LeakyBucketOptions {
  */
 export class LeakyBucket extends LocalLimiter {
   /**
-   * @param limit what flows out, evenly, per `windowMillis`: 0 (drop all) to 1_000_000
+   * @param limit cost that drains, evenly, per `windowMillis`: 0 (drop all) to 1_000_000
    * @param windowMillis 1 to 2_678_400_000 (31 days)
    * @throws InvalidLimiterArgumentError
    */
@@ -43,8 +44,8 @@ export class LeakyBucket extends LocalLimiter {
   }
 
   /**
-   * Takes in a request if it fits, and says in how many milliseconds it may go on; undefined: it is dropped, and changes
-   * nothing. The arguments are those of `allow`.
+   * Accepts a request if it fits, and returns how many milliseconds it has to wait. Returns undefined if it is dropped,
+   * which changes nothing. The arguments are those of `allow`.
    *
    * @throws InvalidLimiterArgumentError
    */

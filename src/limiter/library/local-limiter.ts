@@ -1,7 +1,6 @@
 /**
- * One rule in one process, without a cluster: what all classes of the library are made of. It asks the judgement of the
- * replicated state machine, and decides as a rule with the `request` clock does; only when a user is forgotten is for
- * its caller to say.
+ * One rule in one process, without a cluster: the base class of the library. It uses the judgement of the replicated
+ * state machine and decides like a rule with the `request` clock, but the caller chooses when idle users are forgotten.
  */
 
 import type { Rule } from '../../api/rule.ts';
@@ -14,14 +13,15 @@ import { StateSize } from '../state/state-size.ts';
 import { TextBytes } from '../state/text-bytes.ts';
 import { requireCost, requireTimestamp, requireUserId } from './arguments.ts';
 
-/** There is no group, and no time but that of the caller. */
+/** There is no group; the only time is that of the caller. */
 const GROUP_MILLIS = 0;
 const NOWHERE: DecidedAt = { term: 0, index: 0, position: undefined, rulesVersion: 0 };
 
+/** One limit for many users. */
 export class LocalLimiter {
   readonly #table: KeyTable;
   readonly #judgement = new Judgement();
-  /** One object for all requests. */
+  /** Reused for all requests. */
   readonly #question: Question & { timestampMillis: number; cost: number } = {
     ruleId: DEFAULT_RULE,
     cost: 1,
@@ -39,35 +39,37 @@ export class LocalLimiter {
   constructor(rule: Omit<Rule, 'id' | 'clock'>) {
     this.#table = new KeyTable({
       rule: { id: DEFAULT_RULE, clock: 'request', ...rule },
-      // All time is that of the caller: there is none to be widened for.
+      // The window is not widened for clock drift: all times come from one caller.
       effectiveWindowMillis: rule.windowMillis,
       createdMillis: 0,
       size: new StateSize(),
     });
   }
 
-  /** Number of users of whom something is remembered. */
+  /** Number of users that something is remembered of. */
   get userCount(): number {
     return this.#table.size;
   }
 
   /**
-   * Decides one request and records it when granted; a denied one changes nothing.
+   * Decides one request and records it if it is granted; a denied one changes nothing.
    *
-   * @param userId 1 to 256 bytes
-   * @param timestampMillis 0 to 8_640_000_000_000_000; one below the user's newest grant is decided at that
+   * @param userId 1 to 256 bytes of UTF-8
+   * @param timestampMillis 0 to 8_640_000_000_000_000; one below the user's newest grant is decided at the time of that
+   * grant
    * @param cost 1 to 1_000_000
    * @throws InvalidLimiterArgumentError
    */
   allow(userId: string, timestampMillis: number, cost = 1): boolean {
     this.#judge(userId, timestampMillis, cost);
-    // Who is held back, for what was forgotten, is not denied here: the caller said that none so early would come.
+    // `isHeld` is ignored: by calling `evictIdle`, the caller promised that no request with so early a timestamp
+    // follows.
     if (!this.#judgement.isWithinLimit) return false;
     this.#table.grant(this.#judgement, this.#name, GROUP_MILLIS);
     return true;
   }
 
-  /** The same, and all that there is to say of it. */
+  /** Like `allow`, with the wait of a granted request. */
   protected decide(
     userId: string,
     timestampMillis: number,
@@ -95,7 +97,7 @@ export class LocalLimiter {
   }
 
   /**
-   * Forgets users to whom nothing counts any more at `beforeMillis`, and returns how many. O(users).
+   * Forgets users with nothing that counts any more at `beforeMillis`, and returns how many. O(users).
    *
    * @param beforeMillis 0 to 8_640_000_000_000_000; should not be ahead of the timestamps still to come
    * @throws InvalidLimiterArgumentError
@@ -106,7 +108,7 @@ export class LocalLimiter {
     const before = table.size;
     for (let slot = 0; slot < table.size;) {
       const idleAtMillis = table.meter.idleAtMillis(slot, table.effectiveWindowMillis, table.rule);
-      // The last one takes the place of one that is forgotten.
+      // Forgetting a slot moves the last one into it, so stay at this slot.
       if (idleAtMillis <= beforeMillis) table.forget(slot);
       else slot += 1;
     }

@@ -1,12 +1,13 @@
-/** A sliding window counter as a library: two numbers per user, in one process. */
+/** The sliding window counter as a library: two numbers per user, in one process. */
 
 import { requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
 /**
- * Grants each user about `limit` in any rolling window of `windowMillis`: this aligned window counts in full, the one
- * before by the share of it that a rolling window still reaches, rounded down. Never more than `limit` in an aligned
- * window, and up to twice that in a rolling one, if all of the window before came at its end. One row of memory per user.
+ * Grants each user about `limit` in any rolling window of `windowMillis`. The current aligned window counts in full;
+ * the one before it counts by the fraction that a rolling window still covers, rounded down. Never more than `limit` in
+ * an aligned window. A rolling window can hold up to twice that, if everything in the window before was granted at its
+ * end. One row of memory per user.
  *
  * @example
  * const limiter = new SlidingWindowCounter(7, 60_000);

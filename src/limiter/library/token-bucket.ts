@@ -1,17 +1,18 @@
-/** A token bucket as a library, in one process. */
+/** The token bucket as a library, in one process. */
 
 import { LIMIT_MAX } from '../../api/rule.ts';
 import { requireInteger, requireLimit } from './arguments.ts';
 import { LocalLimiter } from './local-limiter.ts';
 
+/** The optional size of a token bucket. */
 export interface TokenBucketOptions {
-  /** Tokens of a full bucket, with which each user starts: 1 to 1_000_000. Left out: as many as `limit`. */
+  /** Tokens of a full bucket, which each user starts with: 1 to 1_000_000. Default: `limit`. */
   readonly burst?: number;
 }
 
 /**
- * Grants each user at most `burst` and what flowed in, in any interval: exactly, and never more. One row of memory per
- * user.
+ * Grants each user, in any interval, at most `burst` plus the tokens that flow in during it; exact. One row of memory
+ * per user.
  *
  * @example
  * const bucket = new TokenBucket(2, 1_000, { burst: 4 });

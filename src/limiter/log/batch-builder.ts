@@ -1,4 +1,4 @@
-/** Collects requests into the bytes of one log entry, without an object per request. */
+/** Collects requests into the bytes of one log entry, without allocating an object per request. */
 
 import {
   type AllowRequest,
@@ -23,6 +23,8 @@ import { BatchColumn } from './batch-column.ts';
 import { KIND_BATCH } from './kinds.ts';
 
 /**
+ * Builds one batch after the other.
+ *
  * @example
  * const builder = new AllowBatchBuilder();
  * builder.add({ userId: 'ada' });
@@ -32,7 +34,7 @@ import { KIND_BATCH } from './kinds.ts';
 export class AllowBatchBuilder {
   readonly #head = new ByteWriter();
   readonly #columns = Array.from({ length: COLUMNS }, () => new BatchColumn());
-  /** Those that are there, by bit. The others are empty. */
+  /** The columns in use, one bit each. The others are empty. */
   #there = 0;
   #size = 0;
   #ruleIds: string[] = [];
@@ -44,8 +46,10 @@ export class AllowBatchBuilder {
   }
 
   /**
-   * Appends a request, which somebody has found well-formed: what got into an entry can no longer be refused, only
-   * decided. Its first row in the batch is the `i` that its decision will be reported with.
+   * Appends a request that has been validated: what is in an entry can no longer be refused, only decided. The decision
+   * will be reported with the request's first row in the batch.
+   *
+   * @throws LimiterAssertionError if the batch is full or the request is invalid; the batch is then unchanged
    */
   add(request: BatchedRequest): void {
     assert(this.#size + rowsOf(request) <= BATCH_REQUESTS_MAX, 'the batch is full');
@@ -56,7 +60,7 @@ export class AllowBatchBuilder {
       if (request.ask === 'refund') this.#addRefund(request);
       else this.#addAllow(request);
     } catch (error) {
-      // Nothing of it stays.
+      // Undo everything this request wrote.
       for (let i = 0; i < COLUMNS; i += 1) {
         if ((there & (1 << i)) === 0) this.#columns[i]!.clear();
         else this.#columns[i]!.reset();
@@ -92,10 +96,10 @@ export class AllowBatchBuilder {
   }
 
   #addMatched(row: number, request: AllowRequest, askedDigest: number): void {
-    assert(isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX), 'what was asked is {}', askedDigest);
+    assert(isBoundedInteger(askedDigest, 1, ASKED_DIGEST_MAX), 'askedDigest is {}', askedDigest);
     const { ifRemembered = false, further = [], attempt } = request;
     const isIdNeeded = ifRemembered || attempt !== undefined;
-    assert(!isIdNeeded || request.requestId !== undefined, 'what is remembered has an id');
+    assert(!isIdNeeded || request.requestId !== undefined, 'ifRemembered and attempt need a request id');
     this.#at(COLUMN.askedDigest, row).integer(askedDigest);
     if (ifRemembered) {
       this.#at(COLUMN.ifRemembered, row).flag(true);
@@ -110,7 +114,7 @@ export class AllowBatchBuilder {
     for (const limit of further) this.#addLimit(limit);
   }
 
-  /** Returns the row, which is a new one. */
+  /** Returns the new row. */
   #addLimit({ userId, ruleId, cost = 1, settle }: AllowRequest | FurtherLimit): number {
     assert(ruleId !== '', 'texts are not empty');
     assert(isBoundedInteger(cost, 1, COST_MAX), 'cost is {}', cost);
@@ -142,13 +146,13 @@ export class AllowBatchBuilder {
     out.integer(version);
   }
 
-  /** What is written of `row` in a column. */
+  /** Where to write the value of `row` in a column. */
   #at(column: number, row: number): ByteWriter {
     this.#there |= 1 << column;
     return this.#columns[column]!.at(row);
   }
 
-  /** Forgets what was collected. */
+  /** Drops what was collected. */
   clear(): void {
     for (let i = 0; this.#there >> i !== 0; i += 1) this.#columns[i]!.clear();
     this.#there = 0;
@@ -157,10 +161,10 @@ export class AllowBatchBuilder {
     this.#ruleIndexOf.clear();
   }
 
-  /** The entry; a new one begins. There must be at least one row. */
+  /** Returns the entry and starts a new one. There must be at least one row. */
   take(): Uint8Array {
     assert(this.#size > 0, 'an empty batch makes no log entry');
-    // What has no rule is said to have the first.
+    // Only refunds, which name no rule: each row needs a rule index, so there is one rule id.
     if (this.#ruleIds.length === 0) this.#ruleIds.push(DEFAULT_RULE);
     const head = this.#head;
     head.clear();

@@ -1,4 +1,4 @@
-/** A column of a batch while it is written: a value a row, which is 0 for rows that say nothing. */
+/** One column of a batch while it is being written: one value per row, 0 for rows without a value. */
 import { ByteWriter } from '../../bytes/byte-writer.ts';
 
 export class BatchColumn {
@@ -7,24 +7,25 @@ export class BatchColumn {
   #markedRows = 0;
   #markedLength = 0;
 
-  /** Where the value of `row` is to be written: a later one than all before. */
+  /** Where to write the value of `row`, which must be greater than all rows before. */
   at(row: number): ByteWriter {
     for (; this.#rows < row; this.#rows += 1) this.#out.byte(0);
     this.#rows = row + 1;
     return this.#out;
   }
 
-  /** Ends it after so many rows, and returns its length in bytes: 0 if no row says anything. */
+  /** Pads the column to `rows` rows and returns its length in bytes; 0 if no row has a value. */
   filled(rows: number): number {
     if (this.#rows > 0) for (; this.#rows < rows; this.#rows += 1) this.#out.byte(0);
     return this.#out.length;
   }
 
+  /** Copies the column to `target` and returns the index after its last byte. */
   copyTo(target: Uint8Array, at: number): number {
     return this.#out.copyTo(target, at);
   }
 
-  /** What `reset` goes back to. */
+  /** Remembers the present length, to which `reset` goes back. */
   mark(): void {
     this.#markedRows = this.#rows;
     this.#markedLength = this.#out.length;

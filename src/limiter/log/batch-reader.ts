@@ -1,6 +1,6 @@
 /**
- * Checks the bytes of a batch: every shape, length and range, so that a cursor may walk along them without a look. It decides
- * nothing.
+ * Checks the bytes of a batch: every shape, length and range. Afterwards a cursor can walk along them without any
+ * check.
  */
 
 import {
@@ -26,7 +26,7 @@ import {
 } from './batch.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
 
-/** Behind the kind, to the end. @throws CommandDecodeError */
+/** Reads a batch after its kind byte, to the end of the entry. @throws CommandDecodeError */
 export function readBatch(input: ByteReader): AllowBatch {
   const columns = input.integer('columns', KEYS_ALONE, (1 << COLUMNS) - 1);
   const size = input.integer('number of requests', 1, BATCH_REQUESTS_MAX);
@@ -37,7 +37,7 @@ export function readBatch(input: ByteReader): AllowBatch {
     if ((columns & (1 << column)) === 0) continue;
     starts[column] = input.position;
     if (!readColumn(input, column, size, ruleIds.length))
-      throw new CommandDecodeError(`no request says what is in column ${column}`);
+      throw new CommandDecodeError(`column ${column} has no value`);
   }
   if (!input.isAtEnd) throw new CommandDecodeError(`${input.bytes.length - input.position} bytes left over`);
   const batch = { size, ruleIds, bytes: input.bytes, columns, starts };
@@ -45,7 +45,7 @@ export function readBatch(input: ByteReader): AllowBatch {
   return batch;
 }
 
-/** Returns whether a row says something. */
+/** Returns whether any row has a value. */
 function readColumn(input: ByteReader, column: number, size: number, rules: number): boolean {
   let said = 0;
   switch (column) {
@@ -66,8 +66,7 @@ function readColumn(input: ByteReader, column: number, size: number, rules: numb
       for (let i = 0; i < size; i += 1) said |= readKey(input, 'request id', 0, REQUEST_ID_BYTES_MAX);
       break;
     case COLUMN.askedDigest:
-      for (let i = 0; i < size; i += 1)
-        if (input.integer('what was asked', 0, ASKED_DIGEST_MAX) > 0) said = 1;
+      for (let i = 0; i < size; i += 1) if (input.integer('asked digest', 0, ASKED_DIGEST_MAX) > 0) said = 1;
       break;
     case COLUMN.further:
       return readFurther(input, size);
@@ -78,12 +77,12 @@ function readColumn(input: ByteReader, column: number, size: number, rules: numb
       for (let i = 0; i < size; i += 1) said |= readGuard(input);
       break;
     default:
-      for (let i = 0; i < size; i += 1) if (input.flag('what a request is')) said = 1;
+      for (let i = 0; i < size; i += 1) if (input.flag('flag')) said = 1;
   }
   return said !== 0;
 }
 
-/** No request is one of the further limits of another, and all of them are there. */
+/** The further limits of requests do not overlap, and all of them are present. */
 function readFurther(input: ByteReader, size: number): boolean {
   let isSaid = false;
   for (let i = 0, left = 0; i < size; i += 1) {
@@ -100,7 +99,7 @@ function readGuard(input: ByteReader): number {
   return length;
 }
 
-/** What the columns say of a row belongs together. */
+/** Checks that the columns of each row fit together. */
 function checkRows(batch: AllowBatch): void {
   const cursor = new BatchCursor();
   cursor.open(batch);
@@ -108,7 +107,7 @@ function checkRows(batch: AllowBatch): void {
     const isFurther = cursor.further > 0;
     cursor.next();
     if (!isSound(cursor, isFurther))
-      throw new CommandDecodeError(`row ${i} says what does not belong together`);
+      throw new CommandDecodeError(`row ${i} has values that do not belong together`);
   }
   if ((batch.columns & (1 << COLUMN.further)) !== 0) checkLimits(batch);
 }
@@ -141,13 +140,13 @@ function readRuleIds(input: ByteReader, size: number): readonly string[] {
   const ruleIds = new Set<string>();
   for (let i = 0; i < count; i += 1) {
     const ruleId = input.text('rule id', 0, RULE_ID_BYTES_MAX);
-    if (ruleIds.has(ruleId)) throw new CommandDecodeError('a rule id twice');
+    if (ruleIds.has(ruleId)) throw new CommandDecodeError('duplicate rule id');
     ruleIds.add(ruleId);
   }
   return [...ruleIds];
 }
 
-/** No byte order mark may stand in front: see `isBoundedText`. Returns its length in bytes. */
+/** Reads a text that does not begin with a byte order mark (see `isBoundedText`). Returns its length in bytes. */
 function readKey(input: ByteReader, name: string, minBytes: number, maxBytes: number): number {
   const length = input.textBytes(name, minBytes, maxBytes);
   const from = input.position - length;

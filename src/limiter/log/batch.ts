@@ -1,12 +1,12 @@
 /**
- * A batch of requests, as one log entry holds it, column by column. A replica decides from these bytes; it makes no string of a key or
- * a request id. The builder writes them, the cursor walks along them; this file decides nothing.
+ * The column format of a batch of requests in a log entry. A replica decides directly from these bytes, without
+ * creating strings of keys or request ids. `batch-builder.ts` writes them, `batch-reader.ts` checks them, `BatchCursor`
+ * walks along the rows.
  *
- *   kind, which columns there are, number of rows, number of rule ids, rule ids; then each column that is there, with a value for each
- *   row. 0 says nothing, and a column in which no row says anything is not there.
- *   Integers are 7 bits a byte, lowest first; texts are UTF-8 behind their length.
- *
- * A request is a row; one under several limits has a row for each, the first of which says how many follow.
+ * - Layout: kind, bits of the columns present, number of rows, number of rule ids, rule ids; then each column that is
+ *   present, with one value per row. 0 means no value; a column without any value is absent.
+ * - Integers have 7 bits per byte, lowest bits first (LEB128). A text is its length and its UTF-8 bytes.
+ * - A request is one row. A request under several limits has a row per limit; the first row says how many follow.
  */
 
 import type { CustomerGuard } from '../../api/customer-record.ts';
@@ -14,84 +14,89 @@ import type { AllowRequest, FurtherLimit } from '../../api/request.ts';
 import type { BatchedRequest } from '../../api/user-request.ts';
 import { DEFAULT_RULE } from '../rules.ts';
 
-/** The most rows of one batch. */
+/** The maximum number of rows in a batch. */
 export const BATCH_REQUESTS_MAX = 16_384;
 
-/** The columns, in the order in which they stand. The bit of one says that it is there. */
+/** The columns, in the order in which they are written. The number is also the bit that marks the column as present. */
 export const COLUMN = {
-  /** Each row has one. */
+  /** Present in every row. */
   key: 0,
-  /** Place of the rule id among those of the batch. */
+  /** Index in the rule ids of the batch. */
   rule: 1,
-  /** Less 1. */
+  /** Stored as cost - 1. */
   cost: 2,
-  /** Plus 1. */
+  /** Stored as timestamp + 1. */
   timestamp: 3,
   requestId: 4,
-  /** 1: the row is a refund, and has a key and a request id only. */
+  /** 1: the row is a refund and has only a key and a request id. */
   refund: 5,
   askedDigest: 6,
-  /** How many of the next rows are further limits of this request: they have a key, a rule, a cost and `settle` only. */
+  /**
+   * How many of the next rows are further limits of this request. Those rows have only a key, a rule, a cost and
+   * `settle`.
+   */
   further: 7,
-  /** 1: it has an id and a digest, and its further limits are not said. */
+  /** 1: grant only what this request id was granted before. The row has an id and a digest but no further limits. */
   ifRemembered: 8,
-  /** The key of a record, and behind it the version that the record must have, or the request counts nowhere. */
+  /** The key of a customer record and the version it must have; otherwise the request is refused. */
   guard: 9,
-  /** 1: the cost is settled: the limit of this row does not deny it. */
+  /** 1: the cost is settled, so the limit of this row does not deny it. */
   settle: 10,
   attempt: 11,
 } as const;
+/** The number of columns. */
 export const COLUMNS = 12;
+/** The bits of a batch of plain requests: the key column only. */
 export const KEYS_ALONE = 1 << COLUMN.key;
-/** What a row may have that is a request of one limit, and bound to no record. */
+/** The columns that a request with a single limit and no guard can have. */
 export const COLUMNS_OF_ONE =
   KEYS_ALONE | (1 << COLUMN.rule) | (1 << COLUMN.cost) | (1 << COLUMN.timestamp) | (1 << COLUMN.requestId);
 
-/** Sound bytes of a batch: `decodeCommand` has looked at all of them. */
+/** A valid batch: `decodeCommand` has checked all of its bytes. */
 export interface AllowBatch {
   /** Number of rows, 1 to `BATCH_REQUESTS_MAX`. */
   readonly size: number;
-  /** Distinct rule ids, `DEFAULT_RULE` among them where a request named none. */
+  /** Distinct rule ids. Contains `DEFAULT_RULE` if a request named no rule. */
   readonly ruleIds: readonly string[];
   readonly bytes: Uint8Array;
-  /** Those that are there, by bit. */
+  /** The columns present, one bit each. */
   readonly columns: number;
-  /** Where each column begins that is there. */
+  /** The byte at which each present column begins; 0 for absent ones. */
   readonly starts: readonly number[];
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Walks along the rows of a sound batch. One cursor is used for many batches. */
+/** Walks along the rows of a valid batch. One cursor is reused for many batches. */
 export class BatchCursor {
   bytes: Uint8Array = new Uint8Array(0);
-  /** Place of the rule id in the batch's `ruleIds`. */
+  /** Index of the rule id in the batch's `ruleIds`. */
   ruleIndex = 0;
   cost = 1;
   timestampMillis: number | undefined;
-  /** Where the user id begins and ends. */
+  /** The byte range of the user id. */
   userIdFrom = 0;
   userIdTo = 0;
-  /** Where the request id begins and ends. Both are 0 if there is none. */
+  /** The byte range of the request id; 0 to 0 if there is none. */
   requestIdFrom = 0;
   requestIdTo = 0;
   isRefund = false;
-  /** Of the first row of a request. */
+  /** Set in the first row of a request. */
   askedDigest: number | undefined;
-  /** How many more limits of the request of this row follow. */
+  /** How many further rows belong to the same request. */
   further = 0;
   ifRemembered = false;
   isSettled = false;
   attempt: number | undefined;
-  /** Where the key of a guard begins and ends, and its version. Both places are 0 if there is none. */
+  /** The byte range of the guard's key (0 to 0 if there is no guard) and the guard's version. */
   guardFrom = 0;
   guardTo = 0;
   guardVersion = 0;
   #columns = 0;
-  /** In each column, where the next row is. */
+  /** The position of the next row in each column. */
   readonly #at: number[] = Array.from({ length: COLUMNS }, () => 0);
 
-  /** Stands before the first request. */
+  /** Goes before the first row. */
   open({ bytes, columns, starts }: AllowBatch): void {
     this.bytes = bytes;
     this.#columns = columns;
@@ -115,7 +120,7 @@ export class BatchCursor {
     return this.requestIdTo > 0;
   }
 
-  /** Goes on to the next row. There must be one. */
+  /** Goes to the next row. There must be one. */
   next(): void {
     const at = this.#at;
     const keyBytes = this.#integer(COLUMN.key);
@@ -191,7 +196,7 @@ export class BatchCursor {
   }
 }
 
-/** The requests of a batch as they were added, but for what is said by saying nothing: a cost of 1 is not there. */
+/** The requests of a batch as they were added, except that default values such as a cost of 1 are absent. */
 export function requestsOf(batch: AllowBatch): BatchedRequest[] {
   const cursor = new BatchCursor();
   const requests: BatchedRequest[] = [];
@@ -211,7 +216,7 @@ export function rowsOf(request: BatchedRequest): number {
   return 1 + request.further.length;
 }
 
-/** The request at whose first row the cursor stands; then it stands at its last one. */
+/** Reads the request whose first row the cursor is at. Afterwards the cursor is at its last row. */
 export function requestAt({ bytes, ruleIds }: AllowBatch, cursor: BatchCursor): BatchedRequest {
   const { requestIdFrom, requestIdTo } = cursor;
   const userId = textOf(bytes, cursor.userIdFrom, cursor.userIdTo);
@@ -235,7 +240,7 @@ function requestAtRow(
 ): AllowRequest {
   const { bytes, ruleIndex, cost, timestampMillis, requestIdFrom, requestIdTo, askedDigest } = cursor;
   const ruleId = ruleIds[ruleIndex];
-  // The same fields in the same order as in `requestFor`, so that the engine gives both kinds of requests one shape.
+  // The same fields in the same order as in `requestFor`, so that V8 gives all requests one hidden class.
   const request = {
     userId,
     ruleId: ruleId === DEFAULT_RULE ? undefined : ruleId,
@@ -252,7 +257,7 @@ function requestAtRow(
     : { ...request, askedDigest };
 }
 
-/** Of the request at whose first row the cursor stands. There must be one. */
+/** The guard of the request whose first row the cursor is at. There must be one. */
 export function guardAt({ bytes, guardFrom, guardTo, guardVersion }: BatchCursor): CustomerGuard {
   return { userId: textOf(bytes, guardFrom, guardTo), version: guardVersion };
 }
@@ -268,7 +273,7 @@ function furtherAt(ruleIds: readonly string[], cursor: BatchCursor): FurtherLimi
   return further;
 }
 
-/** Longer texts are decoded faster as a whole. */
+/** For longer texts `TextDecoder` is faster. */
 const SHORT_TEXT_BYTES = 24;
 
 function textOf(bytes: Uint8Array, from: number, to: number): string {
@@ -276,7 +281,7 @@ function textOf(bytes: Uint8Array, from: number, to: number): string {
   let highest = 0;
   for (let i = from; i < to; i += 1) highest |= bytes[i]!;
   if (highest >= 0x80) return decoder.decode(bytes.subarray(from, to));
-  // Four letters at a time, as every concatenation makes a new string.
+  // Four characters at a time, because each concatenation creates a new string.
   const { fromCharCode } = String;
   let text = '';
   let i = from;

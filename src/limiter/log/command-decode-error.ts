@@ -1,6 +1,6 @@
-/** What bytes are refused with that should be a command of the log. */
+/** The error for bytes that are not a command of the log. */
 
-/** Bytes are not a command. Met in a committed entry, this means damage: the replica must stop. */
+/** The bytes are not a valid command. In a committed entry this means damage: the replica must stop. */
 export class CommandDecodeError extends Error {
   override readonly name = 'CommandDecodeError';
   readonly code = 'COMMAND_DECODE';

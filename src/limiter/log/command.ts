@@ -1,6 +1,6 @@
 /**
- * The commands of the state machine and their form in a log entry: a kind, and what belongs to it.
- * The form is on disk and on other nodes: a new meaning needs a new kind number, never a changed one.
+ * The commands of the state machine and their bytes in a log entry: a kind byte, then the fields of that kind. The
+ * format is on disk and on other nodes, so a new meaning needs a new kind number; an existing one never changes.
  */
 
 import type { CustomerRequest } from '../../api/customer.ts';
@@ -24,18 +24,21 @@ import {
   KIND_UTC,
 } from './kinds.ts';
 
+/** A command as it is applied. */
 export type Command =
   | { readonly type: 'rules'; readonly table: RuleTable }
   | { readonly type: 'allow'; readonly batch: AllowBatch }
-  /** Forgets some of what is idle. Grants do that too, on their way; a state without room may get none. */
+  /** Forgets some idle entries. Grants do that as well, but a full state may never get another grant. */
   | { readonly type: 'sweep' }
-  /** What operators say of keys. */
+  /** Commands of operators about customers. */
   | { readonly type: 'customers'; readonly requests: readonly CustomerRequest[] }
-  /** A part of what happened before is missing: everybody counts as saturated until `historyBegins`, and a window longer. */
+  /**
+   * Part of the history is missing: every key counts as saturated until `historyBegins`, and for one window after it.
+   */
   | { readonly type: 'historyLost' }
-  /** The first leader since then says that the group runs again, and its wall clock. */
+  /** The first leader after that says that the group runs again. Carries its wall clock. */
   | { readonly type: 'historyBegins'; readonly wallMillis: number }
-  /** UTC is so much ahead of group time, by the wall clocks of a majority. */
+  /** How far UTC is ahead of group time, by the wall clocks of a majority. */
   | { readonly type: 'utc'; readonly aheadMillis: number };
 
 export { CommandDecodeError };
@@ -43,10 +46,10 @@ export { CommandDecodeError };
 const SWEEP: Command = { type: 'sweep' };
 const HISTORY_LOST: Command = { type: 'historyLost' };
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
-/** Reads one entry at a time. */
+/** Reused for all entries. */
 const input = new ByteReader((problem) => new CommandDecodeError(problem));
 
-/** The form of a validated rule table. */
+/** Encodes a validated rule table. */
 export function encodeRules(table: RuleTable): Uint8Array {
   const out = new ByteWriter();
   out.byte(KIND_RULES);
@@ -60,15 +63,17 @@ export function encodeRules(table: RuleTable): Uint8Array {
   return out.take();
 }
 
+/** Encodes the command `sweep`. */
 export function encodeSweep(): Uint8Array {
   return Uint8Array.of(KIND_SWEEP);
 }
 
+/** Encodes the command `historyLost`. */
 export function encodeHistoryLost(): Uint8Array {
   return Uint8Array.of(KIND_HISTORY_LOST);
 }
 
-/** @param wallMillis a safe integer >= 0 */
+/** @param wallMillis the leader's wall clock, a safe integer >= 0 */
 export function encodeHistoryBegins(wallMillis: number): Uint8Array {
   const out = new ByteWriter();
   out.byte(KIND_HISTORY_BEGINS);
@@ -76,7 +81,7 @@ export function encodeHistoryBegins(wallMillis: number): Uint8Array {
   return out.take();
 }
 
-/** @param aheadMillis 0 to `UTC_AHEAD_MILLIS_MAX` */
+/** @param aheadMillis how far UTC is ahead of group time, 0 to `UTC_AHEAD_MILLIS_MAX` */
 export function encodeUtc(aheadMillis: number): Uint8Array {
   const out = new ByteWriter();
   out.byte(KIND_UTC);
@@ -85,8 +90,8 @@ export function encodeUtc(aheadMillis: number): Uint8Array {
 }
 
 /**
- * Whether a command, of which nothing was checked yet, may take long to apply: refunds look through what their keys were granted,
- * resets through all rules.
+ * May the command take long to apply? Refunds search all grants of their key, resets all rules. `data` need not be
+ * valid.
  */
 export function mayBeSlow(data: Uint8Array): boolean {
   const kind = data[0];
@@ -97,7 +102,7 @@ export function mayBeSlow(data: Uint8Array): boolean {
 /**
  * Decodes one command. All shapes, lengths and ranges are checked.
  *
- * @throws CommandDecodeError when `data` is anything else than one complete, valid command
+ * @throws CommandDecodeError unless `data` is exactly one complete, valid command
  */
 export function decodeCommand(data: Uint8Array): Command {
   input.load(data);
@@ -122,7 +127,7 @@ function readCommand(): Command {
     case KIND_HISTORY_BEGINS:
       return { type: 'historyBegins', wallMillis: input.integer('wall clock', 0, INTEGER_MAX) };
     case KIND_UTC:
-      return { type: 'utc', aheadMillis: input.integer('lag of group time', 0, UTC_AHEAD_MILLIS_MAX) };
+      return { type: 'utc', aheadMillis: input.integer('UTC ahead of group time', 0, UTC_AHEAD_MILLIS_MAX) };
     default:
       throw new CommandDecodeError(`unknown kind ${kind}`);
   }
@@ -130,13 +135,13 @@ function readCommand(): Command {
 
 function readTable(): RuleTable {
   const values = Array.from({ length: TABLE_INTEGERS }, () =>
-    input.integer('a value of the rules', 0, INTEGER_MAX),
+    input.integer('value of the rule table', 0, INTEGER_MAX),
   );
   const count = input.integer('number of rules', 1, RULES_MAX);
   const rules: (readonly unknown[])[] = [];
   for (let i = 0; i < count; i += 1) {
     const rule: unknown[] = [input.text('rule id', 1, RULE_ID_BYTES_MAX)];
-    while (rule.length <= RULE_INTEGERS) rule.push(input.integer('a value of a rule', 0, INTEGER_MAX));
+    while (rule.length <= RULE_INTEGERS) rule.push(input.integer('value of a rule', 0, INTEGER_MAX));
     rules.push(rule);
   }
   try {

@@ -1,7 +1,7 @@
 /**
- * An entry of what operators say of keys: a kind, a count, then for each what is done (its place in `ACTIONS`), the key, and what
- * belongs to that. It decides nothing. Such entries hold nothing else: so a reset stands between all grants before and after it,
- * and the index of the entry is the version of the records that it changes.
+ * The bytes of an entry with customer commands: a kind, a count, then for each command its action (the index in
+ * `ACTIONS`), its key and the fields of the action. Such an entry contains nothing else. So every grant is clearly
+ * before or after a reset, and the index of the entry can serve as the version of the records it changes.
  */
 
 import { type CustomerAction, type CustomerRequest, invalidInCustomer } from '../../api/customer.ts';
@@ -22,10 +22,10 @@ import { ByteWriter } from '../../bytes/byte-writer.ts';
 import { CommandDecodeError } from './command-decode-error.ts';
 import { KIND_CUSTOMERS } from './kinds.ts';
 
-/** The most requests of one such entry. */
+/** The maximum number of commands in one entry. */
 export const CUSTOMER_REQUESTS_MAX = 4_096;
 
-/** In an entry the place of an action in here is its number: new ones go last. */
+/** An entry stores the index of an action in this list, so new actions go to the end. */
 const ACTIONS = [
   'read',
   'put',
@@ -37,12 +37,16 @@ const ACTIONS = [
 
 const VERSION_MAX = Number.MAX_SAFE_INTEGER;
 
-/** Of different ones, those that change a record change the records of different keys. */
+/** Does the action change a customer record? Two commands of one entry never change the record of the same key. */
 export function changesRecord({ type }: CustomerAction): boolean {
   return type !== 'read' && type !== 'reset' && type !== 'set';
 }
 
-/** @param requests well-formed, 1 to `CUSTOMER_REQUESTS_MAX`; no two change the record of one key */
+/**
+ * Encodes customer commands.
+ *
+ * @param requests well-formed, 1 to `CUSTOMER_REQUESTS_MAX`; no two change the record of the same key
+ */
 export function encodeCustomers(requests: readonly CustomerRequest[]): Uint8Array {
   assert(requests.length > 0 && requests.length <= CUSTOMER_REQUESTS_MAX, '{} requests', requests.length);
   const out = new ByteWriter();
@@ -83,24 +87,24 @@ function writeAction(out: ByteWriter, action: CustomerAction): void {
   }
 }
 
-/** 0 stands for any. */
+/** 0 means any version. */
 function versionNumber(ifVersion: number | undefined): number {
   return ifVersion === undefined ? 0 : ifVersion + 1;
 }
 
-/** Behind the kind. @throws CommandDecodeError */
+/** Reads an entry after its kind byte. @throws CommandDecodeError */
 export function readCustomers(input: ByteReader): readonly CustomerRequest[] {
   const count = input.integer('number of requests', 1, CUSTOMER_REQUESTS_MAX);
   const requests: CustomerRequest[] = [];
   const changed = new Set<string>();
   for (let i = 0; i < count; i += 1) {
-    const type = ACTIONS[input.integer('what is done', 0, ACTIONS.length - 1)]!;
+    const type = ACTIONS[input.integer('action', 0, ACTIONS.length - 1)]!;
     const userId = input.text('user id', 1, KEY_BYTES_MAX);
     const request: CustomerRequest = { ask: 'customer', userId, action: readAction(input, type) };
     const invalid = invalidInCustomer(request);
     if (invalid !== undefined) throw new CommandDecodeError(invalid.message);
     if (changesRecord(request.action)) {
-      if (changed.has(userId)) throw new CommandDecodeError('the record of a key twice');
+      if (changed.has(userId)) throw new CommandDecodeError('two changes of one record');
       changed.add(userId);
     }
     requests.push(request);
@@ -116,7 +120,7 @@ function readAction(input: ByteReader, type: CustomerAction['type']): CustomerAc
     case 'block':
       return { type, ...readWantedBlock(input) };
     case 'set': {
-      const used = input.integer('what is used', 0, FIXED_LIMIT_MAX);
+      const used = input.integer('used', 0, FIXED_LIMIT_MAX);
       const count = input.integer('number of rules', 1, LIMITS_PER_REQUEST_MAX);
       const ruleIds: string[] = [];
       while (ruleIds.length < count) ruleIds.push(input.text('rule id', 1, RULE_ID_BYTES_MAX));
@@ -126,7 +130,7 @@ function readAction(input: ByteReader, type: CustomerAction['type']): CustomerAc
       return { type, ...readVersion(input) };
     case 'put': {
       const version = readVersion(input);
-      const block = input.flag('says of a block') ? readWantedBlock(input) : { isBlocked: undefined };
+      const block = input.flag('has a block') ? readWantedBlock(input) : { isBlocked: undefined };
       const { tier, count } = readTermsHead(input);
       const overrides: LimitOverride[] = [];
       while (overrides.length < count) overrides.push(readOverride(input));

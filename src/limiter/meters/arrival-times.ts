@@ -1,6 +1,7 @@
 /**
- * Arrival times: of each key the one time at which all that it was granted has flowed out, the theoretical arrival time of the
- * generic cell rate algorithm. No rate is remembered, so each request may bring its own: what was used by others carries over.
+ * The meter of throttles whose numbers come with each request: the generic cell rate algorithm (GCRA, ITU-T I.371). A
+ * key remembers only its theoretical arrival time, when everything it was granted has drained. No rate is remembered,
+ * so each request may bring its own.
  */
 
 import { capacityOf, type Rule } from '../../api/rule.ts';
@@ -12,37 +13,41 @@ import { NumberMeter } from './number-meter.ts';
 const DEBT = 0;
 
 const NANOS_PER_MILLI = 1_000_000;
-/** The most that a key owes: beyond three times the longest `(maxBurst + 1) * interval` there is. */
+/** The largest debt of a key: more than three times the longest possible `(maxBurst + 1) * interval`. */
 const DEBT_NANOS_MAX = 2 ** 53 - NANOS_PER_MILLI;
 /**
- * A stamp is a whole millisecond rounded down: the request came less than one later, and counts as having come as late as that may
- * be. Else whoever has to wait for part of a millisecond would wait for all of it, at every interval.
+ * A timestamp is rounded down to a whole millisecond, so the request really came up to that much later. It is treated
+ * as having come as late as possible. Otherwise a request that has to wait part of a millisecond would wait a whole
+ * one, at every interval.
  */
 const LATENESS_NANOS = NANOS_PER_MILLI - 1;
 
 /**
- * A cost of 1 moves the arrival time on by an interval, the window divided by `limit`, in nanoseconds rounded up. It fits if the
- * arrival time is then at most `burst` intervals ahead. The longest window is 2^32 ms: an interval is below 2^53 ns.
+ * A cost of 1 moves the arrival time forward by one interval: the window divided by `limit`, in nanoseconds, rounded
+ * up. It fits if the arrival time is then at most `burst` intervals ahead. The longest window is 2^32 ms, so an
+ * interval is below 2^53 ns.
  *
- * **Guarantee.** In any interval of `e` milliseconds, in the time that requests are judged at, at most
- * `burst + limit * (e + 1) / windowMillis` is granted, rounded down, where the window is one millisecond longer than the demand's, for
- * `LATENESS_NANOS`. So in real time it is at most `burst - 1 + limit` in any half-open window, and in any longer interval
- * at most `burst - 1` and what flows out in it; in a shorter one less than what flows out in two milliseconds comes on top. This holds for a
- * key that is always asked by the same numbers. Whoever asks by others finds the arrival time where it is.
+ * **Guarantee.** In any interval of `e` milliseconds, in the time that requests are judged at, at most `burst + limit *
+ * (e + 1) / windowMillis` is granted, rounded down. `windowMillis` is one millisecond longer than the demand's, to make
+ * up for `LATENESS_NANOS`. So in real time it is at most `burst - 1 + limit` in any half-open window, and in any longer
+ * interval at most `burst - 1` plus what drains in it; in a shorter one, less than what drains in two milliseconds is
+ * added. This holds for a key whose requests all state the same numbers. A request with other numbers starts from the
+ * arrival time it finds.
  *
- * **A refund** moves the arrival time back by the cost in intervals of the grant, less all the time since then, as time that passes may have been
- * all that flowed out: it is never before where it would be without the grant. So all of it while nothing was granted later.
+ * **A refund** moves the arrival time back by the intervals of the refunded cost, less all the time since its grant,
+ * because in that time the grant may already have drained. The result is never earlier than it would be without the
+ * grant. So it gives back everything if nothing was granted later.
  *
- * **It rounds a wait down** to whole milliseconds, and who comes then fits, by the same lateness.
+ * **Waits are rounded down** to whole milliseconds. A request that comes then fits, thanks to the same lateness.
  *
- * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`.
+ * **Bytes per key.** A row of eight words, included in `KEY_BYTES`.
  */
 export class ArrivalTimes extends NumberMeter {
   constructor() {
     super([{ name: 'debt', min: 0, max: Number.MAX_SAFE_INTEGER }]);
   }
 
-  /** With the part of the capacity that no debt can hold, which only a key with a limit of its own may have. */
+  /** Includes the part of the capacity that no debt can represent. Only a key with an override can have one. */
   liveCost(slot: number, demand: Demand): number {
     const interval = intervalNanos(demand);
     const late = Math.max(0, this.#debtAt(slot, demand.t) - LATENESS_NANOS);
@@ -62,7 +67,7 @@ export class ArrivalTimes extends NumberMeter {
     return floorDiv(this.#debtAt(slot, t), NANOS_PER_MILLI);
   }
 
-  /** At the arrival time, by whatever rule. */
+  /** At the arrival time; the rule does not matter. */
   idleAtMillis(slot: number): number {
     return this.newestMillis(slot) + ceilDiv(this.numbers.number(slot, DEBT), NANOS_PER_MILLI);
   }
@@ -76,14 +81,14 @@ export class ArrivalTimes extends NumberMeter {
 
   refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
     const elapsed = this.newestMillis(slot) - timeMillis;
-    // By the window as it was stated: a wider one, in group time, made the debt larger.
+    // Uses the configured window. The widened one, in group time, made the debt larger.
     const nanos = cost * floorDiv(rule.windowMillis * NANOS_PER_MILLI, Math.max(1, rule.limit));
     const debt = this.numbers.number(slot, DEBT);
     if (elapsed < 0 || elapsed * NANOS_PER_MILLI >= nanos) return;
     this.numbers.setNumber(slot, DEBT, Math.max(0, debt - (nanos - elapsed * NANOS_PER_MILLI)));
   }
 
-  /** Its debt, in nanoseconds. */
+  /** The cost is the debt in nanoseconds. */
   inspect(slot: number): readonly KeyRun[] {
     return [{ timeMillis: this.newestMillis(slot), cost: this.numbers.number(slot, DEBT) }];
   }
@@ -95,7 +100,7 @@ export class ArrivalTimes extends NumberMeter {
   }
 }
 
-/** How far a cost of 1 moves the arrival time on. Under a limit of 0 what was granted before flows out as under a limit of 1. */
+/** How far a cost of 1 moves the arrival time. Under a limit of 0, older grants drain as under a limit of 1. */
 function intervalNanos({ rule, windowMillis }: Demand): number {
   return ceilDiv((windowMillis + 1) * NANOS_PER_MILLI, Math.max(1, rule.limit));
 }

@@ -1,6 +1,6 @@
 /**
- * Buckets: what was granted flows out at `limit` per window, and what is still in there is spent. Token bucket and leaky
- * bucket are one arithmetic, seen from either side: tokens that are left, or cost that has not flowed out.
+ * The meter of token buckets and leaky buckets. Granted cost fills the bucket and drains at `limit` per window. Both
+ * kinds use the same arithmetic: the tokens left in one are the free space in the other.
  */
 
 import { capacityOf, LIMIT_MAX, type Rule } from '../../api/rule.ts';
@@ -9,38 +9,41 @@ import { LOG_WINDOW_MILLIS_MAX } from './log-runs.ts';
 import type { Demand, KeyRun } from './meter.ts';
 import { NumberMeter } from './number-meter.ts';
 
-/** The level right after the newest grant, in parts of a cost; and how many parts a cost has: the window it was judged by. */
+/**
+ * The level right after the newest grant, in parts of a cost; and how many parts a cost has, which is the window it was
+ * judged by.
+ */
 const LEVEL = 0;
 const PARTS = 1;
 
-/** The largest capacity, and as much debt. */
+/** The largest capacity, and the same again as debt. */
 const LEVEL_COST_MAX = 2 * LIMIT_MAX;
 const LEVEL_MAX = LEVEL_COST_MAX * LOG_WINDOW_MILLIS_MAX;
-/** No wait is said to be longer, so that no time is beyond 2^53: some 8,900 years. */
+/** The longest reported wait (about 8,900 years), so that no time exceeds 2^53. */
 export const DRAIN_MILLIS_MAX = 2 ** 48;
 
 /**
- * A cost has as many parts as its window has milliseconds, so each millisecond lets exactly `limit` parts flow out, and
- * nothing is rounded. A bucket is never above `LEVEL_COST_MAX` costs full, and no window is longer than 2^32 ms: a level is
- * at most 2,000,000 * 2^32 parts, which is 8.6 * 10^15, below 2^53. How much flowed out is multiplied only where it is less
- * than the level.
+ * A unit of cost has as many parts as its window has milliseconds. Then exactly `limit` parts drain in each
+ * millisecond, and nothing is rounded. A bucket never holds more than `LEVEL_COST_MAX` cost, and no window is longer
+ * than 2^32 ms, so a level is at most 2,000,000 * 2^32 parts = 8.6 * 10^15, below 2^53. The drained amount is
+ * multiplied out only where it is less than the level.
  *
- * **Guarantee.** In any interval of `e` milliseconds, in the time that requests are judged at, at most
- * `burst + limit * e / windowMillis` is granted, rounded down; `queue` comes on top of `burst` for a leaky bucket, and
- * those who go on when they were told to keep to the same without it. In group time the window is the widened one: in
- * real time the same holds but for less than what flows out in one millisecond, as stamps are whole milliseconds, and
- * in intervals of a window or more exactly.
+ * **Guarantee.** In any interval of `e` milliseconds, in the time that requests are judged at, at most `burst + limit *
+ * e / windowMillis` is granted, rounded down. For a leaky bucket, `queue` is added to `burst`; the requests that
+ * proceed after their reported wait keep to the formula without `queue`. In group time the window is the widened one. In
+ * real time the same holds except for less than what drains in one millisecond, because timestamps are whole
+ * milliseconds; in intervals of a window or more it holds exactly.
  *
- * **A refund** gives back what certainly was in the bucket all the time from its grant to the newest one: its cost, less what
- * flows out meanwhile, rounded up, and no more is known of a bucket. So all of it while nothing was granted later. The
- * level was never below that: it is the level as if so much less had been granted, and the guarantee holds for what was
- * granted less what was given back.
+ * **A refund** gives back what was certainly in the bucket all the time from its grant to the newest grant: its cost
+ * less what drains in between, rounded up. A bucket knows no more than that. So it gives back everything if nothing was
+ * granted later. The level was never below that amount, so the result is as if that much less had been granted, and the
+ * guarantee holds for grants minus refunds.
  *
- * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`, however much is granted.
+ * **Bytes per key.** A row of eight words, included in `KEY_BYTES`, however much is granted.
  *
- * **After a change** of the limit what is in the bucket flows out at the new rate from the newest grant on, and what is
- * above a smaller `burst` has to flow out first. Where the window changes, as between requests with timestamps and
- * without, the level is carried over, rounded up to a part of a cost.
+ * **After a change** of the limit, the content of the bucket drains at the new rate from the newest grant on, and
+ * content above a smaller `burst` has to drain first. Where the window changes, as between requests with and without
+ * timestamps, the level is converted, rounded up to a part of a cost.
  */
 export class Buckets extends NumberMeter {
   constructor() {
@@ -79,7 +82,7 @@ export class Buckets extends NumberMeter {
   }
 
   refund(slot: number, timeMillis: number, cost: number, rule: Rule): void {
-    // By the window as it was stated: a wider one, in group time, lets less flow out.
+    // Uses the configured window. The widened one, in group time, lets less drain.
     const { windowMillis } = rule;
     const elapsed = this.newestMillis(slot) - timeMillis;
     if (elapsed < 0 || elapsed >= ceilDiv(cost * windowMillis, rateOf(rule))) return;
@@ -88,7 +91,7 @@ export class Buckets extends NumberMeter {
     this.numbers.setNumber(slot, LEVEL, Math.max(0, level - back * this.numbers.number(slot, PARTS)));
   }
 
-  /** Its cost in parts. */
+  /** The cost is in parts. */
   inspect(slot: number): readonly KeyRun[] {
     const cost = this.numbers.number(slot, LEVEL);
     return [{ timeMillis: this.newestMillis(slot), cost, windowMillis: this.numbers.number(slot, PARTS) }];
@@ -100,7 +103,7 @@ export class Buckets extends NumberMeter {
     return elapsed >= ceilDiv(level, rateOf(rule)) ? 0 : level - elapsed * rateOf(rule);
   }
 
-  /** The level after the newest grant, where a cost has `windowMillis` parts. */
+  /** The level after the newest grant, converted to `windowMillis` parts per cost. */
   #level(slot: number, windowMillis: number): number {
     const level = this.numbers.number(slot, LEVEL);
     const parts = this.numbers.number(slot, PARTS);
@@ -109,7 +112,7 @@ export class Buckets extends NumberMeter {
   }
 }
 
-/** Parts that flow out in a millisecond. Of a rule that denies all: of what was granted before it did, slowly. */
+/** Parts that drain in a millisecond. Under a limit of 0, older grants drain as under a limit of 1. */
 function rateOf({ limit }: Rule): number {
   return Math.max(1, limit);
 }

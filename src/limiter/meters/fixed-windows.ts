@@ -1,4 +1,4 @@
-/** A counter per key and aligned window: a quota that begins anew with each minute, day or month. */
+/** The meter of fixed windows: one counter per key, a quota that starts anew with each minute, day or month of UTC. */
 
 import { FIXED_LIMIT_MAX, type Rule } from '../../api/rule.ts';
 import { UtcSteps } from '../state/utc-steps.ts';
@@ -8,34 +8,38 @@ import { NumberMeter } from './number-meter.ts';
 
 /** What was granted in the window of the newest grant. */
 const COUNT = 0;
-/** What was granted in other windows before UTC was stepped, if they had not ended then; and the time of the newest such grant. */
+/**
+ * What was granted in other windows before UTC was stepped, if they had not ended by then; and the time of the newest
+ * such grant.
+ */
 const CARRIED = 1;
 const CARRIED_AT = 2;
-/** The largest limit, and as much debt. */
+/** The largest limit, and the same again as debt. */
 const COUNT_MAX = 2 * FIXED_LIMIT_MAX;
 const NO_STEPS = new UtcSteps();
 
 /**
- * Its time is UTC: that of callers, or group time and what UTC is ahead of it (`UtcSteps`).
+ * Its time is UTC: the caller's timestamps, or group time plus how far UTC is ahead of it (`UtcSteps`).
  *
- * **Guarantee.** In each window that begins at a multiple of `windowMillis` since 1970, or with a month, in UTC and in the
- * time that requests are judged at, at most the limit is granted. Of two windows that touch, as much may be granted
- * around where they do: up to twice the limit within a moment. Windows are not widened for group time, so that they
- * stay aligned: in real time one may be shorter by what clocks differ (`clockDriftPpm`).
+ * **Guarantee.** In each window that begins at a multiple of `windowMillis` since 1970, or with a month, in UTC and in
+ * the time that requests are judged at, at most the limit is granted. Around the boundary of two windows, up to twice
+ * the limit can be granted within a moment. Windows are not widened for group time, so that they stay aligned: in real
+ * time a window may be shorter by the difference of the clocks (`clockDriftPpm`).
  *
- * **When UTC is stepped** nothing is freed: what was granted before counts as long in group time as it would have without the step, on
- * top of what is granted in windows of UTC since then. Where steps meet within a window or two, what was granted between them may count longer,
- * by no more than was stepped. Each step may begin a window early by wall clocks that are wrong, so that in real time once more the limit
- * is granted around it. Who brings timestamps knows UTC: there what was granted counts to the end of its window, and no longer.
+ * **A step of UTC** frees nothing. What was granted before counts as long in group time as it would have without the
+ * step, on top of what is granted in UTC windows after it. If several steps fall into a window or two, what was granted
+ * between them may count longer, by no more than the size of the steps. Each step can begin a window early by wrong
+ * wall clocks, so that in real time the limit is granted once more around it. A caller that sends timestamps knows UTC
+ * itself: there a grant counts exactly to the end of its window.
  *
- * **A refund** gives back all of a grant that was made in the window of the newest one; of any before, nothing counts, or it was
- * carried and stays. Within that window the time of the key goes back to that of the entry.
+ * **A refund** gives back all of a grant in the window of the newest grant. Earlier grants either no longer count, or
+ * were carried over and stay. Within that window, the time of the key goes back to the time of the entry.
  *
- * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`, however much is granted.
+ * **Bytes per key.** A row of eight words, included in `KEY_BYTES`, however much is granted.
  *
- * **After a change.** What was granted in the window of the newest grant counts as made at its time, in the window that the new
- * rule has there. If windows grew, what an earlier one held is forgotten: the window in which the rule changed may
- * hold up to what the old rule granted in it on top of the new limit, and every later one keeps to the limit.
+ * **After a change**, what was granted in the window of the newest grant counts as made at its time, in the window that
+ * the new rule has there. If windows grew, grants of earlier windows are forgotten: the window in which the rule
+ * changed may hold what the old rule granted in it on top of the new limit; every later window keeps to the limit.
  */
 export class FixedWindows extends NumberMeter {
   readonly #utc: UtcSteps;
@@ -63,7 +67,7 @@ export class FixedWindows extends NumberMeter {
     const carriedMillis = this.#endOf(rule, this.numbers.number(slot, CARRIED_AT), t, isEvent) - t;
     if (carried === 0) return countMillis;
     if (count === 0) return carriedMillis;
-    // One of them leaves first, and that may be enough.
+    // Whichever leaves first may make enough room.
     const left = countMillis < carriedMillis ? carried : count;
     return left + cost <= rule.limit
       ? Math.min(countMillis, carriedMillis)
@@ -79,7 +83,7 @@ export class FixedWindows extends NumberMeter {
       : countMillis;
   }
 
-  /** As far as UTC is ahead now. */
+  /** With the present offset of UTC. */
   idleAtMillis(slot: number, _windowMillis: number, rule: Rule): number {
     const endMillis = this.#lastEndOf(rule, this.newestMillis(slot));
     if (this.numbers.number(slot, CARRIED) === 0) return endMillis;
@@ -96,7 +100,8 @@ export class FixedWindows extends NumberMeter {
     const isSameWindow = t < windowEnd(rule, newestMillis);
     const isOfOther = carried > 0 && numbers.number(slot, CARRIED_AT) < windowStart(rule, newestMillis);
     if (isStepped && isSameWindow && isOfOther) {
-      // Carried together, what another window left would be held as long as this one. So the time of the newest grant stays.
+      // Carrying the count over would hold the cost of the other window as long as this one. So it is not carried, and
+      // the time of the newest grant stays.
       numbers.setNumber(slot, COUNT, Math.min(COUNT_MAX, count + cost));
       return;
     }
@@ -105,7 +110,9 @@ export class FixedWindows extends NumberMeter {
     numbers.setNewestMillis(slot, t);
   }
 
-  /** Adds what the window of the newest grant holds to what is carried. All of that counts until the last of it is out. */
+  /**
+   * Adds the count of the newest grant's window to the carried cost. All of it counts until the last part of it is out.
+   */
   #carry(slot: number, rule: Rule, count: number, carried: number): void {
     const newestMillis = this.newestMillis(slot);
     const beforeMillis = this.numbers.number(slot, CARRIED_AT);
@@ -143,7 +150,7 @@ export class FixedWindows extends NumberMeter {
       : 0;
   }
 
-  /** What counts of windows that UTC was stepped out of. */
+  /** What counts of windows that ended in a step of UTC. */
   #carried(slot: number, rule: Rule, t: number, isEvent: boolean): number {
     const carried = this.numbers.number(slot, CARRIED);
     return carried > 0 && t < this.#endOf(rule, this.numbers.number(slot, CARRIED_AT), t, isEvent)
@@ -151,13 +158,16 @@ export class FixedWindows extends NumberMeter {
       : 0;
   }
 
-  /** Until when what was granted at `millis` counts, as it is reckoned at `t`: what was skipped since does not count as passed. */
+  /**
+   * Until when a grant made at `millis` counts, computed at `t`. Time that UTC skipped in between does not count as
+   * passed.
+   */
   #endOf(rule: Rule, millis: number, t: number, isEvent: boolean): number {
     const endMillis = windowEnd(rule, millis);
     return isEvent ? endMillis : endMillis + this.#utc.aheadAt(t) - this.#utc.aheadAt(millis);
   }
 
-  /** The same as it is reckoned now. */
+  /** The same, computed with the present offset of UTC. */
   #lastEndOf(rule: Rule, millis: number): number {
     return windowEnd(rule, millis) + this.#utc.aheadMillis - this.#utc.aheadAt(millis);
   }

@@ -1,6 +1,6 @@
 /**
- * Sliding logs for long windows: grants are counted as made at the next multiple of a rule's `granularityMillis`, so that a
- * key remembers a run per granule in which it was granted something, and not per grant.
+ * The meter of sliding logs for long windows: a grant counts as made at the next multiple of the rule's
+ * `granularityMillis`. A key then remembers one run per granule with grants, not one per grant.
  */
 
 import { GRANULARITY_MILLIS_MAX, type Rule } from '../../api/rule.ts';
@@ -16,35 +16,35 @@ import { SlidingLogs } from './sliding-logs.ts';
 /** A row: the time of the newest grant, as one float. */
 const WORDS_PER_ROW = 2;
 const ROWS_PER_SEGMENT = 2_048;
-/** That row, on top of the one that the log has and `KEY_BYTES` covers. */
+/** That row, in addition to the row of the log, which `KEY_BYTES` covers. */
 const ROW_BYTES = 8;
 
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 const NO_RULE: Rule = { id: '', limit: 0, windowMillis: 1, clock: 'request' };
 
 /**
- * Stamps are rounded up and nothing else is: a request is judged at its own time `t`, and `newestMillis` is the time of a
- * grant, not its stamp. So a stamp may lie after `t`, by less than a granule. Were it taken for the newest time, the
- * next request would be judged there, ahead of its time, and whoever asks in group time would be held back to it. The
- * log below counts whatever is newer than `t - windowMillis`, stamps after `t` included, and forgets what is not newer
- * than that at the time of the grant: both go by `t`.
+ * Only the stamps of grants are rounded up. A request is judged at its own time `t`, and `newestMillis` is the time of
+ * a grant, not its stamp, so a stamp may lie after `t`, by less than a granule. If the stamp were taken for the newest
+ * time, the next request would be judged ahead of its time, and a request in group time would be held back until then.
+ * The log below counts everything newer than `t - windowMillis`, stamps after `t` included, and forgets what is not
+ * newer than that at the time of the grant: both use `t`.
  *
- * **Guarantee.** That of `SlidingLogs`: no rolling window holds more than the limit, for a stamp is never before its
- * grant. A grant counts longer than it must, by less than `granularityMillis`.
+ * **Guarantee.** That of `SlidingLogs`: no rolling window holds more than the limit, because a stamp is never before
+ * its grant. A grant counts longer than necessary, by less than `granularityMillis`.
  *
- * **A refund** gives back all of a grant while its granule counts: it is taken out of the run of that. Only where stamps of a
- * coarser granularity lay ahead of it, less may be found there.
+ * **A refund** gives back all of a grant while its granule counts, out of the run of that granule. If stamps of a
+ * coarser granularity lay ahead of it, it may find less there.
  *
  * **Bytes per key.** `ROW_BYTES` beyond `KEY_BYTES`, and `RUN_BYTES` per granule with a grant in it: at most
- * `windowMillis / granularityMillis + 2` of them, however much is granted.
+ * `windowMillis / granularityMillis + 2` granules, however much is granted.
  *
- * **After a change** of the granularity what was stamped stays so, and later stamps are not before it.
+ * **After a change** of the granularity, existing stamps stay, and later stamps are not before them.
  */
 export class GranularLogs implements Meter {
   readonly #size: StateSize;
   readonly #logs: SlidingLogs;
   readonly #rows = new Rows(WORDS_PER_ROW, ROWS_PER_SEGMENT);
-  /** One object for all demands. */
+  /** Reused for all demands. */
   readonly #demand = { rule: NO_RULE, t: 0, cost: 0, windowMillis: 0, keptMillis: 0 };
 
   constructor(size: StateSize) {
@@ -123,23 +123,24 @@ export class GranularLogs implements Meter {
     const newestMillis = this.newestMillis(slot);
     const isSound =
       newestMillis >= 0 && newestMillis <= stamp && stamp - newestMillis < GRANULARITY_MILLIS_MAX;
-    if (next === 0 && !isSound) throw new InvalidSnapshotError('a stamp that is not of the newest grant');
+    if (next === 0 && !isSound)
+      throw new InvalidSnapshotError('the stamp does not belong to the newest grant');
     return next;
   }
 
-  /** The runs, and the time of the newest grant. */
+  /** The runs, then the time of the newest grant with cost 0. */
   inspect(slot: number): readonly KeyRun[] {
     return [...this.#logs.inspect(slot), { timeMillis: this.newestMillis(slot), cost: 0 }];
   }
 
-  /** What the log is to record of a demand. */
+  /** The demand as the log records it, with its time rounded up. */
   #stamped(slot: number, { rule, t, cost, windowMillis, keptMillis }: Demand): Demand {
     const stamped = this.#demand;
     stamped.rule = rule;
     stamped.t = Math.max(stampOf(rule, t), this.#logs.newestMillis(slot));
     stamped.cost = cost;
     stamped.windowMillis = windowMillis;
-    // What is forgotten is what is out at `t`, not at the stamp.
+    // Forget what is out at `t`, not at the stamp.
     stamped.keptMillis = keptMillis + (stamped.t - t);
     return stamped;
   }
@@ -155,7 +156,7 @@ function stampOf({ granularityMillis = 1 }: Rule, t: number): number {
   return since === 0 ? t : t - since + granularityMillis;
 }
 
-/** The time of the newest grant, and what the log has. */
+/** The time of the newest grant, then the view of the log. */
 class GranularView implements MeterView {
   readonly #rows: Rows;
   readonly #log: MeterView;

@@ -1,7 +1,7 @@
 /**
- * The grants of one key, to be asked: a ring of (time, cumulative cost) runs that tells how much of a rolling window is
- * spent. It points to where the runs lie, and changes nothing there but where some are taken back. It knows no rules, users or
- * clocks; the caller brings the time, the window and the limit.
+ * The sliding log of one key: a ring of runs (time, cumulative cost) that answers how much of a rolling window is
+ * spent. A `LogRuns` points to memory owned by somebody else and only changes it for refunds. It knows no rules, users
+ * or clocks: the caller passes the time, the window and the limit.
  */
 
 import { copyWords } from '../state/block-pool.ts';
@@ -9,50 +9,59 @@ import { copyWords } from '../state/block-pool.ts';
 /** Offsets and cumulative costs are unsigned 32-bit words. */
 const U32_MAX = 0xffff_ffff;
 
-/** The longest window a log can hold in milliseconds: every live run must be within one offset of its base. */
+/** The longest window of a log in milliseconds: all live runs must be within one 32-bit offset of the base. */
 export const LOG_WINDOW_MILLIS_MAX = U32_MAX;
 
 /**
- * The most that the runs of one log cost together. A window never reaches it, but a log keeps more than one window of a caller whose
- * timestamps run ahead: 60,000 windows of a millisecond.
+ * The maximum total cost in one log. A single window never reaches it, but a caller whose timestamps run ahead makes a
+ * log keep more than one window: up to 60,000 windows of a millisecond.
  */
 export const COST_SUM_MAX = U32_MAX;
 
 /**
- * The forms of a log; a run takes `1 << form` words. In a narrow one all runs cost 1, and cumulative costs are implied.
- * In a wide one they are stored.
+ * The two forms of a log; a run takes `1 << form` words. In a narrow log all runs cost 1, so cumulative costs are
+ * implied. In a wide log they are stored.
  */
 export const NARROW = 0;
 export const WIDE = 1;
 
 const NO_WORDS = new Uint32Array(0);
 
-/** A grant at `g` counts for a request at `t` when `g > t - windowMillis`; one exactly a window old is out. */
+/**
+ * A view of one key's log. A grant at `g` counts for a request at `t` if `g > t - windowMillis`: a grant exactly one
+ * window old is out.
+ */
 export class LogRuns {
-  /** Time of offset 0, in milliseconds. Meaningless while `count` is 0. */
+  /** The time of offset 0, in milliseconds. No meaning while `count` is 0. */
   baseMillis = 0;
   /** `NARROW` or `WIDE`. */
   form = NARROW;
   /**
-   * From word `start` on, `capacity` offsets from `baseMillis`, and in a wide log behind them as many cumulative costs
-   * (mod 2^32), up to and including the run. Offsets strictly increase from head to tail: grants of one millisecond are
+   * From word `start` on: `capacity` offsets from `baseMillis`; in a wide log followed by as many cumulative costs (mod
+   * 2^32), each including its own run. Offsets strictly increase from head to tail: grants in the same millisecond are
    * one run.
    */
   words: Uint32Array = NO_WORDS;
   start = 0;
-  /** Runs the ring has room for. */
+  /** How many runs the ring has room for. */
   capacity = 0;
-  /** Place of the oldest run, 0 to `capacity - 1`. */
+  /** Index of the oldest run, 0 to `capacity - 1`. */
   head = 0;
-  /** Recorded runs, live or not yet forgotten. */
+  /** Number of recorded runs, including those that no longer count but are not forgotten yet. */
   count = 0;
-  /** Copies of the oldest and the newest run's offset; meaningless while `count` is 0. Code that changes those runs updates them. */
+  /**
+   * Copies of the oldest and newest offset; no meaning while `count` is 0. Code that changes these runs must update the
+   * copies.
+   */
   oldestOffset = 0;
   newestOffset = 0;
-  /** Cumulative cost before the head run (mod 2^32). Recorded cost = the tail's cumulative cost minus this. */
+  /**
+   * Cumulative cost before the oldest run (mod 2^32). The recorded cost is the cumulative cost of the newest run minus
+   * this.
+   */
   spentBeforeHead = 0;
 
-  /** Time of the newest grant in milliseconds; 0 when nothing is recorded. */
+  /** Time of the newest grant in milliseconds; 0 if nothing is recorded. */
   get newestMillis(): number {
     return this.count === 0 ? 0 : this.baseMillis + this.newestOffset;
   }
@@ -67,7 +76,7 @@ export class LogRuns {
     return this.#costOf(i, i + 1);
   }
 
-  /** The cost of all runs, live or not. */
+  /** The cost of all recorded runs. */
   get recordedCost(): number {
     return this.#costOf(0, this.count);
   }
@@ -78,15 +87,16 @@ export class LogRuns {
   }
 
   /**
-   * Milliseconds after `t` until `cost` more fits under `limit`: 0 when it fits at `t`, `Infinity` when
-   * `cost > limit`. O(log n).
+   * Milliseconds after `t` until `cost` more fits under `limit`: 0 if it fits at `t`, `Infinity` if `cost > limit`.
+   * O(log n).
    */
   millisUntilAvailable(t: number, cost: number, limit: number, windowMillis: number): number {
     if (cost > limit) return Infinity;
     const first = this.firstLive(t - windowMillis);
     const excess = this.#costOf(first, this.count) + cost - limit;
     if (excess <= 0) return 0;
-    // The first run by whose expiry at least `excess` has left. The last run always qualifies: cost <= limit.
+    // Find the first run by whose expiry at least `excess` has left. The last run always qualifies, because cost <=
+    // limit.
     if (this.form === NARROW) return this.millis(first + excess - 1) + windowMillis - t;
     let low = first;
     let high = this.count - 1;
@@ -98,7 +108,7 @@ export class LogRuns {
     return this.millis(low) + windowMillis - t;
   }
 
-  /** Milliseconds after `t` until nothing counts any more; 0 when nothing does at `t`. */
+  /** Milliseconds after `t` until nothing counts any more; 0 if nothing counts at `t`. */
   millisUntilEmpty(t: number, windowMillis: number): number {
     const last = this.spentCount - 1;
     if (last < 0) return 0;
@@ -106,12 +116,12 @@ export class LogRuns {
     return Math.max(0, lastMillis + windowMillis - t);
   }
 
-  /** Nothing is left of the newest run, and its time is the time of the key. No other run is empty. */
+  /** The newest run was refunded completely and only marks the time of the key. No other run can be empty. */
   get isNewestTakenBack(): boolean {
     return this.form === WIDE && this.count > 0 && this.cost(this.count - 1) === 0;
   }
 
-  /** Recorded runs of which anything is left: they are the oldest. */
+  /** Number of runs with a cost. They are the oldest ones. */
   get spentCount(): number {
     return this.isNewestTakenBack ? this.count - 1 : this.count;
   }
@@ -120,10 +130,10 @@ export class LogRuns {
   firstLive(horizonMillis: number): number {
     const horizon = horizonMillis - this.baseMillis;
     const last = this.count - 1;
-    // Most often the ends of the log tell, and no run is read.
+    // Usually both ends are enough to answer, and no run is read.
     if (last < 0 || this.isAllAfter(horizonMillis)) return 0;
     if (this.newestOffset <= horizon) return this.count;
-    // Gallop from the head: what expired since the last grant is usually one run or two.
+    // Gallop from the head: usually one or two runs have expired since the last grant.
     let expired = 0;
     let live = 1;
     while (live < last && this.offset(live) <= horizon) {
@@ -138,18 +148,18 @@ export class LogRuns {
     return live;
   }
 
-  /** All recorded runs are newer than `horizonMillis`. Reads none of them. */
+  /** Are all recorded runs newer than `horizonMillis`? Reads none of them. */
   isAllAfter(horizonMillis: number): boolean {
     return this.oldestOffset > horizonMillis - this.baseMillis;
   }
 
-  /** Updates the copies of both ends after any run was changed. */
+  /** Updates the copies of both ends after a run has changed. */
   readEnds(): void {
     this.oldestOffset = this.count === 0 ? 0 : this.offset(0);
     this.newestOffset = this.count === 0 ? 0 : this.offset(this.count - 1);
   }
 
-  /** Copies the runs, in order, to where in `target` a log of that form begins, with a ring of that capacity. */
+  /** Copies the runs in order to `target` from word `start` on, as a log of that form and capacity. */
   copyTo(target: Uint32Array, start: number, capacity: number, form: number): void {
     this.#copyColumn(0, target, start);
     if (form === NARROW) return;
@@ -157,7 +167,7 @@ export class LogRuns {
     else for (let i = 0; i < this.count; i += 1) target[start + capacity + i] = this.cumulative(i);
   }
 
-  /** Takes `cost` out of `run`, which keeps some of it. Only a wide log has such a run. */
+  /** Subtracts `cost` from `run`, which keeps some cost. Only a wide log has such a run. */
   takeFrom(run: number, cost: number): void {
     if (this.count - run <= run) this.#addCumulative(run, this.count, -cost);
     else {
@@ -166,7 +176,7 @@ export class LogRuns {
     }
   }
 
-  /** Takes out one that others follow. */
+  /** Removes a run that is not the newest. */
   removeRun(run: number): void {
     const cost = this.cost(run);
     if (this.count - run <= run) {
@@ -191,7 +201,7 @@ export class LogRuns {
   /** Adds to the cumulative costs of the runs from `from` up to, but excluding, `to`. */
   #addCumulative(from: number, to: number, cost: number): void {
     const { words, start, capacity, head } = this;
-    // Two stretches at most, each without a look at where the ring ends.
+    // At most two contiguous stretches, so that the loops need not check for the end of the ring.
     const wrap = Math.min(Math.max(capacity - head, from), to);
     const ahead = start + capacity + head;
     for (let at = ahead + from; at < ahead + wrap; at += 1) words[at] = (words[at]! + cost) | 0;
@@ -199,19 +209,21 @@ export class LogRuns {
     for (let at = behind + wrap; at < behind + to; at += 1) words[at] = (words[at]! + cost) | 0;
   }
 
+  /** The offset of recorded run `i` from `baseMillis`. */
   offset(i: number): number {
     return this.words[this.word(i)]!;
   }
 
+  /** The cumulative cost up to and including run `i` (mod 2^32). */
   cumulative(i: number): number {
     if (this.form === NARROW) return (this.spentBeforeHead + i + 1) >>> 0;
     return this.words[this.word(i) + this.capacity]!;
   }
 
-  /** The index of run `i`'s offset; `i` up to `count`, where the next run would go. */
+  /** The word with the offset of run `i`; for `i = count`, where the next run would go. */
   word(i: number): number {
     const place = this.head + i;
-    // Indexes stay inside the ring; a default such as `?? 0` behind one would hide a bug.
+    // Indexes stay inside the ring. A default such as `?? 0` at the reader would hide a bug.
     return this.start + (place < this.capacity ? place : place - this.capacity);
   }
 
@@ -223,7 +235,7 @@ export class LogRuns {
     copyWords(words, from, target, to + untilEnd, count - untilEnd);
   }
 
-  /** The cost of the runs from `from` up to, but without, `to`. */
+  /** The cost of the runs from `from` up to, but excluding, `to`. */
   #costOf(from: number, to: number): number {
     if (this.form === NARROW) return to - from;
     if (from === to) return 0;

@@ -1,7 +1,4 @@
-/**
- * A sliding log on its way into a snapshot and out of it: copied before it changes, written run by run, and read. What
- * the runs mean is not its business.
- */
+/** Copies, writes and reads a sliding log for a snapshot, run by run. It does not interpret the runs. */
 
 import type { Slab } from '../state/block-pool.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
@@ -10,7 +7,7 @@ import { InvalidSnapshotError } from '../state/snapshot-bytes.ts';
 import { LOG_WINDOW_MILLIS_MAX, LogRuns } from './log-runs.ts';
 import type { MeterView } from './meter.ts';
 
-/** A copy: the base as one float, then these words, then the runs in the form of the log. */
+/** Layout of a copy: the base as one float, then these words, then the runs in the form of the log. */
 const COUNT = 2;
 const SPENT = 3;
 const FORM = 4;
@@ -19,12 +16,13 @@ const HEAD_WORDS = 6;
 const U32_MAX = 0xffff_ffff;
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 
-/** Where the logs of all slots are. */
+/** The logs of all slots. */
 interface Logs {
   open(slot: number, into: LogRuns): LogRuns;
   record(slot: number, t: number, cost: number, keptMillis: number): void;
 }
 
+/** The view of a sliding log: see `MeterView`. */
 export class LogView implements MeterView {
   readonly #logs: Logs;
   readonly #log = new LogRuns();
@@ -64,7 +62,7 @@ export class LogView implements MeterView {
     log.readEnds();
   }
 
-  /** A part is the run to go on with. */
+  /** `part` is the run to continue with. */
   write(out: ByteWriter, madeMillis: number, part: number): number {
     const log = this.#log;
     if (part === 0) {
@@ -81,6 +79,7 @@ export class LogView implements MeterView {
   }
 }
 
+/** Reads what `LogView` wrote. */
 export class LogReader {
   readonly #logs: Logs;
   readonly #log = new LogRuns();
@@ -89,7 +88,7 @@ export class LogReader {
     this.#logs = logs;
   }
 
-  /** See `Meter.read`. A part is how many runs are still to come. */
+  /** See `Meter.read`. `part` is the number of runs still to come. */
   read(slot: number, input: ByteReader, madeMillis: number, part: number): number {
     const left = part === 0 ? this.#readFirst(slot, input, madeMillis) : part;
     const log = this.#logs.open(slot, this.#log);
@@ -102,7 +101,7 @@ export class LogReader {
       if (isEmpty) throw new InvalidSnapshotError('a run without cost that is not the newest');
       millis += input.integer('time between grants', 1, LOG_WINDOW_MILLIS_MAX);
       if (millis - firstMillis >= LOG_WINDOW_MILLIS_MAX) {
-        throw new InvalidSnapshotError('no window is that long');
+        throw new InvalidSnapshotError('runs further apart than any window');
       }
       const cost = this.#readCost(slot, input, millis, recorded);
       recorded += cost;
@@ -115,14 +114,14 @@ export class LogReader {
   #readFirst(slot: number, input: ByteReader, madeMillis: number): number {
     const runs = input.integer('runs', 1, U32_MAX);
     const millis = madeMillis + input.signed('first grant', INTEGER_MAX);
-    if (millis < 0 || millis > INTEGER_MAX) throw new InvalidSnapshotError('a bad time of a grant');
+    if (millis < 0 || millis > INTEGER_MAX) throw new InvalidSnapshotError('a grant time out of range');
     this.#readCost(slot, input, millis, 0);
     return runs - 1;
   }
 
   #readCost(slot: number, input: ByteReader, millis: number, recorded: number): number {
     const cost = input.integer('cost', 0, U32_MAX - recorded);
-    // The longest window prunes nothing: what was recorded comes back whole.
+    // The longest window prunes nothing, so all recorded runs are restored.
     this.#logs.record(slot, millis, cost, LOG_WINDOW_MILLIS_MAX);
     return cost;
   }

@@ -1,6 +1,6 @@
 /**
- * Which meter a rule is kept by, and how far its grants reach. Another kind of limit is a class of its own and a line in each
- * of these.
+ * Which meter keeps a rule, and how long its grants count. A new kind of limit is a new class and one line in each of
+ * these functions.
  */
 
 import { capacityOf, type Rule } from '../../api/rule.ts';
@@ -16,7 +16,7 @@ import type { Meter } from './meter.ts';
 import { SlidingCounters } from './sliding-counters.ts';
 import { SlidingLogs } from './sliding-logs.ts';
 
-/** In written forms the place of a kind in here is its number. */
+/** Written formats store the index of a kind in this list, so the order must not change. */
 export const METER_KINDS = [
   'log',
   'granular log',
@@ -26,9 +26,10 @@ export const METER_KINDS = [
   'arrival time',
 ] as const;
 
-/** Rules of one kind can be kept by one meter: their grants count under each of them. */
+/** Rules of one kind can share a meter: grants under one of them count under the others. */
 export type MeterKind = (typeof METER_KINDS)[number];
 
+/** The kind of meter that keeps `rule`. */
 export function meterKindOf(rule: Rule): MeterKind {
   const { meter, granularityMillis } = rule;
   switch (meter) {
@@ -50,6 +51,12 @@ export function meterKindOf(rule: Rule): MeterKind {
   }
 }
 
+/**
+ * A new, empty meter for `rule`.
+ *
+ * @param size the meter adds its memory to this
+ * @param utc the steps of UTC, for fixed windows
+ */
 export function meterOf(rule: Rule, size: StateSize, utc?: UtcSteps): Meter {
   const kind = meterKindOf(rule);
   switch (kind) {
@@ -73,9 +80,10 @@ export function meterOf(rule: Rule, size: StateSize, utc?: UtcSteps): Meter {
 }
 
 /**
- * How long a grant counts at most, in group time: with what is granted that long before or after, it may make too much.
+ * How long a grant counts at most, in milliseconds of group time. Grants further apart than that never exceed the limit
+ * together.
  *
- * @param windowMillis of the rule, in group time
+ * @param windowMillis the rule's window in group time
  */
 export function reachMillisOf(rule: Rule, windowMillis: number): number {
   const kind = meterKindOf(rule);
@@ -98,7 +106,7 @@ export function reachMillisOf(rule: Rule, windowMillis: number): number {
   }
 }
 
-/** How long all that fits at once takes to flow out. */
+/** How long a full bucket takes to drain. */
 function drainMillisOf(rule: Rule, windowMillis: number): number {
   return Math.min(DRAIN_MILLIS_MAX, ceilDiv(capacityOf(rule) * windowMillis, Math.max(1, rule.limit)));
 }

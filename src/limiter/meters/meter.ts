@@ -1,6 +1,6 @@
 /**
- * What a key remembers of its grants, and how much of a rule's limit that spends: the interface of a kind of limit. A
- * meter knows no users, request ids, rule tables or clocks; whoever asks brings the rule, the window and the time.
+ * The interface of a kind of limit (a meter): what a key remembers of its grants, and how much of a limit that spends.
+ * A meter knows no users, request ids, rule tables or clocks; its caller passes the rule, the window and the time.
  */
 
 import type { Rule } from '../../api/rule.ts';
@@ -9,136 +9,141 @@ import type { Slab } from '../state/block-pool.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { ByteWriter } from '../../bytes/byte-writer.ts';
 
-/** What is wanted of a key. One object is used for many questions: a meter keeps nothing of it. */
+/** What a request demands of a key. One object is reused for many requests, so a meter must not keep it. */
 export interface Demand {
   readonly rule: Rule;
-  /** The time it is judged at, in milliseconds; not before `newestMillis` of its key. */
+  /** The time to judge at, in milliseconds; not before `newestMillis` of the key. */
   readonly t: number;
   /** At least 1. */
   readonly cost: number;
-  /** The window to judge by. It differs from one demand to the next where only some callers bring timestamps. */
+  /** The window to judge by, in milliseconds. It differs between demands if only some callers send timestamps. */
   readonly windowMillis: number;
   /**
-   * The longest window anybody will still ask about: what is older may be forgotten. At least `windowMillis`; where `t` is ahead of
-   * group time, as much longer, for if this is taken back the key is asked at group time again.
+   * The longest window that any later request may ask about; older grants may be forgotten. At least `windowMillis`. If
+   * `t` is ahead of group time, it is longer by that difference, because after a refund the key is judged at group time
+   * again.
    */
   readonly keptMillis: number;
-  /** `t` is a timestamp of its caller. */
+  /** `t` is a timestamp of the caller. */
   readonly isEvent?: boolean;
 }
 
-/** Some cost that a key was granted, and when. */
+/** A cost that a key was granted, and when. */
 export interface KeyRun {
   readonly timeMillis: number;
   readonly cost: number;
-  /** By which window it was counted, where a meter remembers that. */
+  /** The window it was counted by, if the meter remembers that. */
   readonly windowMillis?: number;
 }
 
 /**
- * The meters of all keys of one rule, in columns: slot by slot what a key remembers. Who implements it keeps to this:
+ * The meter of all keys of one rule, in columns indexed by slot. An implementation keeps to these rules:
  *
- * - **Pure.** What it answers, and every byte that it writes, is a function of the grants it recorded and of the
- *   demand: of no clock, random number, address or capacity. Replicas that recorded the same are equal.
- * - **A question changes nothing.** Only `grant`, `refund`, `remove` and `read` do: a denied request leaves no trace.
- * - **Integers.** Times, costs and waits are safe integers >= 0 (a wait may be `Infinity`). No fraction is kept: what
- *   flows in per millisecond is multiplied before it is divided, below 2^53.
- * - **It errs towards denial.** Where it rounds, what is spent goes up, what is left down, and a wait up: a demand that
- *   comes when it was told to must fit, if nothing else was granted. What it promises, to the letter, is said where it is
- *   defined (its **guarantee**); one that rounds otherwise says so there.
- * - **Bytes per key.** It adds what it takes to the `StateSize` it was made with, by a model that does not depend on how
- *   memory came to lie, and `bytesToGrant` says beforehand what a grant adds. Memory is rows and blocks, no object per
- *   key; no call works longer than logarithmically in what one key remembers, but for amortised tidying,
- *   and for `refund`, of which an entry holds few.
- * - **No allocation** in whatever a request passes through: `newestMillis`, `liveCost`, `bytesToGrant`, `grant`.
- * - **Rules change.** Limit and window may be others at the next demand, and what was recorded counts by the new ones.
+ * - **Pure.** Its answers, and every byte it writes, are functions of the recorded grants and the demand: not of a
+ *   clock, a random number, an address or a capacity. Replicas that recorded the same grants are equal.
+ * - **Questions change nothing.** Only `grant`, `refund`, `remove` and `read` do: a denied request leaves no trace.
+ * - **Integers.** Times, costs and waits are safe integers >= 0 (a wait may be `Infinity`). No fractions are kept:
+ *   rates are multiplied before they are divided, below 2^53.
+ * - **Errors go towards denial.** Spent cost is rounded up, remaining cost down, waits up. A demand that comes after
+ *   the reported wait must fit if nothing else was granted. Each class states its exact **guarantee**, and any
+ *   exception to this rounding.
+ * - **Bytes per key.** It adds the memory it takes to the `StateSize` it was made with, by a model that does not depend
+ *   on how memory happens to be laid out, and `bytesToGrant` predicts what a grant adds. Memory is rows and blocks, no
+ *   object per key. No call takes more than logarithmic time in what one key remembers, except for amortised cleanup
+ *   and for `refund`, of which an entry has few.
+ * - **No allocation** in the calls on the path of a request: `newestMillis`, `liveCost`, `bytesToGrant`, `grant`.
+ * - **Rules change.** The next demand may have another limit and window; what was recorded then counts by the new ones.
  */
 export interface Meter {
-  /** A row of each key, from 0 on. Its first `METER_WORDS` are the meter's, and the others belong to `Keys`. */
+  /** One row per key, from slot 0 on. Its first `METER_WORDS` belong to the meter, the others to `Keys`. */
   readonly rows: Rows;
 
-  /** Adds a key that was granted nothing, in the next slot: appends its row. */
+  /** Adds a key without grants in the next slot by appending its row. */
   add(): void;
 
-  /** Forgets the key in `slot`; that of the last slot takes its place: moves its row, and drops the last. */
+  /** Forgets the key in `slot`: moves the row of the last slot there and drops the last row. */
   remove(slot: number): void;
 
-  /** Time of the newest grant in milliseconds, 0 without any. A demand for an earlier time is judged at this. */
+  /** Time of the newest grant in milliseconds, 0 without any. A demand for an earlier time is judged at this time. */
   newestMillis(slot: number): number;
 
-  /** How much of `capacityOf(rule)` is spent at `t`, in units of cost. May exceed it after that fell. */
+  /**
+   * How much of `capacityOf(rule)` is spent at `t`, in units of cost. May exceed the capacity after a rule change
+   * lowered it.
+   */
   liveCost(slot: number, demand: Demand): number;
 
-  /** Milliseconds after `t` until `cost` more fits: 0 when it does at `t`, `Infinity` when it never does. */
+  /** Milliseconds after `t` until `cost` more fits: 0 if it fits at `t`, `Infinity` if it never does. */
   millisUntilAvailable(slot: number, demand: Demand, cost: number): number;
 
-  /** Milliseconds after `t` until nothing is spent any more; 0 when nothing is at `t`. */
+  /** Milliseconds after `t` until nothing is spent any more; 0 if nothing is spent at `t`. */
   millisUntilEmpty(slot: number, demand: Demand): number;
 
   /**
-   * What `grant` would add to the size of the state; with the slot `NONE`: to a key that is new. `Infinity`: the meter has no room
-   * for so much, and must not be told to grant it.
+   * How many bytes `grant` would add to the size of the state; with the slot `NONE`, for a new key. `Infinity`: the
+   * meter cannot record that much, and `grant` must not be called.
    */
   bytesToGrant(slot: number, demand: Demand): number;
 
-  /** Records a cost that fits, or one that is settled: of that, as much as the meter can hold. Amortised O(1). */
+  /** Records a cost that fits, or a settled cost, of which the meter records as much as it can hold. Amortised O(1). */
   grant(slot: number, demand: Demand): void;
 
   /**
-   * Takes back, of what was granted at `timeMillis`, up to `cost`: all that still counts of it, or less, never more. What
-   * has left the memory of the key is not missed. Time of a key runs back only where the meter knows all that counts at that time, and
-   * never before `nowMillis`: else `newestMillis` stays what it is. Where a meter cannot know how much is left, it takes back less; what it
-   * does take back, its own comment says.
+   * Gives back up to `cost` of what was granted at `timeMillis`: everything of it that still counts, or less, never
+   * more. Cost that the key has forgotten needs no refund. The time of the key goes back only if the meter knows
+   * everything that counts at the earlier time, and never before `nowMillis`; otherwise `newestMillis` stays. If a
+   * meter cannot know how much is left, it gives back less; each class says how much.
    *
-   * @param timeMillis with which this key was granted so much
-   * @param rule by which it was, and everything since then: only a log of every millisecond takes back across a change
-   * @param nowMillis group time, or as far before `timeMillis` as demands keep what counts there
+   * @param timeMillis when this key was granted the cost
+   * @param rule the rule of that grant and of everything since; only a log with millisecond resolution refunds across a
+   * rule change
+   * @param nowMillis group time; or earlier than `timeMillis` by as much as demands keep what counts there
    */
   refund(slot: number, timeMillis: number, cost: number, rule: Rule, nowMillis: number): void;
 
   /**
-   * From when on nothing is spent of what was granted, by `rule` and in a window of `windowMillis`: then the key may be
-   * forgotten.
+   * When nothing is spent any more under `rule` with a window of `windowMillis`. From then on the key may be forgotten.
    */
   idleAtMillis(slot: number, windowMillis: number, rule: Rule): number;
 
-  /** To look at keys for a snapshot, one after the other. */
+  /** A view to walk over keys for a snapshot. */
   view(): MeterView;
 
   /**
-   * Reads what `MeterView.write` wrote into `slot`, where a key was just added, and trusts none of it.
+   * Reads what `MeterView.write` wrote into `slot`, where a key was just added. All values are checked.
    *
+   * @param madeMillis group time of the key's newest grant
    * @param part 0, or what the call before returned
-   * @returns 0 when all is read; anything else: there is more in the next chunk
+   * @returns 0 if everything is read; otherwise the rest is in the next chunk
    * @throws InvalidSnapshotError
    */
   read(slot: number, input: ByteReader, madeMillis: number, part: number): number;
 
-  /** What the key remembers, oldest first, for tests. Shares nothing with `write` and `read`. */
+  /** What the key remembers, oldest first, for tests. Shares no code with `write` and `read`. */
   inspect(slot: number): readonly KeyRun[];
 }
 
-/** What one key remembers, wherever it lies: in its slot, or in a copy that a snapshot made before it changed. */
+/** What one key remembers, either in its slot or in a copy that a snapshot made before the key changed. */
 export interface MeterView {
-  /** Looks at the key in `slot`, until anything is changed. */
+  /** Points to the key in `slot`. Valid until anything is changed. */
   show(slot: number): void;
 
-  /** What a copy takes, in units of 8 bytes. */
+  /** The size of a copy, in units of 8 bytes. */
   readonly units: number;
 
-  /** Copies what is looked at to word `at` of `target`, where a unit begins. */
+  /** Copies the key to word `at` of `target`, where a unit begins. */
   copyTo(target: Slab, at: number): void;
 
-  /** Looks at the copy that begins at word `at` of `source`. */
+  /** Points to the copy that begins at word `at` of `source`. */
   showCopy(source: Slab, at: number): void;
 
   /**
-   * Writes what is looked at, in a form that is equal for equal meters. It stops where `out` is full, and may do so at
-   * any value but the first.
+   * Writes the key in a form that is equal for equal meters. It stops if `out` is full, which may be at any value
+   * except the first.
    *
-   * @param madeMillis when the key was last granted something, in group time; the reader knows it too
+   * @param madeMillis group time of the key's newest grant; the reader knows it too
    * @param part 0, or what the call before returned; the view may have been moved in between
-   * @returns 0 when all is written
+   * @returns 0 if everything is written
    */
   write(out: ByteWriter, madeMillis: number, part: number): number;
 }

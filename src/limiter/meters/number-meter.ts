@@ -1,6 +1,6 @@
 /**
- * What all meters of a few numbers have in common: a row per key, nothing beyond `KEY_BYTES`, one part in a snapshot. What
- * the numbers mean is the meter's.
+ * The base class of meters that keep a few numbers per key: one row per key, included in `KEY_BYTES`, always one part
+ * in a snapshot.
  */
 import type { Rule } from '../../api/rule.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
@@ -8,11 +8,11 @@ import type { Rows } from '../state/rows.ts';
 import type { Demand, KeyRun, Meter, MeterView } from './meter.ts';
 import { type NumberBound, NumberRows } from './number-rows.ts';
 
-/** One row of a `NumberRows` per key. */
+/** A meter with one row of a `NumberRows` per key. Subclasses define what the numbers mean. */
 export abstract class NumberMeter implements Meter {
   protected readonly numbers: NumberRows;
 
-  /** @param bounds of its numbers, see `NumberRows` */
+  /** @param bounds the range of each number, see `NumberRows` */
   protected constructor(bounds: readonly NumberBound[]) {
     this.numbers = new NumberRows(bounds);
   }
@@ -33,7 +33,7 @@ export abstract class NumberMeter implements Meter {
     return this.numbers.newestMillis(slot);
   }
 
-  /** Its row is there already. */
+  /** The row of a key exists already. */
   bytesToGrant(): number {
     return 0;
   }

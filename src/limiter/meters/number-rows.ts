@@ -1,6 +1,6 @@
 /**
- * What meters of a few numbers keep: of each key the time of its newest grant and three integers, in columns. It knows
- * how they lie, and are copied, written and read; what they mean, the meter.
+ * Rows of four numbers per key, for meters that need no more: the time of the newest grant and up to three integers.
+ * Stores, copies, writes and reads them.
  */
 
 import type { Slab } from '../state/block-pool.ts';
@@ -11,7 +11,7 @@ import { newKeyRows } from '../state/keys.ts';
 import type { Rows } from '../state/rows.ts';
 import type { MeterView } from './meter.ts';
 
-/** The `METER_WORDS` of a row as floats, all of them integers: the newest time, then the numbers. */
+/** The `METER_WORDS` of a row as floats with integer values: the newest time, then the numbers. */
 const NEWEST = 0;
 const FIRST_NUMBER = 1;
 const NUMBERS = 3;
@@ -19,18 +19,19 @@ const DOUBLES_PER_ROW = FIRST_NUMBER + NUMBERS;
 
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 
-/** What one of the numbers may be, and its name in errors. */
+/** The range of one of the numbers, and its name in errors. */
 export interface NumberBound {
   readonly name: string;
   readonly min: number;
   readonly max: number;
 }
 
+/** The rows of all keys of one meter. */
 export class NumberRows {
   readonly #rows = newKeyRows();
   readonly #bounds: readonly NumberBound[];
 
-  /** @param bounds of each number that is in use, of a key that was granted something */
+  /** @param bounds of each number in use, for a key that was granted something */
   constructor(bounds: readonly NumberBound[]) {
     this.#bounds = bounds;
   }
@@ -46,7 +47,7 @@ export class NumberRows {
     this.#rows.doubles(slot).fill(0, from, from + DOUBLES_PER_ROW);
   }
 
-  /** Drops the row in `slot`; the last one takes its place. */
+  /** Drops the row in `slot` and moves the last row there. */
   remove(slot: number): void {
     const last = this.#rows.size - 1;
     if (slot !== last) this.#rows.copy(last, slot);
@@ -74,11 +75,11 @@ export class NumberRows {
     return new RowView(this.#rows, this.#bounds.length);
   }
 
-  /** See `Meter.read`. It is always one part. */
+  /** See `Meter.read`. Always one part. */
   read(slot: number, input: ByteReader, madeMillis: number): void {
     const newestMillis = madeMillis + input.signed('newest grant', INTEGER_MAX);
     if (newestMillis < 0 || newestMillis > INTEGER_MAX) {
-      throw new InvalidSnapshotError('a bad time of a grant');
+      throw new InvalidSnapshotError('a grant time out of range');
     }
     this.setNewestMillis(slot, newestMillis);
     for (const [i, { name, min, max }] of this.#bounds.entries()) {

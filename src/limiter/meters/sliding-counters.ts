@@ -1,6 +1,6 @@
 /**
- * Two counters per key: what was granted in this aligned window, and in the one before, of which the share counts that a
- * rolling window still reaches.
+ * The meter of sliding window counters, two per key: the cost of the current aligned window, and that of the window
+ * before, which counts by the fraction that a rolling window still covers.
  */
 
 import { LIMIT_MAX, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
@@ -8,33 +8,35 @@ import { ceilDiv, floorDiv } from './integers.ts';
 import type { Demand, KeyRun } from './meter.ts';
 import { NumberMeter } from './number-meter.ts';
 
-/** How long the windows were when the key was granted something last; then what was granted in that one and before. */
+/** The window length at the newest grant; then the cost in that window, and in the one before. */
 const WINDOW = 0;
 const CURRENT = 1;
 const PREVIOUS = 2;
-/** The largest limit, and as much debt. */
+/** The largest limit, and the same again as debt. */
 const COUNT_MAX = 2 * LIMIT_MAX;
 
 /**
- * At `e` milliseconds into its window a request finds spent: `current + previous * (windowMillis - e) / windowMillis`,
- * rounded down. That is below 2^53: no count is above two million, and no window above 2^32 milliseconds.
+ * `e` milliseconds into its window, a request finds `current + previous * (windowMillis - e) / windowMillis` spent,
+ * rounded down. That is below 2^53: no count exceeds two million, and no window 2^32 milliseconds.
  *
- * **Guarantee.** Approximate, as if the window before had been granted evenly. At most the limit in every aligned window,
- * in the time that requests are judged at; in any rolling window at most the limit and the share `e / windowMillis`
- * of what the window before was granted, rounded up: up to twice the limit, if the window before was granted all
- * at once at its end, and no more than the limit, rounding apart, if it was granted evenly. It is the only meter
- * that does not round towards denial: 6.5 of 7 leave room for one more. Windows are not widened for group time.
+ * **Guarantee.** Approximate, as if the grants of the window before were spread evenly. At most the limit in every
+ * aligned window, in the time that requests are judged at. In any rolling window at most the limit plus the fraction `e
+ * / windowMillis` of the grants in the window before, rounded up: up to twice the limit if the window before was
+ * granted all at once at its end, and no more than the limit, apart from rounding, if it was granted evenly. This is
+ * the only meter that does not round towards denial: 6.5 of 7 leave room for one more. Windows are not widened for
+ * group time.
  *
- * **A refund** gives back all of a grant, out of the counter that has it: that of the newest grant's window, or of the one
- * before, of which a share counts. Grants of earlier windows do not. Within its window the time of the key goes back to group time.
+ * **A refund** gives back all of a grant, from the counter that holds it: that of the newest grant's window, or of the
+ * one before, which counts only partly. Grants of earlier windows no longer count. Within its window, the time of the
+ * key goes back to group time.
  *
- * **Bytes per key.** A row of eight words: none beyond `KEY_BYTES`, however much is granted.
+ * **Bytes per key.** A row of eight words, included in `KEY_BYTES`, however much is granted.
  *
- * **After a change of the window** what was spent when the key was last granted something counts as granted then. What had
- * left the windows of before is forgotten.
+ * **After a change of the window**, the cost that was spent at the key's newest grant counts as granted then. What had
+ * left the old windows by then is forgotten.
  */
 export class SlidingCounters extends NumberMeter {
-  /** Of the key and the time that is worked on; between two calls they mean nothing. */
+  /** The counts of the key and time that are being processed. They have no meaning between two calls. */
   #current = 0;
   #previous = 0;
 
@@ -62,7 +64,7 @@ export class SlidingCounters extends NumberMeter {
     return this.#millisUntil(0, rule.windowMillis, t);
   }
 
-  /** At the end of the window after the one that it was granted something in. */
+  /** At the end of the window after the one with the newest grant. */
   idleAtMillis(slot: number, _windowMillis: number, { windowMillis }: Rule): number {
     const newestMillis = this.newestMillis(slot);
     return newestMillis - (newestMillis % windowMillis) + 2 * windowMillis;
@@ -96,7 +98,7 @@ export class SlidingCounters extends NumberMeter {
     }));
   }
 
-  /** What both windows hold as seen from `t`. */
+  /** Loads what both windows hold as seen from `t`. */
   #open(slot: number, { windowMillis }: Rule, t: number): void {
     const { numbers } = this;
     const newestMillis = numbers.newestMillis(slot);
@@ -117,7 +119,10 @@ export class SlidingCounters extends NumberMeter {
     return this.#current + floorDiv(this.#previous * (windowMillis - elapsedMillis), windowMillis);
   }
 
-  /** Milliseconds after `t` until at most `room` is spent. What is spent never rises by itself, nor from window to window. */
+  /**
+   * Milliseconds after `t` until at most `room` is spent. The spent cost never rises by itself, not even at the start
+   * of a window.
+   */
   #millisUntil(room: number, windowMillis: number, t: number): number {
     const elapsed = t % windowMillis;
     if (this.#spent(windowMillis, elapsed) <= room) return 0;
@@ -131,8 +136,8 @@ export class SlidingCounters extends NumberMeter {
   }
 }
 
-/** How far into a window `previous` is at most `room`, being more at its begin. */
+/** How far into a window the remainder of `previous` falls to `room`. At the start of the window it is more. */
 function elapsedUntil(previous: number, room: number, windowMillis: number): number {
-  // Rounded down it is, when the share that is left is less than one more than the room.
+  // Rounded down it is at most `room` as soon as the exact value is less than `room + 1`.
   return windowMillis - ceilDiv((room + 1) * windowMillis, previous) + 1;
 }

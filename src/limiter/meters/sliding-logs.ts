@@ -1,6 +1,6 @@
 /**
- * The sliding logs of many keys, in columns: slot by slot the grants of a key. Asks and records; which slot belongs to
- * whom, by which rule, and when a key may be forgotten is for others to say.
+ * The meter of sliding logs: one log of grants per key, in rows and blocks of memory. It answers and records; rules,
+ * key lookup and forgetting are the business of its callers.
  */
 
 import { assert } from '../assert.ts';
@@ -14,13 +14,13 @@ import { COST_SUM_MAX, LOG_WINDOW_MILLIS_MAX, LogRuns, NARROW, WIDE } from './lo
 import { LogReader, LogView } from './log-snapshot.ts';
 import type { Demand, KeyRun, Meter } from './meter.ts';
 
-/** The words of a log in its row: the first two are the base, as one float; the others are these, up to `METER_WORDS`. */
+/** The words of a row. The first two are the base, as one float; the others, up to `METER_WORDS`, are these. */
 const BLOCK = 2;
-/** The head, and in the lowest bit the form. */
+/** The head, shifted left by 1; the lowest bit is the form. */
 const HEAD = 3;
 const COUNT = 4;
 const SPENT = 5;
-/** Copies of the oldest and the newest run's offset. Most decisions need no more of the runs, and do not read the block. */
+/** Copies of the oldest and newest offset. Most decisions need nothing else of the runs and do not touch the block. */
 const OLDEST = 6;
 const NEWEST = 7;
 
@@ -28,22 +28,24 @@ const NEWEST = 7;
 const SHRINK_CAPACITY_MIN = 4;
 
 /**
- * Only `grant` and `refund` change what a key recorded, and a grant forgets only what was outside the window *it was given*. So:
+ * Exact to the millisecond. Only `grant` and `refund` change what a key recorded, and a grant forgets only what was
+ * outside the window *it was given*. Therefore:
+ *
  * - While the window stays the same or shrinks, every total is exact.
- * - After the window grew, all that is still recorded counts again under the longer window, and every later
- *   grant counts in full. What had left the shorter window by the time of the newest grant may be forgotten: a
- *   rolling window that reaches back before the change can hold up to what the old rule had granted there on
- *   top of the new limit. A window that starts at or after the change never exceeds the limit.
+ * - After the window grew, everything that is still recorded counts under the longer window, and every later grant
+ *   counts in full. What had left the shorter window by the time of the newest grant may be forgotten: a rolling window
+ *   that reaches back before the change can hold what the old rule granted there on top of the new limit. A window that
+ *   starts at or after the change never exceeds the limit.
  * - After the limit fell, recorded cost may exceed it. Nothing fits until enough of it has left the window.
  */
 export class SlidingLogs implements Meter {
   readonly #size: StateSize;
   readonly #rows = newKeyRows();
-  /** Of runs, by slot. */
+  /** The blocks of runs; the owner of a block is its slot. */
   readonly #pool = new BlockPool((slot, address) => {
     this.#rows.words(slot)[this.#rows.at(slot) + BLOCK] = address;
   });
-  /** The log that is worked on; between two calls it means nothing. */
+  /** The log that is being processed. It has no meaning between two calls. */
   readonly #log = new LogRuns();
   readonly #reader = new LogReader(this);
 
@@ -68,7 +70,7 @@ export class SlidingLogs implements Meter {
     row[at + NEWEST] = 0;
   }
 
-  /** Forgets the log in `slot`; that of the last slot takes its place. */
+  /** Forgets the log in `slot` and moves the log of the last slot there. */
   remove(slot: number): void {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
@@ -83,7 +85,7 @@ export class SlidingLogs implements Meter {
     this.#rows.dropLast();
   }
 
-  /** Lets `into` point to the log in `slot`, until anything is changed. */
+  /** Makes `into` point to the log in `slot`. Valid until anything is changed. */
   open(slot: number, into: LogRuns): LogRuns {
     this.#peek(slot, into);
     const block = this.#rows.words(slot)[this.#rows.at(slot) + BLOCK]!;
@@ -96,7 +98,10 @@ export class SlidingLogs implements Meter {
     return into;
   }
 
-  /** The same without its block: `words`, `start` and `capacity` are still those of the log that was opened last. Read no run of it. */
+  /**
+   * Like `open` but without the block: `words`, `start` and `capacity` still belong to the log opened last, so read no
+   * run.
+   */
   #peek(slot: number, into: LogRuns): LogRuns {
     const row = this.#rows.words(slot);
     const at = this.#rows.at(slot);
@@ -133,12 +138,12 @@ export class SlidingLogs implements Meter {
     return this.newestMillis(slot) + windowMillis;
   }
 
-  /** A grant that joins the newest run, or makes the log forget an older one, takes nothing. */
+  /** A grant takes no memory if it joins the newest run or makes the log forget an older one. */
   bytesToGrant(slot: number, { t, cost, keptMillis }: Demand): number {
     if (slot === NONE) return cost > COST_SUM_MAX ? Infinity : RUN_BYTES;
     const log = this.#peek(slot, this.#log);
     if (log.form === WIDE) this.open(slot, log);
-    // All of it counts but for what the grant forgets, which is looked for only where it matters.
+    // Assume that everything counts; what the grant would forget is computed only if that matters.
     const isTooMuch = log.recordedCost + cost > COST_SUM_MAX;
     if (isTooMuch && this.open(slot, log).liveCost(t, keptMillis) + cost > COST_SUM_MAX) return Infinity;
     if (log.count === 0) return RUN_BYTES;
@@ -152,9 +157,9 @@ export class SlidingLogs implements Meter {
   }
 
   /**
-   * A run of which nothing is left goes, and with the newest one the time of the key runs back: to that of the run before it, or to
-   * `nowMillis`. No grant has forgotten what counts at that time: see `Demand.keptMillis`. Runs move, and cumulative costs change, on the
-   * shorter side of it.
+   * Removes a run that has no cost left. If it was the newest, the time of the key goes back to the run before it, or
+   * to `nowMillis`. No grant has forgotten anything that counts at that time: see `Demand.keptMillis`. Runs are moved,
+   * and cumulative costs changed, on the shorter side of the removed run.
    */
   refund(slot: number, timeMillis: number, cost: number, _: Rule, nowMillis: number): void {
     const log = this.open(slot, this.#log);
@@ -165,7 +170,7 @@ export class SlidingLogs implements Meter {
     const left = spent - cost;
     const before = log.count;
     if (left > 0) {
-      if (log.form === NARROW) assert(false, 'a run of cost 1 has less left than that');
+      if (log.form === NARROW) assert(false, 'a refund of a narrow log leaves nothing in its run');
       log.takeFrom(run, cost);
     } else if (run < log.count - 1) log.removeRun(run);
     else this.#takeBackNewest(slot, log, Math.min(timeMillis, nowMillis));
@@ -188,13 +193,13 @@ export class SlidingLogs implements Meter {
     log.words[word + log.capacity] = newest === 0 ? log.spentBeforeHead : log.cumulative(newest - 1);
   }
 
-  /** How many runs of the key have anything left, and are newer than `horizonMillis`. */
+  /** How many runs of the key have a cost and are newer than `horizonMillis`. */
   countAfter(slot: number, horizonMillis: number): number {
     const log = this.open(slot, this.#log);
     return Math.max(0, log.spentCount - log.firstLive(horizonMillis));
   }
 
-  /** What all runs of the key cost, live or not. */
+  /** The cost of all recorded runs of the key. */
   recordedCost(slot: number): number {
     return this.open(slot, this.#log).recordedCost;
   }
@@ -204,19 +209,19 @@ export class SlidingLogs implements Meter {
     return this.open(slot, this.#log).count;
   }
 
-  /** Nothing is left of the newest run. */
+  /** The newest run was refunded completely. */
   isNewestTakenBack(slot: number): boolean {
     return this.open(slot, this.#log).isNewestTakenBack;
   }
 
-  /** Time of the newest grant of which anything is left; -Infinity without one. */
+  /** Time of the newest grant that was not refunded completely; -Infinity without one. */
   newestSpentMillis(slot: number): number {
     const log = this.open(slot, this.#log);
     const last = log.spentCount - 1;
     return last < 0 ? -Infinity : log.millis(last);
   }
 
-  /** The same runs, oldest first. */
+  /** The recorded runs newer than `horizonMillis`, oldest first. */
   runsAfter(slot: number, horizonMillis: number): readonly KeyRun[] {
     const log = this.open(slot, this.#log);
     const first = log.firstLive(horizonMillis);
@@ -241,8 +246,8 @@ export class SlidingLogs implements Meter {
    * Records a grant and forgets what is outside the window at `t`. Amortised O(1).
    *
    * @param t milliseconds, not before the newest grant
-   * @param cost >= 1; 0 where a snapshot, or another log, tells of a newest run that was taken back
-   * @param keptMillis 1 .. `LOG_WINDOW_MILLIS_MAX`; the longest window anybody will still ask about
+   * @param cost >= 1; or 0, if a snapshot or another log has a newest run that was refunded completely
+   * @param keptMillis 1 to `LOG_WINDOW_MILLIS_MAX`: the longest window that any later request may ask about
    */
   record(slot: number, t: number, cost: number, keptMillis: number): void {
     const log = this.open(slot, this.#log);
@@ -259,10 +264,10 @@ export class SlidingLogs implements Meter {
     const spent = log.spentBeforeHead + recorded + cost;
     const joins = log.count > 0 && newest === t;
     const runs = joins ? log.count : log.count + 1;
-    // Where every run costs 1 at least, all do when the sum says so.
+    // Every run costs at least 1, so if the sum equals the number of runs, all cost exactly 1.
     const form = cost > 0 && recorded + cost === runs ? NARROW : WIDE;
     const isRoomy = runs * 2 < log.capacity && log.capacity >= SHRINK_CAPACITY_MIN;
-    // A quarter more than needed: that always fits a smaller size.
+    // A quarter more than needed; that always fits a smaller block size.
     if (isRoomy) this.#resize(slot, log, runs + (runs >>> 2), form);
     else if (runs > log.capacity || form !== log.form) this.#resize(slot, log, runs, form);
     if (log.count === 0) this.#setBase(slot, log, t);
@@ -295,14 +300,17 @@ export class SlidingLogs implements Meter {
     log.oldestOffset = log.count === 0 ? 0 : log.offset(0);
   }
 
-  /** The time of the oldest run becomes the base. */
+  /** Makes the time of the oldest run the base. */
   #setBase(slot: number, log: LogRuns, millis: number): void {
     log.baseMillis = millis;
     log.oldestOffset = 0;
     this.#rows.doubles(slot)[this.#rows.at(slot) >>> 1] = millis;
   }
 
-  /** Moves the base to the head run. A run lives through few of these: a window is shorter than the offsets reach. */
+  /**
+   * Moves the base to the oldest run. Rare for any one run, because a window is much shorter than the range of the
+   * offsets.
+   */
   #rebase(slot: number, log: LogRuns): void {
     const shift = log.offset(0);
     for (let i = 0; i < log.count; i += 1) log.words[log.word(i)]! -= shift;
@@ -318,7 +326,7 @@ export class SlidingLogs implements Meter {
     const block = this.#pool.allocate(units, slot);
     log.copyTo(this.#pool.words(block), wordOf(block), capacity, form);
     row[at + BLOCK] = block;
-    // If both are of one size, the new one moves into the place of the former.
+    // If both blocks have the same size, freeing the former moves the new one into its place.
     if (former !== NONE) this.#pool.free(former, unitsFor(log.capacity, log.form));
     const address = row[at + BLOCK]!;
     log.words = this.#pool.words(address);

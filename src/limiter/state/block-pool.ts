@@ -1,7 +1,8 @@
 /**
- * Memory for what varies in length, names and runs of grants: blocks of a few sizes, cut from slabs of one size each.
- * Blocks of one size lie without a gap: the last of them moves into the place of one that is given back, and its owner
- * is told. So a few who stay do not keep the memory of the many who left. It knows nothing of what a block holds.
+ * Memory for data of varying length (names and runs of grants): blocks of certain sizes, cut from slabs of one size
+ * each. Blocks of one size have no gaps: when one is freed, the last one moves into its place and its owner is
+ * notified. So a few remaining keys cannot keep the memory of many that left. The pool does not know what a block
+ * contains.
  */
 
 import { assert } from '../assert.ts';
@@ -9,60 +10,66 @@ import { assert } from '../assert.ts';
 /** Blocks are measured in units of 8 bytes. */
 export const UNIT_BYTES = 8;
 
-/** A slab of small blocks has at most this many units; a larger block has one of its own. */
+/** A slab of small blocks has at most this many units; a larger block has a slab of its own. */
 const SLAB_UNITS_MAX = 8_192;
 const SLAB_SHIFT = 13;
 const FIRST_SLAB_UNITS = 32;
-/** 64 KiB of blocks, and whose they are, if there are not many of them. */
+/** 64 KiB of blocks and, if they are not too many, their owners. */
 const SLAB_BYTES = SLAB_UNITS_MAX * UNIT_BYTES + 256;
-/** A slab that is almost as long is so exactly: so what one size gives back fits another. */
+/**
+ * A slab that is almost this long is made exactly this long, so that a slab released by one size can be reused by
+ * another.
+ */
 const ALMOST_SLAB_BYTES = (SLAB_BYTES * 15) / 16;
-/** Who holds less keeps no spare slab. */
+/** A pool below this size keeps no spare slab. */
 const SPARE_FROM_BYTES = SLAB_BYTES * 16;
 const OWNER_BYTES = 4;
 const SLABS_MAX = 1 << 19;
-/** Shorter blocks are moved faster word by word. */
+/** Shorter blocks are copied faster word by word. */
 const LOOP_WORDS_MAX = 32;
 
-/** The block of `owner`, as `allocate` or `setOwner` was told, lies at `address` now. */
+/** The block of `owner`, as passed to `allocate` or `setOwner`, is now at `address`. */
 type Moved = (owner: number, address: number) => void;
 
-/** The bytes of a slab as what they may be read as. A block's first word is at `wordOf(address)`. */
+/** The bytes of a slab in different views. The first word of a block is at `wordOf(address)`. */
 export interface Slab {
   readonly buffer: ArrayBuffer;
   readonly words: Uint32Array;
   readonly bytes: Uint8Array;
   readonly doubles: Float64Array;
-  /** Of each block. */
+  /** The owner of each block. */
   readonly owners: Uint32Array;
   readonly blockUnits: number;
-  /** Blocks in use; they are the first ones. */
+  /** Number of blocks in use; they are the first ones. */
   used: number;
 }
 
-/** The slabs of one size, by number: full ones, one that has a block in use at least, and at most one that has none. */
+/**
+ * The numbers of the slabs of one size, in this order: full ones, one with at least one block in use, at most one empty
+ * one.
+ */
 interface SizeClass {
   readonly blockUnits: number;
   readonly numbers: number[];
-  /** How many of them have a block in use. */
+  /** How many of the slabs have a block in use. */
   inUse: number;
-  /** In all of them. */
+  /** Units in all of the slabs. */
   units: number;
 }
 
 /**
- * What is held is what is in use and, of each size, one and a half slabs at most, and a sixteenth for whichever size needs
- * it next. A slab is not larger than 64 KiB or a block, nor than all others of its size together.
+ * Holds the memory in use plus, per size, at most one and a half slabs, plus a sixteenth for whichever size needs it
+ * next. A slab is no larger than 64 KiB or one block, and no larger than all others of its size together.
  */
 export class BlockPool {
-  /** By number; the number of a slab that is gone is used again. */
+  /** By number. The number of a released slab is reused. */
   readonly #slabs: (Slab | undefined)[] = [];
   readonly #freeNumbers: number[] = [];
   readonly #classes: (SizeClass | undefined)[] = [];
   readonly #moved: Moved;
   /**
-   * A slab that was given back: blocks that grow leave one size and need the next. Left to the collector, what they
-   * leave would pile up until it comes, and the process keep that for good.
+   * A slab that was released. Growing blocks leave one size and need the next. Left to the garbage collector, the
+   * released memory would pile up until it runs, and the process would keep it for good.
    */
   #spare: ArrayBuffer | undefined;
   #bytes = 0;
@@ -76,7 +83,10 @@ export class BlockPool {
     return this.#bytes;
   }
 
-  /** A block of `roomOf(units)` units, which holds anything. Its address, until it moves, is below 2^32 - 1. */
+  /**
+   * Allocates a block of `roomOf(units)` units, not initialized. Returns its address (below 2^32 - 1), which is valid
+   * until the block moves.
+   */
   allocate(units: number, owner: number): number {
     const sizeClass = classOf(units);
     const held = (this.#classes[sizeClass] ??= emptyClass(sizeClass));
@@ -91,7 +101,7 @@ export class BlockPool {
     return addressOf(held, slab.used - 1);
   }
 
-  /** Gives a block back; another may move. `units` as it was asked for, or `roomOf` it. */
+  /** Frees a block; another block may move. `units` is as passed to `allocate`, or `roomOf` that. */
   free(address: number, units: number): void {
     const slab = this.#slabs[address >>> SLAB_SHIFT];
     const held = this.#classes[classOf(units)];
@@ -111,7 +121,7 @@ export class BlockPool {
     this.#dropEmpty(held);
   }
 
-  /** The block belongs to another owner from now on. */
+  /** Changes the owner of a block. */
   setOwner(address: number, owner: number): void {
     const { owners, blockUnits } = this.#slabs[address >>> SLAB_SHIFT]!;
     owners[(address & (SLAB_UNITS_MAX - 1)) / blockUnits] = owner;
@@ -131,7 +141,7 @@ export class BlockPool {
 
   #addSlab(held: SizeClass): void {
     const { blockUnits } = held;
-    // As many units as there are already: few blocks take little, and many take few slabs.
+    // As many units as the size already has: few blocks take little memory, and many blocks take few slabs.
     const wanted = Math.min(SLAB_UNITS_MAX, Math.max(FIRST_SLAB_UNITS, held.units));
     const blocksMax = Math.floor(SLAB_BYTES / (blockUnits * UNIT_BYTES + OWNER_BYTES));
     const blocks = Math.max(1, Math.min(blocksMax, Math.floor(wanted / blockUnits)));
@@ -153,7 +163,10 @@ export class BlockPool {
     held.units += units;
   }
 
-  /** An empty slab goes when the one before is half empty too: who goes back and forth at its edge pays nothing. */
+  /**
+   * Release the empty slab only when the one before is half empty as well, so that going back and forth at the boundary
+   * costs nothing.
+   */
   #dropEmpty(held: SizeClass): void {
     if (held.inUse === held.numbers.length) return;
     const last = this.#lastInUse(held);
@@ -189,17 +202,20 @@ export class BlockPool {
   }
 }
 
-/** The index of a block's first word in its slab; its first byte is at four times that, its first float at half. */
+/**
+ * The index of a block's first word in its slab. The index of its first byte is four times that, of its first float
+ * half of it.
+ */
 export function wordOf(address: number): number {
   return (address & (SLAB_UNITS_MAX - 1)) * 2;
 }
 
-/** How many units a block for `units` has. */
+/** The size of a block that is allocated for `units`. */
 export function roomOf(units: number): number {
   return unitsOf(classOf(units));
 }
 
-/** The sizes are 1 to 8, 10, 12, 14, 16, 20, 24, ...: a block is never more than a quarter larger than asked for. */
+/** The sizes are 1 to 8, 10, 12, 14, 16, 20, 24, ...: a block is at most a quarter larger than requested. */
 function classOf(units: number): number {
   const shift = Math.max(0, 29 - Math.clz32(units - 1));
   return shift * 4 + ((units - 1) >>> shift);
@@ -214,12 +230,12 @@ function emptyClass(sizeClass: number): SizeClass {
   return { blockUnits: unitsOf(sizeClass), numbers: [], inUse: 0, units: 0 };
 }
 
-/** Of block `place` in the last slab that is in use. */
+/** The address of block `place` in the last slab that is in use. */
 function addressOf({ numbers, inUse, blockUnits }: SizeClass, place: number): number {
   return numbers[inUse - 1]! * SLAB_UNITS_MAX + place * blockUnits;
 }
 
-/** Copies `count` words of `source` from `from` on to `target` from `to` on. */
+/** Copies `count` words from `source`, starting at `from`, to `target`, starting at `to`. */
 export function copyWords(
   source: Uint32Array,
   from: number,

@@ -1,6 +1,7 @@
 /**
- * The keys of one table as they were when a snapshot began, whatever is granted and forgotten meanwhile: what a slot
- * held is copied just before it changes, unless it was given out already. So a snapshot costs what changes during it.
+ * The keys of one table as they were when a snapshot began, while grants and sweeps continue. A slot that the snapshot
+ * has not written yet is copied just before it changes. So a snapshot costs memory only for what changes while it is
+ * written.
  */
 
 import { assert } from '../assert.ts';
@@ -10,16 +11,19 @@ import { BlockPool, wordOf } from './block-pool.ts';
 import type { KeyTable, SlotWatcher } from './key-table.ts';
 import { unitsOfText } from './text-bytes.ts';
 
-/** A copy: when it was made and since which entry, as floats, then these words, then the name, then from a unit's start the meter. */
+/**
+ * Layout of a copy: `madeMillis` and `sinceIndex` as floats, then these words, then the name, then, at the start of a
+ * unit, the meter.
+ */
 const SINCE_INDEX = 1;
 const NAME_BYTES = 4;
 const HEAD_WORDS = 6;
 
-/** Slots whose copies are found through one page. */
+/** Each page leads to the copies of this many slots. */
 const PAGE_SLOTS = 4_096;
 const PAGE_SHIFT = 12;
 
-/** One key, wherever it lies. */
+/** One key, either in its slot or in a copy. */
 export class KeyView {
   bytes: Uint8Array = new Uint8Array(0);
   nameFrom = 0;
@@ -33,6 +37,7 @@ export class KeyView {
   }
 }
 
+/** A frozen view of a `KeyTable`. */
 export class CapturedKeys implements SlotWatcher {
   readonly rule: Rule;
   readonly effectiveWindowMillis: number;
@@ -43,12 +48,12 @@ export class CapturedKeys implements SlotWatcher {
   readonly sinceMillis: number;
   readonly size: number;
   readonly #table: KeyTable;
-  /** 1 + the address of the copy of each slot, page by page; 0: there is none. */
+  /** 1 + the address of the copy of each slot, page by page; 0 if there is none. */
   readonly #pages: (Uint32Array | undefined)[] = [];
   readonly #copies = new BlockPool((slot, address) => {
     this.#pages[slot >>> PAGE_SHIFT]![slot % PAGE_SLOTS] = address + 1;
   });
-  /** Slots below were given out. */
+  /** Slots below this one have been written. */
   #next = 0;
   readonly #open: KeyView;
   readonly #changing: KeyView;
@@ -76,7 +81,10 @@ export class CapturedKeys implements SlotWatcher {
     if (this.#table.watcher === this) this.#table.watcher = undefined;
   }
 
-  /** The key of the next slot, until `close`. When the table may have changed it is opened again: it may have moved. */
+  /**
+   * The key of the next slot to write, until `close`. Call it again whenever the table may have changed, because the
+   * key may have moved.
+   */
   open(): KeyView {
     assert(this.#next < this.size, 'all keys were given out');
     const copy = this.#copyOf(this.#next);
@@ -96,7 +104,7 @@ export class CapturedKeys implements SlotWatcher {
   beforeChange(slot: number): void {
     if (slot < this.#next || slot >= this.size) return;
     const page = (this.#pages[slot >>> PAGE_SHIFT] ??= new Uint32Array(PAGE_SLOTS));
-    // What came into the slot later was not there when the snapshot began.
+    // A copy exists already. What is in the slot now came after the snapshot began.
     if (page[slot % PAGE_SLOTS] !== 0) return;
     this.#showInTable(slot, this.#changing);
     page[slot % PAGE_SLOTS] = 1 + this.#copy(slot, this.#changing);

@@ -1,6 +1,7 @@
 /**
- * The remembered grants as they were when a snapshot began. The oldest are dropped: those that were not given out yet are
- * copied just before. Others are taken back, and nothing else of them changes: that is noted, and not shown.
+ * The remembered grants as they were when a snapshot began. The memory drops its oldest grants; a grant that the
+ * snapshot has not written yet is copied just before it is dropped. A refund is the only other change; refunds after
+ * the start are noted here and hidden.
  */
 
 import { BlockPool, wordOf } from './block-pool.ts';
@@ -11,18 +12,22 @@ import { unitsOfText } from './text-bytes.ts';
 
 const COPIES_PER_SEGMENT = 2_048;
 
+/** A frozen view of a `RequestMemory`. */
 export class CapturedMemory implements MemoryWatcher {
   readonly size: number;
   readonly #memory: RequestMemory;
   readonly #first: number;
-  /** The addresses of copies, a grant's row and its texts behind it; they are what is given out next. */
+  /**
+   * The addresses of the copies, in the order in which they will be written. A copy is a grant's row followed by its
+   * texts.
+   */
   readonly #dropped = new Rows(1, COPIES_PER_SEGMENT);
   readonly #copies = new BlockPool((row, address) => {
     this.#dropped.words(row)[this.#dropped.at(row)] = address;
   });
-  /** Those that were taken back since, a bit for each place; made for the first. */
+  /** Grants that were refunded since the start, one bit per grant. Created with the first refund. */
   #refunded: Uint8Array | undefined;
-  /** How many were given out. */
+  /** How many grants have been written. */
   #next = 0;
   readonly #view = new GrantView();
 
@@ -41,7 +46,7 @@ export class CapturedMemory implements MemoryWatcher {
     if (this.#memory.watcher === this) this.#memory.watcher = undefined;
   }
 
-  /** The next grant, until `close`; nothing may change before that. */
+  /** The next grant to write. Nothing may change until `close`. */
   open(): GrantView {
     const view = this.#view;
     if (this.#dropped.size === 0) this.#memory.view(idBehind(this.#first, this.#next), view);

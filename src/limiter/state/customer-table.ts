@@ -1,9 +1,9 @@
 /**
- * The records of keys: what operators said of them, found by the key's bytes. It decides nothing, and knows no grants. Records
- * stay until they are deleted, but for those that say nothing but that a block has ended: a sweep forgets them.
+ * The customer records of operators, found by the bytes of the key. Records stay until they are deleted, except those
+ * that say only that a block has ended: a sweep forgets these.
  *
- * A record is an object, other than a key: there are as many as operators made, and `CUSTOMER_BYTES` counts it. It is never
- * changed but replaced, so a snapshot holds on to those that were there when it began.
+ * Unlike a key, a record is an object, because there are only as many as operators made; `CUSTOMER_BYTES` counts it.
+ * Records are replaced, never changed, so a snapshot can keep those that existed when it began.
  */
 
 import type { CustomerRecord, LimitOverride } from '../../api/customer-record.ts';
@@ -15,19 +15,20 @@ import { NONE } from './rows.ts';
 import { CUSTOMER_BYTES, OVERRIDE_BYTES, StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
 
+/** A record and the key it belongs to. */
 export interface NamedRecord {
   readonly userId: string;
   readonly record: CustomerRecord;
 }
 
-/** In the order in which they are written: the last one takes the place of one that is removed. */
+/** In the order of the snapshot. When a record is removed, the last one takes its place. */
 export class CustomerTable {
   readonly #size: StateSize;
-  /** Their size is counted in one go. */
+  /** A throwaway size: the bytes of records are counted in `customerBytes`. */
   readonly #keys = new Keys(new StateSize());
   readonly #records: NamedRecord[] = [];
 
-  /** The name of a key that is asked for by its slot. */
+  /** The name of a key that is looked up by its slot. */
   readonly #name: TextBytes;
   readonly #view = { bytes: new Uint8Array(0), nameFrom: 0, nameBytes: 0 };
 
@@ -40,20 +41,23 @@ export class CustomerTable {
     return this.#records.length;
   }
 
-  /** As they are now, whatever is changed later. One copy of their addresses. */
+  /** All records as they are now, unaffected by later changes. Copies references only. */
   get all(): readonly NamedRecord[] {
     return this.#records.slice();
   }
 
-  /** The record of the key of this name. */
+  /** The record of the key with this name. */
   find(name: TextBytes): CustomerRecord | undefined {
-    // Most states have none, and every request asks.
+    // Most states have no records, and every request asks.
     if (this.#records.length === 0) return undefined;
     const slot = this.#keys.find(name);
     return slot === NONE ? undefined : this.#records[slot]!.record;
   }
 
-  /** The rule as it is for the key in `slot`, where that says how long the key must be known: the rate of a bucket does. */
+  /**
+   * The rule with the overrides of the key in `slot`, if that affects how long the key must be remembered: only the
+   * rate of a bucket does.
+   */
   ruleToForget({ rule, keys, meterKind }: KeyTable, slot: number): Rule {
     if (this.#records.length === 0 || meterKind !== 'bucket') return rule;
     const { bytes, nameFrom, nameBytes } = keys.readName(slot, this.#view);
@@ -61,7 +65,7 @@ export class CustomerTable {
     return ruleFor(this.find(this.#name), rule);
   }
 
-  /** Takes the place of the key's record, if it has one. @param name `userId` in bytes */
+  /** Stores or replaces the record of a key. @param name `userId` in bytes */
   put(name: TextBytes, userId: string, record: CustomerRecord): void {
     const before = this.#keys.find(name);
     if (before === NONE) this.#size.customers += 1;
@@ -71,7 +75,7 @@ export class CustomerTable {
     this.#records[slot] = { userId, record };
   }
 
-  /** There must be one. */
+  /** Deletes the record of a key, which must have one. */
   remove(name: TextBytes): void {
     this.#removeAt(this.#keys.find(name), name.length);
   }
@@ -85,26 +89,31 @@ export class CustomerTable {
   }
 
   /**
-   * Looks at up to `looks` records, and forgets those that say nothing at group time `timeMillis`. Where there are more, the index of the
-   * sweeping entry says where it begins, so that each sweep looks elsewhere and none keeps where the one before stood.
+   * Visits up to `visits` records and forgets those that say nothing at group time `timeMillis`. If there are more
+   * records, the index of the sweeping entry selects where to begin. So successive sweeps visit different records
+   * without remembering a position.
    */
-  sweep(looks: number, { index, timeMillis }: AppliedPosition): void {
+  sweep(visits: number, { index, timeMillis }: AppliedPosition): void {
     const { size } = this;
-    const from = (index % Math.max(1, Math.ceil(size / looks))) * looks;
-    // Downwards: the last one, which takes the place of one that goes, was looked at before, or is none of these.
-    for (let slot = Math.min(size, from + looks) - 1; slot >= from; slot -= 1) {
+    const from = (index % Math.max(1, Math.ceil(size / visits))) * visits;
+    // Downwards, because removing a record moves the last one into its slot: that one was visited already or is not
+    // among these.
+    for (let slot = Math.min(size, from + visits) - 1; slot >= from; slot -= 1) {
       if (!saysNothing(recordAt(this.#records[slot]!.record, timeMillis))) continue;
       this.#removeAt(slot, this.#keys.readName(slot, this.#view).nameBytes);
     }
   }
 
-  /** Group time from which on a sweep forgets the record in `slot`; `Infinity`: it says something until an operator changes it. */
+  /**
+   * The group time from which on a sweep forgets the record in `slot`; `Infinity` if it stays until an operator changes
+   * it.
+   */
   endedFromMillis(slot: number): number {
     const { record } = this.#records[slot]!;
     return saysNothing({ ...record, isBlocked: false }) ? (record.blockedUntilMillis ?? Infinity) : Infinity;
   }
 
-  /** The bytes that `put` would add, by the model of `StateSize`; fewer than 0 where the record gets smaller. */
+  /** The bytes that `put` would add, by the model of `StateSize`; negative if the record gets smaller. */
   bytesToPut(name: TextBytes, record: CustomerRecord): number {
     const before = this.find(name);
     return bytesOf(record, name.length) - (before === undefined ? 0 : bytesOf(before, name.length));
@@ -112,30 +121,30 @@ export class CustomerTable {
 }
 
 function bytesOf({ tier = '', overrides }: CustomerRecord, nameBytes: number): number {
-  // Three bytes for a character are as many as UTF-8 takes for a unit of UTF-16, and the model errs on the large side.
+  // A UTF-16 code unit takes at most three bytes in UTF-8. The model errs on the large side.
   let bytes = CUSTOMER_BYTES + 2 * nameBytes + 3 * tier.length;
   for (const { ruleId } of overrides) bytes += OVERRIDE_BYTES + 3 * ruleId.length;
   return bytes;
 }
 
-/** It is as if there were none. */
+/** The record has no effect, as if there were none. */
 export function saysNothing({ tier, overrides, isBlocked }: CustomerRecord): boolean {
   return tier === undefined && overrides.length === 0 && !isBlocked;
 }
 
-/** Is its key blocked at this group time? */
+/** Is the key of the record blocked at this group time? */
 export function isBlockedAt(record: CustomerRecord | undefined, timeMillis: number): boolean {
   return record?.isBlocked === true && timeMillis < (record.blockedUntilMillis ?? Infinity);
 }
 
-/** The record as it is at this group time: a block that has ended is none. */
+/** The record as it is at this group time, without a block that has ended. */
 export function recordAt(record: CustomerRecord, timeMillis: number): CustomerRecord {
   if (!record.isBlocked || isBlockedAt(record, timeMillis)) return record;
   const { blockedUntilMillis: _, ...others } = record;
   return { ...others, isBlocked: false };
 }
 
-/** The rule as it is for the key of `record`: itself, unless the record has a limit of its own under it. */
+/** The rule for the key of `record`: with its override if the record has one, otherwise unchanged. */
 export function ruleFor(record: CustomerRecord | undefined, rule: Rule): Rule {
   const override = record?.overrides.find(({ ruleId }) => ruleId === rule.id);
   return override === undefined ? rule : overridden(rule, override);

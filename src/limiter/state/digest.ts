@@ -1,11 +1,11 @@
-/** The digest of a state, and of the chunks of its snapshot. */
+/** The digest of a state and of the chunks of its snapshot. */
 
-/** A 64-bit digest in two words. It finds accidents and diverged replicas; it does not stop an attacker. */
+/** A 64-bit digest in two words. It detects accidental damage and diverged replicas; it does not stop an attacker. */
 export class Digest {
   #a = 0x2545f491;
   #b = 0x9e3779b9 | 0;
 
-  /** Takes in `bytes`; where a stream is cut into calls is part of what is digested. */
+  /** Adds `bytes`. The boundaries between calls are part of what is digested. */
   update(bytes: Uint8Array): void {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const words = bytes.length & ~3;

@@ -1,18 +1,19 @@
 /**
- * Looks through a state for what a sweep would forget, some of it at a time. It changes nothing and no decision depends on it, so it
- * takes no entry: a leader asks it whether a sweep is worth one.
+ * Searches a state for items that a sweep would forget, a few at a time. It changes nothing and no decision depends on
+ * it, so it needs no log entry: a leader uses it to find out whether a sweep is worth an entry.
  */
 import type { LimiterState } from './limiter-state.ts';
 import { idBehind } from './rows.ts';
 
+/** One pass over a state. */
 export class IdleSurvey {
-  /** What could be forgotten when it was looked at: keys, request ids and records. */
+  /** How many of the visited items (keys, request ids and records) could be forgotten when they were visited. */
   dueCount = 0;
-  /** Group time from which on the first of all that was looked at may be forgotten; `Infinity`: none ever. */
+  /** The earliest group time at which one of the visited items may be forgotten; `Infinity` if none ever may. */
   firstMillis = Infinity;
-  /** From which on the last one may be; `-Infinity`: none ever. */
+  /** The latest such group time; `-Infinity` if there is none. */
   lastMillis = -Infinity;
-  /** It has been through everything. What the state was granted meanwhile may be missing. */
+  /** Everything was visited. What was granted meanwhile may be missing. */
   isDone = false;
   readonly #times: Iterator<number>;
   #nowMillis = 0;
@@ -21,32 +22,32 @@ export class IdleSurvey {
     this.#times = this.#timesOf(state);
   }
 
-  /** Goes on at group time `nowMillis`. Returns the number of things that it looked at, `looksMax` at most. */
-  look(looksMax: number, nowMillis: number): number {
+  /** Continues at group time `nowMillis`. Returns how many items it visited, at most `visitsMax`. */
+  look(visitsMax: number, nowMillis: number): number {
     this.#nowMillis = nowMillis;
-    for (let looks = 0; looks < looksMax; looks += 1) {
+    for (let visits = 0; visits < visitsMax; visits += 1) {
       const { done, value: fromMillis } = this.#times.next();
       if (done === true) {
         this.isDone = true;
-        return looks;
+        return visits;
       }
       if (fromMillis === Infinity) continue;
       if (fromMillis <= nowMillis) this.dueCount += 1;
       this.firstMillis = Math.min(this.firstMillis, fromMillis);
       this.lastMillis = Math.max(this.lastMillis, fromMillis);
     }
-    return looksMax;
+    return visitsMax;
   }
 
-  /** From when on each thing may be forgotten. The state may change between two of them. */
+  /** The time from which on each item may be forgotten. The state may change between two of them. */
   *#timesOf(state: LimiterState): Generator<number, void> {
     const { memory, customers, stated } = state;
     let droppedMillis = 0;
     for (let n = 0; n < memory.size; n += 1) {
-      // None is dropped before those that are older.
+      // No grant is dropped before older ones.
       droppedMillis = Math.max(droppedMillis, memory.expiredFromMillis(idBehind(memory.first, n)));
       yield droppedMillis;
-      // Of those that have not expired the first one and the last one are enough.
+      // Of the grants that have not expired, the first and the last are enough.
       if (droppedMillis > this.#nowMillis) n = Math.max(n, memory.size - 2);
     }
     for (let slot = 0; slot < customers.size; slot += 1) yield customers.endedFromMillis(slot);

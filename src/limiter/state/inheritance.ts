@@ -1,10 +1,11 @@
 /**
- * What a window that is new to a key starts with: what the other windows of its rule know of that key. Every grant is charged to all
- * windows of its rule, so each of them knows some of the same grants, and none more than there were. It decides nothing.
+ * What a key that is new to a window inherits: the grants to this key that the other windows of the same rule know.
+ * Every grant is charged to all windows of its rule, so each window knows some of the same grants, and none invents
+ * any.
  *
- * It is asked for when a key is judged under a window that has not granted it anything since it came into force, and recorded with
- * the first grant. A key that is known under no window any more starts with nothing: a window promises nothing of what was granted
- * before it came into force.
+ * Inheritance is computed when a key is judged under a window that has granted it nothing since it came into force, and
+ * is recorded with the first grant. A key that no window knows any more inherits nothing: a window promises nothing
+ * about grants before it came into force.
  */
 import type { Demand } from '../meters/meter.ts';
 import type { KeyTable } from './key-table.ts';
@@ -13,47 +14,55 @@ import type { TextBytes } from './text-bytes.ts';
 
 interface Heir extends Demand {
   readonly keys: KeyTable;
-  /** It is judged at a caller's timestamp. */
+  /** Judged at a caller's timestamp. */
   readonly isEvent: boolean;
-  /** Where the key is in `keys`, or `NONE`. */
+  /** The slot of the key in `keys`, or `NONE`. */
   readonly slot: number;
-  /** What it knows itself to be spent at `t`. */
+  /** The cost that its own window knows to be spent at `t`. */
   readonly live: number;
 }
 
-/** A key as another window knows it, by one of its meters. */
+/** A key as another window knows it, under one of that window's meters. */
 interface Known {
   readonly keys: KeyTable;
   readonly slot: number;
 }
 
-/** Runs of a log, those that are newer than `afterMillis`. */
+/** The runs of a log that are newer than `afterMillis`. */
 export interface Runs extends Known {
   readonly afterMillis: number;
-  /** What it knows of `afterMillis` itself, beyond what the log before it does: windows come and leave within a millisecond, too. */
+  /**
+   * Additional cost in the millisecond `afterMillis` that the log before it in the chain does not know, because windows
+   * can come and leave within a millisecond.
+   */
   readonly costAtOnce: number;
 }
 
-/** What a key has of the other windows, and its window does not know. */
+/** What a key inherits: grants known to other windows but not to its own. */
 export interface Inherited extends Demand {
   readonly keys: KeyTable;
   readonly slot: number;
-  /** What of it counts at `t`. */
+  /** The part of it that counts at `t`. */
   readonly cost: number;
-  /** Where logs tell it, their runs, oldest first; else it counts as if it had been granted at `t`. */
+  /** If logs know it: their runs, oldest first. Otherwise it counts as granted at `t`. */
   readonly runs: readonly Runs[];
-  /** Where one meter of the same kind knows all of it, and the window nothing: that says how long it takes. */
+  /**
+   * Set if one meter of the same kind knows all of it and the key's own window nothing: that meter then computes waits.
+   */
   readonly from: Known | undefined;
   /** Milliseconds after `t` until nothing of it counts. */
   readonly emptyMillis: number;
 }
 
-/** What is to be added to a time that keys of `from` are judged at for that of keys of `to`. Timestamps of callers are the same everywhere. */
+/**
+ * Milliseconds to add to the time at which keys of `from` are judged to get the time for keys of `to`. Callers'
+ * timestamps are the same everywhere, so the result is 0 for them.
+ */
 export function millisBetween(from: KeyTable, to: KeyTable, isEvent: boolean): number {
   return isEvent ? 0 : to.aheadMillis - from.aheadMillis;
 }
 
-/** To be called when tables came or left: every window gets to know the others of its rule. */
+/** Tells every window the other windows of its rule. Call it when tables were added or removed. */
 export function linkSiblings(tables: readonly KeyTable[]): void {
   const rules = new Map<string, Map<string, KeyTable[]>>();
   for (const keys of tables) {
@@ -65,12 +74,15 @@ export function linkSiblings(tables: readonly KeyTable[]): void {
   for (const keys of tables) {
     const { id: own, of = own } = keys.rule;
     const others = [...(rules.get(of) ?? [])].filter(([id]) => id !== own);
-    // Where two know as much the first counts: the order must not depend on which window left and came again.
+    // Among equals the first counts, so the order must not depend on which window left and came back.
     keys.siblings = others.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sibling]) => sibling);
   }
 }
 
-/** The newest grant to the key that its window is to know of: no time of a key runs back. `-Infinity` without one. */
+/**
+ * The time of the newest grant to the key that its window inherits; `-Infinity` without one. The time of a key never
+ * runs back.
+ */
 export function newestInherited(
   { keys, isEvent }: Pick<Heir, 'keys' | 'isEvent'>,
   name: TextBytes,
@@ -87,7 +99,10 @@ export function newestInherited(
   return newestMillis;
 }
 
-/** What the key gets from the other windows, as the heir's own rule counts that; undefined if they know nothing more than it does. */
+/**
+ * What the key inherits from the other windows, counted by the heir's rule; undefined if they know nothing more than
+ * its own window.
+ */
 export function inheritedBy(heir: Heir, name: TextBytes, now: number): Inherited | undefined {
   const { keys } = heir;
   const windows = keys.siblings.map((sibling) =>
@@ -106,23 +121,24 @@ function isLog({ meterKind }: KeyTable): boolean {
   return meterKind === 'log';
 }
 
-/** Grants of one log, and of others that came after them. */
+/** The grants of one log, and of later logs that continue it. */
 interface Chain {
   readonly cost: number;
   readonly runs: readonly Runs[];
 }
 
 /**
- * A log knows all that its key was granted within its window until the window left. So the most that is known together is a chain of logs,
- * each of which adds what the one before it does not know: newer runs, and a greater cost in its newest millisecond. The window's own
- * log of the key, if it has one, is the first.
+ * A log knows everything that its key was granted within its window, until the window left. So the most that is known
+ * altogether is a chain of logs, each of which adds what the one before does not know: newer runs, and a greater cost
+ * in its newest millisecond. The window's own log of the key, if there is one, comes first.
  */
 function fromLogs(heir: Heir, all: readonly Known[]): Inherited | undefined {
   const { keys, slot } = heir;
   const inOrder = all
     .map((one) => ({ ...one, newestMillis: one.keys.meter.newestMillis(one.slot) }))
     .toSorted((a, b) => a.newestMillis - b.newestMillis);
-  // By place, the best chain of what is newer than that log; from the last one on, so each is found once.
+  // For each log, the best chain of what is newer than it. Computed from the last log on, so that each chain is
+  // computed once.
   const chains: Chain[] = [];
   const longestAfter = (before: Known | undefined, from: number): Chain => {
     const afterMillis = before?.keys.meter.newestMillis(before.slot) ?? -Infinity;
@@ -146,7 +162,7 @@ function fromLogs(heir: Heir, all: readonly Known[]): Inherited | undefined {
   return { ...demandOf(heir), keys, slot, cost, runs, from, emptyMillis: emptyAfter(runs, heir) };
 }
 
-/** The window that knows most, as far as that is more. */
+/** The window that knows the most, if that is more than the heir knows. */
 function fromMost(heir: Heir, windows: readonly (readonly Known[])[]): Inherited | undefined {
   const { keys, slot, live } = heir;
   let most: Inherited | undefined;
@@ -183,12 +199,12 @@ function emptyAfter(known: readonly Known[], heir: Heir): number {
   );
 }
 
-/** What the heir asks, at the time that the other table goes by. */
+/** The heir's demand at the time that the other table is judged by. */
 function demandAt({ keys }: Pick<Known, 'keys'>, heir: Heir): Demand {
   return { ...demandOf(heir), t: heir.t + millisBetween(heir.keys, keys, heir.isEvent) };
 }
 
-/** One object is used for many questions: nothing of it may be kept. */
+/** A copy, because the heir is an object that is reused. */
 function demandOf({ rule, t, cost, windowMillis, keptMillis, isEvent }: Heir): Demand {
   return { rule, t, cost, windowMillis, keptMillis, isEvent };
 }

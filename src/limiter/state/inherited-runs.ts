@@ -1,4 +1,4 @@
-/** What a key that is new to a window brings along, as it is recorded there: before its first grant, and once. */
+/** Records what a key that is new to a window inherits (see `inheritance.ts`), once, before its first grant there. */
 import { assert } from '../assert.ts';
 import { COST_SUM_MAX } from '../meters/log-runs.ts';
 import { SlidingLogs } from '../meters/sliding-logs.ts';
@@ -9,7 +9,7 @@ import { NONE } from './rows.ts';
 import { RUN_BYTES } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
 
-/** The runs that a key brings along; none where it counts as granted now. */
+/** The runs that a key inherits; empty if the inherited cost counts as granted now. */
 export function broughtBy({ runs, t, keptMillis }: Inherited): readonly KeyRun[] {
   return runs.flatMap(({ keys, slot, afterMillis, costAtOnce }) => {
     const isKept = costAtOnce > 0 && afterMillis > t - keptMillis;
@@ -18,7 +18,7 @@ export function broughtBy({ runs, t, keptMillis }: Inherited): readonly KeyRun[]
   });
 }
 
-/** What a grant adds to the size of the state with what that brings along, but for a new key. */
+/** The bytes that a grant and its inheritance add to the size of the state, without those for a new key. */
 export function bytesToInherit(inherited: Inherited, slot: number, demand: Demand): number {
   const { keys, runs } = inherited;
   if (runs.length === 0) {
@@ -31,7 +31,7 @@ export function bytesToInherit(inherited: Inherited, slot: number, demand: Deman
   let after = slot === NONE ? 0 : logOf(keys).countAfter(slot, horizonMillis);
   let newestMillis = -Infinity;
   let isEmptyBefore = slot !== NONE && logOf(keys).isNewestTakenBack(slot);
-  // More than is recorded: a part of it is out by then.
+  // An upper bound: part of it is out by then.
   let costMax = demand.cost + (slot === NONE ? 0 : logOf(keys).recordedCost(slot));
   for (const { keys: others, slot: at, afterMillis, costAtOnce } of runs) {
     const log = logOf(others);
@@ -46,9 +46,9 @@ export function bytesToInherit(inherited: Inherited, slot: number, demand: Deman
 }
 
 /**
- * Records what a key brings along, before it is granted anything. What was inherited no refund gives back.
+ * Records what a key inherits, before its first grant. Inherited cost is never refunded.
  *
- * @param brought by `broughtBy`, before anything else was recorded
+ * @param brought the result of `broughtBy`, taken before anything else was recorded
  */
 export function inherit(
   inherited: Inherited,
@@ -64,7 +64,7 @@ export function inherit(
   for (const run of brought) logOf(keys).record(slot, run.timeMillis, run.cost, inherited.keptMillis);
 }
 
-/** The log of a table that is known to have one. */
+/** The log of a table that is known to keep one. */
 function logOf({ meter }: KeyTable): SlidingLogs {
   assert(meter instanceof SlidingLogs, 'runs are those of a log');
   return meter;

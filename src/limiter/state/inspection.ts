@@ -1,6 +1,6 @@
 /**
- * The state told item by item, as lookups find it: for tests, which compare it with what they expect. It shares nothing
- * with the snapshot's writer and reader: what both of them forget is still seen here. It changes nothing.
+ * Lists the state item by item, as lookups find it, for tests. It shares no code with the snapshot writer and reader,
+ * so it also shows what both of them forget. It changes nothing.
  */
 
 import type { CustomerRecord } from '../../api/customer-record.ts';
@@ -14,6 +14,7 @@ import { GrantView } from './remembered-grant.ts';
 import { idBehind, NONE } from './rows.ts';
 import type { UtcStep } from './utc-steps.ts';
 
+/** One item of a state: its counters, a rule, a key, a remembered request id, or a customer record. */
 export type StateItem =
   | {
       readonly kind: 'state';
@@ -41,7 +42,7 @@ export type StateItem =
       readonly ruleId: string;
       readonly userId: string;
       readonly madeMillis: number;
-      /** Oldest first; none if the key is not found by its name. */
+      /** Oldest first; empty if the key is not found by its name. */
       readonly runs: readonly KeyRun[];
     }
   | {
@@ -51,7 +52,7 @@ export type StateItem =
       readonly asked: Fingerprint;
       readonly attempt: number | undefined;
       readonly expiresMillis: number;
-      /** It is what a repetition finds; false for a grant that a later one under the same id replaced. */
+      /** A retry finds this grant; false if a later grant under the same id replaced it. */
       readonly isFound: boolean;
       readonly isRefunded: boolean;
       readonly decision: Decision;
@@ -65,7 +66,7 @@ export type StateItem =
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** O(state). The state must not change meanwhile. */
+/** All items of a state. O(state). The state must not change meanwhile. */
 export function* itemsOf(state: LimiterState): Generator<StateItem, void> {
   const { createdMillis, changedMillis, droppedThroughMillis, sweepTable, sweepSlot, size } = state;
   yield {

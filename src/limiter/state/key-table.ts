@@ -1,6 +1,6 @@
 /**
- * All keys of one rule: what they were granted, and the rules by which an idle key may be forgotten. It judges nothing.
- * It keeps its keys in a defined order so that a sweep over them is the same on every replica.
+ * All keys of one rule: their grants, and when an idle key may be forgotten. The order of the keys is defined, so that
+ * a sweep over them is the same on every replica.
  */
 
 import { capacityOf, type Rule, WINDOW_MILLIS_MAX } from '../../api/rule.ts';
@@ -16,13 +16,13 @@ import { type StateSize } from './state-size.ts';
 import type { TextBytes } from './text-bytes.ts';
 import { UtcSteps } from './utc-steps.ts';
 
-/** So far ahead of group time a key may be judged, and come back to it when that is taken back: see `Demand.keptMillis`. */
+/** How far ahead of group time a key may be and still come back after a refund: see `Demand.keptMillis`. */
 export const AHEAD_MILLIS_MAX = 604_800_000;
 
 /**
- * Event time and group time are comparable only where callers use the same epoch. A key is of the *near* epoch
- * when its newest grant is at most 31 days older than the group; anything older (logical clocks, seconds taken
- * for milliseconds, replays of old data) is of a *far* epoch.
+ * Event time and group time are comparable only if callers use the same epoch. A key is of the *near* epoch if its
+ * newest grant is at most 31 days older than the group. Anything older (logical clocks, seconds mistaken for
+ * milliseconds, replays of old data) is of a *far* epoch.
  */
 export function nearEpochMillis(createdMillis: number): number {
   return createdMillis - WINDOW_MILLIS_MAX;
@@ -31,81 +31,81 @@ export function nearEpochMillis(createdMillis: number): number {
 const NO_TABLES: readonly KeyTable[] = [];
 const NOTHING_LOST = new LostHistory();
 
-/** Is told before what a slot holds is changed, moved or forgotten. */
+/** Notified before the content of a slot is changed, moved or forgotten. */
 export interface SlotWatcher {
   beforeChange(slot: number): void;
 }
 
 /** A demand that fits. */
 interface Granted extends Demand {
-  /** Of its key, or `NONE`. */
+  /** The slot of its key, or `NONE`. */
   readonly slot: number;
-  /** Of its key, so far. */
+  /** The time of its key's newest grant so far. */
   readonly newestMillis: number;
   /** It was judged at a caller's timestamp. */
   readonly isEvent: boolean;
 }
 
-/** A request by the rule as it is for its key. */
+/** A request, and the rule with the overrides of its key. */
 interface Asked {
   readonly asked: number;
   readonly isEvent: boolean;
   readonly rule: Rule;
 }
 
-/** Everything of one window of a rule, under each meter that it had. */
+/** All tables of one window of a rule, one per meter that the window has had. */
 export type Sibling = readonly KeyTable[];
 
 /**
- * What forgetting may cost:
- * - A near key is forgotten only when its grants are out of every window at the current group time and none was
- *   made for as long as a grant counts, in group time, with `LATE_MILLIS` to spare once callers bring their own timestamps.
- *   `evictedThroughMillis` then keeps the time at which all forgotten grants are out, and an unknown key that asks
- *   for an earlier time is denied: its history may be among the forgotten. So is one known from a far epoch alone. No
- *   lag, however long, gets a request around a forgotten grant; a new user whose timestamps are later than
- *   `LATE_MILLIS` may be denied.
- * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS`, or as long as a grant counts if that is longer, of group time without a
- *   grant. Within that horizon the promise holds in the caller's time; a replay that pauses longer starts afresh. A far
- *   key that is granted something in the near epoch is kept as long, though it is a near one now: while it is known,
- *   what its caller stamps with the far epoch again is judged at its newest grant.
+ * The keys of one rule. What forgetting costs:
+ * - A near key is forgotten only if its grants are out of every window at the current group time and none was made for
+ *   as long as a grant counts, in group time, plus `LATE_MILLIS` once callers send their own timestamps.
+ *   `evictedThroughMillis` keeps the time at which all forgotten grants are out; an unknown key, or one known only from
+ *   a far epoch, that asks for an earlier time is denied, because its history may have been forgotten. So no lag,
+ *   however long, gets a request around a forgotten grant, but a new user whose timestamps are more than `LATE_MILLIS`
+ *   late may be denied.
+ * - A far key is forgotten after `FAR_EPOCH_HORIZON_MILLIS` of group time without a grant, or after as long as a grant
+ *   counts if that is longer. Within that time the promise holds in the caller's time; a replay that pauses longer
+ *   starts afresh. A far key with a grant in the near epoch is kept as long, although it is near now: while it is
+ *   known, requests that its caller stamps with the far epoch again are judged at its newest grant.
  */
 export class KeyTable {
-  /** Slot by slot the same keys, in sweep order. */
+  /** The keys by slot, in sweep order. */
   readonly keys: Keys;
   readonly meter: Meter;
   readonly meterKind: MeterKind;
   /** The rule as last seen in a rule table. */
   rule: Rule;
-  /** What it may grant at once. */
+  /** What the rule may grant at once. */
   capacity: number;
-  /** The window between stamps of group time; also the pruning window, being the longer one of the two. */
+  /** The window between timestamps of group time; as the longer of the two windows also used for pruning. */
   effectiveWindowMillis: number;
-  /** How long its grants count, between stamps of group time. */
+  /** How long its grants count, between timestamps of group time. */
   #reachMillis: number;
-  /** False when the current rule table no longer has the rule, or keeps it by another meter; its grants wait for that. */
+  /** False if the current rule table lacks the rule or keeps it by another meter. The grants stay. */
   active = true;
-  /** Of the same rule id, under other meters: what they were granted counts on top, until it is out. */
+  /** Tables of the same rule id under other meters. Their grants count on top until they are out. */
   retired: readonly KeyTable[];
   /** The other windows of its rule, in force or not. */
   siblings: readonly Sibling[] = [];
-  /** The first millisecond of group time after its window last came into force, whatever meters it had since. */
+  /** The first millisecond of group time after its window last came into force, even if its meter changed since. */
   sinceMillis = 0;
-  /** It is part of the state. The keys of stated rules are not before the first grant. */
+  /** It is part of the state. The keys of stated rules are only from the first grant on. */
   isKept = false;
-  /** The table that has the keys of all stated rules, if this is one of them. */
+  /** For a stated rule: the table with the keys of all stated rules of its kind. */
   readonly shared: KeyTable | undefined;
-  /** To put together the names of keys there: each is followed by the rule's id. */
+  /** Builds the names of keys in that table: the key, followed by the rule id. */
   readonly #names: TextBytes | undefined;
   readonly #nameEnd: string;
   /** The id of its rule states the rule. */
   readonly isStated: boolean;
-  /** True once a grant was stamped with a caller's timestamp. */
+  /** True once a grant was recorded with a caller's timestamp. */
   eventTimed = false;
-  /** Every forgotten grant of the near epoch is out of the window at this group time. Never above the present one. */
+  /** At this group time every forgotten near-epoch grant is out of the window. Never above the present group time. */
   evictedThroughMillis = 0;
-  /** The entry in which its rule became another one last; 0 if it never did. */
+  /** The entry in which its rule last changed; 0 if it never did. */
   ruledIndex = 0;
-  /** Set while a snapshot has not come to the end of this table. */
+  /** Set while a snapshot is still reading this table. */
   watcher: SlotWatcher | undefined;
 
   readonly #nearEpochMillis: number;
@@ -144,17 +144,17 @@ export class KeyTable {
     return this.keys.size;
   }
 
-  /** By how much the time that its keys are judged at is ahead of group time: fixed windows go by UTC, all else by group time. */
+  /** How far the time of its keys is ahead of group time: fixed windows use UTC, everything else group time. */
   get aheadMillis(): number {
     return this.meterKind === 'fixed window' ? this.#utc.aheadMillis : 0;
   }
 
-  /** Can it keep what `rule`, of the same id, grants? */
+  /** Can this table keep the grants of `rule`, which has the same id? */
   keeps(rule: Rule): boolean {
     return meterKindOf(rule) === this.meterKind;
   }
 
-  /** The rule in force is this one from entry `index` on, and was granted what it has. */
+  /** From entry `index` on the rule is this one; recorded grants stay. */
   follow(rule: Rule, effectiveWindowMillis: number, index: number): void {
     if (!areSameRule(rule, this.rule)) this.ruledIndex = index;
     this.rule = rule;
@@ -164,31 +164,25 @@ export class KeyTable {
   }
 
   /**
-   * From when on nothing counts of what may have been forgotten of a key; 0 if nothing that overlaps was. Who asks for an
-   * earlier time may have been granted something around it.
-   *
+   * From when on no forgotten grant of the key counts; 0 if none can overlap with the time asked for.
    * @param newestMillis of the key; `-Infinity` if it is not known
    */
   forgottenMillis(newestMillis: number, askedMillis: number): number {
-    // As far below the near epoch as a grant reaches it still overlaps what was forgotten inside it.
+    // Slightly below the near epoch, a grant may still overlap with what was forgotten inside it.
     if (askedMillis <= this.#nearEpochMillis - this.#reachMillis) return 0;
-    // Grants of a far epoch say nothing of what was forgotten in the near one.
+    // Grants of a far epoch say nothing about what was forgotten in the near one.
     const isKnown = newestMillis >= this.#nearEpochMillis;
     return isKnown || this.evictedThroughMillis === 0 ? 0 : this.evictedThroughMillis + this.aheadMillis;
   }
 
-  /**
-   * The same of what is not known for any reason, for a request to a key of this table.
-   *
-   * @param now group time
-   */
+  /** Like `forgottenMillis`, but also covers missing history. @param now group time */
   unknownMillis(newestMillis: number, demand: Asked, now: number): number {
     const forgottenMillis = this.forgottenMillis(newestMillis, demand.asked);
     if (this.#lost.throughIndex === 0) return forgottenMillis;
     return Math.max(forgottenMillis, this.lostMillis(demand, now));
   }
 
-  /** The same of what a restore does not know: see `LostHistory.throughMillis`. */
+  /** Like `forgottenMillis`, but only for missing history: see `LostHistory.throughMillis`. */
   lostMillis(demand: Asked, now: number): number {
     if (this.#lost.throughIndex === 0) return 0;
     const reachMillis = reachMillisOf(demand.rule, this.effectiveWindowMillis);
@@ -196,24 +190,24 @@ export class KeyTable {
     return this.#lost.throughMillis(demand, now, reachMillis, isFar);
   }
 
-  /** The slot of the key of this name, or `NONE`. */
+  /** The slot of the key with this name, or `NONE`. */
   find(name: TextBytes): number {
     return this.keys.find(this.#stored(name));
   }
 
-  /** The bytes that the name of a key takes. */
+  /** The bytes of the stored name of a key. */
   nameBytes(name: TextBytes): number {
     return this.#stored(name).length;
   }
 
-  /** As the name is stored: see `stated-tables.ts`. */
+  /** The name in its stored form: see `stated-tables.ts`. */
   #stored(name: TextBytes): TextBytes {
     if (this.#names === undefined) return name;
     this.#names.setBehind(name, this.#nameEnd);
     return this.#names;
   }
 
-  /** Records a grant made at `groupMillis`, in entry `index`, to the key of this name, and returns its slot. */
+  /** Records a grant to the key with this name, made at `groupMillis` in entry `index`. Returns its slot. */
   grant(granted: Granted, name: TextBytes, groupMillis: number, index = 0): number {
     const { t, newestMillis, isEvent } = granted;
     const isNew = granted.slot === NONE;
@@ -228,8 +222,8 @@ export class KeyTable {
   }
 
   /**
-   * Adds a key that is not known here, with the cost that an operator says it has used, perhaps 0. The key counts as made no
-   * earlier than its window came into force, so it inherits nothing, not even if both happen in one millisecond.
+   * Adds an unknown key with the usage that an operator set, perhaps 0. It counts as made no earlier than its window
+   * came into force, even in the same millisecond, so it inherits nothing.
    */
   setUsed(demand: Demand, name: TextBytes, applied: { timeMillis: number; index: number }): void {
     const slot = this.add(this.#stored(name), Math.max(applied.timeMillis, this.sinceMillis), applied.index);
@@ -238,11 +232,10 @@ export class KeyTable {
   }
 
   /**
-   * Takes back what was granted to the key in `slot`. Of what was granted before its rule changed, only a log can tell; of what
-   * was granted before the key was reset, or before a bucket had another limit, nobody can.
-   *
-   * @param rule as it is for this key
-   * @param groupMillis of the entry that takes it back
+   * Refunds a grant of the key in `slot`, unless it is older than a reset of the key, a new limit of its bucket, or
+   * (for all meters but logs) a change of the rule.
+   * @param rule with the overrides of this key
+   * @param groupMillis of the refunding entry
    */
   refund(
     slot: number,
@@ -265,14 +258,14 @@ export class KeyTable {
     return (this.shared ?? this).watcher;
   }
 
-  /** Nothing was granted here to the key in `slot` (or `NONE`) since the window came into force, and other windows may know of it. */
+  /** The key in `slot` (or `NONE`) has no grant since this window came into force; other windows may know it. */
   isNewTo(slot: number): boolean {
     if (this.siblings.length === 0) return false;
     return slot === NONE || this.keys.madeMillisAt(slot) < this.sinceMillis;
   }
 
   /**
-   * The slot of a key in `sibling`, if what that knows is news here; else `NONE`. It is not where this window may have forgotten the
+   * The slot of a key in `sibling` if it is news here; else `NONE`. It is no news if this window may have forgotten the
    * key since it came into force: then it knew all of it.
    */
   slotToInherit(sibling: KeyTable, name: TextBytes, groupMillis: number): number {
@@ -281,17 +274,15 @@ export class KeyTable {
     return sibling.keys.madeMillisAt(slot) < this.sinceMillis ? slot : NONE;
   }
 
-  /** Adds a key that was not there, last granted something at `madeMillis`, at the end of the sweep order. */
+  /** Adds a new key, with its last grant at `madeMillis`, at the end of the sweep order. */
   add(name: TextBytes, madeMillis: number, sinceIndex: number): number {
     this.meter.add();
     return this.keys.add(name, madeMillis, sinceIndex);
   }
 
   /**
-   * Forgets the key in `slot` if it is idle at `groupMillis`, and says whether it did. The last key of the order
-   * then takes the slot.
-   *
-   * @param rule as it is for this key: what flows out of a bucket depends on its limit
+   * Forgets the key in `slot` if it is idle at `groupMillis`; the last key takes the slot. Returns whether it did.
+   * @param rule with the overrides of this key, because the drain of a bucket depends on its limit
    * @param windowMillis its window, in group time
    */
   evictIfIdle(
@@ -300,14 +291,14 @@ export class KeyTable {
     rule = this.rule,
     windowMillis = this.effectiveWindowMillis,
   ): boolean {
-    // Most often this is enough, and nothing of the meter is looked at.
+    // Usually this is enough, and the meter is not read.
     if (this.keys.madeMillisAt(slot) + this.#reachOf(rule, windowMillis) > groupMillis) return false;
     if (this.idleFromMillis(slot, rule, windowMillis) > groupMillis) return false;
     this.forget(slot, rule, windowMillis);
     return true;
   }
 
-  /** Group time from which on the key in `slot` may be forgotten, if it is granted nothing until then. See `evictIfIdle`. */
+  /** The group time from which on the key in `slot` may be forgotten, if it has no further grant. */
   idleFromMillis(slot: number, rule: Rule, windowMillis: number): number {
     const madeMillis = this.keys.madeMillisAt(slot);
     const reachMillis = this.#reachOf(rule, windowMillis);
@@ -323,7 +314,7 @@ export class KeyTable {
     return isOwn ? reachMillisOf(rule, windowMillis) : this.#reachMillis;
   }
 
-  /** Forgets the key in `slot`, of which nothing counts any more. The last key of the order takes the slot. */
+  /** Forgets the key in `slot`, none of whose grants counts any more. The last key takes the slot. */
   forget(slot: number, rule = this.rule, windowMillis = this.effectiveWindowMillis): void {
     if (this.meter.newestMillis(slot) >= this.#nearEpochMillis) {
       const goneMillis = this.meter.idleAtMillis(slot, windowMillis, rule) - this.aheadMillis;
@@ -332,7 +323,7 @@ export class KeyTable {
     this.reset(slot);
   }
 
-  /** Forgets the key in `slot`, whatever counts of it: as if it had never been granted anything. The last key takes the slot. */
+  /** Forgets the key in `slot` even if its grants still count. The last key takes the slot. */
   reset(slot: number): void {
     this.watcher?.beforeChange(slot);
     this.watcher?.beforeChange(this.size - 1);
@@ -340,7 +331,7 @@ export class KeyTable {
     this.meter.remove(slot);
   }
 
-  /** From entry `index` on the key in `slot` has another limit. Of what a bucket was granted before, no refund can tell any more. */
+  /** The key in `slot` has another limit from entry `index` on: its bucket cannot refund earlier grants. */
   followOwn(slot: number, index: number): void {
     if (this.meterKind !== 'bucket' && this.meterKind !== 'arrival time') return;
     this.#watcher?.beforeChange(slot);

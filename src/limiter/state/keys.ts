@@ -1,7 +1,7 @@
 /**
- * Keys by name and by slot: slots are 0 to `size - 1`, and the last key takes the slot of one that is removed. It
- * remembers when each key was last granted something, and nothing else of it: what it was granted, a meter keeps in the first words
- * of the same rows. So a decision reads one place of memory for each key, and waits for it once.
+ * Keys by name and by slot. Slots are 0 to `size - 1`; when a key is removed, the last key moves into its slot. Only
+ * the time of a key's last grant is kept here; a meter keeps the grants themselves in the first words of the same rows.
+ * So a decision reads one place in memory per key, and waits for one cache miss.
  */
 
 import { BlockPool, wordOf } from './block-pool.ts';
@@ -10,45 +10,46 @@ import { NONE, Rows } from './rows.ts';
 import type { StateSize } from './state-size.ts';
 import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
-/** The words of a key in its row. A lookup reads these first four. */
+/** The words of a key in its row. A lookup reads only these four. */
 const HASH = 0;
 const NEXT = 1;
 const NAME = 2;
 const NAME_BYTES = 3;
-/** Behind them two floats; these are their places among the floats of the key. */
+/** Then two floats; these are their indexes among the floats of the key. */
 const MADE_MILLIS = 2;
 const SINCE_INDEX = 3;
 const KEY_WORDS = 8;
-/** Where a meter has the row, its words come first, and those of the key follow. */
+/** If a meter shares the row, its words come first, followed by those of the key. */
 const METER_WORDS = 8;
 const ROWS_PER_SEGMENT = 2_048;
 
-/** Rows for the keys of one meter: the meter appends, moves and drops them. */
+/** Rows for the keys of one meter. The meter appends, moves and drops them. */
 export function newKeyRows(): Rows {
   return new Rows(METER_WORDS + KEY_WORDS, ROWS_PER_SEGMENT);
 }
 
-/** Where the bytes of a name are. */
+/** The byte range of a name. */
 interface NameView {
   bytes: Uint8Array;
   nameFrom: number;
   nameBytes: number;
 }
 
+/** The keys of one table. */
 export class Keys {
   readonly #size: StateSize;
   readonly #rows: Rows;
-  /** A meter does not append, move and drop the rows, so these keys do. */
+  /** No meter appends, moves and drops the rows, so this class does it. */
   readonly #ownsRows: boolean;
-  /** Where the words of a key begin in its row. */
+  /** The first word of a key in its row. */
   readonly #firstWord: number;
   readonly #index: LinearIndex;
-  /** Of names, by slot. */
+  /** The blocks of names; the owner of a block is its slot. */
   readonly #pool = new BlockPool((slot, address) => {
     this.#rows.words(slot)[this.#at(slot) + NAME] = address;
   });
 
-  /** @param meterRows see `newKeyRows`; absent: no meter keeps anything of these keys */
+  /** @param meterRows see `newKeyRows`; absent if no meter keeps anything of these keys */
   constructor(size: StateSize, meterRows?: Rows) {
     this.#size = size;
     this.#rows = meterRows ?? new Rows(KEY_WORDS, ROWS_PER_SEGMENT);
@@ -75,12 +76,12 @@ export class Keys {
     return NONE;
   }
 
-  /** The slots of all keys that were added under this hash. Nothing may be added or removed meanwhile. */
+  /** The slots of all keys that were added with this hash. Nothing may be added or removed meanwhile. */
   *withHash(hash: number): Generator<number, void> {
     for (let slot = this.#index.first(hash); slot !== NONE; slot = this.#index.after(slot, hash)) yield slot;
   }
 
-  /** Adds a key of a name that is not there, in the next slot: the row that its meter has just appended. */
+  /** Adds a key with a new name in the next slot, which is the row that its meter has just appended. */
   add(name: TextBytes, madeMillis: number, sinceIndex = 0): number {
     const slot = this.#ownsRows ? this.#rows.append() : this.#rows.size - 1;
     const address = this.#pool.allocate(name.units, slot);
@@ -97,7 +98,7 @@ export class Keys {
     return slot;
   }
 
-  /** Forgets the key in `slot`; the last one takes its place, once its meter has moved the row. */
+  /** Forgets the key in `slot`. The last key takes its place once its meter has moved the row. */
   remove(slot: number): void {
     const row = this.#rows.words(slot);
     const at = this.#at(slot);
@@ -115,7 +116,7 @@ export class Keys {
     if (this.#ownsRows) this.#rows.dropLast();
   }
 
-  /** Lets `into` point to the name of a key, until any is removed. */
+  /** Makes `into` point to the name of a key. Valid until a key is removed. */
   readName<T extends NameView>(slot: number, into: T): T {
     const row = this.#rows.words(slot);
     const at = this.#at(slot);
@@ -127,8 +128,8 @@ export class Keys {
   }
 
   /**
-   * Group time at which the key was last granted something, whatever time that was stamped with; or later, for a key
-   * that is kept for longer: see `KeyTable`.
+   * Group time of the key's last grant (not its timestamp). Later for a key that is kept for longer: see
+   * `KeyTable`.
    */
   madeMillisAt(slot: number): number {
     return this.#rows.doubles(slot)[(this.#at(slot) >>> 1) + MADE_MILLIS]!;
@@ -138,7 +139,7 @@ export class Keys {
     this.#rows.doubles(slot)[(this.#at(slot) >>> 1) + MADE_MILLIS] = millis;
   }
 
-  /** The entry since which the key is known, and its rule the same for it: see `KeyTable.refund`. */
+  /** The entry since which the key has been known, with its rule unchanged for it: see `KeyTable.refund`. */
   sinceIndexAt(slot: number): number {
     return this.#rows.doubles(slot)[(this.#at(slot) >>> 1) + SINCE_INDEX]!;
   }

@@ -1,7 +1,4 @@
-/**
- * The whole state of one limiter state machine. All of it is a function of the applied log: how its memory came to lie
- * as it does is not, and nothing may depend on it.
- */
+/** The whole state of one state machine: a function of the applied log. Nothing may depend on its memory layout. */
 
 import type { Rule } from '../../api/rule.ts';
 import type { AppliedPosition, Decision } from '../decision.ts';
@@ -11,7 +8,6 @@ import type { Demand } from '../meters/meter.ts';
 import type { Question } from '../question.ts';
 import { DEFAULT_RULE, effectiveWindowMillis, type RuleTable } from '../rules.ts';
 import { CustomerTable, ruleFor } from './customer-table.ts';
-import { EMPTIED_RULES_MAX, emptiedBeyondBound } from './emptied-rules.ts';
 import { type Inherited, linkSiblings } from './inheritance.ts';
 import { broughtBy, bytesToInherit, inherit } from './inherited-runs.ts';
 import { KeyTable } from './key-table.ts';
@@ -22,19 +18,19 @@ import { RequestMemory } from './request-memory.ts';
 import { NONE } from './rows.ts';
 import { KEY_BYTES, type Room, StateSize } from './state-size.ts';
 import { StatedTables } from './stated-tables.ts';
-import { tablesUnder } from './rule-change.ts';
+import { EMPTIED_RULES_MAX, emptiedBeyondBound, tablesUnder } from './rule-change.ts';
 import { TextBytes } from './text-bytes.ts';
 import { UtcSteps } from './utc-steps.ts';
 
-/** What one sweep does at most: a few milliseconds of work, and far more than what else an entry may add. */
-const SWEEP_LOOKS = 8_192;
+/** The maximum work of one sweep: a few milliseconds, and far more than any other entry can add to the state. */
+const SWEEP_VISITS = 8_192;
 const SWEEP_EVICTIONS = 1_024;
 const SWEEP_REQUEST_IDS = 1_024;
 
-/** What would be granted, and to whom. */
+/** A grant that is wanted. */
 interface Wanted extends Demand {
   readonly keys: KeyTable;
-  /** Of a key in `keys`; `NONE` for a new one. */
+  /** The slot of a key in `keys`; `NONE` for a new key. */
   readonly slot: number;
   readonly inherited: Inherited | undefined;
 }
@@ -44,21 +40,21 @@ export class LimiterState {
   applied: AppliedPosition = { index: 0, term: 0, timeMillis: 0 };
   /** Group time of the first accepted rule table; nothing can be granted before. */
   createdMillis = 0;
-  /** Group time of the last command that changed anything: a grant, a rule table or a sweep. */
+  /** Group time of the last command that changed anything, such as a grant, a rule table or a sweep. */
   changedMillis = 0;
   /**
-   * Everything that was granted by rules that are not known any more, in the near epoch, is out of its window at this time.
-   * Never above group time. One that comes back may be any of them: who asks it for an earlier time is denied.
+   * At this time all near-epoch grants of forgotten rules are out of their windows. Never above group time. A rule that
+   * comes back may be one of them, so requests for an earlier time are denied.
    */
   droppedThroughMillis = 0;
   table: RuleTable | undefined;
-  /** One per rule id that is in the table or still has something recorded, and those that stated rules share, in sweep order. */
+  /** In sweep order: one per rule id that is in force or has something recorded, and those shared by stated rules. */
   keyTables: KeyTable[] = [];
-  /** Where the sweep goes on: a place in `keyTables`, and a slot in that table (may be its size). */
+  /** Where the sweep continues: an index in `keyTables`, and a slot in that table (up to its size). */
   sweepTable = 0;
   sweepSlot = 0;
   readonly size = new StateSize();
-  /** What is looked up just now: a user, a request id of a user, the rule of a grant. */
+  /** What is being looked up: a user, a request id of a user, the rule of a grant. */
   readonly name: TextBytes;
   /** The key of the record that a request was matched with. */
   readonly guarded: TextBytes;
@@ -69,11 +65,11 @@ export class LimiterState {
   readonly memory = new RequestMemory(this.size, this.lost);
   readonly customers: CustomerTable;
   readonly stated: StatedTables;
-  /** Of `keyTables` those that are active, by rule id, and those that are not. */
+  /** The `keyTables` by rule id: the active ones, and the others. */
   readonly #tableOf = new Map<string, KeyTable>();
   readonly #retiredOf = new Map<string, KeyTable[]>();
 
-  /** @param hashSeed where keys are found by it; no decision and no snapshot depends on it. See `TextBytes` */
+  /** @param hashSeed only for finding keys; no decision or snapshot depends on it. See `TextBytes` */
   constructor(hashSeed: number) {
     this.name = new TextBytes(hashSeed);
     this.guarded = new TextBytes(hashSeed);
@@ -83,12 +79,12 @@ export class LimiterState {
     this.ruleId = new TextBytes(hashSeed);
   }
 
-  /** The keys of the rule in force under this id. */
+  /** The keys of the rule in force with this id. */
   tableOf(ruleId: string): KeyTable | undefined {
     return this.#tableOf.get(ruleId);
   }
 
-  /** To be called when tables came, left, or are active no more or again. */
+  /** Updates all links between tables. Call it when tables were added, removed, activated or deactivated. */
   linkTables(): void {
     this.#tableOf.clear();
     this.#retiredOf.clear();
@@ -112,13 +108,16 @@ export class LimiterState {
     return keys;
   }
 
-  /** The keys of the rule that a request means, by `ruleIdOf`. Those of stated rules are kept from the first grant on. */
+  /**
+   * The keys of the rule that a request names, see `ruleIdOf`. Those of stated rules are part of the state only from
+   * the first grant on.
+   */
   keysFor(named: string): KeyTable | undefined {
     const ruleId = this.ruleIdOf(named);
     return this.#tableOf.get(ruleId) ?? this.stated.keysFor(ruleId);
   }
 
-  /** Something is granted by this rule: if it is a stated one, the table that has its keys is part of the state from now on. */
+  /** To be called before a grant: if the rule is a stated one, the table with its keys becomes part of the state. */
   keep({ shared }: KeyTable): void {
     if (shared === undefined || shared.isKept) return;
     const { rule } = shared;
@@ -127,7 +126,7 @@ export class LimiterState {
     this.keyTables.push(shared);
   }
 
-  /** Records what the key that was looked up brings into a window, before it is granted anything there. */
+  /** Records what the key that was looked up inherits in a window, before its first grant there. */
   inherit(inherited: Inherited, brought = broughtBy(inherited)): void {
     inherit(inherited, brought, this.name, this.applied);
   }
@@ -143,12 +142,12 @@ export class LimiterState {
     return Math.max(0, throughMillis - now);
   }
 
-  /** Of the rules in force; 0 before the first. */
+  /** The version of the rules in force; 0 before the first rule table. */
   get rulesVersion(): number {
     return this.table?.version ?? 0;
   }
 
-  /** Puts a newer rule table in force, at the applied time. Recorded grants stay where they are. */
+  /** Puts a newer rule table into force at the applied time. Recorded grants stay where they are. */
   changeRules(table: RuleTable): void {
     const { timeMillis } = this.applied;
     if (this.table === undefined) this.createdMillis = timeMillis;
@@ -162,7 +161,7 @@ export class LimiterState {
     this.#dropEmptied();
   }
 
-  /** Lets go of emptied rules beyond `EMPTIED_RULES_MAX`; the sweep goes on where it stood. */
+  /** Forgets emptied rules beyond `EMPTIED_RULES_MAX`. The sweep continues where it was. */
   #dropEmptied(): void {
     if (this.keyTables.length - (this.table?.rules.length ?? 0) <= EMPTIED_RULES_MAX) return;
     const dropped = emptiedBeyondBound(this.keyTables);
@@ -177,19 +176,19 @@ export class LimiterState {
     this.linkTables();
   }
 
-  /** Whose request is judged next. */
+  /** Sets the user and request id that are judged next. */
   lookUp({ userId, requestId }: { readonly userId: string; readonly requestId?: string | undefined }): void {
     this.name.set(userId);
     if (requestId !== undefined) this.requestKey.set(userId, requestId);
   }
 
-  /** The key of one more limit of a request, which is remembered with it. */
+  /** Sets the key of a further limit of the same request. */
   lookUpFurther(userId: string): void {
     this.name.set(userId);
     this.requestKey.setFurther(userId);
   }
 
-  /** The same of the request at which a cursor stands. */
+  /** The same for the request that a cursor is at. */
   lookUpAt({ bytes, userIdFrom, userIdTo, requestIdFrom, requestIdTo }: BatchCursor): void {
     this.name.setBytes(bytes, userIdFrom, userIdTo);
     if (requestIdTo === 0) return;
@@ -200,16 +199,15 @@ export class LimiterState {
     this.requestKey.seal(userIdTo - userIdFrom, requestIdTo - requestIdFrom);
   }
 
-  /** The id of the rule that is meant: the default rule's where none was named. */
+  /** The id of the rule that is meant: the default rule's if none was named. */
   ruleIdOf(named: string): string {
     return named === DEFAULT_RULE ? (this.table?.rules[0]?.id ?? DEFAULT_RULE) : named;
   }
 
   /**
-   * Is there room to remember a grant, and its request id if it has one? Names and ids are those that are looked up just
-   * now.
+   * Is there room to remember a grant, and its request id if it has one, for the name and ids that were looked up?
    *
-   * @param before bytes that the same request takes for other limits
+   * @param before bytes that the same request takes for its other limits
    */
   hasRoomFor(wanted: Wanted, hasRequestId: boolean, room: Room, before = 0): boolean {
     const bytes = before + this.bytesFor(wanted, hasRequestId);
@@ -236,7 +234,7 @@ export class LimiterState {
     return bytes;
   }
 
-  /** Remembers the answer of a grant under its request id: that, and the rule's, are those that are looked up just now. */
+  /** Remembers the answer of a grant under the request id and rule id that were looked up. */
   remember(decision: Decision, asked: Question, meterKind: MeterKind): void {
     const expiresMillis = this.applied.timeMillis + (this.table?.requestIdHorizonMillis ?? 0);
     const grant = this.memory.remember(this.requestKey, this.ruleId);
@@ -244,14 +242,14 @@ export class LimiterState {
   }
 
   /**
-   * Takes back what was granted under the request id that was looked up: it counts no more, and its id stays remembered as
-   * refunded. Returns that grant as it was told, whoever took it back, until anything else is looked up; undefined if none is
-   * remembered.
+   * Refunds what was granted under the request id that was looked up; the id stays remembered as refunded. Returns that
+   * grant as it was first answered, even if it was refunded before; undefined if none is remembered. Valid until the
+   * next lookup.
    */
   refund(): GrantView | undefined {
     const { timeMillis } = this.applied;
-    // Not in the last millisecond of an id. That of the longest horizon is the first in which a key of a far epoch may be
-    // forgotten, and known anew: then the same stamp could be another grant.
+    // Not in the last millisecond of an id. With the longest horizon, a far-epoch key may be forgotten and known anew
+    // in that millisecond; then the same timestamp could belong to a different grant.
     const id = this.memory.find(this.requestKey, timeMillis + 1);
     if (id === NONE) return undefined;
     const telling = this.memory.tellingOf(id);
@@ -273,7 +271,7 @@ export class LimiterState {
       keys.refund(slot, grant, ruleFor(this.customers.find(this.name), keys.rule), this.applied.timeMillis);
   }
 
-  /** Forgets what every rule, and every meter that it had, remembers of the key that was looked up just now; or some of them. */
+  /** Forgets what all tables, or those that `isMeant` selects, remember of the key that was looked up. */
   resetKey(isMeant: (keys: KeyTable) => boolean = () => true): void {
     this.changedMillis = this.applied.timeMillis;
     for (const [place, keys] of this.keyTables.entries()) {
@@ -281,13 +279,13 @@ export class LimiterState {
       let slot = this.stated.slotOf(keys, this.name);
       if (slot === undefined) continue;
       for (; slot !== undefined; slot = this.stated.slotOf(keys, this.name)) keys.reset(slot);
-      // The sweep stands behind the last key at most.
+      // The sweep position must not exceed the size of the table.
       if (place === this.sweepTable) this.sweepSlot = Math.min(this.sweepSlot, keys.size);
     }
     this.#dropEmptied();
   }
 
-  /** Whichever meter is in force now. */
+  /** Finds it even if another meter is in force by now. */
   #tableThatGranted({ ruleId, meterKind }: GrantView): KeyTable | undefined {
     const keys = this.keysFor(ruleId);
     if (keys?.meterKind === meterKind) return keys;
@@ -296,20 +294,20 @@ export class LimiterState {
 
   get sweepsPerRound(): number {
     const { keys, customers, requestIds } = this.size;
-    const looks = keys + customers + this.keyTables.length;
-    return 1 + Math.max(Math.ceil(looks / SWEEP_LOOKS), Math.ceil(requestIds / SWEEP_REQUEST_IDS));
+    const visits = keys + customers + this.keyTables.length;
+    return 1 + Math.max(Math.ceil(visits / SWEEP_VISITS), Math.ceil(requestIds / SWEEP_REQUEST_IDS));
   }
 
-  /** Forgets some of what is idle. */
+  /** Forgets some idle items. */
   sweep(): void {
     const { timeMillis } = this.applied;
     this.changedMillis = timeMillis;
     this.memory.expire(timeMillis, SWEEP_REQUEST_IDS);
-    this.customers.sweep(SWEEP_LOOKS, this.applied);
-    this.sweepKeys(SWEEP_LOOKS, SWEEP_EVICTIONS);
+    this.customers.sweep(SWEEP_VISITS, this.applied);
+    this.sweepKeys(SWEEP_VISITS, SWEEP_EVICTIONS);
   }
 
-  /** Drops the table that the sweep stands at, and says whether it did: nothing is left to know of stated rules without a key. */
+  /** Drops the table at the sweep position if it belongs to stated rules and has no key. Returns whether it did. */
   #maybeDrop(keys: KeyTable): boolean {
     if (!keys.isStated || keys.size > 0) return false;
     this.keyTables.splice(this.sweepTable, 1);
@@ -324,13 +322,13 @@ export class LimiterState {
     return keys.evictIfIdle(slot, timeMillis, rule, stated.windowToForget(keys, slot));
   }
 
-  /** Looks at the next keys, up to `looks`, and forgets those that are idle, up to `evictions`. */
-  sweepKeys(looks: number, evictions: number): void {
+  /** Visits up to `visits` keys and forgets the idle ones, up to `evictions`. */
+  sweepKeys(visits: number, evictions: number): void {
     if (this.keyTables.length === 0) return;
     let evicted = 0;
     let isEmptied = false;
     const { timeMillis } = this.applied;
-    for (let look = 0; look < looks && evicted < evictions; look += 1) {
+    for (let visit = 0; visit < visits && evicted < evictions; visit += 1) {
       const keys = this.keyTables[this.sweepTable]!;
       if (this.sweepSlot >= keys.size) {
         if (!this.#maybeDrop(keys)) this.sweepTable += 1;

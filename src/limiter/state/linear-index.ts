@@ -1,7 +1,7 @@
 /**
- * Finds rows by the hash of their key. Linear hashing: the table grows and shrinks by one bucket at a time, so adding
- * the millionth key takes as long as adding the tenth. It compares no keys: it leads to the few rows of a bucket, whose
- * owner looks at them.
+ * A hash index over rows. It uses linear hashing (Litwin 1980): the table grows and shrinks by one bucket at a time, so
+ * adding the millionth key takes no longer than adding the tenth. It compares no keys: it yields the few rows with a
+ * hash, and the caller compares.
  */
 
 import { NONE, Rows } from './rows.ts';
@@ -9,12 +9,13 @@ import { NONE, Rows } from './rows.ts';
 const BUCKETS_MIN = 4;
 const BUCKETS_PER_SEGMENT = 8_192;
 
-/** Where in a row the index keeps what it needs. Nobody else writes these words. */
+/** The words of a row that belong to the index. */
 export interface IndexWords {
   readonly hash: number;
   readonly next: number;
 }
 
+/** An index over the rows of one `Rows`. */
 export class LinearIndex {
   readonly #rows: Rows;
   readonly #hashWord: number;
@@ -36,13 +37,13 @@ export class LinearIndex {
     return this.#size;
   }
 
-  /** The first row whose key may have this hash, or `NONE`; `after` leads on from it. */
+  /** The first row with this hash, or `NONE`. Continue with `after`. */
   first(hash: number): number {
     if (this.#bucketCount === 0) return NONE;
     return this.#withHash(this.#head(this.#bucketOf(hash)), hash);
   }
 
-  /** The next row of the same hash after `row`, or `NONE`. */
+  /** The next row with the same hash after `row`, or `NONE`. */
   after(row: number, hash: number): number {
     return this.#withHash(this.#next(row), hash);
   }
@@ -56,22 +57,22 @@ export class LinearIndex {
     this.#push(this.#bucketOf(hash), row);
   }
 
-  /** Takes a row out. */
+  /** Removes a row from the index. */
   remove(row: number): void {
     this.#relink(row, this.#next(row));
     this.#size -= 1;
-    // Two at a time: else they would not keep up with the rows.
+    // Up to two per removal; otherwise the buckets would shrink more slowly than the rows.
     for (let merged = 0; merged < 2; merged += 1) {
       if (this.#bucketCount > BUCKETS_MIN && this.#size < this.#bucketCount >>> 1) this.#merge();
     }
   }
 
-  /** The row `from` was copied to `to` and is about to go. */
+  /** The row `from` was copied to `to` and is about to be dropped. */
   moved(from: number, to: number): void {
     this.#relink(from, to);
   }
 
-  /** Lets whatever leads to `row` lead to `other`. */
+  /** Makes the link that points to `row` point to `other`. */
   #relink(row: number, other: number): void {
     const bucket = this.#bucketOf(this.#hash(row));
     let before = this.#head(bucket);
@@ -105,7 +106,7 @@ export class LinearIndex {
     if (this.#bucketCount > this.#lowMask * 2 + 1) this.#lowMask = this.#lowMask * 2 + 1;
   }
 
-  /** Adds a bucket: it takes its share of the rows of the one bucket that held them so far. */
+  /** Adds a bucket and moves its rows there, all of which were in one bucket so far. */
   #split(): void {
     const bucket = this.#bucketCount;
     const from = bucket & this.#lowMask;
@@ -119,7 +120,7 @@ export class LinearIndex {
     }
   }
 
-  /** Takes the last bucket away: its rows go back to where it had them from. */
+  /** Removes the last bucket; its rows go back to the bucket it was split from. */
   #merge(): void {
     const bucket = this.#bucketCount - 1;
     let row = this.#head(bucket);

@@ -1,6 +1,6 @@
 /**
- * One grant that is remembered under its request id: its whole answer and what it was asked with, as a row of words and
- * a block of texts. Keeps them, writes them into a snapshot and reads them there; it finds nothing.
+ * One grant that is remembered under its request id: its complete answer and the request's fingerprint, as a row of
+ * words and a block of texts. Also writes it to a snapshot and reads it back.
  */
 
 import { COST_MAX, TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
@@ -14,20 +14,20 @@ import { DEFAULT_RULE } from '../rules.ts';
 import type { ByteReader } from '../../bytes/byte-reader.ts';
 import type { ByteWriter } from '../../bytes/byte-writer.ts';
 
-/** A row: these floats first, */
+/** A row begins with these floats, */
 const EXPIRES = 0;
 const TERM = 1;
 const INDEX = 2;
 const TIME = 3;
 const RETRY_AFTER = 4;
 const RESET = 5;
-/** One more than it is: 0 stands for none, as the request had none. Of what was matched by rules: the digest of what was asked. */
+/** Timestamp + 1; 0 if the request had none. If the request was matched by rules: the digest of what it asked. */
 const TIMESTAMP = 6;
 const WAIT = 7;
 const RULES_VERSION = 8;
-/** 0: its request had no reservations. */
+/** 0 if the request has no reservations. */
 const ATTEMPT = 9;
-/** then these words. The texts' address, hash and link belong to those who keep the row. */
+/** followed by these words. `TEXTS`, `HASH` and `NEXT` belong to the owner of the row. */
 const LIMIT = 20;
 const REMAINING = 21;
 const WINDOW = 22;
@@ -38,9 +38,10 @@ export const TEXTS = 26;
 export const HASH = 27;
 export const NEXT = 28;
 export const IS_INDEXED = 29;
+/** The number of words of a row. */
 export const GRANT_WORDS = 30;
 
-/** A number of a row in a snapshot. */
+/** A number of a row, as a snapshot stores it. */
 interface Column {
   readonly name: string;
   readonly at: number;
@@ -68,49 +69,51 @@ const COLUMNS: readonly Column[] = [
   float('attempt', ATTEMPT),
 ];
 
-/** Two lengths in one word: in bytes, of a user id and of a request id. */
+/** The byte lengths of a user id and a request id in one word. */
 export function keyLengths(userBytes: number, requestIdBytes: number): number {
   return userBytes | (requestIdBytes << 9);
 }
 
 const KEY_LENGTHS = 0x1_ffff;
 const RULE_SHIFT = 17;
-/** Unset where the request named no rule. */
+/** Unset if the request named no rule. */
 const NAMES_RULE = 1 << 25;
-/** Set when the grant was taken back. */
+/** Set if the grant was refunded. */
 const REFUNDED = 1 << 26;
-/** The place of its meter in `METER_KINDS`. */
+/** The index of its meter in `METER_KINDS`. */
 const KIND_SHIFT = 27;
 const KIND_MAX = 0xf;
-/** Set where `TIMESTAMP` holds what was asked. */
+/** Set if `TIMESTAMP` contains a digest. */
 const HAS_DIGEST = 1 << 31;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** What is kept of a grant beside its answer. */
+/** What is remembered of a grant besides its answer. */
 interface RecordedWith {
   readonly asked: Question;
-  /** The last millisecond of group time at which the answer may be given again. */
+  /** The last millisecond of group time at which the answer may be repeated. */
   readonly expiresMillis: number;
   readonly meterKind: MeterKind;
 }
 
-/** Points to a grant, wherever it lies. Its texts are those of user and request, from a word's start that of its rule. */
+/**
+ * Points to a grant. Its texts are the user id followed by the request id, then, at the start of a word, the rule id.
+ */
 export class GrantView {
   words: Uint32Array = new Uint32Array(0);
   doubles: Float64Array = new Float64Array(0);
   at = 0;
   bytes: Uint8Array = new Uint8Array(0);
   bytesAt = 0;
-  /** It is written as it was before it was taken back. */
+  /** Show the grant as it was before its refund. */
   hidesRefund = false;
 
-  /** The lengths of its texts: of user and request as `keyLengths`. */
+  /** Sets the lengths of its texts; `lengths` is a result of `keyLengths`. */
   setLengths(lengths: number, ruleIdBytes: number): void {
     this.words[this.at + LENGTHS] = lengths | (ruleIdBytes << RULE_SHIFT);
   }
 
-  /** Once its texts are there. */
+  /** Fills in the numbers. The texts are there already. */
   record(decision: Decision, { asked, expiresMillis, meterKind }: RecordedWith): void {
     const { doubles, words, at } = this;
     const double = at >>> 1;
@@ -136,7 +139,7 @@ export class GrantView {
     words[at + LENGTHS]! |= METER_KINDS.indexOf(meterKind) << KIND_SHIFT;
   }
 
-  /** The answer, to be given again. */
+  /** The answer, for a retry. */
   get decision(): Decision {
     const { doubles, words, at } = this;
     const double = at >>> 1;
@@ -160,7 +163,7 @@ export class GrantView {
     };
   }
 
-  /** What the grant was asked with. */
+  /** The request of the grant, for comparison. */
   get fingerprint(): Fingerprint {
     const { doubles, at } = this;
     const timestamp = doubles[(at >>> 1) + TIMESTAMP]!;
@@ -173,7 +176,7 @@ export class GrantView {
     };
   }
 
-  /** All but how long its texts are, and they themselves. */
+  /** Writes everything except the texts and their lengths. */
   writeTo(out: ByteWriter): void {
     const { doubles, words, at } = this;
     out.byte(this.#namesRule ? 1 : 0);
@@ -185,7 +188,7 @@ export class GrantView {
     }
   }
 
-  /** Its texts and their lengths are there already. @throws InvalidSnapshotError */
+  /** The inverse of `writeTo`. The texts and their lengths are there already. @throws InvalidSnapshotError */
   readFrom(input: ByteReader): void {
     const { doubles, words, at } = this;
     if (input.flag('named rule')) words[at + LENGTHS]! |= NAMES_RULE;
@@ -212,7 +215,7 @@ export class GrantView {
     return this.words[this.at + REMAINING]!;
   }
 
-  /** By which meter it was counted. */
+  /** The meter that counted the grant. */
   get meterKind(): MeterKind {
     return METER_KINDS[this.#meterNumber]!;
   }
@@ -221,12 +224,12 @@ export class GrantView {
     return (this.words[this.at + LENGTHS]! >>> KIND_SHIFT) & KIND_MAX;
   }
 
-  /** The entry that made it. */
+  /** The entry that made the grant. */
   get decidedIndex(): number {
     return this.doubles[(this.at >>> 1) + INDEX]!;
   }
 
-  /** The stamp that it was recorded with. */
+  /** The timestamp that the grant was recorded with. */
   get decidedMillis(): number {
     return this.doubles[(this.at >>> 1) + TIME]!;
   }
@@ -235,7 +238,7 @@ export class GrantView {
     return this.doubles[(this.at >>> 1) + EXPIRES]!;
   }
 
-  /** It was taken back. */
+  /** It was refunded. */
   get isRefunded(): boolean {
     return !this.hidesRefund && (this.words[this.at + LENGTHS]! & REFUNDED) !== 0;
   }
@@ -264,7 +267,7 @@ export class GrantView {
     return (this.words[this.at + LENGTHS]! & HAS_DIGEST) !== 0;
   }
 
-  /** It belongs to the grant before: one more limit of that request, counted by the key that is its user id. */
+  /** A further limit of the request of the grant before it; its user id is the key of that limit. */
   get isFurther(): boolean {
     return this.requestIdBytes === 0;
   }
@@ -273,12 +276,12 @@ export class GrantView {
     return (this.words[this.at + LENGTHS]! & NAMES_RULE) !== 0;
   }
 
-  /** Where the rule's id begins among the texts. */
+  /** Where the rule id begins among the texts. */
   get ruleIdFrom(): number {
     return (this.userBytes + this.requestIdBytes + 3) & ~3;
   }
 
-  /** Of all texts. */
+  /** The length of all texts. */
   get textBytes(): number {
     return this.ruleIdFrom + this.ruleIdBytes;
   }

@@ -1,13 +1,13 @@
 /**
- * What a request id belongs to: one user, whatever the rule. Two requests with one key are attempts of one request, or
- * a mistake of the caller: see `fingerprint.ts`.
+ * What a request id belongs to: one user, independent of the rule. Two requests with the same key are either attempts
+ * of one request or a mistake of the caller: see `fingerprint.ts`.
  */
 
 import type { AllowRequest } from '../../api/request.ts';
 import { keyLengths } from './remembered-grant.ts';
 import { TextBytes } from './text-bytes.ts';
 
-/** The key in bytes, to look it up by. One object is used for many. */
+/** The key in bytes, for lookups. One object is reused for many. */
 export class RequestKey {
   readonly text: TextBytes;
   lengths = 0;
@@ -23,7 +23,7 @@ export class RequestKey {
     this.seal(userBytes, requestIdBytes);
   }
 
-  /** Of one more limit of a request: it is not looked up, but found behind the first. */
+  /** Sets the key of a further limit of a request. It is never looked up, but found after the first limit. */
   setFurther(userId: string): void {
     this.text.clear();
     this.seal(this.text.append(userId), 0);
@@ -33,15 +33,15 @@ export class RequestKey {
     return this.lengths < keyLengths(0, 1);
   }
 
-  /** The text is there already. */
+  /** Completes the key. Its text is there already. */
   seal(userBytes: number, requestIdBytes: number): void {
-    // Which part ends where is told apart by it: 'ab' and 'c' are not 'a' and 'bc'.
+    // The lengths are part of the key: 'ab' + 'c' differs from 'a' + 'bc'.
     this.lengths = keyLengths(userBytes, requestIdBytes);
     this.text.seal(userBytes);
   }
 }
 
-/** The same key as text, for whoever keeps requests beside the state. Undefined without a request id. */
+/** The same key as text, for code that keeps requests outside the state; undefined without a request id. */
 export function requestKeyOf({ userId, requestId }: AllowRequest): string | undefined {
   return requestId === undefined ? undefined : `${userId.length}:${userId}${requestId}`;
 }

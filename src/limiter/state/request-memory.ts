@@ -1,6 +1,6 @@
 /**
- * Remembers the answers of grants by user and request id, so that a retry gets the same answer and charges nothing, and
- * with what each was asked, so that another request under its id is found out. It grants nothing.
+ * Remembers the answers of grants by user and request id, so that a retry gets the same answer and is charged nothing.
+ * It also remembers what was asked, so that a different request with the same id is detected.
  */
 
 import { jointGrant } from '../../api/joint-answer.ts';
@@ -16,25 +16,25 @@ import { type TextBytes, unitsOfText } from './text-bytes.ts';
 
 const ROWS_PER_SEGMENT = 512;
 
-/** Is told before the oldest grant is forgotten, and before any is taken back. */
+/** Notified before the oldest grant is forgotten, and before a grant is refunded. */
 export interface MemoryWatcher {
   beforeDrop(id: number): void;
   beforeRefund(id: number): void;
 }
 
-/** A queue in grant order. All replicas hold the same, down to what has expired and was not swept yet. */
+/** A queue in the order of grants. All replicas hold the same grants, including expired ones that are not swept yet. */
 export class RequestMemory {
   readonly #size: StateSize;
   readonly #lost: LostHistory;
   readonly #rows = new Rows(GRANT_WORDS, ROWS_PER_SEGMENT);
-  /** Of a key that was granted again when its grant had expired, only the newer one is in here. */
+  /** If a key was granted again after its grant had expired, the index contains only the newer grant. */
   readonly #index = new LinearIndex(this.#rows, { hash: HASH, next: NEXT });
-  /** Of texts, by id. */
+  /** The blocks of texts; the owner of a block is its grant. */
   readonly #pool = new BlockPool((id, address) => {
     this.#rows.words(id)[this.#rows.at(id) + TEXTS] = address;
   });
   readonly #view = new GrantView();
-  /** Set while a snapshot has not come to the end of this. */
+  /** Set while a snapshot is still reading this memory. */
   watcher: MemoryWatcher | undefined;
 
   constructor(size: StateSize, lost: LostHistory) {
@@ -47,7 +47,9 @@ export class RequestMemory {
     return this.#rows.size;
   }
 
-  /** The id of the oldest grant; those of the others follow, up to but excluding `next`, and wrap around: see `Rows`. */
+  /**
+   * The id of the oldest grant. The ids of the others follow up to, but excluding, `next`, and wrap around: see `Rows`.
+   */
   get first(): number {
     return this.#rows.first;
   }
@@ -59,19 +61,19 @@ export class RequestMemory {
   /** The id of the key's unexpired grant, or `NONE`. */
   find(key: RequestKey, nowMillis: number): number {
     const id = this.#newest(key);
-    // Expired but not swept is the same as swept.
+    // An expired grant is treated as if it were swept already.
     if (id !== NONE && this.#isLost(this.view(id))) return NONE;
     return id !== NONE && this.view(id).expiresMillis >= nowMillis ? id : NONE;
   }
 
-  /** The ids of all limits of the request whose first one this is. */
+  /** The ids of all limits of the request whose first limit is `first`. */
   *limitsOf(first: number): Generator<number, void> {
     yield first;
     for (let id = idBehind(first, 1); id !== this.next && this.view(id).isFurther; id = idBehind(id, 1))
       yield id;
   }
 
-  /** To be given again. */
+  /** The answer of the grant, for a retry. */
   answerOf(id: number): Decision {
     const second = idBehind(id, 1);
     const { decision } = this.view(id);
@@ -79,7 +81,10 @@ export class RequestMemory {
     return jointGrant([...this.limitsOf(id)].map((limit) => this.view(limit).decision));
   }
 
-  /** The limit by which the request of `first` was told its grant: the first with least remaining, as `jointGrant` has it. */
+  /**
+   * The limit whose numbers were reported for the request of `first`: the first with the least remaining, as in
+   * `jointGrant`.
+   */
   tellingOf(first: number): number {
     let telling = first;
     let least = Infinity;
@@ -92,7 +97,7 @@ export class RequestMemory {
     return telling;
   }
 
-  /** Points to a grant, until anything else is looked up or changed. */
+  /** Points to a grant. Valid until the next lookup or change. */
   view(id: number, into: GrantView = this.#view): GrantView {
     into.words = this.#rows.words(id);
     into.doubles = this.#rows.doubles(id);
@@ -103,7 +108,7 @@ export class RequestMemory {
     return into;
   }
 
-  /** The grant was taken back: it stays remembered, as that. */
+  /** Marks the grant as refunded; it stays remembered. */
   refund(id: number): void {
     this.watcher?.beforeRefund(id);
     this.view(id).refund();
@@ -115,8 +120,8 @@ export class RequestMemory {
   }
 
   /**
-   * Remembers a grant of a key that `find` does not find, by the rule of this id; or one more limit of the grant that was
-   * remembered last. Returns it, to be filled in.
+   * Remembers a grant of a key that `find` does not find, under the given rule; or a further limit of the grant
+   * remembered last. Returns the row to be filled in.
    */
   remember(key: RequestKey, ruleId: TextBytes): GrantView {
     const { text } = key;
@@ -141,8 +146,8 @@ export class RequestMemory {
   }
 
   /**
-   * Drops at most `count` of the oldest grants if they have expired at `nowMillis`. After the horizon was shortened a
-   * grant with a shorter life can wait behind one with a longer; `find` does not show it.
+   * Drops up to `count` of the oldest grants that have expired at `nowMillis`. If the horizon was shortened, a grant
+   * with a shorter life can wait behind one with a longer; `find` does not return it.
    */
   expire(nowMillis: number, count: number): void {
     for (let dropped = 0; dropped < count && this.size > 0; dropped += 1) {
@@ -158,13 +163,13 @@ export class RequestMemory {
     }
   }
 
-  /** Group time from which on a grant may be dropped. */
+  /** The group time from which on a grant may be dropped. */
   expiredFromMillis(id: number): number {
     const view = this.view(id);
     return this.#isLost(view) ? 0 : view.expiresMillis + 1;
   }
 
-  /** It may have been refunded in a part of the history that is missing. */
+  /** It may have been refunded in the missing part of the history. */
   #isLost({ decidedIndex }: GrantView): boolean {
     return this.#lost.throughIndex > 0 && decidedIndex <= this.#lost.throughIndex;
   }
@@ -186,7 +191,7 @@ export class RequestMemory {
   }
 }
 
-/** Where the rule's id begins, behind those of user and request: at a word's start. */
+/** Where the rule id begins, after the user id and request id: at the start of a word. */
 function ruleFromOf({ length }: TextBytes): number {
   return (length + 3) & ~3;
 }

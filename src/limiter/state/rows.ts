@@ -1,51 +1,51 @@
 /**
- * Rows of a fixed number of 32-bit words, in segments: so that a million of them are a few hundred objects, and neither
- * growing nor shrinking ever touches more than one segment. It knows nothing of what a row means.
+ * Rows of a fixed number of 32-bit words, stored in segments. A million rows are a few hundred objects, and growing or
+ * shrinking touches only one segment. It does not know what a row means.
  */
 
 import { assert } from '../assert.ts';
 
-/** No row: links and lookups end with it. */
+/** No row: the end of links, and the result of lookups that find nothing. */
 export const NONE = 0xffff_ffff;
 
-/** Ids are below 2^31 and wrap around there, so that none of them ever is `NONE`. */
+/** Ids are below 2^31 and wrap around there, so no id equals `NONE`. */
 const ID_MASK = 0x7fff_ffff;
 
-/** The id `count` rows behind that of another. */
+/** The id that is `count` rows after `id`. */
 export function idBehind(id: number, count: number): number {
   return (id + count) & ID_MASK;
 }
 
-/** How many rows `id` is behind `first`. */
+/** How many rows `id` is after `first`. */
 export function rowsBetween(first: number, id: number): number {
   return (id - first) & ID_MASK;
 }
 
-/** The first segment starts this small; most states are. */
+/** The first segment starts this small, because most states are small. */
 const FIRST_ROWS = 8;
 
 const NO_WORDS: Uint32Array = new Uint32Array(0);
 const NO_DOUBLES: Float64Array = new Float64Array(0);
 
 /**
- * Rows have consecutive ids, which wrap around. They are appended at one end and dropped at either. Of rows
- * whose front is never dropped the ids are 0 to `size - 1`.
+ * A queue of rows with consecutive ids that wrap around. Rows are appended at the end and dropped at either end. If the
+ * front is never dropped, the ids are 0 to `size - 1`.
  */
 export class Rows {
   readonly #wordsPerRow: number;
   readonly #rowsPerSegment: number;
   readonly #shift: number;
-  /** Segment `s` is at `s & #directoryMask`: there are at least as many places as segments held. */
+  /** Segment `s` is at index `s & #directoryMask`: the directory has at least as many places as there are segments. */
   #words: Uint32Array[] = [];
   #doubles: Float64Array[] = [];
   #directoryMask = -1;
-  /** Segments held, beginning with that of the oldest row; the last one may hold no row yet. */
+  /** How many segments are held, from that of the oldest row on; the last one may be empty. */
   #held = 0;
   #first: number;
   #next: number;
 
   /**
-   * @param wordsPerRow even where `doubles` is used
+   * @param wordsPerRow even if `doubles` is used
    * @param rowsPerSegment a power of two
    * @param firstId the id of the first row
    */
@@ -67,17 +67,17 @@ export class Rows {
     return this.#first;
   }
 
-  /** The id that the next row will have. */
+  /** The id that the next row will get. */
   get next(): number {
     return this.#next;
   }
 
-  /** The segment of a row, whose words begin at `at(id)`. Valid until the next row is appended or dropped. */
+  /** The segment of a row. The words of the row begin at `at(id)`. Valid until a row is appended or dropped. */
   words(id: number): Uint32Array {
     return this.#words[(id >>> this.#shift) & this.#directoryMask]!;
   }
 
-  /** The same segment as 64-bit floats: a row's begin at half of `at(id)`. */
+  /** The same segment as 64-bit floats. The floats of the row begin at `at(id) / 2`. */
   doubles(id: number): Float64Array {
     return this.#doubles[(id >>> this.#shift) & this.#directoryMask]!;
   }
@@ -86,7 +86,7 @@ export class Rows {
     return (id & (this.#rowsPerSegment - 1)) * this.#wordsPerRow;
   }
 
-  /** Adds a row at the end and returns its id. Its words hold anything. */
+  /** Adds a row at the end and returns its id. Its words are not initialized. */
   append(): number {
     const id = this.#next;
     if (this.size === ID_MASK) assert(false, 'no id is left for another row');
@@ -102,7 +102,8 @@ export class Rows {
     assert(this.size > 0, 'there is no row to drop');
     const id = idBehind(this.#next, -1);
     this.#next = id;
-    // An empty segment goes when the one before is half empty too: who goes back and forth at its edge pays nothing.
+    // Release the empty segment only when the one before is half empty as well, so that going back and forth at the
+    // boundary costs nothing.
     const half = this.#rowsPerSegment >>> 1;
     if (this.size === 0) this.#releaseAll();
     else if ((id & (this.#rowsPerSegment - 1)) <= half) this.#releaseAfter(id >>> this.#shift);
@@ -130,7 +131,7 @@ export class Rows {
     return this.#first >>> this.#shift;
   }
 
-  /** How far `segment` is behind the first one. Segments wrap around with the ids. */
+  /** How far `segment` is after the first one. Segment numbers wrap around with the ids. */
   #behindFirst(segment: number): number {
     return (segment - this.#firstSegment) & (ID_MASK >>> this.#shift);
   }

@@ -1,6 +1,6 @@
 /**
- * Builds a state from the chunks of a snapshot, one after the other. The bytes come from a disk or a network: every
- * length, bound and order is checked, nothing is allocated because a number says so, and the digest has the last word.
+ * Builds a state from the chunks of a snapshot. The bytes come from a disk or a network, so every length, range and
+ * order is checked, nothing is allocated just because a number asks for it, and the digest is verified at the end.
  */
 
 import { KEY_BYTES_MAX, REQUEST_ID_BYTES_MAX, RULE_ID_BYTES_MAX } from '../../api/request.ts';
@@ -24,9 +24,20 @@ import type { Rule } from '../../api/rule.ts';
 
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 
-/** Waits for the next chunk. */
+/** A generator that yields whenever it needs the next chunk. */
 type Steps<T> = Generator<undefined, T>;
 
+/** A state that is built from the chunks of a snapshot, next to the present one. */
+export interface StateRestore {
+  /** Adds the next chunk. @throws InvalidSnapshotError */
+  add(chunk: Uint8Array): void;
+  /** Call it after the last chunk. @throws InvalidSnapshotError if the chunks are not one complete, valid snapshot */
+  complete(): void;
+  /** Replaces the present state. Only after `complete`. */
+  install(): void;
+}
+
+/** Reads one snapshot. */
 export class StateReader {
   readonly #in = snapshotReader();
   readonly #digest = new Digest();
@@ -34,25 +45,25 @@ export class StateReader {
   readonly #steps: Iterator<undefined, LimiterState>;
   #result: LimiterState | undefined;
 
-  /** @param state an empty one */
+  /** @param state an empty state */
   constructor(state: LimiterState) {
     this.#state = state;
     this.#steps = this.#read();
     this.#steps.next();
   }
 
-  /** The next chunk. @throws InvalidSnapshotError */
+  /** Reads the next chunk. @throws InvalidSnapshotError */
   add(chunk: Uint8Array): void {
     if (chunk.length === 0) throw new InvalidSnapshotError('an empty chunk');
     if (this.#result !== undefined) throw new InvalidSnapshotError('bytes left over');
     this.#in.load(chunk);
     const { done, value } = this.#steps.next();
-    if (!this.#in.isAtEnd) throw new InvalidSnapshotError('a chunk goes on too long');
+    if (!this.#in.isAtEnd) throw new InvalidSnapshotError('a chunk is too long');
     if (done === true) this.#result = value;
     else this.#digest.update(chunk);
   }
 
-  /** The state, when all chunks were added. @throws InvalidSnapshotError if some are missing */
+  /** The state, after all chunks were added. @throws InvalidSnapshotError if chunks are missing */
   complete(): LimiterState {
     if (this.#result === undefined) throw new InvalidSnapshotError('ends too early');
     return this.#result;
@@ -96,7 +107,7 @@ export class StateReader {
     const isLost = lost.throughIndex > 0;
     lost.sinceMillis = input.integer('lost since', 0, isLost ? Math.max(1, changedMillis) : 0);
     const isOver = lost.sinceMillis > 0;
-    lost.stampsMillis = input.integer('stamps that were lost', 0, isOver ? INTEGER_MAX : 0);
+    lost.stampsMillis = input.integer('timestamps of the lost history', 0, isOver ? INTEGER_MAX : 0);
   }
 
   *#readUtcSteps(): Steps<undefined> {
@@ -108,7 +119,7 @@ export class StateReader {
       const before = steps.at(-1) ?? { fromMillis: -1, aheadMillis: -1 };
       steps.push({
         fromMillis: input.integer('time of a step', before.fromMillis + 1, INTEGER_MAX),
-        aheadMillis: input.integer('lag of group time', before.aheadMillis + 1, UTC_AHEAD_MILLIS_MAX),
+        aheadMillis: input.integer('UTC ahead of group time', before.aheadMillis + 1, UTC_AHEAD_MILLIS_MAX),
       });
     }
     this.#state.utc.restore(steps);
@@ -119,7 +130,8 @@ export class StateReader {
     const version = input.integer('rule table version', 0, INTEGER_MAX);
     if (version === 0) return undefined;
     const values = [version];
-    while (values.length < TABLE_INTEGERS) values.push(input.integer('a value of the rules', 0, INTEGER_MAX));
+    while (values.length < TABLE_INTEGERS)
+      values.push(input.integer('value of the rule table', 0, INTEGER_MAX));
     const count = input.integer('rules', 1, RULES_MAX);
     const rules: (readonly unknown[])[] = [];
     for (let i = 0; i < count; i += 1) {
@@ -131,7 +143,7 @@ export class StateReader {
 
   #readRuleValues(): readonly unknown[] {
     const values: unknown[] = [this.#in.text('rule id', 1, RULE_ID_BYTES_MAX)];
-    while (values.length <= RULE_INTEGERS) values.push(this.#in.integer('a value of a rule', 0, INTEGER_MAX));
+    while (values.length <= RULE_INTEGERS) values.push(this.#in.integer('value of a rule', 0, INTEGER_MAX));
     return values;
   }
 
@@ -143,7 +155,7 @@ export class StateReader {
       const values = this.#readRuleValues();
       const rule = valid(() => ruleOf(values));
       if (state.keyTables.some((keys) => keys.rule.id === rule.id && keys.keeps(rule)))
-        throw new InvalidSnapshotError('a rule id twice');
+        throw new InvalidSnapshotError('duplicate rule id');
       yield* this.#readKeys(rule);
     }
     state.linkTables();
@@ -170,8 +182,8 @@ export class StateReader {
       state.name.setBytes(input.bytes, input.position - length, input.position);
       const name = state.stated.storedName(table, state.name);
       if (name === undefined) throw new InvalidSnapshotError('a key without its stated rule');
-      if (table.keys.find(name) !== NONE) throw new InvalidSnapshotError('a user id twice');
-      // Beyond the state's own time it is no age, but the time itself: see `StateWriter`.
+      if (table.keys.find(name) !== NONE) throw new InvalidSnapshotError('duplicate user id');
+      // A time after `changedMillis` is written as the time itself, not as an age: see `StateWriter`.
       const made = input.integer('age of the last grant', 0, state.changedMillis + DRAIN_MILLIS_MAX);
       const madeMillis = made > state.changedMillis ? made : state.changedMillis - made;
       table.add(name, madeMillis, input.integer('entry of the key', 0, INTEGER_MAX));
@@ -209,7 +221,7 @@ export class StateReader {
         overrides.push(readOverride(input));
       }
       name.set(userId);
-      if (customers.find(name) !== undefined) throw new InvalidSnapshotError('the record of a key twice');
+      if (customers.find(name) !== undefined) throw new InvalidSnapshotError('duplicate record of a key');
       const record = { version, ...(tier !== '' && { tier }), overrides, ...block };
       const problem = problemOf(userId, record);
       if (problem !== undefined) throw new InvalidSnapshotError(problem);
@@ -230,13 +242,13 @@ export class StateReader {
     key.text.clear();
     const userBytes = input.textBytes('user id', 1, KEY_BYTES_MAX);
     key.text.appendBytes(input.bytes, input.position - userBytes, input.position);
-    // None: one more limit of the grant before, which may be forgotten already.
+    // An empty request id means a further limit of the grant before, which may be forgotten already.
     const requestIdBytes = input.textBytes('request id', 0, REQUEST_ID_BYTES_MAX);
     key.text.appendBytes(input.bytes, input.position - requestIdBytes, input.position);
     key.seal(userBytes, requestIdBytes);
-    // One that expired may stand before the one that took its place.
+    // An expired grant may precede the newer one with the same id.
     if (requestIdBytes > 0 && memory.find(key, changedMillis) !== NONE)
-      throw new InvalidSnapshotError('a request id twice');
+      throw new InvalidSnapshotError('duplicate request id');
     const ruleIdBytes = input.textBytes('rule id', 1, RULE_ID_BYTES_MAX);
     ruleId.clear();
     ruleId.appendBytes(input.bytes, input.position - ruleIdBytes, input.position);
@@ -245,7 +257,7 @@ export class StateReader {
   }
 }
 
-/** @throws InvalidSnapshotError instead of `InvalidRuleError` */
+/** Calls `read`. @throws InvalidSnapshotError instead of `InvalidRuleError` */
 function valid<T>(read: () => T): T {
   try {
     return read();
@@ -255,15 +267,15 @@ function valid<T>(read: () => T): T {
   }
 }
 
-/** A key table must agree with the rule table it is read with. */
+/** Checks that a key table agrees with the rule table of the snapshot. */
 function checkCurrentRule(keys: KeyTable, table: RuleTable | undefined): void {
   const { id } = keys.rule;
   const current = table?.rules.find((rule) => rule.id === id) ?? statedRule(id);
   const isActive = current !== undefined && keys.keeps(current);
-  if (isActive !== keys.active) throw new InvalidSnapshotError('keys of a wrong rule');
+  if (isActive !== keys.active) throw new InvalidSnapshotError('a wrong active flag of a rule');
   if (!isActive || table === undefined) return;
   const windowMillis = effectiveWindowMillis(current, table.clockDriftPpm);
   if (!areSameRule(current, keys.rule) || keys.effectiveWindowMillis !== windowMillis) {
-    throw new InvalidSnapshotError('keys of another version of their rule');
+    throw new InvalidSnapshotError('keys whose rule differs from the rule table');
   }
 }

@@ -1,68 +1,75 @@
 /**
- * How large a state is, by a model: what a key, a run of grants and a remembered request id take, whatever became of
- * the memory they were put into. So all replicas agree on it, to the byte, and a cap on it can be part of the decisions.
+ * The size of a state by a model: fixed numbers of bytes per key, run of grants and remembered request id, independent
+ * of the actual memory layout. So all replicas agree on it to the byte, and decisions may depend on a cap on it.
  *
- * The model errs on the large side, but for texts that are just too long for a size of blocks: those take up to a third
- * more. A block of runs has room for twice as many at most. What is held beside what is in use has a bound of its own,
- * whoever came and left: see `BlockPool`.
+ * The model errs on the large side, except for texts just too long for a block size, which take up to a third more. A
+ * block of runs may be up to twice as large as needed. Memory that is held but unused is bounded separately: see
+ * `BlockPool`.
  */
 
-/** Two rows, a bucket, and of two blocks the rounding and whose they are. The name's bytes come on top. */
+/** Two rows, a bucket, and rounding and owners of two blocks. The bytes of the name are added. */
 export const KEY_BYTES = 96;
-/** Eight bytes, twice. */
+/** Eight bytes, doubled because a block may have twice the room it needs. */
 export const RUN_BYTES = 16;
-/** A row, a bucket, and of a block the rounding and whose it is. The bytes of its texts come on top. */
+/** A row, a bucket, and rounding and owner of a block. The bytes of the texts are added. */
 export const REQUEST_ID_BYTES = 144;
 
-/** The record of a key: an object with two lists, a row and a bucket. Its texts come on top. */
+/** A customer record: an object with two lists, a row and a bucket. Its texts are added. */
 export const CUSTOMER_BYTES = 320;
-/** One limit of its own, in such a record. Its rule's id comes on top. */
+/** One override in such a record. Its rule id is added. */
 export const OVERRIDE_BYTES = 96;
 
-/** The most keys or request ids of one state: far from where any index or address would overflow. */
+/** The maximum number of keys or request ids of one state, far below where an index or address would overflow. */
 export const ENTRIES_MAX = 1 << 25;
 
 /**
- * How far above the cap the runs of known keys may go: an eighth. So users that are known are still served when there
- * is no room for others, and what they take is bounded too.
+ * An eighth: how far above the cap the runs of known keys may go. So known users are still served when there is no room
+ * for new ones, and what they take is bounded as well.
  */
 const RESERVE_PARTS = 8;
 
-/** How much else there is for what is remembered. `full`: for what is known already. `exhausted`: for nothing more. */
+/**
+ * How much room there is outside this state. `full`: only for keys and ids that are known. `exhausted`: for nothing
+ * more.
+ */
 export type Room = 'free' | 'full' | 'exhausted';
 
-/** How many of each are remembered. */
+/** How many items are remembered. */
 export interface StateCounts {
   /** Keys with recorded grants, over all rules. */
   readonly keys: number;
-  /** Recorded runs: grants of one key in one millisecond count once. */
+  /** Recorded runs: all grants of one key in one millisecond count once. */
   readonly grants: number;
   readonly requestIds: number;
-  /** Records: what operators said of a key. */
+  /** Customer records. */
   readonly customers: number;
 }
 
+/** The running totals of one state. */
 export class StateSize {
   keys = 0;
   keyTextBytes = 0;
   runs = 0;
-  /** Of meters, beside runs and what `KEY_BYTES` covers. */
+  /** Bytes of meters, beyond runs and what `KEY_BYTES` covers. */
   meterBytes = 0;
   requestIds = 0;
   requestIdTextBytes = 0;
-  /** Records of keys, and all that they take. */
+  /** Customer records, and the bytes of all of them. */
   customers = 0;
   customerBytes = 0;
 
-  /** Is there room for `bytes` more, under a cap? `isNew`: for a key or a request id that is not there yet. */
+  /** Is there room for `bytes` more under the cap? `isNew`: for a key or a request id that is not known yet. */
   hasRoom(bytes: number, isNew: boolean, capBytes: number): boolean {
-    // What does not grow may go on, however the cap was changed.
+    // A grant that takes no memory is always possible, even if the cap was lowered.
     if (bytes === 0) return true;
     if (!isNew) return this.bytes + bytes <= capBytes + Math.floor(capBytes / RESERVE_PARTS);
     return this.bytes + bytes <= capBytes && this.#hasPlaces;
   }
 
-  /** Is there room for `bytes` more of what operators say? Requests alone never fill it: as much again as they may go above the cap. */
+  /**
+   * Is there room for `bytes` more of customer records? Requests alone never fill this room: it reaches twice as far
+   * above the cap as they may go.
+   */
   hasRoomForOperators(bytes: number, capBytes: number): boolean {
     const isFree = this.bytes + bytes <= capBytes + 2 * Math.floor(capBytes / RESERVE_PARTS);
     return isFree && this.customers < ENTRIES_MAX;

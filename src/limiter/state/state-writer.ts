@@ -1,7 +1,7 @@
 /**
- * Writes a state down as a snapshot, chunk by chunk, as it was when this began: the state may change between two chunks.
- * The form is canonical: equal states give equal bytes, which is what the state hash is made of. It must not hold
- * anything that is not a function of the applied log: no capacities, bases, addresses or hashes of keys.
+ * Writes a state as a snapshot, chunk by chunk, as it was at the beginning: the state may change between two chunks.
+ * The format is canonical: equal states give equal bytes, and the state hash is computed from them. So it must not
+ * contain anything that is not a function of the applied log: no capacities, bases, addresses or hashes of keys.
  */
 
 import type { AppliedPosition } from '../decision.ts';
@@ -19,9 +19,18 @@ import type { GrantView } from './remembered-grant.ts';
 import type { UtcStep } from './utc-steps.ts';
 import type { Rule } from '../../api/rule.ts';
 
-/** The first integer of every snapshot. Another form needs another number. */
+/** The first integer of every snapshot. A different format needs a different number. */
 export const SNAPSHOT_FORMAT = 0x51_4c_0d;
 
+/** The state as it was when the snapshot was requested, in chunks. Each chunk is a small amount of work. */
+export interface StateSnapshot {
+  /** The next chunk, or undefined at the end. */
+  next(): Uint8Array | undefined;
+  /** Nobody needs the rest, so the old state need not be preserved. */
+  abandon(): void;
+}
+
+/** Writes one snapshot. */
 export class StateWriter {
   readonly #out = snapshotWriter();
   readonly #digest = new Digest();
@@ -37,7 +46,7 @@ export class StateWriter {
   readonly #tables: readonly CapturedKeys[];
   readonly #memory: CapturedMemory;
   readonly #records: readonly NamedRecord[];
-  /** Each step writes up to a full chunk. */
+  /** Each step writes up to one full chunk. */
   readonly #steps: Iterator<undefined, undefined>;
   #stage: 'body' | 'position' | 'digest' | 'over' = 'body';
 
@@ -57,7 +66,7 @@ export class StateWriter {
     this.#steps = this.#body();
   }
 
-  /** From now on the state may change before the last chunk was taken. */
+  /** From now on the state may change before the last chunk is taken. */
   watch(): this {
     for (const table of this.#tables) table.watch();
     this.#memory.watch();
@@ -89,14 +98,14 @@ export class StateWriter {
     }
   }
 
-  /** No more chunks are wanted: the state need not be kept as it was. */
+  /** No more chunks are needed, so the old state need not be preserved. */
   abandon(): void {
     this.#stage = 'over';
     for (const table of this.#tables) table.release();
     this.#memory.release();
   }
 
-  /** The hash of the whole state but its applied position: 16 hexadecimal digits. Instead of chunks. */
+  /** The hash of the whole state except its applied position: 16 hexadecimal digits. Call it instead of `next`. */
   hash(): string {
     while (this.#stage === 'body') {
       if (this.#steps.next().done === true) this.#stage = 'over';
@@ -167,7 +176,7 @@ export class StateWriter {
     const out = this.#out;
     const table = this.#rules;
     if (table === undefined) {
-      // No table has this version.
+      // Means no rule table: versions start at 1.
       out.integer(0);
       return;
     }
@@ -195,7 +204,7 @@ export class StateWriter {
       const key = table.open();
       const { madeMillis } = key;
       out.byteString(key.bytes, key.nameFrom, key.nameBytes);
-      // What is still to come is no age: then it is the time itself, which is greater than any age.
+      // An age, or for a future time the time itself, which is greater than any age.
       const isAge = madeMillis <= this.#changedMillis;
       out.integer(isAge ? this.#changedMillis - madeMillis : madeMillis);
       out.integer(key.sinceIndex);

@@ -1,12 +1,12 @@
 /**
- * Keys of rules that requests state. Numbers are callers' to choose, so no table is made for them: all stated rules of a kind share one,
- * and what many of them take is bytes of keys, which `StateSize` counts.
+ * The keys of rules that requests state. Callers choose the numbers, so a stated rule gets no table of its own: all
+ * stated rules of one kind share a table, and many of them just take bytes of keys, which `StateSize` counts.
  *
- * - Stated windows (`100/60000ms`) share a table of logs. The name of a key there is the key, a line feed, and the id of the rule;
- *   it is found under the hash of the key alone, so that all rules of a key are found at one place.
- * - Throttles (`30/60000ms+15`) share a table of arrival times. A key has one there, whatever the numbers.
+ * - Stated windows (`100/60000ms`) share a table of logs. The stored name is the key, a line feed and the rule id. It
+ *   is found under the hash of the key alone, so all rules of a key are found under one hash.
+ * - Throttles (`30/60000ms+15`) share a table of arrival times, with one entry per key for all numbers.
  *
- * A request is judged by a `KeyTable` that has its rule, and the keys of a shared one.
+ * A request is judged by a `KeyTable` that has its rule and the keys of the shared table.
  */
 import { parseStatedRule } from '../../api/stated-rule.ts';
 import type { Rule } from '../../api/rule.ts';
@@ -18,15 +18,15 @@ import type { LostHistory } from './lost-history.ts';
 import type { StateSize } from './state-size.ts';
 import { TextBytes } from './text-bytes.ts';
 
-/** The rules that stand for the shared tables where tables are listed. No rule of the table may have such an id. */
+/** The rule ids under which the shared tables are listed. No rule of a rule table can have such an id. */
 const WINDOWS_ID = '0/1ms';
 const THROTTLES_ID = '1/1ms+0';
-/** Between a key and the id of a stated window, which has none. */
+/** Separates a key from the id of a stated window. The id contains no line feed. */
 const SEPARATOR = 0x0a;
 const SEPARATOR_TEXT = '\n';
-/** What comes behind a key in the longest name: see `LIMIT_MAX` and `WINDOW_MILLIS_MAX`. */
+/** The longest suffix of a stored name: see `LIMIT_MAX` and `WINDOW_MILLIS_MAX`. */
 export const STATED_SUFFIX_BYTES_MAX = 21;
-/** Rules that are at hand, ready to be judged by. Nothing of the state depends on which. */
+/** How many tables of stated rules are cached. The state does not depend on which. */
 const AT_HAND_MAX = 256;
 
 const DIGIT_ZERO = 0x30;
@@ -35,7 +35,7 @@ const UNIT_BYTES = 2;
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** What it looks at of a state. */
+/** The parts of a state that are used here. */
 interface StateOfTables {
   readonly table: RuleTable | undefined;
   readonly createdMillis: number;
@@ -43,6 +43,7 @@ interface StateOfTables {
   readonly lost: LostHistory;
 }
 
+/** The tables of stated rules of one state. */
 export class StatedTables {
   readonly #state: StateOfTables;
   readonly #shared = new Map<string, KeyTable>();
@@ -50,13 +51,13 @@ export class StatedTables {
   readonly #stored: TextBytes;
   readonly #view = { bytes: new Uint8Array(0), nameFrom: 0, nameBytes: 0 };
 
-  /** @param hashSeed that of the names of keys */
+  /** @param hashSeed the same as for the names of keys */
   constructor(state: StateOfTables, hashSeed: number) {
     this.#state = state;
     this.#stored = new TextBytes(hashSeed);
   }
 
-  /** The keys of the rule that `ruleId` states; undefined if it states none, or there are no rules at all yet. */
+  /** The keys of the rule that `ruleId` states; undefined if it states none, or if there is no rule table yet. */
   keysFor(ruleId: string): KeyTable | undefined {
     const known = this.#atHand.get(ruleId);
     if (known !== undefined) return known;
@@ -70,13 +71,13 @@ export class StatedTables {
     return keys;
   }
 
-  /** The shared table that stands under this id; undefined if none does. */
+  /** The shared table that is listed under this id; undefined if there is none. */
   sharedUnder(id: string): KeyTable | undefined {
     const isOne = id === WINDOWS_ID || id === THROTTLES_ID;
     return isOne ? (this.#shared.get(id) ?? this.#newShared(id)) : undefined;
   }
 
-  /** Other rules are in force: windows are widened by another drift. */
+  /** The rules have changed, so windows may be widened by a different drift. */
   changeRules(): void {
     this.#atHand.clear();
   }
@@ -108,7 +109,7 @@ export class StatedTables {
     return this.#state.table?.clockDriftPpm ?? 0;
   }
 
-  /** May the key count under one more stated window? */
+  /** May the key have grants under one more stated window? */
   hasRoomFor({ shared, meterKind }: KeyTable, name: TextBytes): boolean {
     if (shared === undefined || meterKind !== 'log') return true;
     let count = 0;
@@ -116,7 +117,10 @@ export class StatedTables {
     return count < STATED_WINDOWS_PER_KEY_MAX;
   }
 
-  /** A slot of the key in a table of `keyTables`; undefined: it has none there. In the table of stated windows it may have several. */
+  /**
+   * A slot of the key in one of the `keyTables`; undefined if it has none there. In the table of stated windows it may
+   * have several.
+   */
   slotOf(keys: KeyTable, name: TextBytes): number | undefined {
     const slots = keys.rule.id === WINDOWS_ID ? this.#windowsOf(keys, name) : [keys.find(name)];
     for (const slot of slots) if (slot < keys.size) return slot;
@@ -131,7 +135,7 @@ export class StatedTables {
     }
   }
 
-  /** The window by which a slot of a table of `keyTables` is forgotten, in group time. */
+  /** The window, in group time, that decides when the key in a slot of one of the `keyTables` is forgotten. */
   windowToForget(keys: KeyTable, slot: number): number {
     if (keys.rule.id !== WINDOWS_ID) return keys.effectiveWindowMillis;
     const { bytes, nameFrom, nameBytes } = keys.keys.readName(slot, this.#view);
@@ -152,7 +156,7 @@ export class StatedTables {
     return at;
   }
 
-  /** The key and the rule of a slot of a table of `keyTables`. */
+  /** The key and the rule of a slot in one of the `keyTables`. */
   keyAt(keys: KeyTable, slot: number): { readonly userId: string; readonly ruleId: string } {
     const { bytes, nameFrom, nameBytes } = keys.keys.readName(slot, this.#view);
     const text = decoder.decode(bytes.subarray(nameFrom, nameFrom + nameBytes));
@@ -162,9 +166,9 @@ export class StatedTables {
   }
 
   /**
-   * A name as a snapshot has it, ready to be found and added; undefined if it is none of a key in this table.
+   * Converts a name from a snapshot into the form for lookups; undefined if no key of this table can have it.
    *
-   * @param name the bytes that were read; it is changed
+   * @param name the bytes that were read; changed by this call
    */
   storedName(keys: KeyTable, name: TextBytes): TextBytes | undefined {
     if (keys.rule.id !== WINDOWS_ID) return name;

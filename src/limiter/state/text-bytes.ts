@@ -1,6 +1,6 @@
 /**
- * Text on its way into and out of the columns of a state: its UTF-8 bytes, and a hash of them to find them by.
- * It judges no text: what comes here was checked to survive the trip.
+ * A text on its way into or out of the state's memory: its UTF-8 bytes, and a hash to find it by. Texts are not checked
+ * here; they are known to survive the conversion.
  */
 
 import { assert } from '../assert.ts';
@@ -12,9 +12,9 @@ const TEXT_BYTES_MAX = 2_048;
 const encoder = new TextEncoder();
 
 /**
- * One text at a time, to look something up by. Users choose the keys: who could foresee their hashes could make all of
- * them meet in one bucket, and a lookup take seconds. So the hash (HalfSipHash-1-3) depends on a seed that the process
- * draws. Nothing that is replicated depends on the hash.
+ * Holds one text at a time, for lookups. Users choose their keys. If they could predict the hashes, they could put all
+ * keys into one bucket and make a lookup take seconds. So the hash is HalfSipHash-1-3 with a seed that the process
+ * draws at random. Nothing that is replicated depends on the hash.
  */
 export class TextBytes {
   readonly bytes = new Uint8Array(TEXT_BYTES_MAX);
@@ -37,21 +37,24 @@ export class TextBytes {
     return this.#hash;
   }
 
-  /** Takes `text`. */
+  /** Holds `text` from now on. */
   set(text: string): void {
     this.#length = 0;
     this.append(text);
     this.seal(0);
   }
 
-  /** Takes bytes `from` to `to` of `source`. */
+  /** Holds bytes `from` to `to` of `source` from now on. */
   setBytes(source: Uint8Array, from: number, to: number): void {
     this.#length = 0;
     this.appendBytes(source, from, to);
     this.seal(0);
   }
 
-  /** Takes `begin` and `end` behind it, to be found under the hash of `begin`: so all texts that begin with it are found at one place. */
+  /**
+   * Holds `begin` followed by `end`, but with the hash of `begin`. So all texts with the same beginning are found under
+   * one hash.
+   */
   setBehind(begin: TextBytes, end: string): void {
     this.setBytes(begin.bytes, 0, begin.length);
     const hash = this.#hash;
@@ -60,14 +63,14 @@ export class TextBytes {
     this.#hash = hash;
   }
 
-  /** Is this the text in bytes `from` to `to` of `stored`? */
+  /** Do bytes `from` to `to` of `stored` equal this text? */
   isAt(stored: Uint8Array, from: number, to: number): boolean {
     if (to - from !== this.#length) return false;
     for (let i = 0; i < this.#length; i += 1) if (stored[from + i] !== this.bytes[i]) return false;
     return true;
   }
 
-  /** Takes `text` behind what is there already, and returns its length in bytes. `seal` when all is there. */
+  /** Appends `text` and returns its length in bytes. Call `seal` when the text is complete. */
   append(text: string): number {
     const start = this.#length;
     const { bytes } = this;
@@ -88,7 +91,7 @@ export class TextBytes {
     this.#length = 0;
   }
 
-  /** Takes bytes `from` to `to` of `source` behind what is there already. */
+  /** Appends bytes `from` to `to` of `source`. Call `seal` when the text is complete. */
   appendBytes(source: Uint8Array, from: number, to: number): void {
     const { bytes } = this;
     const start = this.#length - from;
@@ -96,14 +99,14 @@ export class TextBytes {
     this.#length = start + to;
   }
 
-  /** All is there: makes the hash. `salt` tells apart texts that were put together from different parts. */
+  /** Computes the hash of the complete text. `salt` distinguishes texts that were put together from different parts. */
   seal(salt: number): void {
     const length = this.#length;
     const words = this.#words;
     const { bytes } = this;
-    // What did not fit would never be found again, and granted for ever.
+    // A text that was cut off would never be found again, and would be granted forever.
     if (length > TEXT_BYTES_MAX) assert(false, `a text of ${length} bytes is too long to be looked up`);
-    // Words are compared, and stored, as a whole.
+    // Zero padding, because texts are compared and stored in whole words.
     for (let i = length; (i & 3) !== 0; i += 1) bytes[i] = 0;
     let v0 = this.#seedLow;
     let v1 = this.#seedHigh;
@@ -111,7 +114,7 @@ export class TextBytes {
     let v3 = 0x74656462 ^ v1;
     const count = (length + 3) >>> 2;
     for (let i = 0; i <= count + 3; i += 1) {
-      // After the text its length and the salt; then three rounds more.
+      // After the text comes one word of length and salt, then three more rounds.
       const word = i < count ? words[i]! : i === count ? (length << 16) ^ salt : 0;
       if (i === count + 1) v2 ^= 0xff;
       v3 ^= word;
@@ -130,12 +133,12 @@ export class TextBytes {
     this.#hash = (v1 ^ v3) >>> 0;
   }
 
-  /** How many units a block for this text has to have. */
+  /** The size of a block for this text, in units. */
   get units(): number {
     return unitsOfText(this.#length);
   }
 
-  /** Is this the text that the block at `address` begins with? Their lengths are known to be equal. */
+  /** Does the block at `address` begin with this text? The lengths are known to be equal. */
   equals(pool: BlockPool, address: number): boolean {
     const stored = pool.words(address);
     const at = wordOf(address);
@@ -145,7 +148,7 @@ export class TextBytes {
     return true;
   }
 
-  /** Writes the text into the block at `address`, from byte `from` on, where a word begins. */
+  /** Writes the text into the block at `address` from byte `from` on, a multiple of 4. */
   store(pool: BlockPool, address: number, from = 0): void {
     const stored = pool.words(address);
     const at = wordOf(address) + (from >>> 2);
@@ -155,6 +158,7 @@ export class TextBytes {
   }
 }
 
+/** The size in units of a block for `length` bytes. */
 export function unitsOfText(length: number): number {
   return Math.max(1, (length + 7) >>> 3);
 }

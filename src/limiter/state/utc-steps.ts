@@ -1,32 +1,37 @@
 /**
- * By how much UTC is ahead of group time. Downtime of a whole group is not credited (raft/driver/group-clock.ts), so group time falls
- * behind with every outage. Entries say by how much, and fixed windows go by the sum: their days are days of UTC. Nothing else
- * does: whatever wall clocks say, sliding windows and buckets count in group time alone.
+ * How far UTC is ahead of group time. When a whole group is down, its group time does not advance
+ * (raft/driver/group-clock.ts), so it falls behind UTC with every outage. Log entries say by how much, and fixed
+ * windows use the sum, because their days are days of UTC. Nothing else does: sliding windows and buckets count in
+ * group time alone and ignore wall clocks.
  */
 
 import { TIMESTAMP_MILLIS_MAX } from '../../api/request.ts';
 import { WINDOW_MILLIS_MAX } from '../../api/rule.ts';
 
-/** As snapshots hold it. */
+/** One step of UTC, as snapshots store it. */
 export interface UtcStep {
-  /** The first millisecond of UTC that was not reached yet, as it was reckoned before. */
+  /** The first millisecond of UTC that was not reached before the step, by the offset before it. */
   readonly fromMillis: number;
-  /** From then on UTC is so much ahead of group time. */
+  /** How far UTC is ahead of group time from then on, in milliseconds. */
   readonly aheadMillis: number;
 }
 
-/** Wall clocks show no more, and what they show fits an integer together with group time. */
+/** Wall clocks show no later time. Together with group time it still fits a safe integer. */
 export const UTC_AHEAD_MILLIS_MAX = TIMESTAMP_MILLIS_MAX;
-/** One more takes the place of the last: what was between them counts as before both. Clocks of 500 ppm take 43 a day. */
+/**
+ * The maximum number of steps. One more replaces the last, and what happened between the two counts as before both.
+ * Clocks that are off by 500 ppm cause 43 steps a day.
+ */
 export const UTC_STEPS_MAX = 4_096;
-/** No window reaches back so far. */
+/** No window reaches back that far. */
 const KEPT_MILLIS = 2 * WINDOW_MILLIS_MAX;
 
+/** The steps of one group. */
 export class UtcSteps {
-  /** In order, both fields rise. The first one holds for all that was before it, too. */
+  /** In order; both fields increase. The first step also covers everything before it. */
   #steps: UtcStep[] = [{ fromMillis: 0, aheadMillis: 0 }];
 
-  /** By how much UTC is ahead now. */
+  /** How far UTC is ahead now, in milliseconds. */
   get aheadMillis(): number {
     return this.#steps.at(-1)!.aheadMillis;
   }
@@ -35,7 +40,10 @@ export class UtcSteps {
     return this.#steps;
   }
 
-  /** What it was at this time of UTC. A time that was skipped, which only callers can name, counts as after the step. */
+  /**
+   * How far UTC was ahead at this time of UTC. A time that a step skipped, which only callers can name, counts as after
+   * the step.
+   */
   aheadAt(utcMillis: number): number {
     const steps = this.#steps;
     let low = 0;
@@ -47,7 +55,7 @@ export class UtcSteps {
     return steps[low]!.aheadMillis;
   }
 
-  /** After group time `groupMillis` UTC is so much ahead of it, if that is more than before. Returns whether it is. */
+  /** Sets how far UTC is ahead after group time `groupMillis`, if that is more than before. Returns whether it is. */
   step(aheadMillis: number, groupMillis: number): boolean {
     if (aheadMillis <= this.aheadMillis) return false;
     const fromMillis = groupMillis + this.aheadMillis + 1;
@@ -57,13 +65,13 @@ export class UtcSteps {
     return true;
   }
 
-  /** Was the second step before this group time? Nothing reaches back to what was before it. */
+  /** Did the second step happen before this group time? Then nothing reaches back to the first. */
   #isOver(groupMillis: number): boolean {
     const [first, second] = this.#steps;
     return second !== undefined && second.fromMillis - first!.aheadMillis <= groupMillis;
   }
 
-  /** Those of a snapshot, in order: see `all`. */
+  /** Replaces all steps by those of a snapshot, in order. */
   restore(steps: UtcStep[]): void {
     this.#steps = steps;
   }

@@ -1,3 +1,4 @@
+/** The bytes of log entries: they decode to what was encoded, and damaged bytes are refused. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AllowRequest, TIMESTAMP_MILLIS_MAX } from '../../../src/api/request.ts';
@@ -27,7 +28,7 @@ const request: fc.Arbitrary<AllowRequest> = fc.record(
   { requiredKeys: ['userId'] },
 );
 
-/** What an entry holds, without what is not there. */
+/** The fields of an entry, without the absent ones. */
 function heldBy(data: Uint8Array): BatchedRequest[] {
   const command = decodeCommand(data);
   if (command.type !== 'allow') throw new Error(`a command of type ${command.type}`);
@@ -66,13 +67,13 @@ describe('a batch', () => {
     expect(entryOf([{ userId: 'ada' }, { userId: 'grace', cost: 1 }]).length).toBe(one + 1 + 5);
   });
 
-  it('takes a byte more for each request where another one says more', () => {
+  it('takes a byte more per request if another request needs a column', () => {
     const plain = Array.from({ length: 9 }, () => ({ userId: 'ada' }));
     const more = [...plain, { userId: 'ada', requestId: 'q' }];
     expect(entryOf(more).length).toBe(entryOf([...plain, { userId: 'ada' }]).length + 10 + 1);
   });
 
-  it('starts over after it was taken', () => {
+  it('starts empty after it was taken', () => {
     const builder = new AllowBatchBuilder();
     builder.add({ userId: 'a', ruleId: 'r', cost: 9, timestampMillis: 3 });
     expect(builder.size).toBe(1);
@@ -83,7 +84,7 @@ describe('a batch', () => {
     expect(() => builder.take()).toThrow(LimiterAssertionError);
   });
 
-  it('is of so many requests at most', () => {
+  it('holds a bounded number of requests', () => {
     const builder = new AllowBatchBuilder();
     for (let i = 0; i < BATCH_REQUESTS_MAX; i += 1) builder.add({ userId: `user-${i}` });
     expect(() => builder.add({ userId: 'one more' })).toThrow(LimiterAssertionError);
@@ -112,7 +113,7 @@ describe('a batch', () => {
     expect(heldBy(builder.take())).toEqual([{ userId: 'before' }]);
   });
 
-  it('is as it was before where a request is not taken in, whatever the others say', () => {
+  it('is unchanged by a request that is not accepted, for any other requests', () => {
     const builder = new AllowBatchBuilder();
     const full = { userId: 'a', ruleId: 'r', cost: 2, timestampMillis: 3, requestId: 'q' };
     builder.add({ userId: 'first' });
@@ -131,7 +132,7 @@ describe('a batch', () => {
   });
 });
 
-/** Bytes are a command all of which can be read, or throw the one error they may throw. */
+/** Bytes either decode completely or throw `CommandDecodeError`, never anything else. */
 function expectCommandOrDecodeError(bytes: Uint8Array): void {
   const error = thrownBy(() => {
     const command = decodeCommand(bytes);
@@ -142,7 +143,7 @@ function expectCommandOrDecodeError(bytes: Uint8Array): void {
   expect(error === undefined || error instanceof CommandDecodeError).toBe(true);
 }
 
-// Kind 1, the keys and these columns, one request, one rule id, which is the default one; then the columns.
+// Kind 1, the columns with keys and these, one request, one rule id (the default); then the columns.
 const A = [1, 0x61];
 const one = (columns: readonly number[], ...rest: readonly number[]): number[] => [
   1,
@@ -195,7 +196,7 @@ describe('the form of a command', () => {
     clockDriftPpm: 0,
   });
 
-  it('brings a rule table back as it was, however many rules it has', () => {
+  it('round-trips a rule table with any number of rules', () => {
     expect(decodeCommand(encodeRules(TABLE))).toEqual({ type: 'rules', table: TABLE });
     const rules = Array.from({ length: RULES_MAX }, (_, i) => ({
       id: `${'r'.repeat(120)}-${i}`,
@@ -207,7 +208,7 @@ describe('the form of a command', () => {
     expect(decodeCommand(encodeSweep())).toEqual({ type: 'sweep' });
   });
 
-  it('brings back how far UTC is ahead, up to what a wall clock can show', () => {
+  it('round-trips how far UTC is ahead, up to what a wall clock can show', () => {
     for (const aheadMillis of [0, 1_001, TIMESTAMP_MILLIS_MAX])
       expect(decodeCommand(encodeUtc(aheadMillis))).toEqual({ type: 'utc', aheadMillis });
     expect(() => decodeCommand(encodeUtc(TIMESTAMP_MILLIS_MAX + 1))).toThrow(CommandDecodeError);
@@ -218,7 +219,7 @@ describe('the form of a command', () => {
       expect(data.buffer.byteLength).toBe(data.byteLength);
   });
 
-  // A rule's meter, and what belongs to it: a sliding log.
+  // The meter of a rule and its fields: a sliding log.
   const PLAIN = [0, 0, 0, 0, 0];
   it.each([
     ['nothing', []],
@@ -303,7 +304,7 @@ describe('the form of a command', () => {
     expect(() => decodeCommand(Uint8Array.from(bytes))).toThrow(CommandDecodeError);
   });
 
-  it('reads what is just within its bounds', () => {
+  it('accepts values at their bounds', () => {
     expect(heldBy(Uint8Array.from(one([KEYS], ...A)))).toEqual([{ userId: 'a' }]);
     expect(heldBy(Uint8Array.from(one([COST], ...A, 0xbf, 0x84, 0x3d)))).toEqual([
       { userId: 'a', cost: 1_000_000 },
@@ -324,7 +325,7 @@ describe('the form of a command', () => {
     }
   });
 
-  it('makes of random and of damaged bytes a valid command or a CommandDecodeError', () => {
+  it('turns random and damaged bytes into a valid command or a CommandDecodeError', () => {
     const good = entryOf([
       { userId: 'ada', cost: 3, timestampMillis: 1_700_000_000_000, requestId: 'q' },
       { userId: 'bøb', ruleId: 'r' },

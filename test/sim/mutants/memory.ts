@@ -303,7 +303,7 @@ export const MEMORY: readonly Mutant[] = [
     id: 'X20',
     bug: 'a partition that nobody asks any more remembers its last keys for good',
     law: 'a cluster at rest gives back what it remembers of idle keys',
-    edits: [{ in: 'CapacityWatch.tick', find: 'this.#lookForIdle();', replace: '' }],
+    edits: [{ in: 'CapacityWatch.tick', find: 'this.#searchIdle();', replace: '' }],
     unitTest: {
       file: 'partition/capacity-watch.test.ts',
       why: 'no law of the simulator says how long idle keys may be remembered where there is room',

@@ -9,7 +9,7 @@ export const QUICK_ANSWERS: readonly Mutant[] = [
     edits: [
       {
         in: 'QuickAnswers.#mayBeDenied',
-        find: 'this.#latelyDenied.has(request.userId, nowMillis()) ||',
+        find: 'this.#recentlyDenied.has(request.userId, nowMillis()) ||',
         replace: '',
       },
     ],
@@ -27,7 +27,7 @@ export const QUICK_ANSWERS: readonly Mutant[] = [
     bug: 'who finds no room in a full state is refused by an entry each time',
     law: 'refusing costs no entry',
     edits: [
-      { in: 'QuickAnswers.denied', find: 'this.#latelyDenied.refusedAtCapacity(nowMillis);', replace: '' },
+      { in: 'QuickAnswers.denied', find: 'this.#recentlyDenied.refusedAtCapacity(nowMillis);', replace: '' },
     ],
     unitTest: { file: 'partition/capacity.test.ts', why: 'whoever refuses, the answer is the same' },
   },
