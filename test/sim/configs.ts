@@ -32,7 +32,7 @@ export function decidersOf(configs: readonly CommittedConfig[], index: number): 
 
 /**
  * By which configurations the replica with this disk may campaign: that of the last committed `config` entry in its
- * log, or, if it does not know that it is committed, the one before (raft/README.md).
+ * log, or, if it does not know that it is committed, the one before (docs/internals/raft.md).
  */
 export function campaignConfigs(configs: readonly CommittedConfig[], disk: DiskMirror): GroupConfig[] {
   const known = configs.filter(

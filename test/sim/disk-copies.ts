@@ -18,7 +18,7 @@ export function copyOf(groups: ReadonlyMap<GroupId, GroupHistory>, node: NodeId)
 
 /**
  * Whether the disk of `node` may go back to `copy` without breaking a promise: no vote and no change of the members is
- * forgotten, and everything else that is forgotten is on a quorum besides this node. See raft/README.md, "A disk that forgot".
+ * forgotten, and everything else that is forgotten is on a quorum besides this node. See docs/internals/raft.md, "A disk that forgot".
  */
 export function mayGoBack(
   groups: ReadonlyMap<GroupId, GroupHistory>,

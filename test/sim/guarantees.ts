@@ -1,6 +1,6 @@
 /**
  * What each meter promises of the grants of one key that were made under one rule, in the order in which they were made:
- * written down again from src/limiter/README.md, independent of the product. Rolling windows are in `rolling-window.ts`.
+ * written down again from docs/internals/limiter.md, independent of the product. Rolling windows are in `rolling-window.ts`.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import { capacityOf, meterKindOf } from './naive-meters.ts';

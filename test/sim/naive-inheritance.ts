@@ -1,6 +1,6 @@
 /**
  * What a window starts with that has granted a key nothing since it came into force: what the other windows of its rule know,
- * beyond what it knows itself. Written from src/limiter/README.md; it shares no code with the product.
+ * beyond what it knows itself. Written from docs/internals/limiter.md; it shares no code with the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import type { Known, KnownByMeter } from './naive-known.ts';

@@ -1,5 +1,5 @@
 /**
- * What README.md and src/limiter/README.md promise of one decision, written down again as simply as can be: grants are
+ * What README.md and docs/internals/limiter.md promise of one decision, written down again as simply as can be: grants are
  * a list, and every question is answered by going through all of it. It shares no code with the product.
  */
 import type { CustomerRecord } from '../../src/api/customer-record.ts';

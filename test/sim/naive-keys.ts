@@ -11,7 +11,7 @@ import type { Steps } from './naive-utc.ts';
 
 const DAY_MILLIS = 86_400_000;
 const LATE_MILLIS = 60_000;
-/** The model of sizes: src/limiter/README.md. */
+/** The model of sizes: docs/internals/limiter.md. */
 export const KEY_BYTES = 96;
 
 /** The product's promise in group time, written down again on purpose: longer windows hide drift and rounding. */

@@ -1,5 +1,5 @@
 /**
- * What each meter remembers of a key, and what that spends, written down again from README.md and src/limiter/README.md as
+ * What each meter remembers of a key, and what that spends, written down again from README.md and docs/internals/limiter.md as
  * simply as can be: a few runs that nothing changes, each grant makes new ones. It shares no code with the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
@@ -299,7 +299,7 @@ export function reachMillisOf(rule: Rule, windowMillis: number): number {
   }
 }
 
-/** The model of sizes: src/limiter/README.md. */
+/** The model of sizes: docs/internals/limiter.md. */
 export function bytesOf(rule: Rule, runs: readonly Run[]): number {
   switch (meterKindOf(rule)) {
     case 'slidingLog':

@@ -1,4 +1,4 @@
-/** What one record says, and what that makes of a rule: written from src/limiter/README.md. */
+/** What one record says, and what that makes of a rule: written from docs/internals/limiter.md. */
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { Rule } from '../../src/api/rule.ts';
 

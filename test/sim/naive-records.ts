@@ -1,5 +1,5 @@
 /**
- * What operators said of keys, once more: their records, from which entry on. Written from src/limiter/README.md; it shares no
+ * What operators said of keys, once more: their records, from which entry on. Written from docs/internals/limiter.md; it shares no
  * code with the product.
  */
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';

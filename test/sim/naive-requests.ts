@@ -4,7 +4,7 @@ import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import type { Asked } from './id-ledger.ts';
 import type { Tally } from './naive-state.ts';
 
-/** The model of sizes: src/limiter/README.md. */
+/** The model of sizes: docs/internals/limiter.md. */
 const ID_BYTES = 144;
 
 /** One limit of a request that was granted. */

@@ -1,5 +1,5 @@
 /**
- * What the log says of how late it is, as fixed windows go by it: written down again from src/limiter/README.md. It shares no code with
+ * What the log says of how late it is, as fixed windows go by it: written down again from docs/internals/limiter.md. It shares no code with
  * the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
