@@ -139,7 +139,9 @@ new Command('release:check')
     if (unknown.length > 0)
       command.error(`--only: there is no step ${unknown.join(', ')}; steps are ${NAMES.join(', ')}`);
     const release = releaseOf();
-    for (const { name, run: check } of STEPS.filter((step) => only.length === 0 || only.includes(step.name))) {
+    for (const { name, run: check } of STEPS.filter(
+      (step) => only.length === 0 || only.includes(step.name),
+    )) {
       console.log(`\n== ${name}`);
       try {
         check(release);

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from '../package/packed.ts';
 
-const EXPORT =
-  /^export (?:declare |abstract |async )*(?:const|function\*?|class|interface|type|enum) (\w+)/;
+const EXPORT = /^export (?:declare |abstract |async )*(?:const|function\*?|class|interface|type|enum) (\w+)/;
 const DOCSTRING_END = /^\s*(?:\/\*\*.*)?\*\/\s*$/;
 const ROOMS = ['src', 'raft', 'storage'];
 
@@ -14,7 +13,9 @@ function undocumentedIn(path: string): readonly string[] {
   return lines.flatMap((line, i) => {
     const [, name] = EXPORT.exec(line) ?? [];
     // Overloads and guards of the linter stand between a docstring and its symbol.
-    const above = lines.slice(0, i).findLast((other) => !/^\s*(?:\/\/ ox|export function \w+\(.*;$)/.test(other));
+    const above = lines
+      .slice(0, i)
+      .findLast((other) => !/^\s*(?:\/\/ ox|export function \w+\(.*;$)/.test(other));
     return name === undefined || DOCSTRING_END.test(above ?? '') ? [] : [`${path}:${i + 1} ${name}`];
   });
 }

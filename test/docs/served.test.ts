@@ -31,7 +31,9 @@ describe('the documentation that a node serves', () => {
     const { status, body } = await pageAt(path);
     expect(status).toBe(200);
     const [, title = ''] = /^# (.+)$/m.exec(readFileSync(join(ROOT, 'docs', path), 'utf8')) ?? [];
-    expect(body).toContain(`<title>${title.replaceAll(/[&<>"'`]/g, (c) => (c === '`' ? c : `&#${c.charCodeAt(0)};`))}`);
+    expect(body).toContain(
+      `<title>${title.replaceAll(/[&<>"'`]/g, (c) => (c === '`' ? c : `&#${c.charCodeAt(0)};`))}`,
+    );
     expect(body).not.toMatch(/<(?:script|link|img|iframe|object)|\son\w+=|@import|src=/);
   });
 

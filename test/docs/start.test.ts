@@ -18,18 +18,23 @@ const OF_THE_RUN = /Millis$|^retry_after$|^message$|^decided$|^version$|^from$|^
 /** Windows are set by the page; a length of a window is no moment. */
 const STATED = /^(?:windowMillis|limit)$/;
 
+/** Those of a new cluster. */
+const RULES = [{ id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' }] as const;
+
 let cluster: TestCluster;
 let folder: string;
 
 beforeAll(async () => {
-  cluster = await TestCluster.start({ partitions: 2 });
+  cluster = await TestCluster.start({ partitions: 2, rules: RULES });
   folder = await temporaryDirectory();
   symlinkSync(cluster.directory, join(folder, 'data'));
   const bin = join(folder, 'bin');
   mkdirSync(bin);
   // As `npx quorate` in a checkout, but for the check whether it must be compiled.
   const main = join(ROOT, 'dist/src/cli/main.js');
-  writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${main}' "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${main}' "$@"\n`, {
+    mode: 0o755,
+  });
 });
 afterAll(async () => cluster.stop());
 
@@ -46,7 +51,10 @@ function lasting(value: unknown): unknown {
 }
 
 async function outputOf(command: string): Promise<string> {
-  const asked = command.replaceAll(/127\.0\.0\.1:810(\d)/g, (_, id: string) => `127.0.0.1:${cluster.port(Number(id))}`);
+  const asked = command.replaceAll(
+    /127\.0\.0\.1:810(\d)/g,
+    (_, id: string) => `127.0.0.1:${cluster.port(Number(id))}`,
+  );
   const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH']}` };
   const { stdout } = await run('bash', ['-ec', asked], { cwd: folder, env });
   return stdout;
@@ -59,7 +67,9 @@ it('has commands with answers', () => {
 it.each(STEPS)('does what it says: $command', async ({ command, answer }) => {
   const said = await eventually('somebody decides', async () => {
     const output = await outputOf(command);
-    return output.includes('"allowed":false') && output.includes('temporary-reduced-capacity') ? undefined : output;
+    return output.includes('"allowed":false') && output.includes('temporary-reduced-capacity')
+      ? undefined
+      : output;
   });
   if (answer === undefined) return;
   const [got, wanted] = [said, answer].map((text): unknown => lasting(JSON.parse(text)));

@@ -37,7 +37,11 @@ export function markdownPage(
 
 /** As GitHub forms them, so that the same links work there. */
 function anchorOf(heading: string, seen: Map<string, number>): string {
-  const plain = heading.replaceAll(/&#?\w+;/g, '').toLowerCase().replaceAll(NOT_IN_ANCHOR, '').trim();
+  const plain = heading
+    .replaceAll(/&#?\w+;/g, '')
+    .toLowerCase()
+    .replaceAll(NOT_IN_ANCHOR, '')
+    .trim();
   const anchor = plain.replaceAll(/\s/g, '-');
   const times = seen.get(anchor) ?? 0;
   seen.set(anchor, times + 1);
