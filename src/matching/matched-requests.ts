@@ -58,7 +58,6 @@ const RECORDS_PER_TICK_MAX = 4;
 export class MatchedRequests {
   /** Reads and changes of customers. */
   readonly customers: Customers;
-  /** Peeks at keys. */
   readonly looks: Looks;
   /** Reservations that have to be given back. */
   readonly reservations: Reservations;

@@ -1,6 +1,6 @@
 /** What operators say of customers, in a real cluster: it binds at every node as soon as it is answered, and outlives nodes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, putDocument, toldByAll } from './harness.ts';
+import { eventually, putDocument, documentAtAll } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 
 const BEFORE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
@@ -222,7 +222,7 @@ describe('all of it', () => {
     for (const node of cluster.running) await cluster.stopNode(node);
     for (const node of NODES) await cluster.startNode(node);
     await cluster.ready();
-    await toldByAll(ports(), version);
+    await documentAtAll(ports(), version);
     expect(await grantsOf('ida', 4)).toBe(0);
     for (const node of NODES) expect((await allow(node, { customer: 'bad' })).status).toBe(403);
     expect(cluster.fatalErrors).toEqual([]);

@@ -216,19 +216,19 @@ export async function eventually<T>(
   }
 }
 
-/** A node may hear of a document later than the one that was told of it: then it finds no limits yet. */
-export async function toldByAll(ports: readonly number[], version: number): Promise<void> {
-  await eventually(`every node tells the document of version ${version}`, async () => {
+/** Waits until every node has the document: one that does not have it yet finds no limits. */
+export async function documentAtAll(ports: readonly number[], version: number): Promise<void> {
+  await eventually(`every node has the document of version ${version}`, async () => {
     for (const port of ports) {
       const response = await fetch(`http://127.0.0.1:${port}/v1/rules`);
-      const told = (await response.json()) as { readonly version?: number; readonly definitions?: unknown };
-      if ((told.version ?? 0) < version || told.definitions === undefined) return undefined;
+      const rules = (await response.json()) as { readonly version?: number; readonly definitions?: unknown };
+      if ((rules.version ?? 0) < version || rules.definitions === undefined) return undefined;
     }
     return true;
   });
 }
 
-/** Told at the first of these doors. Resolves when every partition decides by the document and every node tells it, with its version. */
+/** Sends it to the first node. Resolves to its version, once every partition decides by it and every node has it. */
 export async function putDocument(ports: readonly number[], document: string): Promise<number> {
   const version = await eventually('every partition decides by the document', async () => {
     const headers = { 'content-type': 'application/yaml' };
@@ -237,10 +237,10 @@ export async function putDocument(ports: readonly number[], document: string): P
       headers,
       body: document,
     });
-    const told = (await response.json()) as { readonly version?: number };
-    return response.status === 200 ? told.version : undefined;
+    const { version } = (await response.json()) as { readonly version?: number };
+    return response.status === 200 ? version : undefined;
   });
-  await toldByAll(ports, version);
+  await documentAtAll(ports, version);
   return version;
 }
 

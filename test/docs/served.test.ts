@@ -39,14 +39,16 @@ describe('the documentation that a node serves', () => {
 
   it.each(PAGES)('has no dead link in %s', async (path) => {
     const { body } = await pageAt(path);
+    const dead: string[] = [];
     for (const [, href = ''] of body.matchAll(/href="([^"]+)"/g)) {
       if (/^https?:/.test(href) || href === '/docs') continue;
       const [file = '', anchor] = href.split('#');
       const target = file === '' ? path : posix.join(posix.dirname(path), file);
       const there = await pageAt(target);
-      expect([href, there.status]).toEqual([href, 200]);
-      if (anchor !== undefined) expect(there.body).toContain(`id="${anchor}"`);
+      const hasAnchor = anchor === undefined || there.body.includes(`id="${anchor}"`);
+      if (there.status !== 200 || !hasAnchor) dead.push(href);
     }
+    expect(dead).toEqual([]);
   });
 
   it('serves no other file', async () => {

@@ -26,8 +26,7 @@ describe('a denial for a restore', () => {
     expect(body).toMatchObject({ allowed: false, reason: 'restored', restoredMillis: 4_500 });
     expect((body['error'] as { message: string }).message).toMatch(/^The cluster was restored/);
     const { headers: others, body: other } = await door.decide(denialOf());
-    expect(others).not.toHaveProperty('quorate-restored');
-    expect(other).not.toHaveProperty('reason');
+    expect([others['quorate-restored'], other['reason']]).toEqual([undefined, undefined]);
   });
 });
 
