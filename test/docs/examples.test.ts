@@ -28,6 +28,7 @@ const TSCONFIG = {
     module: 'nodenext',
     moduleDetection: 'force',
     skipLibCheck: true,
+    exactOptionalPropertyTypes: true,
     noEmit: true,
     allowJs: true,
     checkJs: true,

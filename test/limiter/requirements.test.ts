@@ -1,8 +1,15 @@
-/** Every test that docs/internals/requirements.md names exists and runs. */
+/** Every test that the pages of requirements name exists and runs. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 
-const PAGE = new URL('../../docs/internals/requirements.md', import.meta.url);
+const PAGES = ['requirements.md', 'requirements-002-to-004.md'].map(
+  (name) => new URL(`../../docs/internals/${name}`, import.meta.url),
+);
+
+async function pages(): Promise<string> {
+  const texts = await Promise.all(PAGES.map(async (page) => readFile(page, 'utf8')));
+  return texts.join('\n');
+}
 const NAMED = /`([\w/-]+\.test\.ts)`: ((?:"[^"]+"(?:, )?)+)/g;
 
 interface Row {
@@ -13,7 +20,7 @@ interface Row {
 
 /** A row is a list item, `- **000-01** ...`, with its own items. Its lines may break anywhere between two words. */
 async function rows(): Promise<readonly Row[]> {
-  const page = await readFile(PAGE, 'utf8');
+  const page = await pages();
   return [...page.matchAll(/^- \*\*(\d{3}-\d{2})\*\*(.*(?:\n {2}.*)*)/gm)].map(
     ([, number = '', lines = '']) => {
       const cells = lines.replaceAll(/\n +/g, ' ');
@@ -54,7 +61,7 @@ describe('what was asked', () => {
   });
 
   it('is counted as the rows say', async () => {
-    const page = await readFile(PAGE, 'utf8');
+    const page = await pages();
     const all = await rows();
     for (const document of ['000', '001', '002', '003', '004']) {
       const own = all.filter(({ number }) => number.startsWith(document));
