@@ -53,7 +53,7 @@ function Figure({
 /** Compares the denied fraction with that of as many minutes before. */
 function beforeInWords({ now, before }: Compared, words: string): string {
   const share = deniedShare(now);
-  if (before === undefined) return 'no longer history is kept to compare with';
+  if (before === undefined) return 'nodes do not keep enough history to compare';
   const was = deniedShare(before);
   if (was === undefined) return `no requests in the ${words} before`;
   const points = Math.round(100 * ((share ?? 0) - was));

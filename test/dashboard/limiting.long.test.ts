@@ -144,7 +144,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
       const shown = await figure('denied, of all decisions').textContent();
       return Number.parseInt(shown ?? '', 10) > 50 ? true : undefined;
     });
-    await figure('denied, of all decisions').getByText('nothing was asked in the 5 minutes before').waitFor();
+    await figure('denied, of all decisions').getByText('no requests in the 5 minutes before').waitFor();
     await summary('attention').filter({ hasText: 'denies most' }).waitFor();
     expect(await page.locator('#summary.good').count()).toBe(0);
     await figure('99th percentile, whole cluster')
@@ -173,7 +173,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     await page.reload();
     await page.getByRole('radio', { name: '24 h' }).check();
     await page.getByRole('region', { name: 'By rule, the last 24 hours' }).waitFor();
-    await figure('denied, of all decisions').getByText('no longer history is kept').waitFor();
+    await figure('denied, of all decisions').getByText('nodes do not keep enough history').waitFor();
     const charts = page.getByRole('region', { name: 'The last 24 hours' });
     // Of the minute under way, or of the one before.
     await charts.getByText('allowed', { exact: true }).waitFor();

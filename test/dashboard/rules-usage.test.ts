@@ -61,7 +61,7 @@ describe('the rules in use', () => {
     expect(groupsOf(RULES).map(({ words, rules }) => [words, rules.map(({ id }) => id)])).toEqual([
       ['Counts by user', ['per-user', 'trial']],
       ['Counts by customer', ['per-customer']],
-      ['Requests that no rule is for', ['unmatched']],
+      ['Requests that no rule matches', ['unmatched']],
     ]);
   });
 

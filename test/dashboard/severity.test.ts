@@ -102,7 +102,7 @@ describe('a cluster that does not serve everybody', () => {
     const { partitions } = withPartitions({ restoredMillis: 59_001 }, 0);
     expect(live({ ...withDown(3), partitions }, 1)).toMatchObject({
       severity: 'noLeader',
-      what: '1 restored partition denies everybody, for 60 s more at most.',
+      what: '1 restored partition denies every request, for 60 s more at most.',
     });
   });
 

@@ -145,7 +145,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await page.keyboard.press('Enter');
     await page.getByLabel('Tier').fill('free');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Done: it binds at every node.').waitFor();
+    await page.getByText('Done: every node applies it.').waitFor();
     await page.getByRole('definition').filter({ hasText: 'free' }).waitFor();
     const response = await fetch(`http://127.0.0.1:${cluster.port(2)}/v1/customers/acme`, {
       method: 'PUT',
