@@ -7,7 +7,7 @@ function recorded(millis: readonly number[]): Latencies {
   return latencies;
 }
 
-/** Three digits are kept. */
+/** The histogram keeps three digits. */
 function expectAbout(value: number, expected: number): void {
   expect(Math.abs(value - expected)).toBeLessThanOrEqual(expected / 500);
 }

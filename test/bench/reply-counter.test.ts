@@ -5,7 +5,7 @@ import { ReplyCounter, type ReplyMeaning, ReplyStreamError } from '../../bench/l
 const SCRIPT: ReplyMeaning = { grantValue: 1 };
 const THROTTLE: ReplyMeaning = { grantValue: 0 };
 
-/** Counted from `text`, cut at these places. */
+/** Counts the answers in `text`, fed in pieces cut at these places. */
 function counted(text: string, meaning: ReplyMeaning, cuts: readonly number[] = []): readonly number[] {
   const bytes = Buffer.from(text);
   const counter = new ReplyCounter(meaning);

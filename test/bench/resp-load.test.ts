@@ -31,7 +31,7 @@ function always(request: LoadRequest): KeyChooser {
   return () => request;
 }
 
-/** Of the answer to CLUSTER SLOTS. */
+/** One row of the answer to CLUSTER SLOTS. */
 function slotRow(first: number, last: number, { address }: FakeServer): string {
   return `*3\r\n:${first}\r\n:${last}\r\n*2\r\n$9\r\n${address.host}\r\n:${address.port}\r\n`;
 }

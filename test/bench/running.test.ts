@@ -34,7 +34,7 @@ describe('what a bench has started', () => {
     const child = await started(running, FOR_EVER);
     await running.stop(child);
     expect(child.signalCode).toBe('SIGTERM');
-    // Once more is no mistake.
+    // Stopping twice is allowed.
     await running.stop(child);
   });
 });

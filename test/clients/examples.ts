@@ -1,4 +1,4 @@
-/** The programs of `docs/languages.md`, and how each is built and run where Debian has what it needs. */
+/** Extracts the programs of `docs/languages.md`, and knows how to build and run each with Debian packages. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../package/packed.ts';
@@ -12,14 +12,14 @@ export interface Example {
   readonly text: string;
 }
 
-/** Debian has no Jedis in most releases: who has one names it here, with what it needs. */
+/** Class path of Jedis with its dependencies. Most Debian releases lack it. */
 const JEDIS = process.env['JEDIS_CLASSPATH'];
 const JARS =
   JEDIS ?? ['jedis', 'commons-pool2', 'slf4j-api'].map((name) => `/usr/share/java/${name}.jar`).join(':');
 
 type Recipe = Omit<Program, 'name'> & { readonly protocol: Protocol };
 
-/** Run from its source, which lies beside what would be built. */
+/** A program that runs from its source. */
 function interpreted(protocol: Protocol, packages: readonly string[], command: string, file: string): Recipe {
   return { protocol, packages, run: (output) => [command, beside(output, file)] };
 }
@@ -69,7 +69,7 @@ export function examplesOf(page: string): Example[] {
 
 export const EXAMPLES = examplesOf(readFileSync(join(ROOT, 'docs', 'languages.md'), 'utf8'));
 
-/** @throws for a program that the page has and this table has not */
+/** Finds how to run a program. @throws if this table lacks it */
 export function programOf(file: string): Program & { readonly protocol: Protocol } {
   const recipe = RECIPES[file];
   if (recipe === undefined) throw new Error(`how is ${file} run? Add it to ${import.meta.filename}`);

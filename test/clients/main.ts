@@ -1,6 +1,6 @@
 /**
- * The command `npm run clients`: clients of other languages ask a cluster of three nodes, each as its users would write it, and the
- * programs of `docs/languages.md` meet what a reader may.
+ * `npm run clients`: runs Redis clients of other languages against a cluster of three nodes, and the programs of `docs/languages.md` in
+ * the situations that a reader may meet.
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { Redis } from 'ioredis';
@@ -35,7 +35,7 @@ function named(text: string): readonly string[] {
   throw new InvalidArgumentError(`must be of ${NAMES.join(', ')}`);
 }
 
-/** Clients of a cluster find those nodes alone that have slots. */
+/** Waits until all nodes have slots: cluster clients find only those. */
 async function isWhole(port: number): Promise<true | undefined> {
   const client = new Redis(port, '127.0.0.1');
   try {

@@ -5,7 +5,7 @@ import { tableOf } from './table.ts';
 
 const PORT = 7;
 
-/** A program that needs nothing that is not here, written in JavaScript. */
+/** A program in JavaScript, which needs nothing to be installed. */
 function program(code: string): Program {
   return { name: 'one', packages: [], run: () => [process.execPath, '-e', code] };
 }

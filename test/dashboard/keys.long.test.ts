@@ -1,4 +1,4 @@
-/** Keys in a browser: they are found by a value, show what limits them and until when, and are blocked, reset and refunded. */
+/** Tests the keys views in a browser: search by value, limits and their ends, block, reset and refund. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from '../cluster/harness.ts';

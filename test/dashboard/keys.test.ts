@@ -1,4 +1,4 @@
-/** Keys without a browser: which are meant, which limits count them, what is known of their denials. */
+/** Tests the logic of the keys views without a browser: search, limits of a key, and its denials in words. */
 import { describe, expect, it } from 'vitest';
 import { USAGE_TOP_MAX, type TopKey, type UsageReport } from '../../src/api/usage.ts';
 import { denialsInWords } from '../../src/dashboard/key-denials.ts';

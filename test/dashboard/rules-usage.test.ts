@@ -1,4 +1,4 @@
-/** What became of requests under each rule, and who is nearest to its limit. */
+/** Tests the sums of usage for each rule, and the key nearest to its limit. */
 import { describe, expect, it } from 'vitest';
 import type { TopKey, UsageReport } from '../../src/api/usage.ts';
 import type { KeyStanding } from '../../src/dashboard/key-standing.ts';
