@@ -1,4 +1,4 @@
-/** Attacks on the HTTP door with wrong credentials, and with right ones of a role too low. */
+/** Attacks on the HTTP listener with wrong credentials, and with valid ones of a role too low. */
 import type { Attack, Outcome } from './attack.ts';
 import { sayOnce } from './sockets.ts';
 import type { Answer, Target } from './target.ts';

@@ -1,4 +1,4 @@
-/** Attacks on the peer port: strangers, thieves of a node's certificate, and what was once said by an honest node, said again. */
+/** Attacks on the peer port: by strangers, with a stolen node certificate, and by replaying an honest node's messages. */
 import { createServer, connect as connectPlainly } from 'node:net';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';

@@ -1,4 +1,4 @@
-/** A customer whose tier changes all the time, under load and while a leader is lost: every answer is by a tier that was so meanwhile. */
+/** Changes the tier of a customer all the time, under load and while a leader dies: every answer must fit a tier in force meanwhile. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, putDocument } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';

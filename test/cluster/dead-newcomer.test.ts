@@ -1,4 +1,4 @@
-/** A node that was added and never came holds up nobody: what is meant for another newcomer arrives there. */
+/** Tests that a node that was added but never started does not block the moves of partitions to another new node. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import { eventually, freePorts } from './harness.ts';

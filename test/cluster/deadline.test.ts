@@ -1,4 +1,4 @@
-/** The deadline holds: nothing is executed that clients gave up on, and nothing is granted after it. */
+/** Tests the request deadline: a request that its client gave up is not executed, and nothing is granted after the deadline. */
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { BusyWatch } from '../slowness.ts';
 
 const LIMIT = 10_000;
 const RULE = { id: 'default', limit: LIMIT, windowMillis: 600_000, clock: 'cluster' } as const;
-/** Stated in the router and at the door: how far a clock of ticks may be off. */
+/** How inexact the tick clock of the router and the listener may be. */
 const TOLERANCE_MILLIS = 20 + 25;
 
 const ROUNDS_MAX = 20;
@@ -27,9 +27,9 @@ interface Seen {
 }
 
 interface AskOptions {
-  /** Who asks again under the same one is charged once. */
+  /** Request id. A repeated request with the same id counts once. */
   readonly requestId?: string;
-  /** Told of the request, of which nothing is sent yet. */
+  /** Called with the request before anything is sent. */
   readonly made?: (request: ClientRequest) => void;
 }
 

@@ -1,4 +1,4 @@
-/** A real cluster whose rules came as a document: it finds the limits of a request, and decides all of them as one. */
+/** Tests a real cluster with a rules document: it finds the limits of a request and decides all of them together. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, putDocument, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 

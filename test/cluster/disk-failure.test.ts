@@ -7,7 +7,7 @@ import { InProcessCluster } from './in-process.ts';
 const LONG_MILLIS = 3_600_000;
 const RULE = { id: 'default', limit: 100, windowMillis: LONG_MILLIS, clock: 'request' } as const;
 
-/** A disk that works until it is told to fail; from then on it reports what LevelDB reports after a failed sync. */
+/** A disk that works until the test makes it fail. Then it reports the error of LevelDB after a failed sync. */
 function failingDisk(): { wrap: (store: LogStore) => LogStore; fail: () => void; failures: () => number } {
   let isFailing = false;
   let failures = 0;

@@ -1,4 +1,4 @@
-/** Nodes are killed at random moments while one is drained: whoever asks again gets there, and no client is told a grant too many. */
+/** Kills nodes at random moments during a drain: a repeated drain succeeds, and clients never get a grant too many. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterCommandError } from '../../src/cli/ask-node.ts';

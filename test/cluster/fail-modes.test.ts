@@ -1,4 +1,4 @@
-/** A real cluster of which one node is left: what that answers alone is what the fail modes of the rules say. */
+/** Tests that the last node of a real cluster answers by the fail modes of the rules. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ interface Answer {
 
 describe('a cluster of which one node of three is left', () => {
   let cluster: TestCluster;
-  /** By rule: answers so far that a fail mode gave. */
+  /** Answers by fail mode so far, by rule. */
   const degraded = new Map<string, number>();
 
   beforeAll(async () => {

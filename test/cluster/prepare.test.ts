@@ -1,4 +1,4 @@
-/** What `npm start` refuses before it touches anything. */
+/** Tests what `npm start` refuses before it changes anything. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Nodes are killed at random moments while tokens are made and revoked: whoever asks again gets there, and what was revoked is let in nowhere. */
+/** Kills nodes at random moments while tokens are created and revoked: repetition succeeds, and no node accepts a revoked token. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';

@@ -1,4 +1,4 @@
-/** Three real nodes add up what their doors answered, and name the one that is down. */
+/** Tests that three real nodes add up the answers of all listeners, and name a node that is down. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
 import { eventually, TestCluster } from './harness.ts';

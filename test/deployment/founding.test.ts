@@ -1,4 +1,4 @@
-/** Who founds a cluster with whom, from what volumes remember; and what the environment of a container may say. */
+/** Tests which containers found a cluster together, given the state of their volumes, and which environment variables they accept. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

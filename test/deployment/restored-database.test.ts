@@ -1,4 +1,4 @@
-/** Each founder makes its own database from the backup: all founders write the same bytes, and a database is whole or absent. */
+/** Tests that all founders make the same database from a backup, and that a database is complete or absent. */
 import { appendFile, cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
