@@ -22,7 +22,7 @@ function isReached(samples: readonly Sample[], measure: Measure): boolean | unde
   return plateausOf(samples, 0).find((each) => each.measure === measure)?.isReached;
 }
 
-/** A heap of which collections leave `growth` MiB more every minute. */
+/** A heap that keeps `growth` MiB more after collections every minute. */
 function isHeapReached(seed: number, growth: number): boolean | undefined {
   const below = seeded(seed);
   return isReached(
