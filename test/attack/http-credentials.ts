@@ -55,7 +55,7 @@ const CHANGING: readonly Wanted[] = [
 ];
 const EVERYTHING = [...DECIDING, ...READING, ...LOOKING, ...CHANGING];
 
-/** Nobody is told anything but that a token, or another one, is needed. */
+/** The answer must say nothing except that a token, or another one, is needed. */
 function isRefused({ status }: Answer): boolean {
   return status === 401 || status === 403 || status === 421;
 }

@@ -22,7 +22,7 @@ function hello(target: Target, from: number, to: number): Buffer {
   return encodeHello({ node: from, incarnation, target: to, facts, speaks: VERSIONS });
 }
 
-/** Everything that a node could be told. */
+/** All kinds of messages to a node. */
 function said(target: Target, from: number, to: number): Buffer {
   const { config } = target.cluster;
   const tag = clusterTag(config.clusterId);
@@ -55,7 +55,7 @@ function said(target: Target, from: number, to: number): Buffer {
   ]);
 }
 
-/** A way in: it was not hung up on. What it changed is seen by whoever watches the cluster. */
+/** An intrusion: the node did not close the connection. The checks after the attack find what it changed. */
 async function say(address: Address, bytes: Buffer, options: OpenOptions): Promise<string | undefined> {
   const intruder = new Intruder(address, options);
   if (await intruder.opened(CLOSED_MILLIS_MAX)) intruder.say(bytes);

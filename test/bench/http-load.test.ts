@@ -1,3 +1,4 @@
+/** Tests the HTTP loads of the bench, closed and open, with a fake server. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

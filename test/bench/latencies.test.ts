@@ -1,3 +1,4 @@
+/** Tests the latency histogram: percentiles, merging and encoding. */
 import { describe, expect, test } from 'vitest';
 import { Latencies } from '../../bench/load/latencies.ts';
 

@@ -1,3 +1,4 @@
+/** Tests the groups in memory that the micro bench drives. */
 import { describe, expect, test } from 'vitest';
 import { GroupsInMemory, WINDOW_ROUNDS } from '../../bench/micro/groups-in-memory.ts';
 

@@ -1,3 +1,4 @@
+/** Tests reading processor time and memory of processes from /proc. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+/** Tests the sliding log script in a real Redis, if one is installed. */
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisMissing, startRedis } from '../../bench/peers/redis.ts';

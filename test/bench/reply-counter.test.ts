@@ -1,3 +1,4 @@
+/** Tests counting the answers in a stream of RESP replies. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ReplyCounter, type ReplyMeaning, ReplyStreamError } from '../../bench/load/reply-counter.ts';

@@ -1,3 +1,4 @@
+/** Tests the RESP loads of the bench with fake servers. */
 import keySlot from 'cluster-key-slot';
 import { afterEach, describe, expect, test } from 'vitest';
 import { encodeCommand, encodePipelines } from '../../bench/load/encoded-requests.ts';

@@ -1,3 +1,4 @@
+/** Tests that the processes and directories of a bench end with it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** Tests the parsing and the bounds of command-line options. */
 import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,3 +1,4 @@
+/** Tests how the program of a client is installed, built and run, and how its checks are read. */
 import { describe, expect, it } from 'vitest';
 import type { Program } from './programs.ts';
 import { checked, type Findings } from './run.ts';

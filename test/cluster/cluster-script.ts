@@ -82,7 +82,7 @@ export class ClusterScript {
     return this.run(START, '--data', this.directory, '--base-port', String(this.basePort), ...args);
   }
 
-  /** A start that has ended, beside nodes that run. One that stands still for a second leaves only its port to be found. */
+  /** Starts the script beside running nodes and waits until it ends. It repeats this if a paused node did not answer it. */
   async refused(...args: string[]): Promise<Session> {
     return eventually('who runs answers in time', async () => {
       const session = this.start(...args);

@@ -6,7 +6,7 @@ import { InProcessCluster } from './in-process.ts';
 import { nodeAt } from './nodes-command.ts';
 
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
-/** So many that more of them wait for the dead node than a leader moves at a time. */
+/** Enough partitions that more wait for the dead node than a leader moves at a time. */
 const PARTITIONS = 96;
 const [DEAD, HEALTHY] = [4, 5];
 

@@ -1,3 +1,4 @@
+/** Tests that a node stops at the first disk error, and that nothing acknowledged is lost. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { eventually } from './harness.ts';
@@ -61,7 +62,7 @@ describe('a disk that fails', () => {
 
     disk.fail();
     await eventually('the write error reaches the process', async () => {
-      // Whoever leads, node 1 has to write these.
+      // Node 1 has to write these, as leader or as follower.
       await cluster.allow(2, { userId: `other-${Math.random()}` });
       return cluster.fatalErrors.length > 0 ? true : undefined;
     });

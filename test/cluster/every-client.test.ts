@@ -150,7 +150,7 @@ describe('a cluster of which a leader is killed', () => {
       asked += 1;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLIS));
     };
-    // So many may have counted without an answer that it is denied before.
+    // Requests without an answer may have counted, so a denial may come earlier.
     while (seen.granted < LIMIT / 2 && seen.denied === 0) await ask();
     const partition = partitionOfSlot(keySlot(client.key), PARTITIONS);
     const leader = await eventually('who leads', async () => {

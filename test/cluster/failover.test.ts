@@ -1,3 +1,4 @@
+/** Tests killing leaders or all nodes under load: no grant too many, and no acknowledged grant is lost. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REQUEST_ID_HORIZON_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
@@ -111,7 +112,7 @@ describe('killing leaders under load', () => {
       const first = await askUntilGranted(survivors);
       cluster.startNode(leader);
       await cluster.ready();
-      // Of a node that stood still it is told until the next reports that it leads: its successor, in that term, lives on.
+      // A paused node is reported as leader until the next reports arrive, although its successor leads already.
       if (first.term > term) recoveryMillis.push(first.atMillis - killedMillis);
       else console.log(`node ${leader} led no more when it was killed: another is killed`);
     }

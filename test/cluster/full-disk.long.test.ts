@@ -1,3 +1,4 @@
+/** Tests real processes with a full disk: they stop or give up leading, and nothing acknowledged is lost. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Tests stopping nodes: clients see no error in a rolling restart, and every stop ends in time. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeExit } from '../../cluster/processes.ts';

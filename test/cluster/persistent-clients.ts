@@ -131,7 +131,7 @@ export class PersistentClients {
     return longest;
   }
 
-  /** Of the answers between two moments. */
+  /** Percentile of the latencies between two moments. */
   percentileMillis(share: number, fromMillis: number, toMillis: number): number {
     const times = this.answers
       .filter(({ atMillis }) => atMillis >= fromMillis && atMillis <= toMillis)

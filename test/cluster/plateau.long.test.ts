@@ -1,3 +1,4 @@
+/** Tests that memory and disk reach a plateau under ten minutes of steady load. */
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

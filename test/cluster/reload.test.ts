@@ -121,7 +121,7 @@ it('takes over what changes without a restart, and names what does not', async (
   expect(await metric('quorate_disk_free_floor_bytes')).toBe(1_024);
   expect(await metric('quorate_state_bytes_max')).toBe(1_000_000);
 
-  // What waits is told again, and what is in force is not.
+  // Pending changes are logged again, and those in force are not.
   expect(of(await hangUp(changed, AT_START), IN_FORCE)).toEqual([]);
   await hangUp(config, IN_FORCE);
   await eventually('the header names nobody any more', async () =>

@@ -1,3 +1,4 @@
+/** Tests that a node that still loads its groups answers its status and refuses requests. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { eventually } from './harness.ts';

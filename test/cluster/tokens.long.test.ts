@@ -21,7 +21,7 @@ interface Answer {
 /** Nobody heard, or nobody could say. */
 const LOST = { status: 0, body: {} } as const;
 
-/** As an operator does who was told nothing, or to come again. */
+/** Repeats a request like an operator who got no answer or was asked to retry. */
 async function repeated(asking: () => Promise<Answer>): Promise<Answer> {
   return eventually('it is answered', async () => {
     const answer = await asking();

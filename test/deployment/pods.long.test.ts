@@ -19,7 +19,7 @@ afterAll(() => pods.stopAll());
 /** Grants of one user so far, each under an id of its own: a repetition takes nothing. */
 let grants = 0;
 
-/** Of the whole limit, what is left after one more. */
+/** Remaining limit after one more grant. */
 async function granted(ordinal: number): Promise<unknown> {
   grants += 1;
   const requestId = `request ${grants}`;

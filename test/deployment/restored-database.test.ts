@@ -71,7 +71,7 @@ async function heldIn(database: string, nodeId: number, facts = factsOf(config))
   }
 }
 
-/** At other ports, as if this founder was told otherwise where the others are. */
+/** Uses other ports, as if this founder had other addresses of the others. */
 function elsewhere(nodes: ClusterConfig['nodes']): ClusterConfig['nodes'] {
   return nodes.map((node) => ({ ...node, http: { ...node.http, port: node.http.port + 10_000 } }));
 }

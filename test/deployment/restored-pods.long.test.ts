@@ -129,7 +129,7 @@ describe('three containers with empty volumes and a backup', () => {
     // One that joins needs none, wherever that should be.
     await startFrom(3, copy);
     await says(3, 'is prepared: add it with');
-    // Whoever lost its volume is told that, and not that the backup is gone.
+    // A container that lost its volume reports this, and not the missing backup.
     await pods.stop(1, 'SIGKILL');
     await rm(pods.volumeOf(1), { recursive: true });
     await startFrom(1, copy);
@@ -141,7 +141,7 @@ describe('three containers with empty volumes and a backup', () => {
     await cp(monday, copy, { recursive: true });
     await startFrom(0, copy);
     await says(0, 'waiting for node 2');
-    // Whoever reads the third group waits for a writer that never comes.
+    // Reading the third group waits for a writer that never comes.
     const held = join(copy, 'group-2.snapshot');
     await rename(held, `${held}.aside`);
     execFileSync('mkfifo', [held]);

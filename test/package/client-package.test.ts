@@ -21,7 +21,7 @@ const RULES = [{ id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluste
 let folder: string;
 let service: string;
 let listed: Listed;
-/** Of the installed package, by their paths in it. */
+/** Texts of the installed package's files, by path. */
 let files: ReadonlyMap<string, string>;
 
 beforeAll(async () => {

@@ -124,7 +124,7 @@ export async function packClient(folder: string): Promise<string> {
 }
 
 /**
- * Installs a tarball into an empty service, without a registry and with whatever scripts it has, and returns what is installed then,
+ * Installs a tarball into an empty service, without a registry and with its install scripts, and returns the installed packages,
  * as npm lists it.
  */
 export async function installClient(service: string, tarball: string): Promise<Listed> {

@@ -1,3 +1,4 @@
+/** Tests the decision whether the resources of a process still grow. */
 import { describe, expect, it } from 'vitest';
 import { forEachSeed, seeded } from '../raft/seeded.ts';
 import { type Measure, plateausOf, type Sample } from './plateau.ts';

@@ -1,3 +1,4 @@
+/** Tests the simulation of the scale model: machines, clusters and forecasts. */
 import { describe, expect, it } from 'vitest';
 import { calibrate, foretell, type MeasuredRate } from '../../../bench/scale-model/calibrate.ts';
 import { closedLoopRate, openLoop } from '../../../bench/scale-model/load.ts';

@@ -238,7 +238,7 @@ const KINDS: readonly Kind[] = [
   ),
 ];
 
-/** Read after every input: whatever those bytes did, nothing of it stays behind. */
+/** A payload read after every input, to check that the input left no state behind. */
 const CANARY = { process: 4_711, sentMillis: 12.25 };
 const CANARY_BYTES = encodePing(CANARY);
 

@@ -119,7 +119,7 @@ class PlayedSocket extends EventEmitter {
     return true;
   }
   readonly #written: (() => void)[] = [];
-  /** Whether somebody was told that bytes are written. */
+  /** Whether a listener was called after a write. */
   written(): boolean {
     const told = this.#written.splice(0);
     for (const done of told) done();

@@ -39,7 +39,7 @@ const CHECKSUM_BYTES = 4;
 const MASK = new Mask(Uint8Array.from({ length: MASK_BYTES }, (_, i) => (7 * i) & 0xff));
 
 interface Kind {
-  /** In a database, keys are told apart by their lengths and first bytes, before anything of the value is read. */
+  /** The database distinguishes keys by length and first byte before it reads a value. */
   readonly keyBytes: number;
   readonly decode: (key: Buffer, value: Buffer) => unknown;
   /** The record as stored. */
