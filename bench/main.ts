@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: Quorate, what it is compared with, and what does nothing, side by side in one run: throughput, latency,
- * processor time, syncs and memory, as medians and ratios. Absolute numbers say more about the machine than about any of
- * them.
+ * `npm run bench`: compares Quorate with other limiters and with servers that do nothing, in one run on one machine. It reports
+ * throughput, latency, processor time, disk syncs and memory, as medians and ratios. Absolute numbers say more about the machine than
+ * about the limiters.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
@@ -31,7 +31,7 @@ interface BenchOptions {
 }
 
 const running = new Running();
-/** Beyond it an answer that should not be is no matter of a slow start. */
+/** With a larger fraction of unexpected answers, a slow start cannot explain them, and the run fails. */
 const UNEXPECTED_SHARE_MAX = 0.01;
 
 function timingOf({ quick, rounds, seconds, warmUp }: BenchOptions): Timing {
@@ -44,7 +44,7 @@ function timingOf({ quick, rounds, seconds, warmUp }: BenchOptions): Timing {
   };
 }
 
-/** The load average above which other work is in all numbers. */
+/** Load average above which other work disturbs the numbers. */
 function busyAbove(): number {
   return cpus().length / 4;
 }
@@ -76,7 +76,7 @@ function sayResults({ summaries, notes }: BenchResults): void {
   if (notes.length > 0) console.log(`\n${notes.join('\n')}`);
 }
 
-/** @throws Error if the numbers of a cell mean nothing */
+/** @throws Error if a cell has too many unexpected answers */
 function assertExpected({ summaries }: BenchResults): void {
   const wrong = summaries.filter(({ unexpectedShare }) => unexpectedShare > UNEXPECTED_SHARE_MAX);
   const cells = wrong.map(({ cell, unexpectedShare }) => `${cell} (${(unexpectedShare * 100).toFixed(1)} %)`);

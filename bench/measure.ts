@@ -1,4 +1,4 @@
-/** One cell in one round: runs the load, and takes what the thing under it used meanwhile. */
+/** Measures one cell in one round: runs the load, and reads what the processes under load used meanwhile. */
 import { Latencies } from './load/latencies.ts';
 import type { LoadJob } from './load/load-job.ts';
 import type { RunningThing, WorkCounters } from './peers/thing-under-load.ts';
@@ -7,27 +7,27 @@ import type { Running } from './running.ts';
 import { runLoad } from './run-load.ts';
 import { workloadOf } from './workloads.ts';
 
-/** What is absent cannot be read here, or is not told by this thing. */
+/** Result of one cell in one round. Absent values cannot be read on this system, or the thing does not report them. */
 export interface Sample {
-  /** Grants and denials. */
+  /** Counts grants and denials. */
   readonly decisionsPerSecond: number;
   readonly grants: number;
   readonly denials: number;
   readonly errors: number;
-  /** Answers of another kind than the workload must have, and errors. */
+  /** Errors, and answers that the workload should not get. */
   readonly unexpected: number;
-  /** Of one request, or of the last one of a pipeline or body. */
+  /** Latency of one request, or of the last one in a pipeline or body. */
   readonly p50Millis: number;
   readonly p99Millis: number;
   readonly p999Millis: number;
   readonly maxMillis: number;
-  /** Of all processes of the thing under load. */
+  /** Processor time of all processes under load. */
   readonly cpuSecondsPerMillion?: number;
-  /** Of the process that made the load; not counted above. */
+  /** Processor time of the load process, which is not in `cpuSecondsPerMillion`. */
   readonly loadCpuSecondsPerMillion: number;
   readonly syncsPerSecond?: number;
   readonly entriesPerSecond?: number;
-  /** When the load ended. */
+  /** At the end of the load. */
   readonly residentBytes?: number;
 }
 
@@ -40,11 +40,11 @@ interface Reading {
 function read(thing: RunningThing): Reading {
   const usage = usageOfAll(thing.pids);
   const asked = thing.counters?.() ?? Promise.resolve(undefined);
-  // A thing that is too busy to tell has told nothing: the other numbers stand.
+  // A thing may be too busy to report its counters. The other numbers are still valid.
   return { usage, atMillis: performance.now(), counters: asked.catch(() => undefined) };
 }
 
-/** @throws if the load could not be made */
+/** Runs one job. @throws if the load failed */
 export async function measure(job: LoadJob, thing: RunningThing, running: Running): Promise<Sample> {
   let before: Reading | undefined;
   let after: Reading | undefined;

@@ -1,8 +1,8 @@
 /**
- * The same question for a whole node with one partition: its driver, router and database. Everything that runs between
- * two turns of the event loop counts, whoever did it. The requests are made in the same process: as fast as the node
- * takes them while it grows, which fills every turn, and then at a steady pace, alone and beside each work in turn. What
- * such a work adds to the row of the pace alone is its own.
+ * Measures how long the event loop of a whole node with one partition is blocked, including its driver, router and database. A turn is
+ * one pass of the event loop, and its full length counts. The requests come from the same process: while the state grows, as fast as
+ * the node takes them; then at a steady pace, first alone and then beside each kind of work. The work costs what it adds to the row
+ * of the steady pace alone.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,17 +22,17 @@ const REQUESTS_PER_TURN = 64;
 const OPEN_MAX = 4_096;
 const MEBIBYTE = 1 << 20;
 const HOUR_MILLIS = 3_600_000;
-/** Requests of the steady pace. */
+/** Rate of the steady pace. */
 const PER_SECOND = 2_000;
 const ALONE_MILLIS = 10_000;
 const SNAPSHOTS = 3;
 const RULE_CHANGES = 20;
-/** Who goes on asking while the others are forgotten. */
+/** Users that keep sending requests while the others are forgotten. */
 const KEPT_USERS = 10_000;
-/** Nothing to speak of happens in a shorter turn: the loop goes round and round to be watched. */
+/** Shorter turns are not recorded: they only watch the loop. */
 const TURN_MILLIS_MIN = 0.1;
 
-/** Told how long each turn of the loop took. */
+/** Called with the length of each turn. */
 export type TurnTaken = (millis: number) => void;
 type Phase = (name: string, run: (taken: TurnTaken) => Promise<void>) => Promise<void>;
 
@@ -52,7 +52,7 @@ const config = validateConfig({
 
 interface RunningNode {
   readonly core: NodeCore;
-  /** All its clocks go on by so much at once. */
+  /** Advances all clocks of the node at once. */
   skip(millis: number): void;
   close(): Promise<void>;
 }
@@ -101,7 +101,7 @@ async function start(directory: string): Promise<RunningNode> {
   };
 }
 
-/** Watches the loop while `work` goes on. */
+/** Records the turns of the loop while `work` runs. */
 async function watched<T>(taken: TurnTaken, work: Promise<T>): Promise<T> {
   let isDone = false;
   void work.finally(() => {
@@ -116,7 +116,7 @@ async function watched<T>(taken: TurnTaken, work: Promise<T>): Promise<T> {
   return work;
 }
 
-/** Grants to users `from` up to `to`. */
+/** Requests a grant for each user from `from` up to `to`. */
 async function ask(core: NodeCore, from: number, to: number): Promise<void> {
   let open = 0;
   let refused = 0;
@@ -134,7 +134,7 @@ async function ask(core: NodeCore, from: number, to: number): Promise<void> {
   if (refused > 0) throw new Error(`${refused} requests were not granted`);
 }
 
-/** Grants to users who are known, at the steady pace, while `work` goes on. */
+/** Requests grants for known users at the steady pace while `work` runs. */
 async function paced<T>(core: NodeCore, users: number, taken: TurnTaken, work: Promise<T>): Promise<T> {
   let isDone = false;
   let asked = 0;
@@ -176,7 +176,7 @@ async function ruleChanges({ rules }: NodeCore): Promise<void> {
   }
 }
 
-/** Everybody is idle at once. What asks forgets them as it goes; where nobody asks, sweeps do. */
+/** Makes all users idle at once, and measures how they are forgotten: by requests on the way, or by sweeps without requests. */
 async function evictions(core: NodeCore): Promise<void> {
   const keys = (): number => [...core.partitions.values()][0]?.stats().keys ?? 0;
   const before = keys();
@@ -215,7 +215,7 @@ export async function nodeStalls(users: number, phase: Phase): Promise<void> {
     const { core } = second;
     second.skip(3 * HOUR_MILLIS);
     await phase('node: beside evictions', (taken) => paced(core, KEPT_USERS, taken, evictions(core)));
-    // Less than it holds.
+    // Less than the state holds now.
     core.limitState(MEBIBYTE);
     await phase('node: evictions by sweeps', (taken) => watched(taken, evictions(core)));
     await second.close();

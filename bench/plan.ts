@@ -1,6 +1,6 @@
 /**
- * Which cells a run has, and how long it will take. A cell is one thing under load, one way of asking it, and one
- * workload; `thing/setup/workload` is its id. Starts nothing.
+ * Chooses the cells of a run and estimates how long it takes. A cell is one thing under load, one setup (protocol, connections,
+ * pipelining) and one workload; its id is `thing/setup/workload`. It starts nothing.
  */
 import type { Address, LoadJob } from './load/load-job.ts';
 import type { RunningThing, ThingUnderLoad } from './peers/thing-under-load.ts';
@@ -10,7 +10,7 @@ export interface Timing {
   readonly rounds: number;
   readonly measuredMillis: number;
   readonly warmUpMillis: number;
-  /** Of the first cell of a thing that has just been started, besides: most of them compile what they run often. */
+  /** Extra warm-up for the first cell after a thing was started: most things still compile hot code then. */
   readonly firstWarmUpMillis: number;
 }
 
@@ -27,17 +27,17 @@ export const FULL_TIMING: Timing = {
   firstWarmUpMillis: 4_000,
 };
 
-/** A way of asking. Things are compared within the same one only. */
+/** How requests are sent. Things are compared only within the same setup. */
 export interface Setup {
   readonly id: string;
   readonly title: string;
-  /** The yardstick of this way. */
+  /** The yardstick of this setup. */
   readonly bare: 'bare-http' | 'bare-resp';
-  /** Asked for the other workloads too, not for grants alone. */
+  /** Also runs the other workloads, not only `grants`. */
   readonly isMain: boolean;
-  /** What sense it makes for one thing only. */
+  /** Set if the setup makes sense for only this thing. */
   readonly only?: string;
-  /** Undefined if the thing has no such door. */
+  /** The job; undefined if the thing has no such listener. */
   readonly job: (thing: RunningThing, common: CommonJob) => LoadJob | undefined;
 }
 
@@ -96,7 +96,7 @@ function resp({ connections, pipeline, isClusterAware }: RespShape, isMain: bool
     title: `RESP${isClusterAware === true ? ', cluster-aware' : ''}, ${shape}${others}`,
     bare: 'bare-resp',
     isMain,
-    // With one server there is nothing to be aware of.
+    // With a single server, cluster awareness changes nothing.
     ...(isClusterAware === true && { only: 'quorate' }),
     job: ({ resp: door, limiter }, common) => {
       if (limiter !== undefined) {
@@ -152,7 +152,7 @@ const FULL_SETUPS: readonly Setup[] = [
   httpBatch(100),
 ];
 
-/** Of Quorate in several shapes: a few ways of asking, for grants alone. */
+/** The setups of `--sweep`, with `grants` only. */
 const SWEEP_SETUPS: readonly Setup[] = [
   http(48, false),
   resp({ connections: 48, pipeline: 1 }, false),
@@ -166,11 +166,11 @@ const ALL_WORKLOADS: readonly WorkloadId[] = ['grants', 'denials', 'mixed', 'abu
 export interface PlanOptions {
   readonly isQuick: boolean;
   readonly isSweep: boolean;
-  /** Only cells whose id contains one of these; all if empty. */
+  /** Cells whose id contains one of these texts; all cells if empty. */
   readonly only: readonly string[];
 }
 
-/** What this thing can answer: by what it is, not by which doors are open. */
+/** Whether the thing supports the setup. It is decided without starting the thing. */
 function mayHave(thing: ThingUnderLoad, setup: Setup): boolean {
   if (setup.only !== undefined) return setup.only === thing.id;
   const isHttp = setup.bare === 'bare-http';
@@ -198,12 +198,12 @@ function workloadsOf(thing: ThingUnderLoad, setup: Setup, isQuick: boolean): rea
     case 'flexible':
       return MAIN_WORKLOADS;
     default:
-      // To a yardstick all users are alike.
+      // A yardstick treats all users alike, so one workload is enough.
       return ['grants'];
   }
 }
 
-/** In the order of the things. */
+/** Chooses the cells, in the order of the things. */
 export function planCells(things: readonly ThingUnderLoad[], options: PlanOptions): Cell[] {
   const { isQuick, isSweep, only } = options;
   const setups = isSweep ? SWEEP_SETUPS : isQuick ? QUICK_SETUPS : FULL_SETUPS;
@@ -215,11 +215,11 @@ export function planCells(things: readonly ThingUnderLoad[], options: PlanOption
   return cells.filter(({ id }) => only.length === 0 || only.some((part) => id.includes(part)));
 }
 
-/** Of a load process, of a connection after the other, of writing requests down. */
+/** Time for starting a load process, connecting and encoding requests. */
 const OVERHEAD_MILLIS_PER_CELL = 1_000;
 const START_MILLIS_PER_THING = 4_000;
 
-/** On a machine that has nothing else to do. */
+/** Estimates the time of a run on an otherwise idle machine. */
 export function estimateMillis(cells: readonly Cell[], timing: Timing): number {
   const { rounds, measuredMillis, warmUpMillis, firstWarmUpMillis } = timing;
   const things = new Set(cells.map(({ thing }) => thing.id)).size;

@@ -1,4 +1,4 @@
-/** Free ports on loopback, below the range from which the system takes those of outgoing connections. */
+/** Finds free ports on loopback, below the range that the system uses for outgoing connections. */
 import { createServer } from 'node:net';
 
 const LOWEST = 10_000;
@@ -14,7 +14,7 @@ async function isFree(port: number): Promise<boolean> {
 }
 
 /**
- * A port from which all ports at these distances are free now.
+ * Finds a base port such that the ports at all these distances from it are free.
  *
  * @throws Error if none is found
  */

@@ -1,15 +1,15 @@
-/** What processes have used, as Linux tells in /proc. Elsewhere there is nothing to read, and nothing is claimed. */
+/** Reads the processor time and memory of processes from /proc. On systems other than Linux it returns nothing. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 export interface ProcessUsage {
   /** User and system time of all threads since the process began. */
   readonly cpuSeconds: number;
-  /** Resident now; pages shared with others count for each. */
+  /** Resident memory now. Shared pages count for each process. */
   readonly residentBytes: number;
 }
 
-/** Fields of /proc/PID/stat, counted from 1 as in proc(5), of which the first two are cut off here. */
+/** Field numbers of /proc/PID/stat, counted from 1 as in proc(5). */
 const USER_TICKS_FIELD = 14;
 const SYSTEM_TICKS_FIELD = 15;
 const RESIDENT_PAGES_FIELD = 24;
@@ -20,10 +20,10 @@ interface Units {
 }
 
 /**
- * Reads the one line of /proc/PID/stat. The name of the command stands in brackets and may hold anything, brackets and
- * spaces too, so that fields are counted from the last closing one.
+ * Parses /proc/PID/stat. The command name is in brackets and may itself contain brackets and spaces, so fields are counted from the
+ * last closing bracket.
  *
- * @throws RangeError if it is no such line
+ * @throws RangeError if the line has another form
  */
 export function parseStat(line: string, { ticksPerSecond, pageBytes }: Units): ProcessUsage {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
@@ -49,7 +49,7 @@ function usageOf(pid: number): ProcessUsage {
   return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'), units);
 }
 
-/** These and the processes that they have started, as far as the system tells. */
+/** Adds the child processes, if the system lists them. */
 export function withChildren(pids: readonly number[]): number[] {
   return pids.flatMap((pid) => {
     try {
@@ -61,7 +61,7 @@ export function withChildren(pids: readonly number[]): number[] {
   });
 }
 
-/** Of all of them together; undefined where /proc is not Linux's, or one of them has ended. */
+/** Sums the usage of processes; undefined without /proc, or if one of them has ended. */
 export function usageOfAll(pids: readonly number[]): ProcessUsage | undefined {
   if (process.platform !== 'linux') return undefined;
   try {

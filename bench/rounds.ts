@@ -1,6 +1,6 @@
 /**
- * Runs all cells in rounds. In a round every thing is started anew, asked, and stopped before the next; every other
- * round goes backwards, so that what changes slowly on the machine meets all alike. What cannot run is noted, not fatal.
+ * Runs all cells in rounds. A round starts each thing, measures it and stops it before the next. Every other round runs in reverse
+ * order, so that slow changes of the machine affect all things alike. A thing that cannot run is noted and does not end the bench.
  */
 import { measure, type Sample } from './measure.ts';
 import type { RunningThing, ThingUnderLoad } from './peers/thing-under-load.ts';
@@ -9,13 +9,13 @@ import type { Running } from './running.ts';
 
 export interface RoundSample extends Sample {
   readonly cell: string;
-  /** From 1. */
+  /** Number of the round, from 1. */
   readonly round: number;
 }
 
 export interface RoundsResult {
   readonly samples: readonly RoundSample[];
-  /** What was left out, or failed, in sentences. Each once. */
+  /** Sentences about cells that were left out or failed, without duplicates. */
   readonly notes: readonly string[];
 }
 
@@ -83,7 +83,7 @@ class Rounds {
     await started.stop();
   }
 
-  /** Returns whether it could be. */
+  /** Measures one cell. Returns whether it succeeded. */
   async #measure(cell: Cell, round: number, thing: RunningThing, warmUpMillis: number): Promise<boolean> {
     const { cells, timing, seed, running, say } = this.#init;
     const { measuredMillis } = timing;

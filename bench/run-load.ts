@@ -1,4 +1,4 @@
-/** Runs one load job in a process of its own, and says when it began to count. */
+/** Runs one load job in its own process, and reports when counting starts and ends. */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { LoadJob, LoadMessage, LoadResult } from './load/load-job.ts';
@@ -7,13 +7,13 @@ import type { Running } from './running.ts';
 const PROGRAM = fileURLToPath(new URL('load/load-process.js', import.meta.url));
 
 export interface LoadWatcher {
-  /** The load is warm, and counting begins now. */
+  /** Called when the load is warm and counting starts. */
   readonly measuring: () => void;
-  /** Counting has just ended; the load goes on for a moment. */
+  /** Called when counting has ended. The load goes on for a moment. */
   readonly measured: () => void;
 }
 
-/** @throws Error with what went wrong there */
+/** Runs the job. @throws Error with the failure of the load process */
 export async function runLoad(job: LoadJob, running: Running, watcher: LoadWatcher): Promise<LoadResult> {
   const child = running.add(fork(PROGRAM));
   try {

@@ -1,10 +1,10 @@
-/** Runs a command of the bench: whatever ends it, nothing that it started is left running. */
+/** Runs a command of the bench and makes sure that everything it started ends with it. */
 import type { Command } from 'commander';
 import type { Running } from './running.ts';
 
 const SIGINT_EXIT_CODE = 130;
 
-/** @param running what the command starts */
+/** Runs the command. @param running the processes that the command starts */
 export function runProgram(program: Command, running: Running): void {
   const endEarly = (): void => {
     console.error('\nbench: ended early; nothing is left running');

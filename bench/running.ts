@@ -1,6 +1,6 @@
 /**
- * Everything a bench has started and made: processes by their id, and directories. Whatever ends the bench, Ctrl-C too,
- * ends them. Nothing is ended by name.
+ * Remembers the processes and directories that a bench has made. All of them end with the bench, also after Ctrl-C. Processes are
+ * ended by id, never by name.
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ export class Running {
   readonly #children = new Set<ChildProcess>();
   readonly #directories = new Set<string>();
 
-  /** Remembers a process until it has ended. Returns it. */
+  /** Remembers a process until it ends, and returns it. */
   add<T extends ChildProcess>(child: T): T {
     this.#children.add(child);
     child.once('exit', () => this.#children.delete(child));
@@ -22,7 +22,7 @@ export class Running {
     return child;
   }
 
-  /** A new empty directory, deleted at the end. */
+  /** Makes an empty directory that is deleted at the end. */
   directory(name: string): string {
     const path = mkdtempSync(join(tmpdir(), `quorate-bench-${name}-`));
     this.#directories.add(path);
@@ -34,7 +34,7 @@ export class Running {
     rmSync(path, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  /** Asks a process to end, and insists after some seconds. */
+  /** Asks a process to end, and kills it after some seconds. */
   async stop(child: ChildProcess): Promise<void> {
     if (!this.#children.has(child) || child.pid === undefined) return;
     const exited = once(child, 'exit');
@@ -44,14 +44,14 @@ export class Running {
     clearTimeout(timer);
   }
 
-  /** Ends everything now, without waiting: the bench itself is about to end. */
+  /** Kills everything at once, because the bench itself is about to end. */
   endAll(): void {
     for (const child of this.#children) child.kill('SIGKILL');
     for (const path of this.#directories) {
       try {
         rmSync(path, { recursive: true, force: true, maxRetries: 3 });
       } catch {
-        // Of a process that was still writing; it is in the directory for temporary files.
+        // A process was still writing there. The rest stays in the directory for temporary files.
       }
     }
   }

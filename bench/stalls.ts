@@ -1,9 +1,9 @@
 /**
- * `npm run bench:stalls`: how long one partition with a million users holds the event loop, while it grows, writes a
- * snapshot, reads one, takes it over, forgets idle users and changes its rules. Every piece of work that runs without
- * giving the loop back is measured, and the pauses of the garbage collector; first of the partition alone, then, with
- * `--node`, of a node around it. The first row is arithmetic that takes about as long as a slice of a restore and makes
- * no garbage: what it shows above its median is the machine, and is in every other row too.
+ * `npm run bench:stalls`: measures how long one partition with a million users blocks the event loop while it grows, writes a snapshot,
+ * reads and restores one, forgets idle users and changes its rules. It measures every piece of work that runs without yielding, and the
+ * pauses of the garbage collector: first for the partition alone, then, with `--node`, for a whole node. The first row is plain
+ * arithmetic without garbage, about as long as one slice of a restore. Its time above its median comes from the machine and is
+ * in every other row, too.
  */
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -31,7 +31,7 @@ const WINDOW_MILLIS = 3_600_000;
 const REQUESTS_PER_ENTRY = 256;
 const AIM_MILLIS = 10;
 
-/** About 2 ms of work that allocates nothing. */
+/** Works for about 2 ms without allocating. */
 function arithmetic(): number {
   let hash = 1;
   for (let i = 0; i < 2_000_000; i += 1) hash = (Math.imul(hash, 31) + i) | 0;
@@ -43,7 +43,7 @@ function quantile(sorted: readonly number[], share: number): string {
   return (sorted[at] ?? 0).toFixed(2).padStart(8);
 }
 
-/** Pieces of work of one kind, each in milliseconds: on the clock, and of the processor, all threads together. */
+/** Durations of pieces of work of one kind in milliseconds: by the clock, and in processor time of all threads. */
 class Slices {
   readonly #wall: number[] = [];
   readonly #processor: number[] = [];
@@ -72,7 +72,7 @@ class Slices {
   }
 }
 
-/** One replica that is fed what the log would hold. */
+/** One replica that applies entries without a log. */
 class Replica {
   nowMillis = START_MILLIS;
   #index = 0;
@@ -101,7 +101,7 @@ class Replica {
     return { index: this.#index, term: 1, timeMillis: this.nowMillis, kind: 'command', data };
   }
 
-  /** Grants to users `from` up to `to`, with ids of their own if asked for. */
+  /** An entry with grants to users `from` up to `to`, with request ids if `round` is set. */
   grants(from: number, to: number, round: string | undefined): Entry {
     const builder = new AllowBatchBuilder();
     for (let user = from; user < to; user += 1) {
@@ -121,7 +121,7 @@ function tableOf(version: number): RuleTable {
   });
 }
 
-/** Measures what is run, and prints a row of it. */
+/** Runs a piece of work, measures it and prints a row. */
 type Phase = (name: string, run: (slices: Slices) => Promise<void> | void) => Promise<void>;
 
 async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
@@ -157,7 +157,7 @@ async function main({ users, grants, ids, node }: StallOptions): Promise<void> {
   console.log(describe(partition));
   const chunks = await snapshot(replica, users, phase);
   await restore(partition, chunks, phase);
-  // The old state is let go.
+  // The old state is released.
   await phase('rule change', (slices) => {
     const entry = replica.entry(encodeRules(tableOf(2)));
     slices.measure(() => partition.apply(entry));
@@ -194,7 +194,7 @@ async function grow(
   });
 }
 
-/** Alone, and with grants between its chunks. Returns the chunks of the first. */
+/** Measures a snapshot, first alone and then with grants between its chunks. Returns the chunks of the first. */
 async function snapshot(replica: Replica, users: number, phase: Phase): Promise<Uint8Array[]> {
   const { partition } = replica;
   const chunks: Uint8Array[] = [];
@@ -238,7 +238,7 @@ async function restore(partition: Partition, chunks: readonly Uint8Array[], phas
   await phase('install', async (slices) => {
     slices.measure(() => target?.install());
     target = undefined;
-    // What was there before is let go.
+    // Lets the partition release its old state.
     for (let turn = 0; turn < 100; turn += 1) await nextTurn();
   });
 }

@@ -1,4 +1,4 @@
-/** Numbers of several rounds made one: medians and ranges, and ratios that were taken round by round. */
+/** Combines the numbers of several rounds: medians, ranges, and ratios taken within each round. */
 
 export interface Spread {
   readonly median: number;
@@ -6,7 +6,7 @@ export interface Spread {
   readonly max: number;
 }
 
-/** The mean of the two in the middle if their number is even. NaN of nothing. */
+/** The median; for an even count the mean of the two middle values, for no values NaN. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -14,7 +14,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** What is no number was not measured, and is left out. Undefined if nothing was. */
+/** Median and range. Undefined and NaN values were not measured and are left out; undefined if none is left. */
 export function spreadOf(values: readonly (number | undefined)[]): Spread | undefined {
   const measured = values.filter((value) => value !== undefined && Number.isFinite(value)) as number[];
   if (measured.length === 0) return undefined;
@@ -22,11 +22,11 @@ export function spreadOf(values: readonly (number | undefined)[]): Spread | unde
 }
 
 /**
- * The ratios of what was measured in the same round, whose conditions were about the same: their median is not the ratio
- * of the medians. Rounds that either lacks do not count.
+ * Ratios of two measurements within each round, where conditions were about the same. Their median differs from the ratio of the
+ * medians. A round that lacks one of the two does not count.
  *
- * @param of by round
- * @param to by round
+ * @param of numerators, by round
+ * @param to denominators, by round
  */
 export function ratiosPerRound(
   of: ReadonlyMap<number, number>,

@@ -1,4 +1,4 @@
-/** What all rounds say of each cell: medians and ranges, and ratios to the yardstick and to Quorate, round by round. */
+/** Summarises all rounds of each cell: medians, ranges, and the ratios to the yardstick and to Quorate. */
 import type { Cell } from './plan.ts';
 import type { GrantPromise } from './peers/thing-under-load.ts';
 import type { RoundSample } from './rounds.ts';
@@ -23,11 +23,11 @@ export interface CellSummary {
   readonly syncsPerSecond: Spread | undefined;
   readonly entriesPerSecond: Spread | undefined;
   readonly residentBytes: Spread | undefined;
-  /** Decisions per second of this cell over those of the yardstick that granted over the same setup. */
+  /** Decisions per second of this cell divided by the yardstick's grants per second in the same setup. */
   readonly timesBare: Spread | undefined;
-  /** Decisions per second of Quorate over those of this cell, for the same setup and workload. */
+  /** Decisions per second of Quorate divided by those of this cell, for the same setup and workload. */
   readonly quorateTimes: Spread | undefined;
-  /** Share of all answers that were errors, or of another kind than the workload must have; 0 to 1. */
+  /** Fraction of answers, 0 to 1, that were errors or that the workload should not get. */
   readonly unexpectedShare: number;
 }
 
@@ -75,12 +75,12 @@ function summaryOf(cell: Cell, samples: readonly RoundSample[]): CellSummary | u
   };
 }
 
-/** In the order of the cells; those that were never measured are left out. */
+/** Summarises the samples in the order of the cells, without cells that were never measured. */
 export function summarize(cells: readonly Cell[], samples: readonly RoundSample[]): CellSummary[] {
   return cells.flatMap((cell) => summaryOf(cell, samples) ?? []);
 }
 
-/** Summaries that may be compared: of the same setup and workload. */
+/** Summaries of the same setup and workload, which may be compared. */
 export interface Comparison {
   readonly title: string;
   readonly rows: readonly CellSummary[];

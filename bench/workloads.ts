@@ -1,6 +1,6 @@
 /**
- * What is asked of everything under load: which users ask, in which order, under which rule. The same seed gives the
- * same requests, so that all things under load are asked the same. Knows nothing of protocols.
+ * The workloads: which users send requests, in which order, under which rule. The same seed gives the same requests, so that all
+ * things under load get the same. This file knows nothing about protocols.
  */
 import { seededUnit } from './random.ts';
 
@@ -10,8 +10,8 @@ export interface LoadRule {
 }
 
 /**
- * `open` is never reached; its window is short, so that a steady state, in which grants leave as fast as they come, is
- * reached within one measurement. `spent` is used up by the first request of a user. `small` is reached all the time.
+ * `open` is never reached. Its window is short, so that one measurement reaches the steady state in which grants expire as fast as they
+ * come. `spent` is used up by the first request of a user. `small` is reached all the time.
  */
 export const LOAD_RULES = {
   open: { limit: 1_000_000, windowMillis: 10_000 },
@@ -26,17 +26,17 @@ export interface LoadRequest {
   readonly rule: LoadRuleId;
 }
 
-/** The next request, without end. */
+/** Returns the next request; there is no last one. */
 export type KeyChooser = () => LoadRequest;
 
 export interface Workload {
   readonly id: WorkloadId;
   readonly description: string;
-  /** What every answer must be once the load is warm; anything else is no valid measurement. */
+  /** Answers that are valid once the load is warm. Others make the measurement invalid. */
   readonly expects: 'grants' | 'denials' | 'both';
-  /** So many requests are drawn before the load begins, and then sent round and round. */
+  /** Requests drawn before the load starts. They are sent again and again. */
   readonly requestsDrawn: number;
-  /** @param seed a whole number of 32 bits */
+  /** Makes the source of requests. @param seed a 32-bit integer */
   readonly chooser: (seed: number) => KeyChooser;
 }
 
@@ -46,11 +46,11 @@ const USERS = 10_000;
 const SPENT_USERS = 32;
 const HOT_USERS = 10;
 const MILLION = 1_000_000;
-/** Each of ten thousand users asks a dozen times. */
+/** About a dozen requests for each of ten thousand users. */
 const DRAWN = 131_072;
-/** More than are sent in one measurement, so that users hardly come again. */
+/** More than one measurement sends, so that users hardly repeat. */
 const DRAWN_OF_MILLION = 1_048_576;
-/** Close to what is seen of real users, and so heavy that the first of them asks one request in ten. */
+/** Close to real traffic, and skewed enough that the first user sends one request in ten. */
 const ZIPF_EXPONENT = 1;
 
 function uniform(unit: () => number, users: number, prefix: string, rule: LoadRuleId): KeyChooser {
@@ -58,8 +58,8 @@ function uniform(unit: () => number, users: number, prefix: string, rule: LoadRu
 }
 
 /**
- * A user's share is one over its rank to the power of `exponent`. Draws ranks from 0, by the inverse of the cumulative
- * shares.
+ * Draws ranks from 0. A user's fraction of the requests is proportional to one over its rank to the power of `exponent`. It inverts
+ * the cumulative distribution.
  */
 export function zipfRanks(unit: () => number, users: number, exponent: number): () => number {
   const cumulative = new Float64Array(users);
@@ -136,7 +136,7 @@ const ALL: readonly Workload[] = [
 
 export const WORKLOADS: ReadonlyMap<WorkloadId, Workload> = new Map(ALL.map((each) => [each.id, each]));
 
-/** @throws RangeError if there is none of this name */
+/** Finds a workload by id. @throws RangeError if there is none */
 export function workloadOf(id: WorkloadId): Workload {
   const workload = WORKLOADS.get(id);
   if (workload === undefined) throw new RangeError(`there is no workload ${id}`);

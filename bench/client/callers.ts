@@ -1,4 +1,4 @@
-/** Callers that each ask for one grant at a time, as handlers of a service do: by single posts, and by the client. */
+/** Callers that each ask for one grant at a time, like the handlers of a service: by plain HTTP requests, or by the client. */
 import { reportFrom } from '../../cluster/processes.ts';
 import { doorUrl } from '../../src/cli/door-url.ts';
 import { HttpTransport } from '../../src/client/http-transport.ts';
@@ -13,10 +13,10 @@ export interface Asked {
 
 export interface Measured {
   readonly granted: number;
-  /** Answers and errors that are no grants. */
+  /** Denials and errors. */
   readonly others: number;
   readonly perSecond: number;
-  /** Of this process. */
+  /** Processor time of this process. */
   readonly processorMillis: number;
 }
 
@@ -28,7 +28,7 @@ function originsOf({ config: { nodes, tls } }: QuorateCluster): string[] {
   return nodes.map((node) => doorUrl(node, tls));
 }
 
-/** @param ask asks for one grant of the user; true: it was granted */
+/** Runs the callers for the measured time. @param ask requests one grant for the user; returns whether it was granted */
 async function measured(
   { callers, millis }: Asked,
   ask: (userId: string, turn: number) => Promise<boolean>,
@@ -52,7 +52,7 @@ async function measured(
   return { granted, others, perSecond: granted / seconds, processorMillis: (user + system) / 1_000 };
 }
 
-/** `POST /v1/allow`, to each node in turn, over as many kept connections as there are callers. */
+/** Measures `POST /v1/allow` to each node in turn, over one kept connection for each caller. */
 export async function measureSinglePosts(asked: Asked): Promise<Measured> {
   const origins = originsOf(asked.cluster);
   const transport = new HttpTransport({ token: undefined, tls: undefined, batchesPerNodeMax: asked.callers });
@@ -81,7 +81,7 @@ export async function measureSinglePosts(asked: Asked): Promise<Measured> {
   return result;
 }
 
-/** @returns `straight`: of the requests that got a decision, the part whose last node led the partition, before and after the load */
+/** Measures the client. @returns `straight`: the fraction of decided requests whose last node led the partition, before and after the load */
 export async function measureClient(asked: Asked): Promise<Measured & { readonly straight: number }> {
   const nodes = originsOf(asked.cluster);
   const before = await leadersOf(asked.cluster);
@@ -105,7 +105,7 @@ export async function measureClient(asked: Asked): Promise<Measured & { readonly
   return { ...result, straight: straight / Math.max(1, decided) };
 }
 
-/** Origins, by partition. */
+/** Origin of the leader, by partition. */
 async function leadersOf({ config }: QuorateCluster): Promise<string[]> {
   const [first] = config.nodes;
   const report = first === undefined ? undefined : await reportFrom(doorUrl(first, config.tls));

@@ -1,15 +1,15 @@
 /**
- * Requests written down once, one after the other in one Buffer: what a connection sends is a piece of it, so that load
- * costs no encoding while it runs.
+ * Encodes all requests of a load once, before it starts, into one Buffer. A connection sends slices of this Buffer, so that no
+ * encoding costs time during the load.
  */
 import type { KeyChooser, LoadRequest } from '../workloads.ts';
 import type { RespForm } from './load-job.ts';
 import type { ReplyMeaning } from './reply-counter.ts';
 
-/** Milliseconds after which a WAIT gives up: then it acknowledges less than it should, which counts as an error. */
+/** Timeout of WAIT. A WAIT that times out acknowledges too few replicas, which counts as an error. */
 const WAIT_MILLIS_MAX = 1_000;
 
-/** One command as an array of bulk strings. */
+/** Encodes one command as an array of bulk strings. */
 export function encodeCommand(args: readonly string[]): string {
   let text = `*${args.length}\r\n`;
   for (const arg of args) text += `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`;
@@ -25,7 +25,7 @@ function encodeWait({ waitForReplicas }: RespForm): string {
   return encodeCommand(['WAIT', String(waitForReplicas), String(WAIT_MILLIS_MAX)]);
 }
 
-/** How the answers to pipelines of `depth` are to be read. */
+/** How to read the answers to pipelines of `depth`. */
 export function meaningOf({ grantValue, waitForReplicas }: RespForm, depth: number): ReplyMeaning {
   if (waitForReplicas === 0) return { grantValue };
   return { grantValue, wait: { answers: depth, replicasMin: waitForReplicas } };
@@ -34,10 +34,10 @@ export function meaningOf({ grantValue, waitForReplicas }: RespForm, depth: numb
 export class EncodedRequests {
   readonly pipelines: number;
   readonly #bytes: Buffer;
-  /** Where each pipeline begins, and the last one ends. */
+  /** Start of each pipeline, and the end of the last one. */
   readonly #starts: Uint32Array;
 
-  /** @param texts as many as there are pipelines, each with all of its requests */
+  /** @param texts one for each pipeline, with all its requests */
   constructor(texts: readonly string[]) {
     this.pipelines = texts.length;
     this.#starts = new Uint32Array(texts.length + 1);
@@ -50,20 +50,20 @@ export class EncodedRequests {
     for (const [i, text] of texts.entries()) this.#bytes.write(text, this.#starts[i] ?? 0);
   }
 
-  /** A view: nothing is copied. */
+  /** One pipeline, as a view without a copy. */
   pipeline(at: number): Buffer {
     return this.pipelinesFrom(at, 1);
   }
 
-  /** The same of some that follow each other. */
+  /** Several consecutive pipelines, as a view without a copy. */
   pipelinesFrom(at: number, count: number): Buffer {
     return this.#bytes.subarray(this.#starts[at], this.#starts[at + count]);
   }
 }
 
 /**
- * So many requests in pipelines of `depth`, as they are drawn, each with a WAIT at its end if replicas must have them. With `accept`,
- * only requests that it accepts.
+ * Draws `count` requests and encodes them in pipelines of `depth`, each followed by a WAIT if replicas must have the grants. `accept`
+ * filters the requests.
  *
  * @throws RangeError if hardly any request is accepted
  */

@@ -1,11 +1,11 @@
-/** Closed-loop load over HTTP by autocannon: each connection sends a request when the one before is answered. */
+/** Closed-loop load over HTTP by autocannon: each connection sends the next request when the last one is answered. */
 import { EventEmitter, once } from 'node:events';
 import autocannon, { type Client, type Instance, type Request } from 'autocannon';
 import { type KeyChooser, type LoadRequest, workloadOf } from '../workloads.ts';
 import type { Address, HttpJob, LoadResult } from './load-job.ts';
 import { type Counts, Measurement } from './measurement.ts';
 
-/** autocannon takes far more to keep a request than it takes to write one down. */
+/** Bounded, because autocannon needs much more memory for a request than its text. */
 const REQUESTS_PER_CONNECTION_MAX = 4_096;
 const SHARE_OF_DRAWN = 1 / 4;
 const GRANTED = '"allowed":true';
@@ -13,7 +13,7 @@ const GRANTED = '"allowed":true';
 export const ALLOW_PATH = '/v1/allow';
 export const BATCH_PATH = '/v1/allow/batch';
 
-/** The body of one request for a grant. */
+/** Encodes the body of one request for a grant. */
 export function allowBody({ key, rule }: LoadRequest): string {
   return JSON.stringify({ userId: key, rule });
 }
@@ -33,7 +33,7 @@ function drawRequests(next: KeyChooser, count: number, { batch, token }: HttpJob
   });
 }
 
-/** How often `part` occurs in `text`. */
+/** Counts the occurrences of `part` in `text`. */
 function occurrences(text: string, part: string): number {
   let count = 0;
   for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) count += 1;
@@ -77,10 +77,10 @@ function start(
   const drawn = (workloadOf(workload).requestsDrawn * SHARE_OF_DRAWN) / batch;
   const perConnection = Math.min(REQUESTS_PER_CONNECTION_MAX, Math.ceil(drawn / connections));
   const options = {
-    // autocannon trusts whatever certificate it is shown.
+    // autocannon accepts any certificate.
     url: `${job.token === undefined ? 'http' : 'https'}://${address.host}:${address.port}`,
     connections: Math.max(1, Math.round(connections / addresses.length)),
-    // Ended by `stop` when the measurement is done; this is only never to end before.
+    // `stop` ends it after the measurement; this duration must only be longer.
     duration: Math.ceil((warmUpMillis + measuredMillis) / 1_000) + 60,
     setupClient(client: Client) {
       const requests = drawRequests(next, perConnection, job);
@@ -92,6 +92,8 @@ function start(
 }
 
 /**
+ * Runs the load.
+ *
  * @param measuring called when the load is warm and counting begins
  * @throws if autocannon cannot run
  */
@@ -112,7 +114,7 @@ export async function httpLoad(job: HttpJob, measuring: () => void): Promise<Loa
     });
   }
   try {
-    // Writing the requests down takes a while, and is no part of the load.
+    // autocannon first encodes all requests, which is not part of the load.
     await measurement.unlessFailed(once(runs[0] ?? new EventEmitter(), 'response'));
     return await measurement.run(() => counts.now);
   } finally {

@@ -1,7 +1,7 @@
 /**
- * Load over HTTP at a fixed rate through many connections, one request at a time on each, as the pools of services do. A request's
- * latency counts from when it was meant to be sent. What is due while every connection waits for an answer is not sent: such a pool
- * is exhausted, and its service knows that at once. Only decisions have a latency.
+ * Load over HTTP at a fixed rate, through a pool of connections with one request at a time on each. The latency of a request counts
+ * from the time it was due. A request that is due while all connections are busy is not sent: a service with an exhausted pool knows
+ * that at once. Only decisions count for latency.
  */
 import { connect, type Socket } from 'node:net';
 import { workloadOf } from '../workloads.ts';
@@ -9,10 +9,10 @@ import { ALLOW_PATH, allowBody } from './http-load.ts';
 import type { Address, HttpOpenLoopJob, LoadResult } from './load-job.ts';
 import { Measurement } from './measurement.ts';
 
-/** How often due requests are sent. */
+/** Interval at which due requests are sent. */
 const STEP_MILLIS = 2;
 const BODIES = 65_536;
-/** Of `HTTP/1.1 200`. */
+/** Position of the status in `HTTP/1.1 200`. */
 const STATUS_AT = 9;
 const STATUS_END = 12;
 const HEADERS_END = '\r\n\r\n';
@@ -24,7 +24,7 @@ interface PoolInit {
   readonly failed: (error: Error) => void;
 }
 
-/** Connections to one address. */
+/** The connections to one address. */
 class Pool {
   readonly #init: PoolInit;
   readonly #free: Connection[] = [];
@@ -47,7 +47,7 @@ class Pool {
     }
   }
 
-  /** Returns whether a connection was free. */
+  /** Sends the request if a connection is free. Returns whether one was. */
   send(request: string, intendedMillis: number): boolean {
     const connection = this.#free.pop();
     connection?.send(request, intendedMillis);
@@ -107,7 +107,7 @@ class Connection {
   }
 }
 
-/** @param measuring called when the load is warm and counting begins @throws if a connection ends */
+/** Runs the load. @param measuring called when the load is warm and counting begins @throws if a connection ends */
 export async function httpOpenLoop(job: HttpOpenLoopJob, measuring: () => void): Promise<LoadResult> {
   const { addresses, connections, requestsPerSecond, workload, seed } = job;
   const next = workloadOf(workload).chooser(seed);

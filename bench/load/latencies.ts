@@ -1,6 +1,6 @@
 /**
- * Latencies of one load process as an HDR histogram in whole microseconds, and their way to the process that asked for
- * them. Histograms are merged, percentiles never are.
+ * Latencies of one load process as an HDR histogram in whole microseconds. It can be encoded as text for the parent process. Histograms
+ * may be merged; percentiles may not.
  */
 import {
   build,
@@ -26,12 +26,12 @@ export class Latencies {
       });
   }
 
-  /** What `encode` made, in another process perhaps. */
+  /** Decodes a text from `encode`, perhaps of another process. */
   static decode(text: string): Latencies {
     return new Latencies(decodeFromCompressedBase64(text, 32, false));
   }
 
-  /** @param millis at least 0; what is longer than a minute counts as a minute */
+  /** Records one latency. @param millis at least 0; more than a minute counts as a minute */
   record(millis: number): void {
     this.#histogram.recordValue(Math.min(MICROS_MAX, Math.max(1, Math.round(millis * 1_000))));
   }
@@ -44,7 +44,7 @@ export class Latencies {
     return this.#histogram.totalCount;
   }
 
-  /** @param percent from 0 to 100. NaN if nothing was recorded. */
+  /** A percentile in milliseconds; NaN if nothing was recorded. @param percent from 0 to 100 */
   percentileMillis(percent: number): number {
     if (this.count === 0) return Number.NaN;
     return this.#histogram.getValueAtPercentile(percent) / 1_000;

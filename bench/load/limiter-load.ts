@@ -1,10 +1,10 @@
-/** Closed-loop load on a limiter that runs in this process and keeps what it grants in a database: PostgreSQL, or etcd. */
+/** Closed-loop load on a limiter that runs in this process and stores its grants in PostgreSQL or etcd. */
 import type { Limiter } from '../peers/limiter.ts';
 import { workloadOf } from '../workloads.ts';
 import type { LimiterJob, LoadResult } from './load-job.ts';
 import { Measurement } from './measurement.ts';
 
-/** Loads the client library of only this database. */
+/** Makes the limiter of a job. It imports only the client library that the job needs. */
 export async function limiterOf({ limiter, addresses, connections }: LimiterJob): Promise<Limiter> {
   switch (limiter) {
     case 'etcd': {
@@ -19,6 +19,8 @@ export async function limiterOf({ limiter, addresses, connections }: LimiterJob)
 }
 
 /**
+ * Runs the load.
+ *
  * @param measuring called when the load is warm and counting begins
  * @throws what the limiter throws
  */

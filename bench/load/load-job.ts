@@ -1,4 +1,4 @@
-/** What a load process is told to do, and what it reports. Types only: both sides of the pipe between them use these. */
+/** Types of the messages between the bench and its load processes: the job, and the result. */
 import type { LoadRuleId, WorkloadId } from '../workloads.ts';
 
 export interface Address {
@@ -8,11 +8,11 @@ export interface Address {
 
 /** How a request is written in RESP, and how its answer is read. */
 export interface RespForm {
-  /** The command of a request under each rule, as arguments; `{key}` stands for the key. */
+  /** Arguments of the command for each rule; `{key}` stands for the key. */
   readonly commands: Readonly<Record<LoadRuleId, readonly string[]>>;
-  /** The first integer of a grant: 1 for a script that answers yes, 0 for CL.THROTTLE, which answers "limited: no". */
+  /** First integer in the answer to a granted request: 1 for the script, 0 for CL.THROTTLE, which answers "limited: no". */
   readonly grantValue: 0 | 1;
-  /** A WAIT ends every pipeline, and its requests count only if that many replicas have them. 0: none does. */
+  /** Replicas that the WAIT at the end of each pipeline must report before its requests count. 0: no WAIT. */
   readonly waitForReplicas: number;
 }
 
@@ -21,7 +21,7 @@ interface LoadJobBase {
   /** A whole number of 32 bits. */
   readonly seed: number;
   readonly addresses: readonly Address[];
-  /** The doors speak TLS, and every client shows this token. Absent: they are open. */
+  /** Clients use TLS and this token. Absent: no TLS and no token. */
   readonly token?: string;
   readonly connections: number;
   readonly warmUpMillis: number;
@@ -31,41 +31,41 @@ interface LoadJobBase {
 export interface RespJob extends LoadJobBase {
   readonly kind: 'resp';
   readonly form: RespForm;
-  /** Requests per write; the next ones are written when all of these are answered. */
+  /** Requests per write. The next ones are written when all of these are answered. */
   readonly pipeline: number;
-  /** Each connection sends only keys whose slot its node serves, as `CLUSTER SLOTS` of the first address says. */
+  /** Each connection sends only keys whose slot its node serves, by `CLUSTER SLOTS` of the first address. */
   readonly isClusterAware: boolean;
 }
 
 export interface HttpJob extends LoadJobBase {
   readonly kind: 'http';
-  /** Requests per body; 1 is a plain request, more go to the batch route. */
+  /** Requests per body. 1 uses the plain route, more use the batch route. */
   readonly batch: number;
 }
 
 export interface OpenLoopJob extends LoadJobBase {
   readonly kind: 'open-loop';
-  /** Over all addresses together. */
+  /** Rate of all addresses together. */
   readonly requestsPerSecond: number;
 }
 
-/** Through as many connections, with a request at a time on each. */
+/** HTTP load at a fixed rate through `connections`, with one request at a time on each. */
 export interface HttpOpenLoopJob extends LoadJobBase {
   readonly kind: 'http-open-loop';
-  /** Over all addresses together. */
+  /** Rate of all addresses together. */
   readonly requestsPerSecond: number;
 }
 
 export interface RespOpenLoopJob extends LoadJobBase {
   readonly kind: 'resp-open-loop';
   readonly form: RespForm;
-  /** Over all addresses together. */
+  /** Rate of all addresses together. */
   readonly requestsPerSecond: number;
-  /** Where the connections come from, in turn: to a node each is a client. Absent: the system chooses. */
+  /** Source addresses of the connections, used in turn: nodes see one client for each address. Absent: the system chooses. */
   readonly localAddresses?: readonly string[];
 }
 
-/** What limits by a database through its client library, with as many requests open as there are connections. */
+/** Databases on which a limiter runs, with as many open requests as connections. */
 export type LimiterKind = 'etcd' | 'postgres';
 
 export interface LimiterJob extends LoadJobBase {
@@ -78,19 +78,19 @@ export type LoadJob = RespJob | LimiterJob | HttpJob | OpenLoopJob | HttpOpenLoo
 export interface LoadResult {
   readonly grants: number;
   readonly denials: number;
-  /** Neither granted nor denied: refused, failed, or an answer of another kind. */
+  /** Refused, failed, or answered with anything other than a decision. */
   readonly errors: number;
-  /** How long was really measured. */
+  /** Actual measured time. */
   readonly seconds: number;
-  /** `Latencies.encode`. */
+  /** Result of `Latencies.encode`. */
   readonly latencies: string;
-  /** Of the load process itself while it measured. */
+  /** Processor time of the load process during the measurement. */
   readonly loadCpuSeconds: number;
-  /** RESP: requests that were due when it ended and had not been written. HTTP: those that found no connection free. Absent: nobody counted. */
+  /** Due requests that were not sent. RESP: unwritten at the end. HTTP: no connection was free. Absent: not counted. */
   readonly unsent?: number;
 }
 
-/** From the load process to the one that started it, in this order. */
+/** Messages of a load process to its parent, in this order. */
 export type LoadMessage =
   | { readonly type: 'measuring' }
   | { readonly type: 'measured'; readonly result: LoadResult }

@@ -1,6 +1,6 @@
 /**
- * The main program of a load process: does the one job it is told by its parent, reports, and ends. Load has a process of
- * its own so that its cost is known, and none of its garbage is collected in what it measures.
+ * Main program of a load process. It receives one job from its parent, runs it, reports the result and ends. Load runs in its own
+ * process so that its cost can be measured apart, and its garbage collection does not disturb the server.
  */
 import { httpLoad } from './http-load.ts';
 import { httpOpenLoop } from './http-open-loop.ts';
@@ -14,7 +14,7 @@ function tell(message: LoadMessage, told: () => void = () => undefined): void {
   process.send?.(message, undefined, undefined, told);
 }
 
-/** The last message: this process ends when it has left. */
+/** Sends the last message and then ends this process. */
 function conclude(message: LoadMessage): void {
   tell(message, () => process.disconnect());
 }
@@ -47,5 +47,5 @@ process.once('message', (job: LoadJob) => {
       conclude({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
     );
 });
-// Its parent is gone: nobody waits for a result.
+// The parent is gone, so nobody waits for the result.
 process.once('disconnect', () => process.exit());

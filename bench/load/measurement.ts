@@ -1,4 +1,4 @@
-/** The course of one measurement, the same for all kinds of load: warm up, then count for a stated time. */
+/** The steps of one measurement, the same for all kinds of load: warm up, then count for a given time. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Latencies } from './latencies.ts';
 import type { LoadResult } from './load-job.ts';
@@ -27,26 +27,26 @@ export class Measurement {
     this.#failed = new Promise((_, reject) => {
       this.#fail = reject;
     });
-    // Whoever runs the measurement hears of it; nobody else need.
+    // `run` reports the failure; this handler only prevents an unhandled rejection.
     this.#failed.catch(() => undefined);
   }
 
-  /** Where latencies go now; undefined while nothing is measured. */
+  /** Where to record latencies; undefined while nothing is measured. */
   get latencies(): Latencies | undefined {
     return this.#latencies;
   }
 
-  /** The load cannot go on: there is no result. */
+  /** Fails the measurement: the load cannot go on. */
   fail(error: Error): void {
     this.#fail(error);
   }
 
-  /** Waits for something, but not if the load fails before. */
+  /** Waits for a promise, or throws as soon as the load fails. */
   async unlessFailed<T>(something: Promise<T>): Promise<T> {
     return Promise.race([something, this.#failed]);
   }
 
-  /** @param counts of everything so far, since the load began */
+  /** Runs the measurement. @param counts returns the totals since the load began */
   async run(counts: () => Counts): Promise<LoadResult> {
     const { warmUpMillis, measuredMillis, measuring } = this.#init;
     await this.unlessFailed(sleep(warmUpMillis));

@@ -1,7 +1,6 @@
 /**
- * HTTP load at a fixed rate, through all nodes in turn. A request's latency counts from when it was meant to be sent, not
- * from when it could be: else a server that stalls would be asked less, and its stall would hardly show ("coordinated
- * omission").
+ * HTTP load at a fixed rate, through all nodes in turn. The latency of a request counts from the time it was due. Otherwise a server
+ * that stalls would get fewer requests, and the stall would hardly show ("coordinated omission").
  */
 import { Agent, request } from 'node:http';
 import { Agent as SecureAgent, request as requestSecurely } from 'node:https';
@@ -10,9 +9,9 @@ import { ALLOW_PATH, allowBody } from './http-load.ts';
 import type { Address, LoadResult, OpenLoopJob } from './load-job.ts';
 import { type Counts, Measurement } from './measurement.ts';
 
-/** How often due requests are sent. */
+/** Interval at which due requests are sent. */
 const STEP_MILLIS = 1;
-/** Without an answer yet. What is due beyond is an error at once: the server is far behind. */
+/** Most unanswered requests. Beyond that a due request is an error at once: the server is far behind. */
 const OPEN_MAX = 20_000;
 
 class OpenLoop {
@@ -37,7 +36,7 @@ class OpenLoop {
     return { grants: this.grants, denials: this.denials, errors: this.errors };
   }
 
-  /** @param intendedMillis when it was to be sent, by `performance.now()` */
+  /** Sends one request. @param intendedMillis when it was due, by `performance.now()` */
   send({ host, port }: Address, what: LoadRequest, intendedMillis: number): void {
     if (this.#open >= OPEN_MAX) {
       this.errors += 1;
@@ -75,7 +74,7 @@ class OpenLoop {
   }
 }
 
-/** @param measuring called when the load is warm and counting begins */
+/** Runs the load. @param measuring called when the load is warm and counting begins */
 export async function openLoop(job: OpenLoopJob, measuring: () => void): Promise<LoadResult> {
   const { addresses, connections, requestsPerSecond, workload, seed } = job;
   const next = workloadOf(workload).chooser(seed);

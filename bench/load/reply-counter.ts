@@ -1,6 +1,6 @@
 /**
- * Counts the answers in a stream of RESP2 or RESP3 replies by their kind, over chunks of any split. It makes no object and
- * no string per reply: of each, only its first integer is looked at, and whether it is an error.
+ * Counts the answers in a stream of RESP2 or RESP3 replies by kind, from chunks of any size. To stay fast it makes no object for a
+ * reply: it reads only the first integer, and whether the reply is an error.
  */
 
 const CR_LF_BYTES = 2;
@@ -18,26 +18,26 @@ const BULK_ERROR = 0x21; // !
 const VERBATIM = 0x3d; // =
 const INTEGER = 0x3a; // :
 const ERROR = 0x2d; // -
-/** Values of one line whose content is of no interest: + _ # , ( */
+/** Types of one-line values whose content does not matter: + _ # , ( */
 const LINES = new Set([0x2b, 0x5f, 0x23, 0x2c, 0x28]);
 
 export type AnswerKind = 'grant' | 'denial' | 'error';
 
 export interface ReplyMeaning {
-  /** The first integer of a reply that grants. The other one of 0 and 1 denies. */
+  /** First integer of a granting reply, 0 or 1. The other value denies. */
   readonly grantValue: 0 | 1;
-  /** Replies of WAIT come between the answers. Absent: none does. */
+  /** Set if replies of WAIT follow the answers. */
   readonly wait?: WaitMeaning;
 }
 
 export interface WaitMeaning {
-  /** One comes after so many answers. */
+  /** Answers before each reply of WAIT. */
   readonly answers: number;
-  /** These count only if it is at least so much. */
+  /** The answers count only if WAIT reports at least this many replicas. */
   readonly replicasMin: number;
 }
 
-/** A stream that is no RESP, or not what was asked for. Nothing that was counted before means anything. */
+/** The stream is not RESP, or does not fit the requests. Then the counts so far are worthless. */
 export class ReplyStreamError extends Error {
   readonly code = 'REPLY_STREAM';
 }
@@ -49,21 +49,21 @@ export class ReplyCounter {
   readonly #grantValue: number;
   readonly #wait: WaitMeaning | undefined;
   readonly #counted: (kind: AnswerKind) => void;
-  /** Bytes of a bulk value that are still to come, with its line end. */
+  /** Missing bytes of a bulk value, including its line end. */
   #skipBytes = 0;
   #isInLine = false;
   #type = 0;
   #number = 0;
   #isNegative = false;
-  /** Values that are still to come of the reply that is being read. */
+  /** Missing values of the current reply. */
   #openValues = 1;
   #firstInteger = -1;
   #hasInteger = false;
   #isError = false;
-  /** Answers whose WAIT is still to come. */
+  /** Answers that still wait for their WAIT. */
   readonly #waiting: AnswerKind[] = [];
 
-  /** @param counted told of each answer, in their order */
+  /** @param counted called for each answer, in order */
   constructor({ grantValue, wait }: ReplyMeaning, counted: (kind: AnswerKind) => void = () => {}) {
     this.#grantValue = grantValue;
     this.#wait = wait;
@@ -74,7 +74,7 @@ export class ReplyCounter {
     return this.grants + this.denials + this.errors;
   }
 
-  /** @throws ReplyStreamError if this cannot be the next part of a stream of replies */
+  /** Reads the next chunk. @throws ReplyStreamError if it does not continue the stream */
   feed(chunk: Uint8Array, length = chunk.length): void {
     for (let i = 0; i < length;) {
       if (this.#skipBytes > 0) {
@@ -95,7 +95,7 @@ export class ReplyCounter {
     }
   }
 
-  /** Up to the end of the line, or of what there is of it. Returns where it stopped. */
+  /** Reads to the end of the line or of the chunk. Returns where it stopped. */
   #readLine(chunk: Uint8Array, from: number, length: number): number {
     let number = this.#number;
     for (let i = from; i < length; i += 1) {

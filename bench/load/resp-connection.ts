@@ -1,6 +1,6 @@
 /**
- * One connection of the RESP load: it writes a pipeline, waits until all of it is answered, and writes the next (a closed
- * loop). Reads into a buffer of its own, so that a chunk costs no allocation.
+ * One connection of the closed RESP load: it writes a pipeline, waits until all of it is answered, and writes the next. It reads into
+ * its own buffer, so that a chunk costs no allocation.
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';
@@ -13,14 +13,14 @@ const READ_BYTES = 65_536;
 
 export interface RespConnectionInit {
   readonly address: Address;
-  /** It speaks TLS, and shows this token first. Absent: plainly, to an open door. */
+  /** Set if the connection uses TLS and authenticates with this token. */
   readonly token: string | undefined;
   readonly meaning: ReplyMeaning;
   readonly requests: EncodedRequests;
-  /** The first pipeline to send; the one after the last is the first again. */
+  /** Index of the first pipeline to send. After the last one it starts over. */
   readonly first: number;
   readonly depth: number;
-  /** From the write of a pipeline to its last answer. */
+  /** Where to record the time from the write of a pipeline to its last answer. */
   readonly latencies: () => Latencies | undefined;
   readonly failed: (error: Error) => void;
 }
@@ -30,7 +30,7 @@ export class RespConnection {
   readonly #init: RespConnectionInit;
   readonly #socket: Socket;
   #next: number;
-  /** The answers there will be when the pipeline that was sent is answered. */
+  /** Total of answers at which the current pipeline is complete. */
   #awaitedAnswers = 0;
   #sentAtMillis = 0;
   #isClosed = false;
@@ -71,7 +71,7 @@ export class RespConnection {
     return connection;
   }
 
-  /** A wrong token shows in what is answered to the requests. */
+  /** Sends the token. A wrong one shows in the answers to the requests. */
   async #authenticate(token: string): Promise<void> {
     const told = new Promise<void>((resolve) => {
       this.#authenticated = resolve;
@@ -80,7 +80,7 @@ export class RespConnection {
     await told;
   }
 
-  /** Writes the next pipeline, and goes on by itself. */
+  /** Starts the loop: each complete answer sends the next pipeline. */
   send(): void {
     const { requests, depth } = this.#init;
     this.#awaitedAnswers += depth;
@@ -94,7 +94,7 @@ export class RespConnection {
     this.#socket.destroy();
   }
 
-  /** Returns whether to go on reading. */
+  /** Handles received bytes. Returns whether to go on reading. */
   #read(buffer: Uint8Array, length: number): boolean {
     if (this.#isClosed) return false;
     if (this.#authenticated !== undefined) {

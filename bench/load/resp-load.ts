@@ -1,6 +1,6 @@
 /**
- * Load over the Redis protocol: connections that each keep one pipeline of requests on its way. Cluster-aware, each
- * connection is sent only the keys of the node it leads to, as a client that has read `CLUSTER SLOTS` would.
+ * Closed-loop load over the Redis protocol: each connection has one pipeline on its way. In cluster-aware mode a connection sends only
+ * keys that its node serves, like a client that has read `CLUSTER SLOTS`.
  */
 import keySlot from 'cluster-key-slot';
 import { type Workload, workloadOf } from '../workloads.ts';
@@ -10,7 +10,7 @@ import { type Counts, Measurement } from './measurement.ts';
 import { RespConnection } from './resp-connection.ts';
 import { readSlots, type SlotOwners } from './slot-owners.ts';
 
-/** Where connections lead, and what is sent there. */
+/** A node and the requests for it. */
 interface Target {
   readonly address: Address;
   readonly requests: EncodedRequests;
@@ -44,8 +44,10 @@ function sumOf(connections: readonly RespConnection[]): Counts {
 }
 
 /**
+ * Runs the load.
+ *
  * @param measuring called when the load is warm and counting begins
- * @throws if a connection ends, or a node answers something that is no RESP
+ * @throws if a connection ends, or an answer is not RESP
  */
 export async function respLoad(job: RespJob, measuring: () => void): Promise<LoadResult> {
   const { form, connections, pipeline, workload } = job;
@@ -61,7 +63,7 @@ export async function respLoad(job: RespJob, measuring: () => void): Promise<Loa
         address,
         token: job.token,
         requests,
-        // Each begins elsewhere, so that they do not all ask for the same user at the same time.
+        // Connections start at different places, so that they do not all ask for the same user at once.
         first: Math.floor((requests.pipelines * i) / connections),
         meaning: meaningOf(form, pipeline),
         depth: pipeline,

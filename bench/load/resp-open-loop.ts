@@ -1,7 +1,6 @@
 /**
- * Load over the Redis protocol at a fixed rate. The latency of a request counts from when it was meant to be sent, so that what
- * waits in this process because a node does not read counts too. Only decisions have one: a refusal is no answer that anybody
- * waits for.
+ * Load over the Redis protocol at a fixed rate. The latency of a request counts from the time it was due, so it includes the wait in
+ * this process while a node does not read. Only decisions count for latency, because nobody waits for a refusal.
  */
 import { connect, type Socket } from 'node:net';
 import { workloadOf } from '../workloads.ts';
@@ -10,23 +9,23 @@ import type { Address, LoadResult, RespOpenLoopJob } from './load-job.ts';
 import { Measurement } from './measurement.ts';
 import { type AnswerKind, ReplyCounter, type ReplyMeaning } from './reply-counter.ts';
 
-/** How often due requests are sent. */
+/** Interval at which due requests are sent. */
 const STEP_MILLIS = 2;
 const READ_BYTES = 65_536;
-/** Beyond what the system takes, so much is handed to a socket; what is due then waits here, unwritten. */
+/** Most bytes buffered by a socket beyond what the system accepts. Further due requests wait here, unwritten. */
 const UNSENT_BYTES_MAX = 1 << 20;
-/** More in one write would only make the steps uneven. */
+/** Bounded, because larger writes make the steps uneven. */
 const REQUESTS_PER_WRITE_MAX = 4_096;
 
 interface ConnectionInit {
   readonly address: Address;
   readonly localAddress: string | undefined;
   readonly meaning: ReplyMeaning;
-  /** One request each. */
+  /** Pipelines of one request. */
   readonly requests: EncodedRequests;
   readonly first: number;
   readonly millisPerRequest: number;
-  /** When its first request is due, by `performance.now()`. */
+  /** When the first request is due, by `performance.now()`. */
   readonly startMillis: number;
   readonly measurement: Measurement;
 }
@@ -69,7 +68,7 @@ class OpenConnection {
     return connection;
   }
 
-  /** Requests that are due and were not written. */
+  /** Number of due requests that are not written yet. */
   unsentAt(nowMillis: number): number {
     return Math.max(0, this.#dueAt(nowMillis) - this.#sent);
   }
@@ -102,7 +101,7 @@ class OpenConnection {
     if (kind !== 'error') measurement.latencies?.record(this.#nowMillis - plannedMillis);
   }
 
-  /** Returns whether to go on reading. */
+  /** Handles received bytes. Returns whether to go on reading. */
   #read(buffer: Uint8Array, length: number): boolean {
     if (this.#isClosed) return false;
     this.#nowMillis = performance.now();
@@ -117,8 +116,10 @@ class OpenConnection {
 }
 
 /**
+ * Runs the load.
+ *
  * @param measuring called when the load is warm and counting begins
- * @throws if a connection ends, or a node answers something that is no RESP
+ * @throws if a connection ends, or an answer is not RESP
  */
 export async function respOpenLoop(job: RespOpenLoopJob, measuring: () => void): Promise<LoadResult> {
   const { addresses, connections, requestsPerSecond, workload, seed, form, localAddresses = [] } = job;

@@ -1,4 +1,4 @@
-/** Which node of a Redis cluster serves which of the 16,384 slots, as `CLUSTER SLOTS` says. */
+/** Reads from `CLUSTER SLOTS` which node of a Redis cluster serves each of the 16,384 slots. */
 import { Redis } from 'ioredis';
 import type { Address } from './load-job.ts';
 
@@ -7,14 +7,15 @@ const NOBODY = -1;
 
 export interface SlotOwners {
   readonly nodes: readonly Address[];
-  /** Which of `nodes` serves a slot; -1 if nobody does. */
+  /** Index in `nodes` of the node that serves a slot; -1 if none does. */
   ownerOf(slot: number): number;
 }
 
 /**
- * @param reply rows of first slot, last slot, and the nodes that serve them, the one that takes writes first, each as
- * host, port and more
- * @throws TypeError if it is nothing of the kind
+ * Parses the reply.
+ *
+ * @param reply rows of first slot, last slot and nodes (host, port, …), the one that takes writes first
+ * @throws TypeError if the reply has another form
  */
 export function slotOwners(reply: unknown, asked: Address): SlotOwners {
   if (!Array.isArray(reply)) throw new TypeError('CLUSTER SLOTS answered no array');
@@ -25,7 +26,7 @@ export function slotOwners(reply: unknown, asked: Address): SlotOwners {
     const [host, port] = Array.isArray(node) ? (node as unknown[]) : [];
     if (typeof first !== 'number' || typeof last !== 'number' || typeof port !== 'number')
       throw new TypeError('CLUSTER SLOTS answered a row that is not: first, last, [host, port]');
-    // A node that does not know its own name leaves it out: it is where it was asked.
+    // A node that does not know its own host name leaves it empty. Then it is the host that was asked.
     const address = { host: typeof host === 'string' && host !== '' ? host : asked.host, port };
     let owner = nodes.findIndex((known) => known.host === address.host && known.port === port);
     if (owner === NOBODY) owner = nodes.push(address) - 1;
@@ -34,10 +35,10 @@ export function slotOwners(reply: unknown, asked: Address): SlotOwners {
   return { nodes, ownerOf: (slot) => owners[slot] ?? NOBODY };
 }
 
-/** @throws if the node cannot be reached, or belongs to no cluster */
+/** Asks a node. @throws if it cannot be reached or belongs to no cluster */
 export async function readSlots(address: Address): Promise<SlotOwners> {
   const client = new Redis({ ...address, lazyConnect: true, retryStrategy: () => null });
-  // What goes wrong is thrown by the call that meets it.
+  // Each call throws its own error; this listener only keeps the process alive.
   client.on('error', () => undefined);
   try {
     await client.connect();

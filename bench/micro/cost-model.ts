@@ -1,6 +1,6 @@
 /**
- * What a round costs, taken apart: so much whatever happens, so much for each group that takes part, and so much for each
- * request. Fitted to measured rounds by least squares of the relative error, so that small rounds count like large ones.
+ * Splits the cost of a round into a fixed part, a part for each group and a part for each request. The parts are fitted to measured
+ * rounds by least squares of the relative error, so that small rounds weigh as much as large ones.
  */
 
 export interface MeasuredRound {
@@ -16,10 +16,10 @@ export interface RoundCost {
 }
 
 /**
- * Solves a system of linear equations by elimination, the largest pivot first.
+ * Solves a system of linear equations by Gaussian elimination with pivoting.
  *
  * @param rows each with the coefficients and the right-hand side
- * @throws RangeError if it has no one solution
+ * @throws RangeError if there is no unique solution
  */
 function solve(rows: number[][]): number[] {
   const size = rows.length;
@@ -39,13 +39,15 @@ function solve(rows: number[][]): number[] {
 }
 
 /**
- * @param rounds at least three, of different numbers of groups and of requests
- * @throws RangeError if they do not tell the costs apart
+ * Fits the costs.
+ *
+ * @param rounds at least three, with different numbers of groups and of requests
+ * @throws RangeError if the rounds do not determine the costs
  */
 export function fitRoundCost(rounds: readonly MeasuredRound[]): RoundCost {
   const normal = [0, 1, 2].map(() => [0, 0, 0, 0]);
   for (const { groups, requestsPerGroup, micros } of rounds) {
-    // Divided by what was measured: the errors that are squared are relative ones.
+    // Dividing by the measured value makes the errors relative.
     const terms = [1, groups, groups * requestsPerGroup].map((term) => term / micros);
     for (const [i, row] of normal.entries()) {
       for (const [j, term] of terms.entries()) row[j] = (row[j] ?? 0) + (terms[i] ?? 0) * term;

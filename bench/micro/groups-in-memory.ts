@@ -1,6 +1,6 @@
 /**
- * The partitions of one node, or of three, in one process without sockets, disks and timers: real partitions and the real
- * driver, the store in memory, and frames that are encoded and decoded as between processes. Time passes when it is told to.
+ * Runs the partitions of one node or of three in one process, without sockets, disks and timers. Partitions and driver are the real
+ * ones, the store is in memory, and frames are encoded and decoded as between processes. The caller advances time.
  */
 import { assert } from '../../raft/assert.ts';
 import { GroupClock } from '../../raft/driver/group-clock.ts';
@@ -17,7 +17,7 @@ const START_MILLIS = 1_700_000_000_000;
 const TICK_MILLIS = 10;
 const ELECTION_TICKS_MAX = 10_000;
 const LEADER = 1;
-/** So short that grants leave as fast as they come: what is measured is a steady state. */
+/** Length of the window in rounds. It is short, so that grants expire as fast as they come: a steady state. */
 export const WINDOW_ROUNDS = 100;
 
 const RULES = validateRuleTable({
@@ -29,7 +29,7 @@ const RULES = validateRuleTable({
 });
 
 export interface GroupsInMemoryInit {
-  /** 1 or 3: each holds all groups, the first leads them. */
+  /** Each node holds all groups; the first node leads them. */
   readonly nodes: 1 | 3;
   readonly groups: number;
 }
@@ -43,7 +43,7 @@ export class GroupsInMemory {
   readonly #groups: number;
   readonly #unit = seededUnit(1);
   #nowMillis = START_MILLIS;
-  /** What runs soon, in order: turns, writes that are done, frames that arrive. */
+  /** Pending tasks in order: turns of the event loop, finished writes, arriving frames. */
   #tasks: (() => void)[] = [];
   #nodes: ReadonlyMap<number, MemoryNode> = new Map();
 
@@ -51,7 +51,7 @@ export class GroupsInMemory {
     this.#groups = groups;
   }
 
-  /** All groups are led by the first node when this returns. */
+  /** Starts the nodes. On return the first node leads all groups. */
   static start({ nodes, groups }: GroupsInMemoryInit): GroupsInMemory {
     const all = new GroupsInMemory(groups);
     const ids = Array.from({ length: nodes }, (_, i) => i + 1);
@@ -64,7 +64,7 @@ export class GroupsInMemory {
     return all;
   }
 
-  /** Those of the leader. */
+  /** The partitions of the leading node. */
   get partitions(): readonly Partition[] {
     return this.#nodes.get(LEADER)?.partitions ?? [];
   }
@@ -73,7 +73,7 @@ export class GroupsInMemory {
     return this.#nowMillis;
   }
 
-  /** Runs everything that was asked for, to its end; then a millisecond passes. */
+  /** Runs all pending work to its end, then advances time by a millisecond. */
   round(): void {
     this.#drain();
     this.#nowMillis += 1;

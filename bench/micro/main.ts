@@ -1,7 +1,7 @@
 /**
- * `npm run bench:micro`: what a request, a group and a round cost in processor time, in one process and a few seconds, so
- * that a change of the hot path shows at once. In a round each group is asked so many requests at once, and all are
- * answered: one entry per group, one write for all. It says nothing of sockets, HTTP and disks.
+ * `npm run bench:micro`: measures the processor time of a request, a group and a round, in one process and a few seconds, so that a
+ * change to the hot path shows at once. In a round each group gets some requests at once and answers all of them, with one log entry
+ * for each group and one write for all. Sockets, HTTP and disks are not measured.
  */
 import { Command } from 'commander';
 import type { Decision } from '../../src/api/answer.ts';
@@ -25,7 +25,7 @@ interface MicroOptions {
   readonly cellMillis: number;
 }
 
-/** Microseconds of processor time of one call, all threads together; repeated until `millis` have been used. */
+/** Processor time of one call in microseconds, all threads together. It repeats the call until `millis` are used. */
 function microsPerCall(call: () => void, millis: number): number {
   const perCall: number[] = [];
   for (let repeat = 0; repeat < REPEATS; repeat += 1) {
@@ -43,7 +43,7 @@ function microsPerCall(call: () => void, millis: number): number {
   return median(perCall);
 }
 
-/** Answers are counted; whatever is not as expected makes the numbers worthless. */
+/** Counts answers and checks them: unexpected answers make the numbers worthless. */
 class Answers {
   #isAllowed: boolean;
   #unexpected = 0;
@@ -89,7 +89,7 @@ function measureRounds({ nodes, cellMillis }: MicroOptions, groups: number, perG
   return { groups, requestsPerGroup: perGroup, micros };
 }
 
-/** A denial that the leader's own state shows: no entry, no round. */
+/** Measures a denial that the leader decides from its own state, without a log entry. */
 function measureDenial({ nodes, cellMillis }: MicroOptions): number {
   const cluster = GroupsInMemory.start({ nodes, groups: 1 });
   const requests = requestsOf('spent');
@@ -111,7 +111,7 @@ function measureDenial({ nodes, cellMillis }: MicroOptions): number {
   return micros;
 }
 
-/** What it costs to count an answer: to users of whom some come back, and to users who all come once in a long while. */
+/** Measures the cost of counting an answer in the usage figures. */
 function measureCounting({ cellMillis }: MicroOptions, users: number): number {
   const usage = new DoorUsage({ monotonicMillis: () => performance.now(), wallMillis: () => Date.now() });
   const requests = Array.from({ length: users }, (_, user) => questionOf({ userId: `user-${user}` }));
@@ -135,7 +135,7 @@ function measureCounting({ cellMillis }: MicroOptions, users: number): number {
   return microsPerCall(count, cellMillis) / users;
 }
 
-/** What groups cost that nobody asks anything of: timers, and heartbeats where there is somebody to send them to. */
+/** Measures the cost of idle groups: timers, and heartbeats if there are other nodes. */
 function measureIdleTick({ nodes, cellMillis }: MicroOptions, groups: number): number {
   const cluster = GroupsInMemory.start({ nodes, groups });
   const tick = (): void => cluster.tick();
@@ -151,7 +151,7 @@ function main(options: MicroOptions): void {
   const { nodes } = options;
   console.log(`microseconds of processor time, ${nodes === 1 ? 'one node' : 'three nodes together'}\n`);
   console.log(['groups', 'requests', 'round', 'per group', 'per request'].map(column).join(''));
-  // What the compiler has not seen yet costs many times as much.
+  // Warms up the compiler: unoptimised code costs many times as much.
   measureRounds(options, 16, 8);
   measureRounds(options, 1, 1);
   const rounds: MeasuredRound[] = [];

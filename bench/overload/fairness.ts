@@ -1,4 +1,4 @@
-/** What five modest clients still get beside a greedy one. Each comes from an address of its own on loopback, which makes it a client. */
+/** Measures what five modest clients still get beside a greedy one. Each has its own loopback address, so nodes see it as a client. */
 import { Latencies } from '../load/latencies.ts';
 import type { LoadResult } from '../load/load-job.ts';
 import { RESP_FORM } from '../peers/quorate.ts';
@@ -7,9 +7,9 @@ import { bestOf, load, type OverloadInit, percent, rateOf, SETTLE_MILLIS } from 
 const GREEDY = ['127.0.0.2'];
 const MODEST = ['127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.6', '127.0.0.7'];
 const GREEDY_TIMES = 10;
-/** Of the best, all five together. */
+/** Rate of all five modest clients together, as a fraction of the best rate. */
 const MODEST_SHARE = 0.25;
-/** Of one client to each node. */
+/** Connections of one client to each node. */
 const CONNECTIONS = 2;
 
 async function ask(

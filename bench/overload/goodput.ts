@@ -1,4 +1,4 @@
-/** The best rate of a cluster, and what is left of it at multiples of that. */
+/** Finds the best rate of a cluster, and measures how much of it remains when clients send a multiple of it. */
 import { Latencies } from '../load/latencies.ts';
 import type { LoadJob, LoadResult } from '../load/load-job.ts';
 import { RESP_FORM } from '../peers/quorate.ts';
@@ -10,19 +10,19 @@ export interface OverloadInit {
   readonly cluster: QuorateCluster;
   readonly running: Running;
   readonly measuredMillis: number;
-  /** Before the first measurement. */
+  /** Warm-up before the first measurement. */
   readonly warmUpMillis: number;
-  /** Rates, in multiples of the best. */
+  /** Rates to measure, as multiples of the best. */
   readonly times: readonly number[];
 }
 
 type Door = 'resp' | 'http';
 
-/** Before every other measurement: the limits of the nodes find their level. */
+/** Pause before every later measurement, in which the overload limits of the nodes settle. */
 export const SETTLE_MILLIS = 2_000;
-/** A rate that nobody gets an answer at in time is none that anybody wants. */
+/** A rate with a higher p99 is too slow to be useful. */
 const BEST_P99_MILLIS_MAX = 100;
-/** Of clients that wait: how many, and so many requests per write of each. Over HTTP that is one. */
+/** Closed loops to try: connections and requests per write (always one over HTTP). */
 const SHAPES = {
   resp: [
     { connections: 48, depth: 1 },
@@ -76,7 +76,7 @@ async function closedLoop(
   return { rate: rateOf(result), p99Millis: p99 };
 }
 
-/** Decisions per second of clients that wait for their answers: the most with a p99 of at most 100 ms, else the least of all. */
+/** The best rate in closed loops: the highest with a p99 of at most 100 ms, or the lowest of all if none has that. */
 export async function bestOf(init: OverloadInit, door: Door): Promise<number> {
   const rates: number[] = [];
   let warmUpMillis = init.warmUpMillis;

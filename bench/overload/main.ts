@@ -1,6 +1,6 @@
 /**
- * `npm run bench:overload`: what is still decided, and how fast, when a cluster is asked for more than it can do. First what it can
- * do at best, asked by clients that wait for their answers; then at fixed rates of one to ten times that.
+ * `npm run bench:overload`: measures how many decisions an overloaded cluster still makes, and how fast. First it finds the best rate
+ * with closed loops; then it sends one to ten times that rate.
  */
 import { Command } from 'commander';
 import { integerFrom } from '../../src/cli/options.ts';

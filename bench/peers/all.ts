@@ -1,6 +1,6 @@
 /**
- * Everything that can be put under load, in the order of the reports: yardsticks, Quorate, those that promise the same or nearly,
- * then the others.
+ * Lists everything that can be put under load, in the order of the reports: yardsticks, Quorate, limiters with the same or nearly the
+ * same promises, then the others.
  */
 import type { Running } from '../running.ts';
 import { bareHttp, bareResp, flexible } from './bare.ts';

@@ -1,6 +1,6 @@
 /**
- * The yardstick for the Redis protocol: a server that reads commands to their end, does nothing, and answers each with
- * the five integers of a grant by CL.THROTTLE. Answers of one chunk leave in one write.
+ * The yardstick for the Redis protocol: a server that parses commands, does nothing, and answers each with the five integers of a
+ * CL.THROTTLE grant. It writes all answers to a chunk at once.
  */
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ const GRANTS_AT_ONCE = 64;
 const GRANTS = Buffer.from(GRANT.repeat(GRANTS_AT_ONCE));
 
 const server = createServer({ noDelay: true }, (socket) => {
-  // A command is an array of strings, so it is counted as a reply would be; of which kind is of no interest.
+  // A command is an array of strings, so the counter of replies can count commands, too.
   const commands = new ReplyCounter({ grantValue: 0 });
   let answered = 0;
   socket.on('data', (chunk) => {

@@ -1,4 +1,4 @@
-/** What decides nothing, or lets a library decide: the yardsticks of both protocols, and `rate-limiter-flexible`. */
+/** Things under load that are small servers of this folder: the yardsticks of both protocols, and `rate-limiter-flexible`. */
 import type { RespForm } from '../load/load-job.ts';
 import type { Running } from '../running.ts';
 import { LOAD_RULES, type LoadRuleId } from '../workloads.ts';
@@ -6,7 +6,7 @@ import { startNodeProgram } from './node-programs.ts';
 import { redisMissing, startRedis } from './redis.ts';
 import type { GrantPromise, ThingUnderLoad } from './thing-under-load.ts';
 
-/** A limit as CL.THROTTLE takes it: the burst beyond the first request, so many per so many seconds. */
+/** Arguments of CL.THROTTLE for a rule: the burst beyond the first request, the count, and the seconds. */
 function throttle(rule: LoadRuleId): readonly string[] {
   const { limit, windowMillis } = LOAD_RULES[rule];
   return ['CL.THROTTLE', '{key}', String(limit - 1), String(limit), String(windowMillis / 1_000)];

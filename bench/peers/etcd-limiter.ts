@@ -1,8 +1,8 @@
 /**
- * A sliding log on etcd: one value per user, which holds the times of its grants and is replaced by compare-and-swap, over gRPC. The
- * revision of what was written last is remembered, so that a grant is one round: it is read again only if somebody else wrote
- * meanwhile, and before a denial. Time is that of the process that asks, as etcd has none to offer: with several of them it
- * would be less exact than Quorate's.
+ * A sliding log on etcd over gRPC. Each user has one value with the times of its grants, which is replaced by compare-and-swap. The
+ * limiter remembers the revision it wrote last, so a grant needs one round trip. It reads the value again only if another writer came
+ * between, and before a denial. etcd offers no clock, so the time is that of this process; with several processes the limit would be
+ * less exact than Quorate's.
  */
 import { Etcd3 } from 'etcd3';
 import type { Address } from '../load/load-job.ts';
@@ -10,11 +10,11 @@ import { LOAD_RULES } from '../workloads.ts';
 import type { Limiter } from './limiter.ts';
 
 const ATTEMPTS_MAX = 20;
-/** Of one grant in a value: a big-endian double of milliseconds. */
+/** Bytes of one grant in a value: a big-endian double of milliseconds. */
 const TIME_BYTES = 8;
 
 interface Known {
-  /** The revision of the key's last change (`mod_revision`); 0 if the key does not exist. */
+  /** Revision of the key's last change (`mod_revision`); 0 if the key does not exist. */
   readonly revision: number;
   readonly value: Buffer;
 }
@@ -29,7 +29,7 @@ function knownOf({ kvs: [found] }: RangeAnswer): Known {
   return found === undefined ? ABSENT : { revision: Number(found.mod_revision), value: found.value };
 }
 
-/** @param addresses of all members, for clients */
+/** Makes the limiter. @param addresses client addresses of all members */
 export function etcdLimiter(addresses: readonly Address[]): Limiter {
   const client = new Etcd3({ hosts: addresses.map(({ host, port }) => `http://${host}:${port}`) });
   const known = new Map<string, Known>();
@@ -63,7 +63,7 @@ export function etcdLimiter(addresses: readonly Address[]): Limiter {
   };
 }
 
-/** Grants are in order, as each was appended. */
+/** The grants after a time. They are in order, because each was appended. */
 export function liveGrants(value: Buffer, afterMillis: number): Buffer {
   let from = 0;
   while (from < value.length && value.readDoubleBE(from) <= afterMillis) from += TIME_BYTES;

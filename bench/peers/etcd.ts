@@ -1,4 +1,4 @@
-/** Three members of etcd, each synced to its own disk, in which a limiter keeps a sliding log over gRPC. */
+/** Starts three members of etcd, each of which syncs its own disk, for the limiter in `etcd-limiter.ts`. */
 import { freeBasePort } from '../ports.ts';
 import type { Running } from '../running.ts';
 import { sumOfMetric, textFrom } from './metrics-text.ts';
@@ -19,12 +19,12 @@ function localUrl(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** @param port of its clients; its peers use the next one */
+/** Describes one member. @param port for clients; the next one is for peers */
 function newMember(id: number, port: number): Member {
   return { name: `m${id}`, clientUrl: localUrl(port), peerUrl: localUrl(port + 1), clientPort: port };
 }
 
-/** Syncs of all members; entries once for the cluster, by what each member has seen committed. */
+/** Syncs of all members, and committed entries counted once for the cluster. */
 async function countersOf(members: readonly Member[]): Promise<WorkCounters> {
   const texts = await Promise.all(members.map(async ({ clientUrl }) => textFrom(`${clientUrl}/metrics`)));
   const sums = (name: string): number[] => texts.map((text) => sumOfMetric(text, name));

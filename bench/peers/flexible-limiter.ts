@@ -1,13 +1,13 @@
 /**
- * `rate-limiter-flexible` on Redis, as it is commonly used: a counter per user and fixed window. It is asked less of than a
- * sliding log: up to twice the limit passes around the end of a window.
+ * `rate-limiter-flexible` on Redis as it is commonly used: one counter for each user and fixed window. That is less work than a
+ * sliding log, and up to twice the limit can pass around the end of a window.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import { LOAD_RULES, type LoadRule, type LoadRuleId } from '../workloads.ts';
 import type { Limiter } from './limiter.ts';
 
-/** @param backends the port of Redis on loopback */
+/** Makes the limiter. @param backends the port of Redis on loopback */
 export function flexibleLimiter([port]: readonly string[]): Limiter {
   const storeClient = new Redis({ host: '127.0.0.1', port: Number(port) });
   const limiterOf = ({ limit, windowMillis }: LoadRule, keyPrefix: string): RateLimiterRedis =>

@@ -1,6 +1,6 @@
 /**
- * A Fastify route as others would put one before their users: it parses the same body as Quorate, asks the limiter named on
- * the command line, and answers in the same shape. `bare` asks nobody: the yardstick.
+ * A Fastify route with a limiter. It parses the same body as Quorate, asks the limiter named on the command line, and answers in the
+ * same form. With `bare` it always grants: the yardstick for HTTP.
  */
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';

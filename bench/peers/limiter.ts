@@ -1,5 +1,5 @@
-/** What the peers that are measured have in common. */
+/** The interface of the limiters that Quorate is compared with. */
 import type { LoadRuleId } from '../workloads.ts';
 
-/** Whether a request is granted. */
+/** Decides whether to grant a request. */
 export type Limiter = (key: string, rule: LoadRuleId) => Promise<boolean> | boolean;

@@ -1,4 +1,4 @@
-/** Things under load that are a Node program of this folder: started as a process, which tells the port it listens on. */
+/** Starts a Node program of this folder as a process, which reports the port it listens on. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,9 @@ export interface NodeProgram {
 }
 
 /**
- * @param name a file of this folder, without its ending
+ * Starts the program.
+ *
+ * @param name a file of this folder, without its extension
  * @throws Error if it ends before it listens
  */
 export async function startNodeProgram(

@@ -1,4 +1,4 @@
-/** A sliding log in PostgreSQL: one row per user with the times of its grants, and one function that locks, counts and writes it. */
+/** A sliding log in PostgreSQL: one row for each user with the times of its grants, and one function that locks, counts and updates it. */
 import { Pool } from 'pg';
 import type { Address } from '../load/load-job.ts';
 import { LOAD_RULES } from '../workloads.ts';
@@ -7,7 +7,7 @@ import type { Limiter } from './limiter.ts';
 export const POSTGRES_USER = 'bench';
 export const POSTGRES_DATABASE = 'postgres';
 
-/** Time is the server's, read when the row is locked. Room in each page lets a row be replaced within its page. */
+/** The time is the server's, read after locking the row. Free space in each page lets a row be updated within its page. */
 export const SLIDING_LOG_SQL = `
 create table granted (key text primary key, times bigint[] not null) with (fillfactor = 50);
 create function allow(asked text, most int, window_millis bigint) returns boolean language plpgsql as $body$
@@ -36,8 +36,10 @@ interface Row {
 }
 
 /**
+ * Makes the limiter.
+ *
  * @param addresses of the primary
- * @param connections so many requests are open at a time
+ * @param connections most requests at a time
  */
 export function postgresLimiter(addresses: readonly Address[], connections: number): Limiter {
   const pool = new Pool({
@@ -46,12 +48,12 @@ export function postgresLimiter(addresses: readonly Address[], connections: numb
     database: POSTGRES_DATABASE,
     max: connections,
   });
-  // The server may close an idle connection: the next query opens another. Without a listener that error would end the process.
+  // The server may close an idle connection, and the next query opens another. Without a listener the error would end the process.
   pool.on('error', () => undefined);
   return async (user, rule) => {
     const { limit, windowMillis } = LOAD_RULES[rule];
     const values = [user, limit, windowMillis];
-    // Prepared once on each connection, by its name.
+    // The name makes each connection prepare the query once.
     const { rows } = await pool.query<Row>({ name: 'allow', text: 'select allow($1, $2, $3)', values });
     return rows[0]?.allow === true;
   };

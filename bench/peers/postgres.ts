@@ -1,4 +1,4 @@
-/** Three servers of PostgreSQL: a commit waits until one of two standbys has it on its disk as well. */
+/** Starts three PostgreSQL servers. A commit waits until one of the two standbys has it on disk as well. */
 import { spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,10 +13,10 @@ import { type ServerProcess, startServer, untilReady } from './servers.ts';
 import type { RunningThing, ThingUnderLoad } from './thing-under-load.ts';
 
 const HOST = '127.0.0.1';
-/** Where Debian and its relatives have the programs of each version. */
+/** Where Debian keeps the programs of each version. */
 const VERSIONS = '/usr/lib/postgresql';
 const STANDBYS = ['standby2', 'standby3'];
-/** The programs refuse to run as root: then they run as the user `nobody`. */
+/** User `nobody`, used instead of root: the programs refuse to run as root. */
 const NOBODY = 65_534;
 
 function programs(): string | undefined {
@@ -40,7 +40,7 @@ function newPlace(running: Running, folder: string, name: string): Place {
   return { folder, data, owner };
 }
 
-/** @throws Error with what the program said if it fails */
+/** Runs a program. @throws Error with its output if it fails */
 function runProgram({ folder, data, owner }: Place, program: string, args: readonly string[]): void {
   const { status, stderr } = spawnSync(join(folder, program), args, {
     cwd: data,
@@ -127,13 +127,13 @@ async function start(running: Running): Promise<RunningThing> {
   const servers = [primary, ...standbys.map(({ server }) => server)];
   const places = [place, ...standbys.map((each) => each.place)];
   return {
-    // A server has a process for each connection.
+    // A server has one process for each connection.
     get pids() {
       return withChildren(servers.map(({ pid }) => pid));
     },
     limiter: { kind: 'postgres', addresses: [address] },
     async stop() {
-      // At once, without waiting for those who are connected.
+      // SIGINT stops at once, without waiting for clients.
       for (const { child } of servers) child.kill('SIGINT');
       await Promise.all(servers.map(async ({ child }) => running.stop(child)));
       for (const { data } of places) running.removeDirectory(join(data, '..'));

@@ -1,4 +1,4 @@
-/** Nodes of Quorate as real processes of the compiled command, on one machine: started, killed and started again. */
+/** Starts, kills and restarts the nodes of a Quorate cluster, as real processes of the compiled command on this machine. */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type CommandWrapper,
@@ -26,20 +26,20 @@ import { LOAD_RULES } from '../workloads.ts';
 const READY_MILLIS_MAX = 120_000;
 const TOKEN_TRIES_MAX = 50;
 const TOKEN_PAUSE_MILLIS = 200;
-/** Of each door from the base port: HTTP, peers, Redis protocol. */
+/** Distance of each listener's port from the base port: HTTP, peers, Redis protocol. */
 const DOORS = [0, 1_000, 2_000];
 
 export interface QuorateShape {
-  /** Default: as `npm start` has it. */
+  /** Default: the same as `npm start`. */
   readonly nodes?: number;
   readonly partitions?: number;
-  /** Of each partition. */
+  /** Copies of each partition. */
   readonly copies?: number;
-  /** With TLS everywhere. */
+  /** Uses TLS everywhere. */
   readonly tls?: true;
 }
 
-/** The load names its rules. The first rule of a table cannot be named, so the default rule stands before them. */
+/** The load names its rules in requests. The first rule of a table cannot be named, so the default rule comes first. */
 export function configOf(
   basePort: number,
   { nodes, partitions, copies, tls }: QuorateShape & { readonly nodes: number; readonly partitions: number },
@@ -66,7 +66,7 @@ export class QuorateCluster {
     this.config = config;
   }
 
-  /** It is ready when this resolves. */
+  /** Starts the cluster; it is ready when this resolves. */
   static async start(running: Running, shape: QuorateShape = {}): Promise<QuorateCluster> {
     const { nodes = LOCAL_DEFAULTS.nodes, partitions = PARTITIONS_PER_NODE * nodes } = shape;
     const ids = Array.from({ length: nodes }, (_, i) => i + 1);
@@ -100,7 +100,7 @@ export class QuorateCluster {
     this.#nodes.set(id, node);
   }
 
-  /** Resolves when it has ended. */
+  /** Kills a node; resolves when its process has ended. */
   async kill(id: number): Promise<void> {
     const node = this.#nodes.get(id);
     node?.child.kill('SIGKILL');
@@ -112,7 +112,7 @@ export class QuorateCluster {
     await waitUntilReady(this.config, READY_MILLIS_MAX);
   }
 
-  /** A token of a role; the first one must be of an admin, and closes the cluster. @param shown of an admin */
+  /** Creates a token. The first must have role admin and closes the cluster. @param shown a token of role admin */
   async createToken(role: 'admin' | 'decide', shown?: string): Promise<string> {
     const [first] = this.config.nodes;
     if (first === undefined) throw new RangeError('a cluster has nodes');
@@ -127,7 +127,7 @@ export class QuorateCluster {
         body: JSON.stringify({ role, name: 'bench' }),
       });
       if (response.status === 201) return ((await response.json()) as { readonly token: string }).token;
-      // Who leads group 0 may not be known yet.
+      // The leader of group 0 may not be known yet.
       if (tries === TOKEN_TRIES_MAX) throw new Error(`no token of role ${role}: ${response.status}`);
       await delay(TOKEN_PAUSE_MILLIS);
     }

@@ -1,4 +1,4 @@
-/** Quorate under load, as `npm start` has it or of another shape. */
+/** Quorate as a thing under load, with the defaults of `npm start` or with another number of nodes and partitions. */
 import type { Address, RespForm } from '../load/load-job.ts';
 import type { Running } from '../running.ts';
 import type { LoadRuleId } from '../workloads.ts';
@@ -10,7 +10,7 @@ import type { GrantPromise, RunningThing, ThingUnderLoad, WorkCounters } from '.
 const SWEEPS = {
   partitions: [1, 3, 6, 16, 64, 256, 1_024].map((partitions) => ({ partitions })),
   nodes: [3, 5].map((nodes) => ({ nodes })),
-  // What more nodes make of the cores of one machine, where none of them has copies of another.
+  // Shows what a second node gains on one machine if nodes hold no copies of each other.
   cores: [1, 2].map((nodes) => ({ nodes, copies: 1, partitions: 4 })),
 } as const satisfies Record<string, readonly QuorateShape[]>;
 export type SweepId = keyof typeof SWEEPS;
@@ -26,7 +26,7 @@ export const RESP_FORM: RespForm = {
   waitForReplicas: 0,
 };
 
-/** Syncs of all nodes; entries once for the cluster, by the highest commit index that any node knows. */
+/** Syncs of all nodes, and entries counted once for the cluster by the highest commit index of any node. */
 async function countersOf(addresses: readonly Address[]): Promise<WorkCounters> {
   const urls = addresses.map(({ host, port }) => `http://${host}:${port}`);
   const texts = await Promise.all(urls.map(async (url) => textFrom(`${url}/metrics`)));
@@ -51,7 +51,7 @@ async function start(running: Running, shape: QuorateShape): Promise<RunningThin
   };
 }
 
-/** With TLS at every door and between the nodes, and closed by tokens. Its counters are not read: they take a token, too. */
+/** Starts a closed cluster with TLS at every listener and between nodes. Its counters are not read: they need a token, too. */
 async function startGuarded(running: Running): Promise<RunningThing> {
   const cluster = await QuorateCluster.start(running, { tls: true });
   const token = await cluster.createToken('decide', await cluster.createToken('admin'));
@@ -71,7 +71,7 @@ function promiseOf({ copies }: QuorateShape): GrantPromise {
   return { disks: 2, failoverLoses: 'nothing', inWords };
 }
 
-/** What TLS and tokens cost, beside `quorate`. */
+/** Quorate with TLS and tokens, to measure what they cost. */
 export function quorateGuarded(running: Running): ThingUnderLoad {
   return {
     id: 'quorate-guarded',
@@ -105,7 +105,7 @@ function nameOf(what: string, size: number): string {
   return what === 'copies' ? 'copy' : what.slice(0, -1);
 }
 
-/** Quorate in several shapes, and nothing else. */
+/** Quorate in several shapes, for `--sweep`. */
 export function sweepOf(id: SweepId, running: Running): ThingUnderLoad[] {
   const shapes: readonly QuorateShape[] = SWEEPS[id];
   return shapes.map((shape) => quorateOf(shape, running));

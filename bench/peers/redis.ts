@@ -1,4 +1,4 @@
-/** `redis-server` with a sliding log in Lua: in memory alone, with a synced append-only file, and with that on three servers. */
+/** Redis with a sliding log in Lua: in memory only, with a synced append-only file, and with three such servers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Address, RespForm } from '../load/load-job.ts';
@@ -23,7 +23,7 @@ export function redisMissing(): string | undefined {
 
 async function ask<T>(address: Address, question: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis({ ...address, lazyConnect: true, retryStrategy: () => null });
-  // What goes wrong is thrown by the call that meets it.
+  // Each call throws its own error; this listener only keeps the process alive.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -51,7 +51,7 @@ async function loadScript(address: Address): Promise<string> {
   return ask(address, async (client) => String(await client.script('LOAD', SLIDING_LOG_SCRIPT)));
 }
 
-/** Waits until all replicas are in sync and receive each write as it happens. */
+/** Waits until all replicas are in sync. */
 async function untilReplicated(address: Address, replicas: number): Promise<void> {
   await ask(address, async (client) => {
     while ((await client.info('replication')).split('state=online').length <= replicas) await sleep(20);
@@ -80,7 +80,7 @@ interface RedisVariant {
 
 const SYNCED = ['--appendonly', 'yes', '--appendfsync', 'always'];
 
-/** A replica syncs its file before it acknowledges, so what `WAIT 1` has counted is on two disks. */
+/** A replica syncs its file before it acknowledges, so after `WAIT 1` a grant is on two disks. */
 const STRICT: RedisVariant = {
   id: 'redis-strict',
   name: 'Redis x3, Lua, AOF always, WAIT 1',

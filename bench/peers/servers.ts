@@ -1,4 +1,4 @@
-/** Programs that are not ours: whether they are installed, and how they are started and waited for. */
+/** Finds, starts and waits for programs of others, such as Redis. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { basename, delimiter, join } from 'node:path';
@@ -34,7 +34,7 @@ export function startServer(
     readonly program: string;
     readonly args: readonly string[];
     readonly directory: string;
-    /** Who it runs as; who started the bench if absent. */
+    /** User to run as; absent: the user who started the bench. */
     readonly uid?: number;
     readonly gid?: number;
   },
@@ -49,7 +49,7 @@ export function startServer(
 }
 
 /**
- * Asks until the answer is yes.
+ * Waits until `isReady` answers true.
  *
  * @throws Error with the last lines of the server's output, if it ends or takes too long
  */

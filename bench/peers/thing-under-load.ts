@@ -1,52 +1,52 @@
 /**
- * A thing under load: whatever answers requests for grants, as the bench sees it. It is started anew for each round, in
- * an empty directory on free ports, and nothing else of the bench runs meanwhile.
+ * The interface of a thing under load, that is, of any system that answers requests for grants. The bench starts it for each round in
+ * an empty directory on free ports, and runs nothing else meanwhile.
  */
 import type { Address, LimiterKind, RespForm } from '../load/load-job.ts';
 
-/** Where HTTP requests go, as `POST /v1/allow` with `userId` and `rule`. */
+/** Addresses that answer `POST /v1/allow` with `userId` and `rule`. */
 export interface HttpDoor {
   readonly addresses: readonly Address[];
-  /** Absent: it is open, and speaks plainly. */
+  /** Absent: no TLS and no token. */
   readonly token?: string;
 }
 
-/** Where commands of the Redis protocol go, and which. */
+/** Addresses that speak the Redis protocol, and the commands to send. */
 export interface RespDoor {
   readonly addresses: readonly Address[];
   readonly token?: string;
   readonly form: RespForm;
 }
 
-/** What is asked through a client library, by a limiter that runs in the load process itself. */
+/** A database that a limiter in the load process uses through a client library. */
 export interface LimiterDoor {
   readonly kind: LimiterKind;
   readonly addresses: readonly Address[];
 }
 
-/** Numbers that only grow, of all processes together. */
+/** Counters that only grow, summed over all processes. */
 export interface WorkCounters {
   /** Synced disk writes. */
   readonly syncs: number;
-  /** Log entries that were committed, each counted once for the cluster. */
+  /** Committed log entries, each counted once for the cluster. */
   readonly entries: number;
 }
 
-/** It runs and answers. */
+/** A started thing that is ready to answer. */
 export interface RunningThing {
   readonly pids: readonly number[];
-  /** Absent: it has no such door, in this version perhaps. */
+  /** Absent if the thing has no such listener. */
   readonly http?: HttpDoor;
   readonly resp?: RespDoor;
   readonly limiter?: LimiterDoor;
-  /** Absent: it does not tell. */
+  /** Absent if the thing does not report them. */
   readonly counters?: () => Promise<WorkCounters>;
   stop(): Promise<void>;
 }
 
-/** What a grant means. */
+/** What a grant guarantees. */
 export interface GrantPromise {
-  /** Disks that have it, synced, before it is answered. */
+  /** Disks that have synced the grant before it is answered. */
   readonly disks: number;
   /** Which grants are lost when a server fails for good and another takes over. */
   readonly failoverLoses: 'nothing' | 'some' | 'all' | '-';
@@ -57,7 +57,7 @@ export interface ThingUnderLoad {
   readonly id: string;
   readonly name: string;
   readonly promise: GrantPromise;
-  /** Why it cannot run here: a program that is not installed. Undefined if it can. */
+  /** Why the thing cannot run here, such as a program that is not installed; undefined if it can. */
   readonly missing?: () => string | undefined;
   start(): Promise<RunningThing>;
 }

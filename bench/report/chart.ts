@@ -1,4 +1,4 @@
-/** Charts as plain SVG text: horizontal bars with the range of the rounds, and latencies on a logarithmic line. */
+/** Draws charts as SVG text: bars with the range of the rounds, and latencies on a logarithmic scale. */
 import type { Spread } from '../statistics.ts';
 import { number } from './columns.ts';
 
@@ -13,7 +13,7 @@ const WIDTH = LABEL_WIDTH + PLOT_WIDTH + VALUE_WIDTH;
 export interface Bar {
   readonly label: string;
   readonly value: Spread;
-  /** Drawn in the colour of what the bench is about. */
+  /** Quorate's own bar, drawn in its own colour. */
   readonly isOurs: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface LatencyRow {
   readonly isOurs: boolean;
 }
 
-/** Text as it may stand in HTML and SVG. */
+/** Escapes a text for HTML and SVG. */
 export function escaped(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -47,7 +47,7 @@ function at(x: number): string {
   return (LABEL_WIDTH + x).toFixed(1);
 }
 
-/** From zero, so that lengths can be compared. */
+/** Draws bars from zero, so that their lengths can be compared. */
 export function barChart(title: string, bars: readonly Bar[]): string {
   const largest = Math.max(...bars.map(({ value }) => value.max), Number.MIN_VALUE);
   const scale = (value: number): number => (value / largest) * PLOT_WIDTH;
@@ -62,7 +62,7 @@ width="${scale(value.median).toFixed(1)}" height="${BAR_HEIGHT}"/>`;
   return svg(title, bars.length, rows.join(''));
 }
 
-/** Decades from the one below the shortest to the one above the longest. */
+/** The range of the axis in whole powers of ten. */
 function decadesOf(rows: readonly LatencyRow[]): { readonly low: number; readonly high: number } {
   const values = rows.flatMap(({ p50Millis, p999Millis }) => [p50Millis, p999Millis]);
   const low = Math.floor(Math.log10(Math.max(0.001, Math.min(...values))));
@@ -70,7 +70,7 @@ function decadesOf(rows: readonly LatencyRow[]): { readonly low: number; readonl
   return { low, high: Math.max(high, low + 1) };
 }
 
-/** Three points of each: half of all answers, all but one in a hundred, all but one in a thousand. */
+/** Draws p50, p99 and p99.9 of each row. */
 export function latencyChart(title: string, rows: readonly LatencyRow[]): string {
   const { low, high } = decadesOf(rows);
   const scale = (millis: number): number =>

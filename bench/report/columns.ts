@@ -1,4 +1,4 @@
-/** The columns of the tables, for the terminal and for the page alike. */
+/** The columns of the tables, used by the terminal and by the page. */
 import type { Spread } from '../statistics.ts';
 import type { CellSummary } from '../summary.ts';
 
@@ -9,7 +9,7 @@ export interface Column {
 
 const NOTHING = '-';
 
-/** Three digits are more than a bench can promise. */
+/** Formats a number with three digits: a bench is not more exact. */
 export function number(value: number): string {
   if (value >= 100) return Math.round(value).toLocaleString('en');
   return value >= 10 ? value.toFixed(1) : value.toFixed(2);

@@ -1,4 +1,4 @@
-/** The page of a run: charts and tables in one HTML file that needs nothing else. */
+/** Writes the results of a run as one self-contained HTML page with charts and tables. */
 import type { BenchResults } from './results.ts';
 import { type Comparison, comparisonsOf, type CellSummary } from '../summary.ts';
 import { barChart, escaped, latencyChart } from './chart.ts';
@@ -85,7 +85,7 @@ function facts(results: BenchResults): string {
   ].join('\n');
 }
 
-/** A whole HTML document. */
+/** Returns the HTML document. */
 export function resultsPage(results: BenchResults): string {
   return `<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-/** The results of a run as they are kept: with what is needed to judge them, and to run them again. */
+/** The format of `results.json`: the results of a run, with everything needed to judge and to repeat it. */
 import { execFileSync } from 'node:child_process';
 import { arch, cpus, release, totalmem, type } from 'node:os';
 import type { ThingUnderLoad } from '../peers/thing-under-load.ts';
@@ -15,12 +15,12 @@ export interface Machine {
 }
 
 export interface BenchResults {
-  /** Raised when a field gets another meaning. */
+  /** Increased when a field changes its meaning. */
   readonly format: 1;
   readonly startedAt: string;
-  /** Of the sources; absent if they are not in a repository. */
+  /** Commit of the sources; absent outside a repository. */
   readonly commit?: string;
-  /** Processes that wanted to run in the minute before, on average. */
+  /** One-minute load average before the run. */
   readonly loadAverageBefore: number;
   readonly machine: Machine;
   readonly options: Timing & { readonly seed: number };

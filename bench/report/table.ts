@@ -1,8 +1,8 @@
-/** The tables for the terminal: one for each comparison. */
+/** Formats one table for each comparison, for the terminal. */
 import type { Comparison } from '../summary.ts';
 import { COLUMNS } from './columns.ts';
 
-/** The first column to the left, all others to the right. */
+/** Aligns the first column left and all others right. */
 function aligned(cells: readonly string[], widths: readonly number[]): string {
   return cells
     .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))

@@ -1,12 +1,12 @@
 /**
- * Fits what the work costs on a machine to measured rates of a cluster on it, and says how far what is foretold with that lies from
- * what was measured. Three numbers are fitted to three rates of three nodes; those of five nodes are not fitted to.
+ * Fits the service times of the model to measured rates of a cluster, and reports the error of its predictions. Three numbers are
+ * fitted to three rates of three nodes. The rates of five nodes are not used for the fit, so they test it.
  */
 import type { BenchResults } from '../report/results.ts';
 import { closedLoopRate } from './load.ts';
 import { type Slowness, slowed } from './service-times.ts';
 
-/** Of a cluster whose nodes and clients share one machine. */
+/** A measured rate of a cluster whose nodes and clients share one machine. */
 export interface MeasuredRate {
   readonly nodes: number;
   readonly partitionsPerNode: number;
@@ -19,19 +19,19 @@ export interface MeasuredRate {
 export interface Foretold {
   readonly measured: MeasuredRate;
   readonly perSecond: number;
-  /** 0.1: a tenth more than was measured. */
+  /** Relative error; 0.1 means a tenth more than measured. */
   readonly error: number;
 }
 
 const SIMULATED_SECONDS = 1;
 const SEED = 1;
-/** Of `npm run bench`. */
+/** Connections of the load in `npm run bench`. */
 const CONNECTIONS = 48;
 const PARTITIONS_PER_NODE = 2;
 const THING = /^quorate-(\d+)-nodes$/;
 const SETUP = /^resp-(\d+)$/;
 
-/** @throws RangeError if there is no such cell: `npm run bench -- --sweep nodes` measures them */
+/** Reads the rates from bench results. @throws RangeError if a cell is missing: `npm run bench -- --sweep nodes` measures them */
 export function ratesOf({ summaries, machine }: BenchResults): MeasuredRate[] {
   const rates = summaries.flatMap((summary): MeasuredRate[] => {
     const { thing, setup, workload } = summary;
@@ -45,7 +45,7 @@ export function ratesOf({ summaries, machine }: BenchResults): MeasuredRate[] {
         partitionsPerNode: PARTITIONS_PER_NODE,
         cores: machine.cpus,
         connections: CONNECTIONS,
-        // Nothing makes a cluster faster than it is, and on a shared machine much makes it slower.
+        // Other work on a shared machine only slows a cluster down, so the highest rate is the most accurate.
         perSecond: summary.decisionsPerSecond.max,
       },
     ];
@@ -54,7 +54,7 @@ export function ratesOf({ summaries, machine }: BenchResults): MeasuredRate[] {
   return rates;
 }
 
-/** @param seconds simulated */
+/** Predicts a measured rate. @param seconds simulated time */
 export function foretell(measured: MeasuredRate, slowness: Slowness, seconds = SIMULATED_SECONDS): Foretold {
   const { nodes, partitionsPerNode, cores, connections, pipeline } = measured;
   const shape = {
@@ -73,7 +73,7 @@ const STEPS = [2, 1.4, 1.2, 1.1, 1.05, 1.02];
 const PASSES = 4;
 const NAMES = ['rounds', 'calls', 'requests'] as const;
 
-/** Steps along one number after the other while the sum of squared relative errors falls: there are three numbers and few rates. */
+/** Fits the three numbers by coordinate descent: changes one after the other while the sum of squared relative errors falls. */
 export function calibrate(rates: readonly MeasuredRate[], seconds = SIMULATED_SECONDS): Slowness {
   const lossOf = (slowness: Slowness): number =>
     rates.reduce((sum, rate) => {

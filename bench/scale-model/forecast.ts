@@ -1,6 +1,6 @@
 /**
- * How many nodes, machines and how much money a rate takes: each node is given what it can do while one node of its cluster is dead,
- * and a cluster has no more nodes than it may. Beyond that there are several, each with users of its own.
+ * Forecasts the nodes, machines and money for a rate. Each node gets only as much load as it can take while one node of its cluster is
+ * dead. A rate that needs more nodes than one cluster may have is split over several clusters, each with its own users.
  */
 import { NODES_MAX } from '../../src/config/config.ts';
 import { type OpenLoad, openLoop, type OpenResult, type Trouble } from './load.ts';
@@ -25,10 +25,10 @@ export interface Forecast {
   readonly results: Readonly<Record<Trouble, OpenResult>>;
 }
 
-/** A node is asked for no more than this share of its cores, so that it can do a dead neighbour's part as well. */
+/** Most load of a node, as a fraction of its cores. The rest is room for the load of a dead node. */
 const BUSY_SHARE_MAX = 0.65;
 const P99_MILLIS_MAX = 20;
-/** Of clusters large enough that most of what a node is sent comes from others. */
+/** Nodes of the simulated cluster: large enough that most requests must be forwarded. */
 const TRIAL_NODES = 12;
 const TRIAL_SECONDS = 0.2;
 const SIMULATED_SECONDS = 0.5;
@@ -45,7 +45,7 @@ function shapeOf(nodes: number, { offer: { cores, nodesPerMachine }, times }: Wo
   return { nodes, partitionsPerNode: 2, cores, nodesPerMachine, times, seed: SEED };
 }
 
-/** The most that each node of a cluster can be asked for within the bounds above, per second. */
+/** The highest rate per node, in requests per second, within the bounds above. */
 export function perNodeOf(world: World): number {
   let [enough, tooMuch] = [100, 1_000_000];
   while (tooMuch / enough > 1.03) {
@@ -61,7 +61,7 @@ export function perNodeOf(world: World): number {
 
 export function forecast(decisionsPerSecond: number, perNode: number, world: World): Forecast {
   const { offer, clients } = world;
-  // One more, for the one that is dead.
+  // One more, because one may be dead.
   const wanted = Math.max(REPLICAS, Math.ceil(decisionsPerSecond / perNode) + 1);
   const clusters = Math.ceil(wanted / NODES_MAX);
   const nodes = Math.max(REPLICAS, Math.ceil(decisionsPerSecond / clusters / perNode) + 1);

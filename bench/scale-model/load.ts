@@ -1,19 +1,19 @@
-/** Clients of a simulated cluster, and what they saw. */
+/** Simulates the clients of a cluster, and records their rates and latencies. */
 import type { ClusterShape } from './simulated-cluster.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
 import type { Call, SimulatedNode } from './simulated-node.ts';
 
 const MICROS_PER_SECOND = 1e6;
-/** The clients' process, where it shares the machine, works off what has come in one go, as a node does. */
+/** Cost of one turn of the client process if it shares the machine. Like a node it handles all that arrived at once. */
 const CLIENT_TURN_MICROS = 10;
 
-/** Connections that ask so many at once, and again when all are answered, from a process on the first machine. */
+/** Closed loop: each connection sends `pipeline` requests at once and waits for all answers. It runs on the first machine. */
 export interface ClosedLoad {
   readonly connections: number;
   readonly pipeline: number;
 }
 
-/** @returns decisions per second, after a warm-up */
+/** Simulates a closed loop. @returns decisions per second, after a warm-up */
 export function closedLoopRate(shape: ClusterShape, load: ClosedLoad, seconds: number): number {
   const cluster = new SimulatedCluster(shape);
   const clients = new ClosedClients(cluster, load);
@@ -77,29 +77,29 @@ class ClosedClients {
 
 export interface OpenLoad {
   readonly requestsPerSecond: number;
-  /** That come together from one client. */
+  /** Requests in one call of a client. */
   readonly perCall: number;
-  /** Of all calls, from 0 to 1: so many go to the node that leads, with requests for its partitions only. */
+  /** Fraction of calls, 0 to 1, that go straight to the leader of all their requests. */
   readonly toLeaders: number;
 }
 
 export interface OpenResult {
   readonly p50Millis: number;
   readonly p99Millis: number;
-  /** Of calls that were made while it was measured; at the end they were still unanswered. */
+  /** Fraction of the measured calls that had no answer at the end. */
   readonly unansweredShare: number;
-  /** Of all cores of all machines. */
+  /** Used fraction of all cores of all machines. */
   readonly busyShare: number;
 }
 
-/** What breaks after a quarter of the time that is measured. */
+/** What goes wrong after a quarter of the measured time. */
 export type Trouble = 'none' | 'death' | 'rebalancing';
 
-/** A chunk of a snapshot (32 KiB), read at one end and restored at the other, by `bench:stalls`. */
+/** Time for one chunk of a snapshot (32 KiB), from `bench:stalls`. */
 const CHUNK_MICROS = 2_500;
 const CHUNK_EVERY_MICROS = 33_000;
 
-/** Calls come at random, by a Poisson process, from machines of their own. */
+/** Simulates an open loop: calls arrive as a Poisson process, from machines of their own. */
 export function openLoop(
   shape: ClusterShape,
   load: OpenLoad,
@@ -130,7 +130,7 @@ export function openLoop(
   const cores = shape.cores * machines.length;
   const busyMicros = machines.reduce((sum, machine) => sum + machine.busyMicros, 0);
   const unanswered = sent - latencies.length;
-  // Who has no answer yet waits longer than all who have.
+  // Unanswered calls count as slower than all answered ones.
   const sorted = [...latencies.sort((a, b) => a - b), ...Array.from({ length: unanswered }, () => Infinity)];
   const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
   return {

@@ -1,9 +1,9 @@
-/** Simulated time, and machines whose cores are shared by the processes on them. */
+/** Simulates time, and machines whose processes share the cores. */
 import TinyQueue from 'tinyqueue';
 
 interface Event {
   readonly atMicros: number;
-  /** Of two at one time the earlier made comes first. */
+  /** Breaks ties: events at the same time run in the order in which they were made. */
   readonly order: number;
   readonly happen: () => void;
 }
@@ -29,7 +29,7 @@ export class Timeline {
   }
 }
 
-/** Cores without preemption: what is begun is done, and what finds no core waits in the order in which it came. */
+/** A machine without preemption: started work runs to its end, and waiting work runs in order of arrival. */
 export class Machine {
   busyMicros = 0;
   #idleCores: number;

@@ -1,6 +1,6 @@
 /**
- * `npm run scale-model --`: what it takes to decide 100,000, a million and 50 million times a second, by a simulation that is fed with
- * measured service times, and that is held against measured clusters of three and five nodes.
+ * `npm run scale-model`: forecasts the nodes and machines for 100,000, a million and 50 million decisions a second. The simulation uses
+ * measured service times and is compared with measured clusters of three and five nodes.
  */
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
@@ -24,7 +24,7 @@ interface Options {
 const TARGETS = [100_000, 1_000_000, 50_000_000];
 const FITTED_NODES = 3;
 const ERROR_MAX = 0.2;
-/** Each user asks once a second on average, and is granted ten requests. */
+/** Limit of each user. A user sends one request a second on average. */
 const LIMIT_PER_SECOND = 10;
 const WAIT_SECONDS = 1;
 const AS_PROFILED: Slowness = { calls: 1, requests: 1, rounds: 1 };
@@ -47,7 +47,7 @@ function amount(text: string): number {
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** Fits to three nodes, and prints how far the rest is from what was measured. */
+/** Fits the model to three nodes, and prints its error for the other rates. */
 function fitted(path: string): Slowness {
   const rates = ratesOf(JSON.parse(readFileSync(path, 'utf8')) as BenchResults);
   const slowness = calibrate(rates.filter(({ nodes }) => nodes === FITTED_NODES));

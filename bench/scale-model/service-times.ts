@@ -1,30 +1,30 @@
 /**
- * What the work of a node costs, in microseconds of processor time, and how long the rest of the way takes. Where a number is not
- * fitted to a run (calibrate.ts) it was taken from profiles.
+ * Service times of the model: the processor time of each kind of work in microseconds, and the delays of disk and network. Numbers
+ * that calibrate.ts does not fit were taken from profiles.
  */
 export interface ServiceTimes {
-  /** A call of a client: its bytes read in one go, and its answers written in one. */
+  /** One call of a client: one read and one write on its socket. */
   readonly call: number;
-  /** Each request of it: parsed, asked, answered. */
+  /** Each request of a call: parse, route, answer. */
   readonly request: number;
-  /** Each request that goes to another node, at either end, there and back. */
+  /** Each forwarded request, at each of the two nodes, both directions. */
   readonly forward: number;
-  /** A turn of the event loop in which anything happened. */
+  /** A turn (one pass of the event loop) with any work. */
   readonly turn: number;
-  /** A frame, at either end. */
+  /** A frame between nodes, at each end. */
   readonly frame: number;
-  /** An entry at each replica. */
+  /** A log entry, at each replica. */
   readonly entry: number;
-  /** Each request in it, at each replica: judged or read, written down, applied. */
+  /** Each request of an entry, at each replica: decide or read, encode, apply. */
   readonly copy: number;
   /** A synced write, on the main thread. */
   readonly write: number;
-  /** The same on the threads behind it. */
+  /** The same write, on the background threads. */
   readonly writeBehind: number;
-  /** A client's call, and each request of it, in the process that makes the load. */
+  /** A call, and each request of it, in the load process. */
   readonly clientCall: number;
   readonly clientRequest: number;
-  /** Not processor time: how long the disk takes for a write, and the network for a frame. */
+  /** Delays, not processor time: a disk write, and a frame on the network. */
   readonly sync: number;
   readonly network: number;
 }
@@ -45,13 +45,13 @@ export const PROFILED: ServiceTimes = {
   network: 20,
 };
 
-/** How much slower than `PROFILED` a machine does three kinds of work. */
+/** Factors by which a machine is slower than `PROFILED`, for three kinds of work. */
 export interface Slowness {
-  /** Whatever a client's call takes at its door, whatever it asks. */
+  /** Cost of each client call. */
   readonly calls: number;
-  /** Whatever comes with each request. */
+  /** Cost of each request. */
   readonly requests: number;
-  /** Whatever many requests share: turns, frames, entries, writes. */
+  /** Cost that many requests share: turns, frames, entries, writes. */
   readonly rounds: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Nodes, partitions and clients. Partitions lie as a cluster places them when all goes well: every node leads and holds its
- * part. A node may die, and one may be taken in: others then lead what it led, and send what it is to hold.
+ * Simulates a cluster of nodes and partitions. Leaders and replicas are spread evenly. A node may die, and other nodes take over its
+ * partitions; or a node joins, and the others send it snapshots.
  */
 import { seededUnit } from '../random.ts';
 import { Machine, Timeline } from './machine.ts';
@@ -10,7 +10,7 @@ import { type Call, type Requests, SimulatedNode } from './simulated-node.ts';
 export interface ClusterShape {
   readonly nodes: number;
   readonly partitionsPerNode: number;
-  /** Of each machine. */
+  /** Cores of each machine. */
   readonly cores: number;
   readonly nodesPerMachine: number;
   readonly times: ServiceTimes;
@@ -18,9 +18,9 @@ export interface ClusterShape {
 }
 
 const REPLICAS = 3;
-/** Measured: RESULTS.md, first grant after SIGKILL of a leader. */
+/** Measured as the time to the first grant after SIGKILL of a leader, see RESULTS.md. */
 const ELECTION_MICROS = 45_000;
-/** A client that lost its node goes to the next one. */
+/** Time until a client that lost its node uses the next one. */
 const RECONNECT_MICROS = 20_000;
 
 export class SimulatedCluster {
@@ -30,7 +30,7 @@ export class SimulatedCluster {
   readonly partitionCount: number;
   readonly times: ServiceTimes;
   readonly unit: () => number;
-  /** By partition: the nodes that hold it; the first that runs leads it. */
+  /** Nodes with a replica, by partition. The first one alive leads. */
   readonly #replicas: SimulatedNode[][] = [];
   readonly #leaderless = new Map<number, Requests[]>();
   readonly #electing = new Set<number>();
@@ -55,7 +55,7 @@ export class SimulatedCluster {
       this.#replicas.push(Array.from({ length: REPLICAS }, (_, copy) => this.#holder(partition, copy)));
   }
 
-  /** Copies of what one node leads are spread over the others. */
+  /** Node for a copy of a partition. The copies of one leader's partitions are spread over all other nodes. */
   #holder(partition: number, copy: number): SimulatedNode {
     const { nodes } = this;
     const round = Math.floor(partition / nodes.length);
@@ -79,7 +79,7 @@ export class SimulatedCluster {
     else waiting.push(requests);
   }
 
-  /** As many requests as `count`, of users who are spread over all partitions alike. */
+  /** Makes `count` requests, spread evenly over all partitions. */
   requestsOf(call: Call, count: number, front: SimulatedNode): Requests[] {
     const counts = new Map<number, number>();
     for (let i = 0; i < count; i += 1) {

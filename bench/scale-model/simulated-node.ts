@@ -1,18 +1,18 @@
 /**
- * A node as far as its work costs time: one thread that takes in a turn all that has come since the one before, gathers it into
- * one entry per partition, one frame per peer and one write at a time, as src/node does. It decides nothing.
+ * Simulates the timing of a node, without its decisions. One thread handles in each turn all that arrived since the last one, and
+ * combines it into one log entry for each partition, one frame for each peer and one write at a time, like src/node.
  */
 import type { Machine, Timeline } from './machine.ts';
 import type { ServiceTimes } from './service-times.ts';
 
-/** What a client asked at once. */
+/** The requests that a client sent at once. */
 export interface Call {
   readonly sentMicros: number;
   unanswered: number;
   readonly answered: () => void;
 }
 
-/** Its requests for one partition. */
+/** The requests of a call for one partition. */
 export interface Requests {
   readonly call: Call;
   readonly partition: number;
@@ -37,18 +37,18 @@ interface Frame {
 export interface Surroundings {
   readonly timeline: Timeline;
   readonly times: ServiceTimes;
-  /** Undefined: nobody leads it just now. */
+  /** Undefined while the partition has no leader. */
   readonly leaderOf: (partition: number) => SimulatedNode | undefined;
-  /** All replicas that run, the leader among them. */
+  /** All live replicas, including the leader. */
   readonly replicasOf: (partition: number) => readonly SimulatedNode[];
-  /** Nobody leads the partition: they wait until somebody does. */
+  /** Holds requests until the partition has a leader. */
   readonly leaderless: (requests: Requests) => void;
 }
 
 const QUORUM = 2;
 
 export class SimulatedNode {
-  /** What it has to decide and has not yet: lost if it dies. */
+  /** Requests not decided yet. They are lost if the node dies. */
   readonly undecided = new Set<Requests>();
   isDown = false;
   readonly #machine: Machine;
@@ -66,7 +66,7 @@ export class SimulatedNode {
     this.#around = around;
   }
 
-  /** A call of a client has come. */
+  /** Receives a call of a client. */
   ask(requests: Requests[]): void {
     this.#calls.push(requests);
     this.#wake();
@@ -81,7 +81,7 @@ export class SimulatedNode {
     this.#wake();
   }
 
-  /** Work that nobody asked for, such as a chunk of a snapshot. */
+  /** Adds work that belongs to no request, such as a chunk of a snapshot. */
   workOn(micros: number): void {
     this.#otherMicros += micros;
     this.#wake();
@@ -95,7 +95,7 @@ export class SimulatedNode {
     this.#machine.run(micros, () => this.#turned(turn));
   }
 
-  /** Everything of a turn that costs time; what comes of it leaves when that has passed. */
+  /** Computes the cost of a turn. Its output leaves after that time. */
   #take(turn: Turn): Turn {
     const [calls, frames, written] = [this.#calls, this.#frames, this.#written];
     [this.#calls, this.#frames, this.#written] = [[], [], []];
@@ -140,7 +140,7 @@ export class SimulatedNode {
   }
 }
 
-/** One turn of a node: what it costs, and what comes of it. */
+/** One turn of a node, with its cost and its output. */
 class Turn {
   micros: number;
   readonly frames = new Map<SimulatedNode, Frame>();
@@ -184,7 +184,7 @@ class Turn {
     }
   }
 
-  /** This node has it on disk. */
+  /** Called when this node has the entry on disk. */
   takeWritten(entry: LogEntry): void {
     if (entry.leader === this.#node) this.#stored(entry);
     else this.#frameTo(entry.leader).acks.push(entry);

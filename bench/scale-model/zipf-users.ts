@@ -1,25 +1,25 @@
 /**
- * Who asks: the k-th user asks in proportion to 1 / k^exponent, and is granted `limitPerSecond` at most. A denied user's client
- * knows until when (the SDK keeps denials until `retryAfter`), so that of what is denied only one request per wait reaches a node.
+ * The users of the model. The k-th user sends requests in proportion to 1 / k^exponent, and gets at most `limitPerSecond` grants. The
+ * client library remembers a denial until `retryAfter`, so only one denied request for each wait reaches a node.
  */
 export interface ZipfUsers {
   readonly users: number;
   readonly exponent: number;
   readonly limitPerSecond: number;
-  /** How long a denied user's client does not ask. */
+  /** How long a client sends no requests after a denial. */
   readonly waitSeconds: number;
 }
 
 export interface Reaching {
   readonly grantsPerSecond: number;
-  /** Answered by nodes, and by clients themselves. */
+  /** Denials by nodes and by clients themselves. */
   readonly denialsPerSecond: number;
   readonly deniedByClientsPerSecond: number;
-  /** What the first of them asks: all of it would reach one node if clients kept nothing. */
+  /** Rate of the first user. All of it would reach one node if clients did not remember denials. */
   readonly hottestUserPerSecond: number;
 }
 
-/** Summed one by one up to here, and as an integral beyond. */
+/** Users up to this rank are summed one by one, the rest by an integral. */
 const EXACT_USERS = 100_000;
 const SLICES = 20_000;
 
@@ -42,7 +42,7 @@ function sumOver(users: number, value: (rank: number) => number): number {
   let sum = 0;
   for (let rank = 1; rank <= exact; rank += 1) sum += value(rank);
   if (users <= exact) return sum;
-  // By the middle of slices that grow with the rank.
+  // The integral uses the middle of slices that grow with the rank.
   const ratio = (users / exact) ** (1 / SLICES);
   for (let from = exact, i = 0; i < SLICES; i += 1, from *= ratio)
     sum += value(from * Math.sqrt(ratio)) * from * (ratio - 1);

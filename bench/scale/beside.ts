@@ -1,6 +1,6 @@
 /**
- * What latency users see at half of what the cluster can do, while nothing, changes of the rules, snapshots, or a slow follower go on
- * beside it. What it can do is measured first, in the same run and through the same door.
+ * Measures latency at half of the cluster's best rate, first undisturbed, then during changes of the rules, during snapshots, and with a
+ * slow follower. The best rate is measured first, in the same run and through the same listener.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -22,10 +22,10 @@ const COMMON = {
   warmUpMillis: WARM_UP_MILLIS,
 } as const;
 const CAPACITY_MILLIS = 5_000;
-/** In one measurement. */
+/** Changes in one measurement. */
 const RULES_CHANGES = 20;
 const FILL_BATCH = 1_000;
-/** Between two snapshots of all. */
+/** Interval between two rounds of snapshots. */
 const SAVE_EVERY_MILLIS = 5_000;
 
 export const BESIDE_DOORS = ['http', 'resp'] as const;
@@ -33,10 +33,10 @@ export type BesideDoor = (typeof BESIDE_DOORS)[number];
 
 export interface BesideOptions {
   readonly doors: readonly BesideDoor[];
-  /** Absent: half of what can be decided. */
+  /** Absent: half of the best rate. */
   readonly requestsPerSecond?: number;
   readonly seconds: number;
-  /** Keys of all partitions together that snapshots are taken of. */
+  /** Keys in the snapshots, all partitions together. */
   readonly users: number;
 }
 
@@ -44,7 +44,7 @@ interface Until {
   readonly aborted: boolean;
 }
 
-/** Until it is aborted, one change after the other. Returns how many were answered with success. */
+/** Changes the rules again and again until aborted. Returns the number of successful changes. */
 async function changeRules(cluster: QuorateCluster, everyMillis: number, until: Until): Promise<number> {
   const [first = { host: '', port: 0 }] = cluster.http;
   const [unnamed] = cluster.config.rules.rules;
@@ -76,7 +76,7 @@ function urlOf({ host, port }: Address, path: string): string {
   return `http://${host}:${port}${path}`;
 }
 
-/** So many users are granted something that stays for as long as this runs. */
+/** Fills the state: each user gets a grant that lasts for the whole run. */
 async function fill({ http }: QuorateCluster, users: number): Promise<void> {
   const write = async (address: Address, from: number): Promise<void> => {
     for (let user = from; user < users; user += http.length * FILL_BATCH) {
@@ -94,14 +94,14 @@ async function fill({ http }: QuorateCluster, users: number): Promise<void> {
   await Promise.all(http.map((address, i) => write(address, i * FILL_BATCH)));
 }
 
-/** Again and again a backup of one partition after the other, which is a snapshot at its leader. Returns how many were read to their end. */
+/** Backs up one partition after the other until aborted; a backup takes a snapshot at the leader. Returns the number of complete backups. */
 async function backUp({ http, config }: QuorateCluster, until: Until): Promise<number> {
   let read = 0;
   for (; !until.aborted; await sleep(SAVE_EVERY_MILLIS)) {
     for (let group = 1; group <= config.partitions && !until.aborted; group += 1) {
       for (const address of http) {
         const response = await fetch(urlOf(address, `/v1/backup/${group}`));
-        // Who does not lead says so.
+        // A node that does not lead the partition refuses.
         const bytes = await response.arrayBuffer().catch(() => undefined);
         if (response.ok && bytes !== undefined) read += 1;
       }
@@ -110,7 +110,7 @@ async function backUp({ http, config }: QuorateCluster, until: Until): Promise<n
   return read;
 }
 
-/** A closed loop: each connection sends a request when the one before is answered. */
+/** A closed loop: each connection sends the next request when the last one is answered. */
 function closedJob(door: BesideDoor, addresses: readonly Address[]): LoadJob {
   const common = { ...COMMON, addresses, measuredMillis: CAPACITY_MILLIS };
   if (door === 'http') return { kind: 'http', ...common, batch: 1 };
@@ -122,7 +122,7 @@ interface Rate {
   readonly measuredMillis: number;
 }
 
-/** An open loop: so many requests a second, at fixed times. */
+/** An open loop: requests at fixed times. */
 function openJob(door: BesideDoor, addresses: readonly Address[], rate: Rate): LoadJob {
   const common = { ...COMMON, addresses, ...rate };
   return door === 'http'
@@ -130,7 +130,7 @@ function openJob(door: BesideDoor, addresses: readonly Address[], rate: Rate): L
     : { kind: 'resp-open-loop', ...common, form: RESP_FORM };
 }
 
-/** One door of a cluster under load. */
+/** Measures through one listener of a cluster. */
 class Beside {
   readonly #cluster: QuorateCluster;
   readonly #running: Running;
@@ -145,14 +145,14 @@ class Beside {
     this.#seconds = seconds;
   }
 
-  /** Warms the cluster up, and finds the rate at which it is asked from now on. */
+  /** Warms the cluster up and chooses the rate. */
   async begin(requestsPerSecond: number | undefined): Promise<void> {
     const sample = await this.#measured(closedJob(this.#door, this.#cluster[this.#door]));
     this.#requestsPerSecond = requestsPerSecond ?? Math.round(sample.decisionsPerSecond / 2);
     say(`${this.#door}, as fast as it goes`, sample);
   }
 
-  /** Asks the nodes at that rate while `work` goes on, which says what it was. Clients keep away from the one that is slow. */
+  /** Sends that rate while `work` runs, which returns a description of itself. Clients avoid the slow node. */
   async during(work: (until: Until) => Promise<string>, slowNode?: number): Promise<void> {
     const until = { aborted: false };
     const worked = work(until);

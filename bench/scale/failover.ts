@@ -1,4 +1,4 @@
-/** From the death of a partition's leader to the first grant of another: a leader is killed again and again. */
+/** Measures failover: kills leaders again and again, and takes the time until the next leader grants a request. */
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Address } from '../load/load-job.ts';
@@ -9,7 +9,7 @@ import { median } from '../statistics.ts';
 
 const ASK_EVERY_MILLIS = 2;
 const GIVE_UP_MILLIS = 10_000;
-/** Leaders come back to their nodes after a restart. */
+/** Pause in which leaders return to their nodes after a restart. */
 const SETTLE_MILLIS = 1_500;
 
 interface Granted {
@@ -38,7 +38,7 @@ class Asker {
     });
   }
 
-  /** Asks again and again, without waiting for answers. Resolves with when the first grant came. */
+  /** Sends requests without waiting for answers. Resolves with the time of the first grant. */
   async firstGrant(address: Address, userId: string): Promise<number> {
     const controller = new AbortController();
     const granted = new Promise<number>((resolve) => {

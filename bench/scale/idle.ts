@@ -1,4 +1,4 @@
-/** What a cluster costs that nobody asks: processor time of its nodes, by the number of partitions. */
+/** Measures the processor time of an idle cluster for different numbers of partitions. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { QuorateCluster } from '../peers/quorate-cluster.ts';
 import { usageOfAll } from '../process-usage.ts';
@@ -9,7 +9,7 @@ export interface IdleOptions {
   readonly seconds: number;
 }
 
-/** After the start: leaders are balanced, and code that ran often is compiled. */
+/** Pause after the start, in which leaders are balanced and hot code is compiled. */
 const SETTLE_MILLIS = 10_000;
 
 export async function measureIdle(running: Running, { partitions, seconds }: IdleOptions): Promise<void> {

@@ -1,4 +1,4 @@
-/** What a key and a grant take in the state of a partition, as the process grows by them. */
+/** Measures the memory of a key and of a grant in the state of a partition, by how much the process grows. */
 import { AllowBatchBuilder } from '../../src/limiter/log/batch-builder.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
 import { PARTITION_BYTES_MAX, validateRuleTable } from '../../src/limiter/rules.ts';
@@ -20,7 +20,7 @@ class Filled {
     this.machine.apply({ type: 'rules', table: RULES }, { index: 1, term: 1, timeMillis: START_MILLIS });
   }
 
-  /** A grant to each user, each entry a millisecond later. */
+  /** Grants one request to each user, with a millisecond between entries. */
   round(users: number): void {
     for (let from = 0; from < users; from += REQUESTS_PER_ENTRY) {
       const builder = new AllowBatchBuilder();

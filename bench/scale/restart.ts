@@ -1,4 +1,4 @@
-/** How long a node takes to come back whose logs are as long as they get. */
+/** Measures how long a node with full logs takes to restart. */
 import { usageOfAll } from '../process-usage.ts';
 import { QuorateCluster } from '../peers/quorate-cluster.ts';
 import { textFrom } from '../peers/metrics-text.ts';

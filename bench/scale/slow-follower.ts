@@ -1,6 +1,6 @@
 /**
- * Loaded into a node before its own code (`--import`): what it sends to other nodes leaves so many milliseconds later, one write
- * after the other, and its disk seems full, so that it follows and does not lead.
+ * Makes a node slow. It is loaded into the node before the node's own code (`--import`) and delays each write to other nodes by some
+ * milliseconds. It also makes the disk seem full, so that the node follows and does not lead.
  */
 import { Socket } from 'node:net';
 import { createRequire, syncBuiltinESMExports } from 'node:module';

@@ -1,4 +1,4 @@
-/** The frame of all views: who looks, whether it is live, and which view is shown. */
+/** The frame around all views: header, navigation, sign-in and the view that the address names. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CustomersView } from './customers.tsx';
@@ -26,7 +26,7 @@ const ROLES: Readonly<Record<Role, string>> = {
 function useFeed(token: string | undefined): Feed {
   const [feed, setFeed] = useState<Feed>(NO_FEED);
   useEffect(() => {
-    // What another token showed is gone.
+    // Another token may show less, so the old data goes.
     setFeed(NO_FEED);
     const live = new LiveFeed(setFeed);
     live.start();
@@ -69,7 +69,7 @@ function Connection({ feed }: { readonly feed: Feed }): JSX.Element {
 
 const TROUBLE: readonly Severity[] = ['nodeDown', 'noLeader', 'outage'];
 
-/** On the pages that are about something else: only what keeps somebody from a decision, or soon may. */
+/** The notice on all pages but the overview. It shows only states in which requests fail, or soon may. */
 function Trouble({ feed }: { readonly feed: Feed }): JSX.Element | null {
   const verdict = verdictOf(feed, undefined);
   if (verdict === undefined) return null;
@@ -115,7 +115,7 @@ function Frame({
   const before = useRef(view);
   useEffect(() => {
     document.title = `${TITLES[view]} – Quorate`;
-    // Whoever listens to the page instead of seeing it is told what came.
+    // Moving the focus makes a screen reader announce the new view.
     if (before.current !== view) title.current?.focus();
     before.current = view;
   }, [view]);
@@ -153,6 +153,7 @@ function Frame({
   );
 }
 
+/** The whole page. */
 export function App(): JSX.Element {
   const view = useView();
   const [token, setToken] = useState(tokenOf);

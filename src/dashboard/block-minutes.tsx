@@ -1,15 +1,15 @@
-/** How long a block lasts, as an operator says it and as it is shown. */
+/** Form fields for blocking a key or a customer, and how the end of a block is shown. */
 import type { JSX } from 'preact';
 import { span } from './words.ts';
 
 const MINUTE_MILLIS = 60_000;
 
-/** As a body has it: nothing if the field is empty. The node checks its bounds. */
+/** The duration for a request body; left out if the field is empty. The node checks its bounds. */
 export function durationIn(minutes: string): { readonly durationMillis?: number } {
   return minutes === '' ? {} : { durationMillis: Number(minutes) * MINUTE_MILLIS };
 }
 
-/** What is left of it; nothing of a block without an end. Both are group time. */
+/** Such as `, for 3 min more`; empty if the block has no end. Both times are on the clock of the partition. */
 export function endWords({
   blockedUntilMillis,
   decided,
@@ -22,6 +22,7 @@ export function endWords({
     : `, for ${span(Math.max(0, blockedUntilMillis - decided.timeMillis))} more`;
 }
 
+/** A text field for the length of a block. */
 export function BlockMinutes({
   minutes,
   changed,
@@ -31,7 +32,7 @@ export function BlockMinutes({
 }): JSX.Element {
   return (
     <label>
-      For minutes; empty: until it is taken back
+      Minutes (empty: until it is unblocked)
       <input
         type="text"
         inputMode="numeric"
@@ -43,18 +44,19 @@ export function BlockMinutes({
   );
 }
 
-/** As the fields of a form have it. */
+/** State of the block fields. */
 export interface Block {
   readonly isBlocked: boolean;
   readonly minutes: string;
 }
 
-/** As the body of a customer has it: nothing where it stays as it is, with its end. */
+/** The block for the body of a customer. Left out if nothing changed, so that the end of a block stays as it is. */
 export function blockIn({ isBlocked: blocked, minutes }: Block, wasBlocked: boolean): object {
   if (blocked === wasBlocked) return {};
   return { blocked, ...(blocked && durationIn(minutes)) };
 }
 
+/** A checkbox for the block and, for a new block, its length. */
 export function BlockFields({
   block,
   wasBlocked,

@@ -1,44 +1,45 @@
-/** A line chart of time series. Its lines differ by dashes as well as by colour, and what it shows last stands beside it as text. */
+/** A line chart of time series, drawn by uPlot. Lines differ by their dashes as well as by colour. */
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
 import { shownColumns } from './history.ts';
 import { clockTime } from './words.ts';
 
+/** One line of a chart. */
 export interface Series {
   readonly label: string;
-  /** The custom property that holds its colour. */
+  /** CSS custom property with the colour, such as `--denied`. */
   readonly colour: string;
   readonly dash: readonly number[];
 }
 
 interface ChartProps {
-  /** What it shows, for those who do not see it. */
+  /** Title above the chart. Screen readers read it instead of the picture. */
   readonly title: string;
-  /** Of the numbers on the axis. */
+  /** Unit after each number on the axis. */
   readonly unit: string;
   readonly series: readonly Series[];
   /** Seconds since 1970. */
   readonly seconds: readonly number[];
   readonly columns: readonly (readonly (number | null)[])[];
-  /** So many minutes, up to the last point: what is not known of them stays empty. Absent: from the first point on. */
+  /** Width of the time axis, ending at the last point. Absent: the axis starts at the first point. */
   readonly minutes?: number;
 }
 
 const HEIGHT = 180;
 const NARROW = 260;
-/** Of a letter on an axis, and of what stands beside it, in pixels. */
+/** Width of a letter on an axis, in pixels. */
 const LETTER_WIDTH = 7.5;
 const AXIS_MARGIN = 20;
 const TIMES_HEIGHT = 30;
-/** From so many minutes on, the axis shows no seconds. */
+/** From this range on, the axis shows no seconds. */
 const LONG_MINUTES = 30;
 
 function colourOf(element: Element, name: string): string {
   return getComputedStyle(element).getPropertyValue(name).trim();
 }
 
-/** As wide as the longest label. */
+/** Width of an axis that fits its longest label. */
 function widthOf(labels: readonly string[]): number {
   return AXIS_MARGIN + LETTER_WIDTH * Math.max(3, ...labels.map(({ length }) => length));
 }
@@ -92,7 +93,7 @@ function optionsOf(
   };
 }
 
-/** What is nothing all the time is not drawn, for the legend does not name it. */
+/** Columns for uPlot. A column that is 0 throughout is not drawn, because the legend does not name it. */
 function dataOf({ seconds, columns }: ChartProps): UPlot.AlignedData {
   const shown = shownColumns(columns);
   return [
@@ -101,6 +102,7 @@ function dataOf({ seconds, columns }: ChartProps): UPlot.AlignedData {
   ];
 }
 
+/** The chart with its title and legend. */
 export function Chart(props: ChartProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<UPlot | null>(null);

@@ -1,6 +1,6 @@
 /**
- * The nodes as cards: how each works just now, and on it a tile for each partition that it holds. Every state has a shape or a word
- * of its own, not only a colour. What is old is dimmed and dated; the tables below the cards say the same.
+ * Draws each node as a card with its current figures, and a tile for each partition it holds. Every state has its own shape or word,
+ * not only a colour. Old data is dimmed and dated.
  */
 import type { JSX } from 'preact';
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
@@ -9,14 +9,14 @@ import { lagIn, nodeStateOf } from './node-state.ts';
 import { isHeldBy, LAG_MIN, lagOf, movesOf } from './replicas.ts';
 import { bytes, clockTime, counted, millis, partsPerMillion, percent, wholeNumber } from './words.ts';
 
-/** Of one node; beyond it only those are drawn with which something is the matter. */
+/** Most tiles on a card. A node with more partitions shows only those that are not healthy. */
 const TILES_MAX = 256;
 
 interface PictureProps {
   readonly cluster: LiveCluster;
-  /** Since then nothing was heard; undefined: the page is live. */
+  /** When the feed was lost; undefined if it is live. */
   readonly oldMillis: number | undefined;
-  /** When the report came. */
+  /** When the last report arrived. */
   readonly heardMillis: number;
 }
 
@@ -159,7 +159,7 @@ function NodeCard({
   );
 }
 
-/** Why leaders are where they are. */
+/** Says why the leaders are where they are. */
 function LeadersLine({ gatheredOn }: { readonly gatheredOn: number }): JSX.Element {
   const where =
     gatheredOn === 0
@@ -175,7 +175,7 @@ const LEGEND: readonly { readonly kind: string; readonly mark: Mark; readonly wo
   { kind: 'leaderless', mark: '!', words: 'without a leader' },
 ];
 
-/** Of what is there, and of nothing else. */
+/** Explains only the marks that the cards show. */
 function Legend({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
   const marks = new Set(
     cluster.nodes.flatMap(({ id }) => tilesOf(cluster, id).map((partition) => markOf(partition, id))),
@@ -203,6 +203,7 @@ function Legend({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
   );
 }
 
+/** All node cards and their legend. */
 export function ClusterPicture(props: PictureProps): JSX.Element {
   const { cluster } = props;
   return (

@@ -1,4 +1,4 @@
-/** The same as the picture, as tables: for those who do not see it, and for those who want numbers. */
+/** Tables with the same data as the node cards, for screen readers and for exact numbers. */
 import type { ComponentChildren, JSX } from 'preact';
 import type { ReportedNode, ReportedPartition } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';
@@ -6,10 +6,10 @@ import { lagIn, nodeStateOf } from './node-state.ts';
 import { lagOf, placeInWords } from './replicas.ts';
 import { bytes, clockTime, millis, partsPerMillion, wholeNumber } from './words.ts';
 
-/** What is longer scrolls, and is worth a page of its own no more. */
+/** Most rows of the partition table. */
 const ROWS_MAX = 256;
 
-/** A table that may be wider than a phone; it is scrolled by keyboard, too. */
+/** A table that scrolls sideways if it is wider than the screen. The keyboard can scroll it, too. */
 export function ScrollTable({
   label,
   children,
@@ -27,13 +27,14 @@ export function ScrollTable({
   );
 }
 
+/** One row for each node. */
 export function NodeTable({
   cluster,
   oldMillis,
   heardMillis,
 }: {
   readonly cluster: LiveCluster;
-  /** Since then nothing was heard; undefined: the page is live. */
+  /** When the feed was lost; undefined if it is live. */
   readonly oldMillis: number | undefined;
   readonly heardMillis: number;
 }): JSX.Element {
@@ -108,6 +109,7 @@ function replicasOf(partition: ReportedPartition): string {
     .join(', ');
 }
 
+/** One row for each partition. */
 export function PartitionTable({ cluster }: { readonly cluster: LiveCluster }): JSX.Element {
   const rows = cluster.partitions.slice(0, ROWS_MAX);
   const rest = cluster.partitions.length - rows.length;

@@ -1,25 +1,27 @@
-/** Changes a customer: everything is said anew, and taken only if nobody changed it meanwhile. */
+/** A form that replaces the whole record of a customer. The node accepts it only if nobody changed the record meanwhile. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { type Block, BlockFields, blockIn } from './block-minutes.tsx';
 
+/** A customer's own limit for one rule. */
 export interface Override {
   readonly rule: string;
   readonly limit: number;
   readonly burst?: number;
 }
 
+/** Body of `GET /v1/customers/{customer}`. */
 export interface Customer {
   readonly version: number;
   readonly tier?: string;
   readonly overrides: readonly Override[];
   readonly blocked: boolean;
-  /** Group time, as `decided.timeMillis` is: of a block that ends by itself. */
+  /** Set if the block ends by itself. On the clock of the partition, like `decided.timeMillis`. */
   readonly blockedUntilMillis?: number;
   readonly decided: { readonly timeMillis: number };
 }
 
-/** As text fields have it. */
+/** An override in text fields. */
 interface Row {
   readonly rule: string;
   readonly limit: string;
@@ -32,7 +34,7 @@ function rowOf({ rule, limit, burst }: Override): Row {
   return { rule, limit: String(limit), burst: burst === undefined ? '' : String(burst) };
 }
 
-/** What the fields say; the node checks it. */
+/** Converts the fields; the node checks them. */
 function overrideOf({ rule, limit, burst }: Row): Override {
   return { rule, limit: Number(limit), ...(burst !== '' && { burst: Number(burst) }) };
 }
@@ -66,20 +68,21 @@ function RowFields({
       <legend>Limit {at + 1}</legend>
       {field('rule', 'Rule')}
       {field('limit', 'Limit')}
-      {field('burst', 'Burst, of buckets')}
+      {field('burst', 'Burst (token buckets only)')}
       <button type="button" onClick={remove}>
-        Take out
+        Remove
       </button>
     </fieldset>
   );
 }
 
+/** The form for one customer. */
 export function CustomerForm({
   customer,
   save,
   remove,
 }: {
-  /** Undefined: nothing is known of it yet. */
+  /** Undefined if there is no record yet. */
   readonly customer: Customer | undefined;
   readonly save: (body: unknown) => void;
   readonly remove: () => void;
@@ -96,7 +99,7 @@ export function CustomerForm({
   };
   return (
     <form onSubmit={submit}>
-      <h3>Change it</h3>
+      <h3>Change this customer</h3>
       <label for="tier">Tier</label>
       <input
         id="tier"

@@ -1,4 +1,4 @@
-/** What is known of one customer, its tier, limits of its own and block, and how an admin changes that. */
+/** The view of one customer: tier, own limits and block, and a form with which an admin changes them. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { keyText } from '../api/key-text.ts';
@@ -18,7 +18,7 @@ interface Looked {
   readonly answer: Answer;
 }
 
-/** Undefined: nothing is known of it, or it could not be read. */
+/** The record in an answer; undefined if there is none or the read failed. */
 function customerIn({ status, body }: Answer): Customer | undefined {
   return status === 200 ? (body as Customer) : undefined;
 }
@@ -49,6 +49,7 @@ function Told({ customer }: { readonly customer: Customer }): JSX.Element {
   );
 }
 
+/** Looks up customers by id. */
 export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
   const [looked, setLooked] = useState<Looked>();
   const [words, setWords] = useState('');
@@ -60,7 +61,7 @@ export function CustomersView({ role }: { readonly role: Role }): JSX.Element {
     body?: unknown,
   ): Promise<void> => {
     const answer = await ask(pathOf(id), { method, ifMatch, body });
-    setWords(answer.status === 200 ? 'Done: it binds at every node.' : messageOf(answer));
+    setWords(answer.status === 200 ? 'Done: every node applies it.' : messageOf(answer));
     await look(id);
   };
   const { sought } = useRoute();

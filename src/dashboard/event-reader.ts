@@ -1,20 +1,22 @@
-/** Server-sent events out of text as it arrives, in pieces of any length. It knows nothing of connections. */
+/** Parses server-sent events from text that arrives in pieces of any length. It knows nothing about connections. */
 
+/** One event of the stream. */
 export interface ServerEvent {
   readonly name: string;
   readonly data: string;
 }
 
-/** What a line that never ends may hold; more is no stream of events. */
+/** Longest text kept while waiting for the end of an event. A longer one means this is not an event stream. */
 const PENDING_CHARACTERS_MAX = 8 << 20;
 
+/** Keeps the incomplete end of one stream between pieces. */
 export class EventReader {
   #pending = '';
 
   /**
-   * The events that are complete with this piece. Comments, and fields other than `event` and `data`, are left out.
+   * Returns the events that this piece completes. It skips comments, and fields other than `event` and `data`.
    *
-   * @throws RangeError if more than 8 MiB came without the end of an event
+   * @throws RangeError if more than 8 MiB arrived without the end of an event
    */
   read(text: string): ServerEvent[] {
     const blocks = (this.#pending + text).replaceAll('\r\n', '\n').split('\n\n');

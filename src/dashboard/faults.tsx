@@ -1,4 +1,4 @@
-/** What happened in the cluster lately: what broke, what was mended, and what was moved on purpose. */
+/** Lists recent events of the cluster: faults, recoveries and planned moves. */
 import type { JSX } from 'preact';
 import type { Fault } from '../api/monitoring.ts';
 import { clockTime, faultInWords, type Gravity, gravityOf, startOf } from './words.ts';
@@ -10,6 +10,7 @@ const MARKS: Readonly<Record<Gravity, string>> = {
   usual: 'planned',
 };
 
+/** A list of events. */
 export function EventList({ events }: { readonly events: readonly Fault[] }): JSX.Element {
   if (events.length === 0)
     return (
@@ -33,12 +34,13 @@ export function EventList({ events }: { readonly events: readonly Fault[] }): JS
   );
 }
 
+/** The view of all events that the node remembers. */
 export function EventsView({
   faults,
   node,
 }: {
   readonly faults: readonly Fault[];
-  /** That saw them. */
+  /** The node that saw the events. */
   readonly node: number | undefined;
 }): JSX.Element {
   return (

@@ -1,29 +1,37 @@
-/** What the charts draw: the minutes that all nodes kept, and behind them the seconds that this page saw itself. Pure. */
+/**
+ * Builds the data of the charts: one point a minute from the usage history of all nodes, followed by one point a second from what
+ * this page received itself. Pure.
+ */
 import type { UsageReport } from '../api/usage.ts';
 import { RATE_SERIES, type Samples, TIME_SERIES } from './samples.ts';
 
 const MINUTE_SECONDS = 60;
-/** The range that is drawn by the second, as far as this page was open. */
+/** Ranges up to this length also show the points by the second. */
 export const LIVE_MINUTES = 5;
 
 type Column = readonly (number | null)[];
 
+/** Points of the charts, as columns of equal length. */
 export interface Drawn {
-  /** Since 1970. */
+  /** Seconds since 1970. */
   readonly seconds: readonly number[];
-  /** Per second, in the order of `RATE_SERIES`. */
+  /** Answers per second, in the order of `RATE_SERIES`. */
   readonly rates: readonly Column[];
-  /** In milliseconds, in the order of `TIME_SERIES`. */
+  /** Milliseconds, in the order of `TIME_SERIES`. */
   readonly times: readonly Column[];
 }
 
-/** What was counted, and when that was told, in seconds since 1970 by the clock of a node. */
+/** A usage history, and when it was read, in seconds since 1970 by the clock of a node. */
 export interface Told {
   readonly history: UsageReport['history'];
   readonly second: number;
 }
 
-/** @param told of `minutes`, or of more */
+/**
+ * Joins the history with the samples of the last minutes.
+ *
+ * @param told covers at least `minutes`
+ */
 export function drawnOf(told: Told | undefined, samples: Samples, minutes: number): Drawn {
   const isLive = minutes <= LIVE_MINUTES;
   const untilSecond = isLive ? samples.seconds[0] : undefined;
@@ -42,7 +50,7 @@ export function drawnOf(told: Told | undefined, samples: Samples, minutes: numbe
 
 interface PastOptions {
   readonly minutes: number;
-  /** When the history was told. */
+  /** When the history was read. */
   readonly nowSecond: number;
   readonly untilSecond?: number | undefined;
 }
@@ -53,7 +61,7 @@ const NOTHING: Drawn = {
   times: TIME_SERIES.map(() => []),
 };
 
-/** Minutes, each in its middle. Of the one under way, not much is known before half of it is over. @param nowSecond since 1970 */
+/** One point for each minute, in its middle. The current minute is left out for its first half: it says too little. */
 function pastOf(
   history: UsageReport['history'],
   { minutes, nowSecond, untilSecond = Infinity }: PastOptions,
@@ -73,7 +81,7 @@ function pastOf(
   };
 }
 
-/** The places of the columns that show something: a legend names no other. */
+/** Indexes of the columns with a value above 0. The legend names only these. */
 export function shownColumns(columns: readonly Column[]): number[] {
   return columns.flatMap((column, i) => (column.some((value) => value !== null && value > 0) ? [i] : []));
 }

@@ -1,4 +1,4 @@
-/** What an operator may do to a key: block it for a while, reset it, give a request back. Each asks before it does what hurts. */
+/** What an operator can do to a key: reset it, block it, or refund a request. Each action asks for confirmation first. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
@@ -17,7 +17,7 @@ const CHOICES: Readonly<Record<Choice, string>> = {
   refund: 'Refund a request…',
 };
 
-/** How long, as a button says it. */
+/** The length of a block, for the label of a button. */
 function lengthWords(minutes: string): string {
   const millis = Number(minutes) * MINUTE_MILLIS;
   return minutes === '' ? 'until it is unblocked' : `for ${Number.isFinite(millis) ? span(millis) : '?'}`;
@@ -58,7 +58,7 @@ function Confirm({
   );
 }
 
-/** What may be done: each opens what asks for the rest. */
+/** One button for each action; it opens the form of the action. */
 function Buttons({
   choices,
   open,
@@ -68,7 +68,7 @@ function Buttons({
   readonly choices: readonly Choice[];
   readonly open: Choice | undefined;
   readonly choose: (choice: Choice) => void;
-  /** Undefined: it is not blocked. */
+  /** Undefined if the key is not blocked. */
   readonly unblock: (() => void) | undefined;
 }): JSX.Element {
   return (
@@ -83,7 +83,7 @@ function Buttons({
   );
 }
 
-/** For whoever may not do it here: how it is done. */
+/** Commands for a viewer who may not block and reset here. */
 function Elsewhere({ name, role }: { readonly name: string; readonly role: Role }): JSX.Element {
   const quoted = `'${name.replaceAll("'", String.raw`'\''`)}'`;
   return (
@@ -108,7 +108,7 @@ function Elsewhere({ name, role }: { readonly name: string; readonly role: Role 
 
 type Operate = (what: string, asked: Asked, done: string) => void;
 
-/** Asks once more, and for what else is needed. */
+/** The form of the chosen action. */
 function Form({
   name,
   choice,
@@ -127,7 +127,7 @@ function Form({
     case 'reset':
       return (
         <Confirm
-          words={`Every limit forgets what it granted ${name}: it may use all of them at once. A block stays.`}
+          words={`Every limit forgets what it granted to ${name}, which can then use its full limits at once. A block stays.`}
           yes="Yes, forget what was granted"
           confirmed={() => operate('reset', { method: 'POST' }, 'Reset: all its limits are free.')}
           cancel={close}
@@ -137,7 +137,7 @@ function Form({
       const body = durationIn(minutes);
       return (
         <Confirm
-          words={`Every request that counts for ${name} is denied, whatever is left.`}
+          words={`Every request that counts for ${name} is denied, even if its limits have room.`}
           yes={`Yes, deny everything ${lengthWords(minutes)}`}
           confirmed={() => operate('block', { method: 'PUT', body }, `Blocked ${lengthWords(minutes)}.`)}
           cancel={close}
@@ -157,6 +157,7 @@ function Form({
   }
 }
 
+/** The panel of actions on a key. */
 export function KeyActions({
   name,
   role,
@@ -166,7 +167,7 @@ export function KeyActions({
   readonly name: string;
   readonly role: Role;
   readonly isBlocked: boolean;
-  /** Answers what is wrong; empty: it is done. */
+  /** Sends the request and returns the error message, or an empty text if it succeeded. */
   readonly change: (path: string, asked: Asked) => Promise<string>;
 }): JSX.Element {
   const [open, setOpen] = useState<Choice>();

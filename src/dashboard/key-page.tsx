@@ -1,4 +1,4 @@
-/** The page of one key: which limits count it and until when, what it was denied, and what an operator may do about it. */
+/** The page of one key: its verdict, the limits that count it, its recent denials, and the actions on it. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
@@ -22,8 +22,8 @@ import { readUsage } from './read-usage.ts';
 import { viewHref } from './router.ts';
 import type { KnownRules } from './rules-text.ts';
 import { type Answer, ask, messageOf, type Role } from './session.ts';
-import { Timeline } from './timeline.tsx';
-import { clockTime } from './words.ts';
+import { Timeline, TimelineLegend } from './timeline.tsx';
+import { clockTime, nodesInWords } from './words.ts';
 
 const AGAIN_MILLIS = 2_000;
 const DENIALS_AGAIN_MILLIS = 10_000;
@@ -36,7 +36,7 @@ interface Read {
   readonly limits?: KeyLimits;
 }
 
-/** The customer that the key is of, if it says nothing else. */
+/** The customer, if the key names a customer and nothing else. */
 function customerOf(key: string): string | undefined {
   if (key === GLOBAL_KEY) return undefined;
   const said = descriptorsIn(key);
@@ -49,7 +49,7 @@ async function tierOf(customer: string | undefined): Promise<string | undefined>
   return status === 200 ? (body as { readonly tier?: string }).tier : undefined;
 }
 
-/** Rules are read anew when the standing is by another version of them. */
+/** Reads the status of one key. It rereads the rules only if the status was computed with another version. */
 class KeyReader {
   readonly #key: string;
   #rules: { readonly version: number; readonly definitions: readonly RuleDefinition[] } | undefined;
@@ -76,7 +76,7 @@ class KeyReader {
   }
 }
 
-/** The state in a sentence, with the time of day until when. */
+/** The verdict as a sentence, with the time of day at which it ends. */
 function Verdict({
   standing,
   limits,
@@ -140,17 +140,18 @@ function Limits({ limits: { counting, others, unlimited } }: { readonly limits: 
       ))}
       <Windows title="Limits that count it" limits={counting.filter(({ isShadow }) => !isShadow)} />
       <Windows title="In shadow: what these would do" limits={shadow} />
+      <TimelineLegend limits={counting} />
       {full.length > 0 && (
         <p class="message warning">
-          Enforced, {full.map(({ rule }) => rule).join(', ')} would deny its next request.
+          If enforced, {full.map(({ rule }) => rule).join(', ')} would deny the next request.
         </p>
       )}
       {counting.length === 0 && unlimited.length === 0 && (
-        <p class="quiet">No rule in force counts it by itself. See the rules for what they count by.</p>
+        <p class="quiet">No rule in force counts this key alone. The page Rules shows what each rule counts.</p>
       )}
       {others.length > 0 && (
         <details>
-          <summary>Limits that have counted nothing of it ({others.length})</summary>
+          <summary>Limits that have counted nothing for it ({others.length})</summary>
           <ul class="findings">
             {others.map(({ rule, windowMillis, where }) => (
               <li key={`${rule}:${windowMillis}`}>
@@ -185,9 +186,8 @@ function Denials({ name }: { readonly name: string }): JSX.Element {
             ))}
           </ul>
           <p class="quiet">
-            Nodes count denials of a key in this hour and the one before; they do not keep the moment of each
-            one.
-            {report.silent.length > 0 && ` Without what node ${report.silent.join(', ')} answered.`}
+            Nodes count denials of a key in this hour and the one before; they do not keep the time of each.
+            {report.silent.length > 0 && ` Figures of ${nodesInWords(report.silent)} are missing.`}
           </p>
         </>
       )}
@@ -199,6 +199,7 @@ function problemIn(answer: Answer): string {
   return answer.status === 200 ? '' : messageOf(answer);
 }
 
+/** The whole page of a key. */
 export function KeyPage({ name, role }: { readonly name: string; readonly role: Role }): JSX.Element {
   const [changes, setChanges] = useState(0);
   const [reader] = useState(() => new KeyReader(name));
@@ -234,8 +235,8 @@ export function KeyPage({ name, role }: { readonly name: string; readonly role: 
             <Verdict standing={standing} limits={limits} atMillis={atMillis} />
             <Limits limits={limits} />
             <p class="quiet">
-              As its leader reported at {clockTime(atMillis)}, by version {standing.rulesVersion} of the
-              rules; read again every two seconds. A request of cost 1 would find this.
+              Reported by the leader of the key at {clockTime(atMillis)}, for a request of cost 1, with version{' '}
+              {standing.rulesVersion} of the rules. Updated every two seconds.
             </p>
           </>
         )}

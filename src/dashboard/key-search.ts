@@ -1,6 +1,6 @@
 /**
- * Which keys somebody may mean who types a key, or no more than a value in one: those that the rules in force would make of it, and
- * those that nodes counted lately. Pure.
+ * Finds the keys that a search text may mean. The text is a key, or a value in one. Candidates are the keys that the rules in force
+ * would build from the value, and keys that nodes counted recently. Pure.
  */
 import { USER } from '../api/descriptors.ts';
 import { descriptorsIn, GLOBAL_KEY, keyText } from '../api/key-text.ts';
@@ -9,18 +9,22 @@ import { networkOf, NO_ADDRESS } from '../rules/ip-prefix.ts';
 import { type KeyPart, partName, type RuleDefinition, type Scope } from '../rules/rule-definition.ts';
 import { isPattern } from '../rules/value-pattern.ts';
 
-/** What operators say of a customer belongs to such a key. */
+/** Name of the descriptor whose value is a customer id. */
 export const CUSTOMER = 'customer';
-/** So many keys are looked up, one request each. */
+/** Most keys that one search looks up. Each costs one request. */
 export const KEYS_SOUGHT_MAX = 20;
 const KEY = /^[^=,]+=[^,]+(?:,[^=,]+=[^,]+)*$/;
 
-/** Whether the text is a key as rules write it: then it is the only one that is meant. */
+/** Whether the text is a whole key, written as rules write it. Then the search looks up this key only. */
 export function isKeyText(text: string): boolean {
   return text === GLOBAL_KEY || KEY.test(text);
 }
 
-/** The most likely first, each once, `KEYS_SOUGHT_MAX` at most. @param seen as usage figures name keys */
+/**
+ * The keys that the text may mean, likeliest first, without duplicates, at most `KEYS_SOUGHT_MAX`.
+ *
+ * @param seen keys of the usage figures
+ */
 export function keysMeant(
   text: string,
   definitions: readonly RuleDefinition[],
@@ -39,14 +43,14 @@ export function keysMeant(
   return [...new Set([...exact, ...ofUsage])].slice(0, KEYS_SOUGHT_MAX);
 }
 
-/** One value of a key. `only`: the rule counts no other. */
+/** One value of a key. If `only` is set, the rule counts no other value. */
 interface Part {
   readonly name: string;
   readonly only?: string | undefined;
   readonly bits?: KeyPart['bits'];
 }
 
-/** Undefined: it would take more than this value to name a key of the rule, or the rule counts no such value. */
+/** The key that the rule would build from this value; undefined if the rule needs more values or does not count this one. */
 function keyUnder({ scope, unlimited, enabled }: RuleDefinition, text: string): string | undefined {
   if (unlimited || !enabled) return undefined;
   const parts = partsOf(scope);

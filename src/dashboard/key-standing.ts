@@ -1,4 +1,4 @@
-/** How a key stands, as `GET /v1/keys/{key}` reports it: which of its limits count it, and all of it in a few words. Pure. */
+/** The status of a key as `GET /v1/keys/{key}` reports it: which limits count the key, and a short verdict in words. Pure. */
 import { descriptorsIn, GLOBAL_KEY } from '../api/key-text.ts';
 import { RuleMatcher } from '../rules/match.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
@@ -8,23 +8,24 @@ import { windowRuleId } from '../rules/window-id.ts';
 import type { KnownRules } from './rules-text.ts';
 import { span, wholeNumber } from './words.ts';
 
-/** One window, for a request of cost 1. */
+/** Status of one window of a limit, for a request of cost 1. */
 export interface WindowStanding {
   /** The id of the window. */
   readonly rule: string;
   readonly limit: number;
   readonly windowMillis: number;
   readonly remaining: number;
-  /** Until the whole limit is free. */
+  /** Time until the whole limit is free. */
   readonly resetMillis: number;
-  /** Until the request fits; absent: it does now, or never. */
+  /** Time until the request fits; absent if it fits now or never will. */
   readonly retryAfterMillis?: number;
 }
 
+/** Body of `GET /v1/keys/{key}`. */
 export interface KeyStanding {
   readonly key: string;
   readonly blocked?: boolean;
-  /** Group time, as `decided.timeMillis` is. */
+  /** On the clock of the partition, like `decided.timeMillis`. */
   readonly blockedUntilMillis?: number;
   readonly unmatched?: boolean;
   readonly decided: { readonly timeMillis: number };
@@ -32,11 +33,12 @@ export interface KeyStanding {
   readonly limits: readonly WindowStanding[];
 }
 
+/** The rules in force as definitions, even if they were not applied as a document. */
 export function definitionsOf({ definitions, rules }: KnownRules): readonly RuleDefinition[] {
   return definitions ?? definitionsOfTable(rules);
 }
 
-/** The rule that has a window under this id. */
+/** The rule that this window belongs to. */
 export function ruleOfWindow(
   windowId: string,
   definitions: readonly RuleDefinition[],
@@ -44,29 +46,34 @@ export function ruleOfWindow(
   return definitions.find((rule) => rule.windows.some((window) => windowRuleId(rule, window) === windowId));
 }
 
-/** A window in which something of the key is counted. */
+/** Whether the window has counted anything for the key. */
 export function isCounted({ remaining, limit, resetMillis }: WindowStanding): boolean {
   return resetMillis > 0 || remaining < limit;
 }
 
 /** One window of a key, with its rule. */
 export interface KeyLimit extends WindowStanding {
-  /** It denies nothing. */
+  /** The rule is a shadow rule: it denies nothing. */
   readonly isShadow: boolean;
-  /** What else a request must be for this rule to count it; empty: nothing. */
+  /** Further conditions that a request must meet for this rule to count it; empty if there are none. */
   readonly where: string;
 }
 
+/** The limits of a key, sorted by whether they apply to it. */
 export interface KeyLimits {
-  /** Of rules that count the key, or would count its next request: those that deny it first, then the nearest to the limit. */
+  /** Limits that count the key, or would count its next request. First the denying ones, then the fullest. */
   readonly counting: readonly KeyLimit[];
-  /** Of rules that count such keys under conditions of which the key says nothing, and have counted nothing. */
+  /** Limits that have counted nothing and whose conditions concern descriptors that the key does not have. */
   readonly others: readonly KeyLimit[];
-  /** The rules by which it has no limit. */
+  /** Rules that exempt the key from limits. */
   readonly unlimited: readonly RuleDefinition[];
 }
 
-/** @param tier of the customer that the key is of, if it is known */
+/**
+ * Sorts the limits of a key by whether they apply to it.
+ *
+ * @param tier of the customer that the key belongs to, if known
+ */
 export function limitsOfKey(
   { key, limits }: KeyStanding,
   definitions: readonly RuleDefinition[],
@@ -93,7 +100,7 @@ export function limitsOfKey(
   };
 }
 
-/** A condition on what the key says does not hold: the rule never counts it. Of networks the key says less than an address. */
+/** Whether a condition excludes the key. An `ip` condition never does: the key holds a network, not the address. */
 function excludes({ scope }: RuleDefinition, said: ReadonlyMap<string, string>): boolean {
   if (scope.kind === 'path') return false;
   return scope.conditions.some(({ name, value }) => {
@@ -108,18 +115,18 @@ function whereOf(rule: RuleDefinition | undefined, said: ReadonlyMap<string, str
   return open.map(({ name, value }) => `${name} is ${value}`).join(' and ');
 }
 
-/** The part of the limit that is used; above that what denies, the longest last. */
+/** Sort rank: the used fraction of the limit. Denying limits rank above all others, longest wait first. */
 function urgencyOf(limit: KeyLimit): number {
   if (denies(limit)) return 2 + (limit.retryAfterMillis ?? Number.MAX_SAFE_INTEGER);
   return limit.isShadow ? -1 : usedPart(limit);
 }
 
-/** 0 to 1. */
+/** The used fraction of the limit, 0 to 1. */
 export function usedPart({ limit, remaining }: WindowStanding): number {
   return limit === 0 ? 1 : Math.min(1, Math.max(0, 1 - remaining / limit));
 }
 
-/** A request of cost 1 does not fit. */
+/** Whether a request of cost 1 would not fit. */
 export function isFull({ limit, retryAfterMillis }: WindowStanding): boolean {
   return limit === 0 || retryAfterMillis !== undefined;
 }
@@ -128,15 +135,16 @@ function denies(limit: KeyLimit): boolean {
   return isFull(limit) && !limit.isShadow;
 }
 
+/** What a request of the key would meet. `noRule`: no rule limits it. */
 export type Verdict = 'blocked' | 'denied' | 'counted' | 'nothing' | 'noRule';
 
-/** How the key stands, worst first, and in words. */
+/** The verdict on the key, and one short sentence about it. */
 export function verdictOn(
   standing: KeyStanding,
   { counting, unlimited }: KeyLimits,
 ): { readonly verdict: Verdict; readonly words: string } {
   if (standing.blocked === true) return { verdict: 'blocked', words: `blocked${blockEnd(standing)}` };
-  if (standing.unmatched === true) return { verdict: 'denied', words: 'denied: no rule is for it' };
+  if (standing.unmatched === true) return { verdict: 'denied', words: 'denied: no rule matches it' };
   const [worst] = counting;
   if (worst === undefined)
     return unlimited.length > 0
@@ -157,7 +165,7 @@ export function verdictOn(
     : { verdict: 'nothing', words: `nothing counted; ${left}` };
 }
 
-/** As `, for 3 min more`; empty: the block has no end. */
+/** Such as `, for 3 min more`; empty if the block has no end. */
 function blockEnd({ blockedUntilMillis, decided }: KeyStanding): string {
   return blockedUntilMillis === undefined
     ? ''

@@ -1,4 +1,4 @@
-/** Finds keys by themselves or by a value in them, and shows the page of one. */
+/** The view that finds keys, by the whole key or by a value in it, and shows the page of one key. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { USAGE_TOP_MAX } from '../api/usage.ts';
@@ -15,7 +15,7 @@ import { ask, messageOf, type Role } from './session.ts';
 
 const AGAIN_MILLIS = 5_000;
 const HOUR_MINUTES = 60;
-const HINT = 'A key, as user=ada or customer=acme; or a value alone, as ada: every key with it is found.';
+const HINT = 'A key such as user=ada or customer=acme, or only a value such as ada to find every key with it.';
 const ORDER: readonly Verdict[] = ['blocked', 'denied', 'counted', 'nothing', 'noRule'];
 
 interface Found {
@@ -27,9 +27,9 @@ interface Found {
 interface Search {
   /** Worst first. */
   readonly found: readonly Found[];
-  /** Empty: none. */
+  /** Empty if all reads succeeded. */
   readonly failure: string;
-  /** Keys of several parts are known from usage figures alone, and those were not to be had. */
+  /** The usage figures showed no keys, so keys of several values could not be found. */
   readonly isOfRulesAlone: boolean;
 }
 
@@ -86,7 +86,7 @@ function Results({ text }: { readonly text: string }): JSX.Element {
         <thead>
           <tr>
             <th scope="col">Key</th>
-            <th scope="col">How it stands</th>
+            <th scope="col">Status</th>
           </tr>
         </thead>
         <tbody>
@@ -106,22 +106,23 @@ function Results({ text }: { readonly text: string }): JSX.Element {
       </ScrollTable>
       <p class="quiet">
         {isOfRulesAlone
-          ? 'Keys of several values, as endpoint=/a,user=ada, are known from usage figures, which name keys to tokens, and in an open cluster on the machine of the node alone.'
-          : `Keys of several values are found among the ${USAGE_TOP_MAX} granted and the ${USAGE_TOP_MAX} denied most in this hour and the one before. `}
+          ? 'Keys of several values, such as endpoint=/a,user=ada, are found in the usage figures. These show keys to tokens only; in an open cluster, search on the machine of the node. '
+          : `Keys of several values are found only if they are among the ${USAGE_TOP_MAX} granted most or the ${USAGE_TOP_MAX} denied most in this hour and the one before. `}
         {found.length >= KEYS_SOUGHT_MAX && `The first ${KEYS_SOUGHT_MAX} are shown. `}
-        Any other key is looked up by its whole text.
+        To look up any other key, type the whole key.
       </p>
     </section>
   );
 }
 
+/** The search and, if the address names a key, its page. */
 export function KeysView({ role }: { readonly role: Role }): JSX.Element {
   const { key, sought } = useRoute();
   const [visits, setVisits] = useState(0);
   const find = (typed: string): void => {
     const text = typed.trim();
     location.hash = isKeyText(text) ? keyHref(text) : viewHref('keys', text);
-    // The same once more is asked for anew.
+    // Searching for the same text again must read again.
     setVisits(visits + 1);
   };
   return (

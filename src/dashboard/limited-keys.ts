@@ -1,35 +1,36 @@
-/** Which keys are limited most just now: from what was counted of them, twice, and from what a peek says of each. Pure. */
+/** Finds the keys that are denied most right now by comparing two readings of the usage figures. Pure. */
 import type { TopKey } from '../api/usage.ts';
 
-/** What was counted of the keys that were denied most, and when. */
+/** Denial counts of the keys with the most denials, at one moment. */
 export interface Reading {
   readonly atMillis: number;
   readonly denied: readonly TopKey[];
 }
 
-/** Readings are compared with the oldest of the last minute. */
+/** The newest reading is compared with the oldest one that is at most this old. */
 const APART_MILLIS_MAX = 60_000;
 
-/** What a peek at a key says of one rule. */
+/** The answer of a peek about one rule of a key. */
 export type Peeked =
   | { readonly kind: 'unknown' }
-  /** An operator blocked it. */
+  /** An operator blocked the key. */
   | { readonly kind: 'blocked' }
   /** A request of cost 1 would be granted. */
   | { readonly kind: 'fits' }
-  /** It would not, for so long; without an end, if the limit is 0. */
+  /** It would be denied for `retryMillis`; undefined: for ever, because the limit is 0. */
   | { readonly kind: 'waits'; readonly retryMillis: number | undefined };
 
+/** A key and the rule that denies it. */
 export interface LimitedKey {
   readonly key: string;
   readonly rule: string;
-  /** Of the hour under way and the one before. */
+  /** Denials in the current hour and the one before. */
   readonly denied: number;
   /** Undefined while there is only one reading. */
   readonly perSecond: number | undefined;
 }
 
-/** With the newest, and without those that are too old to be compared. Oldest first. */
+/** Adds the newest reading and drops those that are too old to compare. Oldest first. */
 export function withReading(readings: readonly Reading[], newest: Reading): Reading[] {
   const kept = readings.filter(
     ({ atMillis }) => newest.atMillis - atMillis <= APART_MILLIS_MAX && atMillis < newest.atMillis,
@@ -38,9 +39,9 @@ export function withReading(readings: readonly Reading[], newest: Reading): Read
 }
 
 /**
- * Those that are denied most just now first, then those that were most of all.
+ * The keys with the highest denial rate first; ties go to the key with more denials.
  *
- * @param listMax keys that a reading has at most: one that a shorter list does not name was not denied yet
+ * @param listMax most keys a reading can hold. A key missing from a shorter list had no denials yet.
  */
 export function limitedKeys(readings: readonly Reading[], max: number, listMax: number): LimitedKey[] {
   const newest = readings.at(-1);
@@ -64,7 +65,7 @@ function nameOf({ key, rule }: Pick<TopKey, 'key' | 'rule'>): string {
   return JSON.stringify([rule, key]);
 }
 
-/** The answer of `GET /v1/keys/KEY`, as far as it is needed here. */
+/** The fields of `GET /v1/keys/{key}` that are needed here. */
 interface Standing {
   readonly blocked?: boolean;
   readonly limits?: readonly {
@@ -74,6 +75,7 @@ interface Standing {
   }[];
 }
 
+/** Reads the answer to a peek for one rule. */
 export function peekedIn(body: unknown, rule: string): Peeked {
   const { blocked, limits = [] } = (body ?? {}) as Standing;
   if (blocked === true) return { kind: 'blocked' };

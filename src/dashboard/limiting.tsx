@@ -1,4 +1,4 @@
-/** Who is being limited: how much is denied and was before, which keys most, and by which rules. */
+/** Panels that show who is being limited: the denied fraction now and before, the keys denied most, and the rules that deny. */
 import type { ComponentChildren, JSX } from 'preact';
 import type { LiveFigures } from '../api/monitoring.ts';
 import type { UsageReport } from '../api/usage.ts';
@@ -9,10 +9,10 @@ import type { Range } from './range.tsx';
 import { byDenials, type Compared, deniedShare } from './shares.ts';
 import { clockTime, counted, millis, percent, rate, shortNumber, span, wholeNumber } from './words.ts';
 
-/** Of a table; the page Usage has all. */
+/** Most rows of the table of rules; the page Usage has all. */
 const RULES_SHOWN = 12;
 
-/** In the place of a table without rows: what that means, and what to do. */
+/** Stands in for a table without rows, and says what that means. */
 function Empty({
   title,
   children,
@@ -50,12 +50,12 @@ function Figure({
   );
 }
 
-/** How the share is beside that of as many minutes before. */
+/** Compares the denied fraction with that of as many minutes before. */
 function beforeInWords({ now, before }: Compared, words: string): string {
   const share = deniedShare(now);
-  if (before === undefined) return 'no longer history is kept to compare with';
+  if (before === undefined) return 'nodes do not keep enough history to compare';
   const was = deniedShare(before);
-  if (was === undefined) return `nothing was asked in the ${words} before`;
+  if (was === undefined) return `no requests in the ${words} before`;
   const points = Math.round(100 * ((share ?? 0) - was));
   const way = points === 0 ? '' : points > 0 ? `▲ ${points} points, ` : `▼ ${-points} points, `;
   return `${way}${percent(was)} in the ${words} before`;
@@ -65,6 +65,7 @@ function known(value: number | undefined): string {
   return value === undefined ? '–' : wholeNumber(value);
 }
 
+/** The row of large figures. */
 export function Figures({
   compared,
   range,
@@ -74,7 +75,7 @@ export function Figures({
   readonly compared: Compared | undefined;
   readonly range: Range;
   readonly figures: LiveFigures | undefined;
-  /** Nothing in it is of now. */
+  /** The feed is lost, so no current rates are shown. */
   readonly isOld: boolean;
 }): JSX.Element {
   const { rates, clusterTimes } = figures ?? {};
@@ -105,7 +106,7 @@ export function Figures({
         more={
           clusterTimes
             ? `median ${millis(clusterTimes.p50Millis)}, over ${clusterTimes.seconds} s`
-            : 'nothing was asked for 10 s'
+            : 'no requests for 10 s'
         }
       />
     </dl>
@@ -125,7 +126,7 @@ function waitInWords(peeked: Peeked): string {
   }
 }
 
-/** Lists begin with an hour. */
+/** The full hour at which the counts begin. */
 function hourOf(atMillis: number | undefined): string {
   return atMillis === undefined ? '' : clockTime(atMillis).slice(0, 5);
 }
@@ -150,12 +151,13 @@ function KeyRow({ limited }: { readonly limited: PeekedKey }): JSX.Element {
   );
 }
 
+/** The table of the keys that are denied most right now. */
 export function LimitedKeys({ limits }: { readonly limits: Limits }): JSX.Element {
   const { keys, areKeysHidden, report } = limits;
   if (areKeysHidden)
     return (
       <Empty title="Keys limited most just now">
-        Keys are named to tokens only, and in an open cluster on the machine of the node alone. Make one, and
+        Keys are shown to tokens only; in an open cluster, ask on the machine of the node. Create a token and
         sign in with it: <code>npx quorate tokens create --role read</code>
       </Empty>
     );
@@ -175,7 +177,7 @@ export function LimitedKeys({ limits }: { readonly limits: Limits }): JSX.Elemen
             Denied since {hourOf(report.top?.fromMillis)}
           </th>
           <th scope="col" class="number">
-            May go on
+            Next request fits
           </th>
         </tr>
       </thead>
@@ -188,7 +190,7 @@ export function LimitedKeys({ limits }: { readonly limits: Limits }): JSX.Elemen
   );
 }
 
-/** A bar is the share of its decisions that a rule denied. */
+/** A bar that shows the denied fraction of a rule's decisions. */
 function ShareBar({ share }: { readonly share: number }): JSX.Element {
   return (
     <svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
@@ -200,14 +202,14 @@ function ShareBar({ share }: { readonly share: number }): JSX.Element {
 
 type RuleRow = UsageReport['rules'][number];
 
-/** What a rule in shadow would have done stands apart from what those in force did. */
+/** One rule. What a shadow rule would have denied has its own column. */
 function RuleCells({ row, hasShadow }: { readonly row: RuleRow; readonly hasShadow: boolean }): JSX.Element {
-  const tried = row.wouldAllow + row.wouldDeny;
+  const shadowed = row.wouldAllow + row.wouldDeny;
   const share = deniedShare(row);
   return (
     <tr>
       <th scope="row">
-        {row.rule} {tried > 0 && <span class="mark">shadow</span>}
+        {row.rule} {shadowed > 0 && <span class="mark">shadow</span>}
         {share !== undefined && <ShareBar share={share} />}
       </th>
       <td class="number">{share === undefined ? '–' : shortNumber(row.allowed)}</td>
@@ -217,14 +219,15 @@ function RuleCells({ row, hasShadow }: { readonly row: RuleRow; readonly hasShad
       </td>
       {hasShadow && (
         <td class="number">
-          {tried === 0 ? '' : shortNumber(row.wouldDeny)}
-          {tried > 0 && <span class="more">{`of ${shortNumber(tried)}`}</span>}
+          {shadowed === 0 ? '' : shortNumber(row.wouldDeny)}
+          {shadowed > 0 && <span class="more">{`of ${shortNumber(shadowed)}`}</span>}
         </td>
       )}
     </tr>
   );
 }
 
+/** The table of rules, the most denying first. */
 export function RulesLimiting({
   report,
   range,
@@ -237,7 +240,7 @@ export function RulesLimiting({
   if (rules.length === 0)
     return (
       <Empty title="By rule">
-        Nothing was asked in the last {range.words}. Ask for one yourself: <code>npx quorate allow ada</code>
+        No requests in the last {range.words}. Send one yourself: <code>npx quorate allow ada</code>
       </Empty>
     );
   const shown = rules.slice(0, RULES_SHOWN);

@@ -1,6 +1,5 @@
 /**
- * What all nodes counted, asked for again and again while a page shows it, and a peek at each key that is limited most. It draws
- * nothing.
+ * Polls the usage figures of all nodes while a page shows them, and peeks at each key that is denied most. It draws nothing.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { USAGE_MINUTES_MAX, type UsageReport } from '../api/usage.ts';
@@ -14,26 +13,28 @@ import {
 } from './limited-keys.ts';
 import { type Answer, ask, messageOf } from './session.ts';
 
-/** Keys that are shown, each with a peek: one question to a leader. */
+/** Keys shown. Each costs one peek, which is one request to a leader. */
 export const KEYS_SHOWN = 8;
-/** Of which those are chosen that are denied most just now. */
+/** Keys read each time, from which the shown ones are chosen. */
 const KEYS_COMPARED = 100;
 const AGAIN_MILLIS = 5_000;
-/** Minutes from which on a report is long, and changes little in five seconds. */
+/** From this range on, a report is long and changes slowly, so it is read less often. */
 const LONG_MINUTES = 360;
 const AGAIN_LONG_MILLIS = 15_000;
 
+/** A denied key together with the answer of a peek at it. */
 export interface PeekedKey extends LimitedKey {
   readonly peeked: Peeked;
 }
 
+/** The usage figures that the overview shows. */
 export interface Limits {
-  /** Of the minutes that were asked for. */
+  /** Covers the chosen minutes. */
   readonly report: UsageReport | undefined;
-  /** Of twice as many, as far as they are kept. */
+  /** Covers twice as many minutes, if nodes keep that many. */
   readonly history: UsageReport['history'] | undefined;
   readonly keys: readonly PeekedKey[];
-  /** Keys are not named to whoever looks. */
+  /** The node does not show keys to this viewer. */
   readonly areKeysHidden: boolean;
   readonly failure: string;
 }
@@ -46,11 +47,15 @@ const NOTHING: Limits = {
   failure: '',
 };
 
-/** @param isLive nothing is asked while the node does not answer */
+/**
+ * Polls the figures of the last minutes.
+ *
+ * @param isLive false stops the polling: the node does not answer
+ */
 export function useLimits(minutes: number, isLive: boolean): Limits {
   const [limits, setLimits] = useState<Limits>(NOTHING);
   useEffect(() => {
-    // What was counted over another time would be shown under this one's name.
+    // Otherwise the counts of the old range would show under the new range's name.
     setLimits(({ keys, areKeysHidden }) => ({ ...NOTHING, keys, areKeysHidden }));
   }, [minutes]);
   useEffect(() => {
@@ -62,7 +67,7 @@ export function useLimits(minutes: number, isLive: boolean): Limits {
   return limits;
 }
 
-/** Until it is over. */
+/** Polls until the signal aborts. */
 async function watch(
   minutes: number,
   over: AbortSignal,
@@ -76,7 +81,7 @@ async function watch(
       readings = withReading(readings, { atMillis: performance.now(), denied: report.top.denied });
     const keys = await peekedAll(limitedKeys(readings, KEYS_SHOWN, KEYS_COMPARED));
     if (over.aborted) return;
-    // What cannot be read anew is shown as it was, under the failure.
+    // After a failed read the old figures stay, below the error.
     changed((before) =>
       failure === '' ? { report, history, keys, areKeysHidden, failure } : { ...before, failure },
     );
@@ -94,7 +99,7 @@ async function read(minutes: number): Promise<Omit<Limits, 'keys'>> {
   return { report, history: compared ?? report.history, areKeysHidden, failure: '' };
 }
 
-/** Keys are not named to everybody. */
+/** Reads usage with keys, or without them if this viewer may not see keys. */
 async function named(minutes: number): Promise<{ readonly answer: Answer; readonly areKeysHidden: boolean }> {
   const query = `/v1/usage?minutes=${minutes}`;
   const withTop = await ask(`${query}&top=${KEYS_COMPARED}`);
@@ -102,7 +107,7 @@ async function named(minutes: number): Promise<{ readonly answer: Answer; readon
   return { answer: await ask(query), areKeysHidden: true };
 }
 
-/** Undefined where so much is not kept. */
+/** The history of twice the minutes; undefined if nodes do not keep that many. */
 async function comparedHistory(minutes: number): Promise<UsageReport['history'] | undefined> {
   if (2 * minutes > USAGE_MINUTES_MAX) return undefined;
   const { status, body } = await ask(`/v1/usage?minutes=${2 * minutes}`);

@@ -1,23 +1,24 @@
-/** What differs between two texts, line by line, and the difference of two texts carried over to a third. Pure. */
+/** Compares two texts line by line, and applies the difference of two texts to a third one. Pure. */
 import { applyPatch, structuredPatch } from 'diff';
 
-/** Lines around a change that are shown with it. */
+/** Unchanged lines shown around a change. */
 const SHOWN_AROUND = 2;
-/** Lines that must be as they were for a change to be carried over. */
+/** Unchanged lines that must surround a change before it is applied to another text. */
 const CERTAIN_AROUND = 1;
-/** Texts that differ by more lines take too long to compare while somebody types. */
+/** Comparing texts with more edits takes too long while somebody types. */
 const EDITS_MAX = 600;
-/** Of a difference that is shown. */
+/** Most lines of a difference that are shown. */
 export const DIFF_LINES_MAX = 500;
 
+/** One line of a difference. `skipped` stands for unchanged lines that are left out. */
 export interface DiffLine {
   readonly kind: 'same' | 'added' | 'removed' | 'skipped';
-  /** Its number in the text that it is of; of `same` in the new one, of `skipped` 0. */
+  /** Line number: in the old text for `removed`, otherwise in the new text; 0 for `skipped`. */
   readonly line: number;
   readonly text: string;
 }
 
-/** Empty: they are equal. Undefined: they differ too much to be compared line by line. */
+/** The difference of two texts. Empty if they are equal; undefined if they differ too much to compare. */
 export function lineDiff(before: string, after: string): readonly DiffLine[] | undefined {
   const hunks = hunksOf(before, after, SHOWN_AROUND);
   if (hunks === undefined) return undefined;
@@ -39,7 +40,7 @@ export function lineDiff(before: string, after: string): readonly DiffLine[] | u
   return lines;
 }
 
-/** `mine` with what changed from `before` to `theirs`. Undefined: both changed the same place. */
+/** Applies the changes from `before` to `theirs` to `mine`. Undefined if `mine` changed the same lines. */
 export function carriedOver({
   before,
   theirs,

@@ -1,6 +1,6 @@
 /**
- * What the node tells once a second, for as long as the page is open: read, kept for the charts, and asked for again when it breaks
- * off. It draws nothing.
+ * Reads the event stream of the node while the page is open, keeps samples for the charts, and reconnects when the stream breaks.
+ * It draws nothing.
  */
 import type { Fault, LiveCluster, LiveFigures } from '../api/monitoring.ts';
 import { EventReader, type ServerEvent } from './event-reader.ts';
@@ -8,7 +8,7 @@ import { type Feed, NO_FEED } from './feed.ts';
 import { withSample } from './samples.ts';
 import { headersWith, tokenOf } from './session.ts';
 
-/** Something comes every second; after this nothing does any more. */
+/** The node sends something every second. After this silence the connection counts as lost. */
 const SILENCE_MILLIS_MAX = 5_000;
 const AGAIN_MILLIS = 1_000;
 
@@ -22,6 +22,7 @@ class RefusedError extends Error {
   }
 }
 
+/** One connection to `/v1/events`, with its reconnects. It calls back with the new feed after each change. */
 export class LiveFeed {
   readonly #changed: (feed: Feed) => void;
   #feed: Feed = NO_FEED;
@@ -40,7 +41,7 @@ export class LiveFeed {
     this.#ended.abort();
   }
 
-  /** Comes back only when there is no use in asking again. */
+  /** Reconnects until `stop` is called or the node wants another token. */
   async #run(ended: AbortSignal): Promise<void> {
     while (!ended.aborted) {
       try {

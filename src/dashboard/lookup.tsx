@@ -1,7 +1,8 @@
-/** A field in which somebody or something is named, and a button that finds it. */
+/** A search field with a button. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
+/** Calls `found` with the text when the form is sent. */
 export function Lookup({
   label,
   example,
@@ -11,9 +12,9 @@ export function Lookup({
 }: {
   readonly label: string;
   readonly example: string;
-  /** What may be named, if the label does not say it. */
+  /** Says what the field accepts, if the label does not. */
   readonly hint?: string;
-  /** What is shown now. */
+  /** Text at the start. */
   readonly value?: string;
   readonly found: (id: string) => void;
 }): JSX.Element {

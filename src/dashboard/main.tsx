@@ -1,4 +1,4 @@
-/** Where the dashboard begins. */
+/** Entry point of the dashboard: renders the page. */
 import { render } from 'preact';
 import { App } from './app.tsx';
 import './colours.css';

@@ -1,25 +1,28 @@
-/** What is said of a node, and of when that is: a node that is not heard is never "up". Pure. */
+/** Chooses the state shown for a node, and the time it dates from. A node that cannot be heard is never shown as "up". Pure. */
 import type { ReportedNode } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';
 import { isHeldBy, lagOf } from './replicas.ts';
 import type { Gravity } from './words.ts';
 
+/** State of a node as the page shows it. */
 export interface NodeState {
   readonly state: string;
   readonly tone: Gravity;
-  /** Its figures are of then, by the clock of whoever looks; undefined: of now. */
+  /** Age of the figures, as a time on the clock of the browser; undefined if they are current. */
   readonly asOfMillis: number | undefined;
 }
 
+/** From where and when the page heard of a node. */
 export interface Heard {
-  /** It is the node that serves the page. */
+  /** This node serves the page. */
   readonly isSelf: boolean;
-  /** The page is old: nothing was heard since then. Undefined: it is live. */
+  /** When the feed was lost; undefined if it is live. */
   readonly oldMillis: number | undefined;
-  /** When the report came. */
+  /** When the last report arrived. */
   readonly heardMillis: number;
 }
 
+/** The state to show for a node. */
 export function nodeStateOf(node: ReportedNode, { isSelf, oldMillis, heardMillis }: Heard): NodeState {
   const { up, draining, clock, silentMillis = 0 } = node;
   if (!up) return { state: 'silent', tone: 'bad', asOfMillis: heardMillis - silentMillis };
@@ -33,7 +36,7 @@ export function nodeStateOf(node: ReportedNode, { isSelf, oldMillis, heardMillis
     : { state: `clock too ${clock}`, tone: 'warning', asOfMillis: undefined };
 }
 
-/** Entries that the node lacks of the partition where it lacks most. */
+/** How many log entries the node is behind, in the partition where it is furthest behind. */
 export function lagIn({ partitions }: LiveCluster, node: number): number {
   const held = partitions.filter((partition) => isHeldBy(partition, node));
   return Math.max(0, ...held.map((partition) => lagOf(partition, node)));

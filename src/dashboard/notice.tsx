@@ -1,4 +1,4 @@
-/** How the cluster is, in one sentence, with what to do and the command for it. Each severity has a word and a shape of its own. */
+/** Shows the verdict on the cluster: a sentence, what to do, and the commands for it. Each severity has its own word and shape. */
 import type { JSX } from 'preact';
 import type { Severity, Verdict } from './severity.ts';
 
@@ -17,6 +17,7 @@ const CLASSES: Readonly<Record<Severity, string>> = {
   outage: 'outage',
 };
 
+/** The banner at the top of a page. */
 export function Notice({ verdict }: { readonly verdict: Verdict }): JSX.Element {
   const { severity, what, action, commands, elsewhere } = verdict;
   const isUrgent = severity === 'outage' || severity === 'noLeader';
@@ -26,7 +27,7 @@ export function Notice({ verdict }: { readonly verdict: Verdict }): JSX.Element 
       id="summary"
       role={isUrgent ? 'alert' : 'status'}
       data-severity={severity}
-      // A role that changes is not heard: another severity is another element.
+      // Screen readers ignore a changed role, so another severity makes a new element.
       key={severity}
     >
       <p>

@@ -1,4 +1,4 @@
-/** Who is being limited, then how the cluster is: in a sentence, in figures, over time, node by node. */
+/** The overview: the verdict on the cluster, who is being limited, charts over time, the nodes, and the last events. */
 import type { JSX } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { Chart, type Series } from './chart.tsx';
@@ -17,6 +17,7 @@ import { clockTime, nodesInWords } from './words.ts';
 
 const EVENTS_SHOWN = 5;
 
+/** Lines of the rate chart, in the order of the outcomes of usage figures. */
 export const OUTCOME_SERIES: readonly Series[] = [
   { label: 'allowed', colour: '--allowed', dash: [] },
   { label: 'denied', colour: '--denied', dash: [6, 4] },
@@ -74,13 +75,14 @@ function Charts({
   );
 }
 
-/** Figures of all nodes miss those that do not answer. */
+/** Says which nodes the figures lack, because they do not answer. */
 function Missing({ feed, limits }: { readonly feed: Feed; readonly limits: Limits }): JSX.Element | null {
   const silent = limits.report?.silent ?? feed.figures?.rates?.silent ?? [];
   if (silent.length === 0) return null;
-  return <p class="quiet">Without what {nodesInWords(silent)} answered.</p>;
+  return <p class="quiet">Figures of {nodesInWords(silent)} are missing.</p>;
 }
 
+/** The view that the page starts with. */
 export function Overview({ feed }: { readonly feed: Feed }): JSX.Element {
   const { cluster, figures, faults, status, heardMillis } = feed;
   const [range, setRange] = useState<Range>(RANGES[0]);
@@ -111,7 +113,7 @@ export function Overview({ feed }: { readonly feed: Feed }): JSX.Element {
       </div>
       {limits.failure !== '' && oldMillis === undefined && (
         <p class="message bad" role="alert">
-          What was counted cannot be read: {limits.failure}
+          Usage figures cannot be read: {limits.failure}
         </p>
       )}
       <Figures compared={compared} range={range} figures={figures} isOld={oldMillis !== undefined} />

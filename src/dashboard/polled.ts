@@ -1,10 +1,10 @@
-/** What is read again and again for as long as it is shown. */
+/** A hook that repeats a read for as long as the component is shown. */
 import { useEffect, useState } from 'preact/hooks';
 
 /**
- * Undefined until the first answer, and again when another thing is asked for. The next question waits for the answer.
+ * Polls `read`. Undefined until the first answer, and again after `what` changes. The next read starts only after the answer.
  *
- * @param what stands for what `read` asks: when it changes, that is asked at once
+ * @param what identifies what `read` asks for; a change starts a new read at once
  */
 export function usePolled<T>(what: string, read: () => Promise<T>, againMillis: number): T | undefined {
   const [answer, setAnswer] = useState<{ readonly what: string; readonly value: T }>();

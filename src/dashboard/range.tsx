@@ -1,13 +1,15 @@
-/** The one choice of a page: over which time its figures are. */
+/** Lets the viewer choose the time range of the overview. */
 import type { JSX } from 'preact';
 
+/** A time range that ends now. */
 export interface Range {
   readonly minutes: number;
   readonly label: string;
-  /** As in "the last hour". */
+  /** Completes "the last …". */
   readonly words: string;
 }
 
+/** The ranges to choose from, the default first. */
 export const RANGES: readonly [Range, ...Range[]] = [
   { minutes: 5, label: '5 min', words: '5 minutes' },
   { minutes: 60, label: '1 h', words: 'hour' },
@@ -15,6 +17,7 @@ export const RANGES: readonly [Range, ...Range[]] = [
   { minutes: 1_440, label: '24 h', words: '24 hours' },
 ];
 
+/** Radio buttons for the range. */
 export function RangeChoice({
   range,
   choose,

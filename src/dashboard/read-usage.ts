@@ -1,14 +1,19 @@
-/** `GET /v1/usage` as views ask for it: with keys, if they are named to whoever looks. */
+/** Reads `GET /v1/usage` for the views, with keys if this viewer may see them. */
 import type { UsageReport } from '../api/usage.ts';
 import { ask, messageOf } from './session.ts';
 
+/** A usage report, or the reason why there is none. */
 export interface UsageRead {
   readonly report: UsageReport | undefined;
-  /** Empty: none. */
+  /** Empty if the read succeeded. */
   readonly failure: string;
 }
 
-/** @param top so many keys of each list; 0: none */
+/**
+ * Reads the usage of the last minutes.
+ *
+ * @param top keys wanted in each list; 0 for none
+ */
 export async function readUsage({
   minutes,
   top,
@@ -18,7 +23,7 @@ export async function readUsage({
 }): Promise<UsageRead> {
   const query = `/v1/usage?minutes=${minutes}`;
   const asked = await ask(top === 0 ? query : `${query}&top=${top}`);
-  // Keys are not named to everybody.
+  // 403: this viewer may not see keys, so read again without them.
   const answer = asked.status === 403 && top > 0 ? await ask(query) : asked;
   if (answer.status === 200) return { report: answer.body as UsageReport, failure: '' };
   return { report: undefined, failure: messageOf(answer) };

@@ -1,17 +1,18 @@
-/** Gives a request back: by its id, and by what it said, which the key tells a part of. */
+/** A form that refunds one request. It needs the request id and all descriptors of the request; the key supplies some of them. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { NO_OUTCOME, OutcomeWords, outcomeOf } from './outcome.tsx';
 import { parsedDescriptors } from './refund-text.ts';
 
+/** The form. The descriptors of the key are filled in; the operator adds the others. */
 export function RefundForm({
   descriptors,
   refund,
   cancel,
 }: {
-  /** As the key has them. */
+  /** Descriptors in the key. */
   readonly descriptors: ReadonlyMap<string, string>;
-  /** Answers what is wrong; empty: it is done. */
+  /** Sends the refund and returns the error message, or an empty text if it succeeded. */
   readonly refund: (body: unknown) => Promise<string>;
   readonly cancel: () => void;
 }): JSX.Element {
@@ -26,13 +27,13 @@ export function RefundForm({
       requestId,
       descriptors: { ...Object.fromEntries(descriptors), ...others },
     });
-    setTold(outcomeOf(problem, `Request ${requestId} is given back.`));
+    setTold(outcomeOf(problem, `Request ${requestId} is refunded.`));
   };
   return (
     <form class="confirm" onSubmit={(event) => void submit(event)}>
       <p>
-        What a request was granted is free again, in every limit that counted it. It must not be used after
-        that.
+        Every limit that counted this request gets its grant back. The caller must not act on the grant any
+        more.
       </p>
       <label>
         Request id
@@ -46,7 +47,7 @@ export function RefundForm({
         />
       </label>
       <label>
-        What else the request said, as endpoint=/search, ip=203.0.113.7; empty: nothing
+        Other descriptors of the request, such as endpoint=/search, ip=203.0.113.7 (empty if none)
         <input
           type="text"
           autocomplete="off"

@@ -1,6 +1,6 @@
-/** Descriptors as somebody types them: `endpoint=/search, ip=203.0.113.7`. Pure. */
+/** Parses descriptors as an operator types them: `endpoint=/search, ip=203.0.113.7`. Pure. */
 
-/** What is wrong with them, or by name. The node checks their bounds. */
+/** Values by name, or a text that says what is wrong. The node checks lengths. */
 export function parsedDescriptors(text: string): Readonly<Record<string, string>> | string {
   const found: Record<string, string> = {};
   for (const part of text.split(',').map((each) => each.trim())) {

@@ -1,10 +1,10 @@
-/** The text of rules as it is edited: with the numbers of its lines, and marks on those with a mistake. */
+/** The text area of the rules editor, with line numbers and marks on the lines with mistakes. */
 import type { JSX, RefObject } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 
 const ROWS = 18;
 
-/** Pieces of a text of as many lines, split where a line is marked: so few elements that a long text stays quick. */
+/** Splits the text at marked lines only, so that a long text needs few elements and stays fast. */
 function piecesOf(
   lines: readonly string[],
   marked: ReadonlySet<number>,
@@ -47,6 +47,7 @@ function Backdrop({
   );
 }
 
+/** The text area above two layers, which show line numbers and marks. */
 export function RulesArea({
   text,
   wrongLines,
@@ -54,7 +55,7 @@ export function RulesArea({
   write,
 }: {
   readonly text: string;
-  /** From 1. */
+  /** Numbers of the lines with mistakes, from 1. */
   readonly wrongLines: ReadonlySet<number>;
   readonly area: RefObject<HTMLTextAreaElement | null>;
   readonly write: (text: string) => void;
@@ -66,7 +67,7 @@ export function RulesArea({
     () => lines.map((_, i) => (wrongLines.has(i + 1) ? `✗ ${i + 1}` : String(i + 1))),
     [lines, wrongLines],
   );
-  /** The layers below show the same part of the text. */
+  /** Scrolls the layers to the same part of the text. */
   const follow = (): void => {
     const { scrollTop = 0, scrollLeft = 0 } = area.current ?? {};
     if (numbers.current !== null) numbers.current.scrollTop = scrollTop;

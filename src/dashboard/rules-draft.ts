@@ -1,35 +1,37 @@
-/** A text of rules that somebody writes: which rules in force it began from, what it says, and what became of applying it. */
+/** State of the rules editor: the text, the version it started from, and the result of applying it. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { checkRules, type Checked, type KnownRules, textInForce } from './rules-text.ts';
 import { ask, messageOf } from './session.ts';
 import { counted } from './words.ts';
 
-/** After the last key: reading a long document takes a while. */
+/** Pause after the last keystroke before the text is checked: checking a long document takes a while. */
 const CHECK_MILLIS = 250;
 
+/** Progress of applying the text, with a sentence for the operator. */
 export interface Applying {
   readonly state: 'no' | 'under way' | 'done' | 'failed';
   readonly words: string;
 }
 
-/** Rules that were in force, as far as a text is compared with them. */
+/** The rules that a text started from. */
 export type Begun = Pick<KnownRules, 'version' | 'document' | 'definitions'>;
 
+/** The text under edit and the actions on it. */
 export interface Draft {
   readonly text: string;
-  /** The rules that whoever writes has seen. */
+  /** The latest rules that the author has seen. Applying fails if others are in force. */
   readonly begun: Begun;
   readonly applying: Applying;
   readonly write: (text: string) => void;
-  /** What was applied meanwhile has been seen. @param text with it, or without */
+  /** Records that the author has seen newer rules. @param text the text to go on with */
   readonly seen: (begun: Begun, text: string) => void;
-  /** @param checked what `text` says */
+  /** Applies the text. @param checked result of checking `text` */
   readonly apply: (checked: Checked) => Promise<void>;
 }
 
 const NOT_APPLYING: Applying = { state: 'no', words: '' };
 
-/** @param version that must be in force still; another one is refused by the node */
+/** Applies a document. @param version must still be in force; otherwise the node refuses */
 async function applyRules(text: string, version: number): Promise<Applying & { readonly version?: number }> {
   const answer = await ask('/v1/rules', { method: 'PUT', yaml: text, ifMatch: `"${version}"` });
   if (answer.status !== 200 && answer.status !== 202) return { state: 'failed', words: messageOf(answer) };
@@ -39,12 +41,12 @@ async function applyRules(text: string, version: number): Promise<Applying & { r
   };
   const rest =
     pending.length === 0
-      ? 'every partition decides by it'
-      : `${counted(pending.length, 'partition')} will, with a leader`;
+      ? 'every partition uses it'
+      : `${counted(pending.length, 'partition')} will use it after electing a leader`;
   return { state: 'done', words: `Version ${now} is in force: ${rest}.`, version: now };
 }
 
-/** @param applied told when others may be in force */
+/** Hook: the state of one editor. @param applied called when other rules may be in force */
 export function useDraft(inForce: KnownRules, applied: () => void): Draft {
   const [text, setText] = useState(() => textInForce(inForce).text);
   const [begun, setBegun] = useState<Begun>(inForce);
@@ -73,7 +75,7 @@ export function useDraft(inForce: KnownRules, applied: () => void): Draft {
   };
 }
 
-/** Undefined while it is read: shortly after the last key. */
+/** Hook: the result of checking the text; undefined until shortly after the last keystroke. */
 export function useChecked(text: string, inForce: KnownRules): Checked | undefined {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

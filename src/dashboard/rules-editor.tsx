@@ -1,6 +1,6 @@
 /**
- * The editor of the rules: it reads what is written while it is written, marks every mistake at its line, shows what would change,
- * and applies that only if the rules it compared with are still in force.
+ * The rules editor. It checks the text while somebody types, marks mistakes at their lines, and shows what would change. It applies
+ * the text only if the rules it was compared with are still in force.
  */
 import type { JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
@@ -13,14 +13,14 @@ import { type Checked, indexOfPlace, type KnownRules, textInForce, type TextInFo
 import type { Role } from './session.ts';
 
 const WHY_NOT: Readonly<Record<Exclude<Role, 'admin'>, string>> = {
-  open: 'This cluster is open, and lets no browser change it: apply the text with quorate rules apply, or make a token of role admin.',
+  open: 'This cluster is open, and lets no browser change it: apply the text with quorate rules apply, or create a token of role admin.',
   read: 'Applying needs a token of role admin.',
 };
 const ORIGINS: Readonly<Record<TextInForce['origin'], string>> = {
   author: '',
-  written: 'This text was made of what the rules say. No text of an author is kept that says the same.',
+  written: 'This text was generated from the rules in force, because the original document is not kept.',
   example: '',
-  none: 'Rules of nested descriptors are in force, of which no text is kept: paste the whole document that is to replace them.',
+  none: 'The rules in force use nested descriptors, and their document is not kept. Paste the whole document that replaces them.',
 };
 const NO_LINES: ReadonlySet<number> = new Set();
 
@@ -28,6 +28,7 @@ function wrongLinesOf(checked: Checked | undefined): ReadonlySet<number> {
   return checked?.kind === 'mistakes' ? new Set(checked.mistakes.map(({ line }) => line)) : NO_LINES;
 }
 
+/** The editor for one draft. */
 export function RulesEditor({
   inForce,
   role,
@@ -36,7 +37,7 @@ export function RulesEditor({
 }: {
   readonly inForce: KnownRules;
   readonly role: Role;
-  /** Told when others may be in force. */
+  /** Called when other rules may be in force. */
   readonly applied: () => void;
   readonly close: () => void;
 }): JSX.Element {

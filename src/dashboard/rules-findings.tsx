@@ -1,4 +1,4 @@
-/** What was found in a text of rules: its mistakes with their places, or what it changes, rule by rule and line by line. */
+/** Shows the result of checking a rules text: its mistakes with their places, or the changes it makes, by rule and by line. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { RuleChange } from '../rules/diff.ts';
@@ -36,6 +36,7 @@ function Mistakes({
   );
 }
 
+/** One changed rule, with its changed fields. */
 export function Change({ change }: { readonly change: RuleChange }): JSX.Element {
   const fields = change.kind === 'changed' ? change.fields : [];
   return (
@@ -90,13 +91,13 @@ function Difference({
   );
 }
 
-/** What was found in the text. */
+/** The mistakes or the changes in the text. */
 export function Found({
   checked,
   inForce,
   go,
 }: {
-  /** Undefined: it is not read yet. */
+  /** Undefined while the text is being checked. */
   readonly checked: Checked | undefined;
   readonly inForce: KnownRules;
   readonly go: (mistake: Mistake) => void;
@@ -136,7 +137,7 @@ function Line({ line: { kind, line, text } }: { readonly line: DiffLine }): JSX.
   );
 }
 
-/** The text against the one in force, comments and all. */
+/** The difference from the text in force, line by line, including comments. */
 export function TextDifference({
   before,
   after,

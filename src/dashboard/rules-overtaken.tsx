@@ -1,4 +1,4 @@
-/** Asks what to do where somebody else applied rules while a text was written: applying it would take theirs back. */
+/** Asks the author what to do if somebody else applied rules meanwhile: applying this text would undo theirs. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { diffRules } from '../rules/diff.ts';
@@ -7,6 +7,7 @@ import type { Draft } from './rules-draft.ts';
 import { Change } from './rules-findings.tsx';
 import { type KnownRules, textInForce } from './rules-text.ts';
 
+/** Offers to merge the changes, to start over, or to overwrite. */
 export function Overtaken({
   draft: { text, begun, seen },
   inForce,
@@ -27,7 +28,7 @@ export function Overtaken({
     <div role="alert">
       <p class="message warning">
         Somebody else applied version {inForce.version} while this text was written, which began from version{' '}
-        {begun.version}. Applied as it is, this text would take back what changed there:
+        {begun.version}. Applied as it is, this text would undo these changes:
       </p>
       <ul class="findings">
         {changes.map((change) => (

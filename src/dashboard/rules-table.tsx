@@ -1,4 +1,4 @@
-/** The rules in force with what became of requests under each, and who is nearest to its limit; what is in shadow beside what is enforced. */
+/** A table of the rules in force with their decisions and the key nearest to each limit. A shadow rule is next to the enforced one. */
 import type { JSX } from 'preact';
 import type { UsageReport } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
@@ -9,7 +9,7 @@ import { keyHref } from './router.ts';
 import { countsOf, groupsOf, type Nearest, otherRows } from './rules-usage.ts';
 import { counted, span, wholeNumber } from './words.ts';
 
-/** Of a table; the editor shows all. */
+/** Most rules shown; the editor shows all. */
 const ROWS_MAX = 500;
 const COLUMNS = 5;
 
@@ -104,14 +104,14 @@ function Head(): JSX.Element {
   );
 }
 
-/** What requests stated themselves, and what no rule in force can be said to have answered. */
+/** Decisions that belong to no rule in force: limits that requests stated themselves, and rules since removed. */
 function Others({ rows }: { readonly rows: UsageReport['rules'] }): JSX.Element | null {
   if (rows.length === 0) return null;
   return (
     <tbody>
       <tr>
         <th class="group" scope="rowgroup" colSpan={COLUMNS}>
-          Under no rule that is in force now
+          No rule that is in force now
         </th>
       </tr>
       {rows.map(({ rule, allowed, denied, wouldAllow, wouldDeny }) => (
@@ -127,6 +127,7 @@ function Others({ rows }: { readonly rows: UsageReport['rules'] }): JSX.Element 
   );
 }
 
+/** The table, with the rules grouped by what they count. */
 export function RulesTable({
   version,
   definitions,

@@ -1,6 +1,6 @@
 /**
- * The rules in force as the text of a document, as its author wrote it where that is kept, and what another text would change: by the
- * same reading and comparing as `quorate rules diff`. Pure.
+ * Turns the rules in force into a text to edit, and says what an edited text would change. It uses the same parser and comparison
+ * as `quorate rules diff`. Pure.
  */
 import { utf8Length } from '../api/bounded.ts';
 import { RULES_DOCUMENT_BYTES_MAX, type RulesInForce } from '../api/rules-change.ts';
@@ -10,36 +10,37 @@ import type { Mistake } from '../rules/mistakes.ts';
 import { readRules } from '../rules/read-rules.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 
-/** Where no document is in force. */
+/** Offered for editing if no document is in force. */
 const EXAMPLE = `rules:
   - id: per-user
     key: [ user ]
     windows: [ { limit: 100, per: minute } ]
 `;
 
-/** As `GET /v1/rules` tells them. */
+/** Body of `GET /v1/rules`. */
 export interface KnownRules extends RulesInForce {
-  /** Absent: they did not come as a document. */
+  /** Absent if the rules were not applied as a document. */
   readonly definitions?: readonly RuleDefinition[];
 }
 
-/** Of rules as a text to edit. */
+/** A text to edit, and where it comes from. */
 export interface TextInForce {
   readonly text: string;
   /**
-   * - `author`: as it was applied, with its comments
-   * - `written`: made of what the rules say, as no text is kept that says it
+   * - `author`: the applied document, with its comments
+   * - `written`: generated from the rules, because the applied document was not kept
    * - `example`: no document is in force
-   * - `none`: there are no words for these rules, and the text is empty
+   * - `none`: a document cannot express these rules, so the text is empty
    */
   readonly origin: 'author' | 'written' | 'example' | 'none';
 }
 
+/** The text to edit for the rules in force. */
 export function textInForce({
   document,
   definitions,
 }: Pick<KnownRules, 'document' | 'definitions'>): TextInForce {
-  // As a text field has it.
+  // A text area uses plain line feeds, so the texts would differ at every line.
   if (document !== undefined) return { text: document.replaceAll('\r\n', '\n'), origin: 'author' };
   const text = textOfRules(definitions);
   if (text === undefined) return { text: '', origin: 'none' };
@@ -47,25 +48,26 @@ export function textInForce({
 }
 
 /**
- * The rules without anybody's comments. Undefined if some are of nested descriptors, which this form has no words for.
+ * Generates a document from the rules, without comments. Undefined if a rule uses nested descriptors: a document has no form for them.
  *
- * @param definitions undefined: they did not come as a document
+ * @param definitions undefined if the rules were not applied as a document
  */
 export function textOfRules(definitions: readonly RuleDefinition[] | undefined): string | undefined {
   return definitions === undefined ? EXAMPLE : documentText(definitions);
 }
 
-/** What becomes of the rules in force if a text is applied. */
+/** Result of checking a text: its mistakes, or the changes it would make. */
 export type Checked =
   | { readonly kind: 'mistakes'; readonly mistakes: readonly Mistake[]; readonly isComplete: boolean }
   | {
       readonly kind: 'changes';
-      /** What the text says. */
+      /** The rules in the text. */
       readonly definitions: readonly RuleDefinition[];
       readonly changes: readonly RuleChange[];
       readonly notes: readonly Mistake[];
     };
 
+/** Parses a text and compares it with the rules in force. */
 export function checkRules(text: string, inForce: readonly RuleDefinition[] | undefined): Checked {
   const bytes = utf8Length(text);
   if (bytes > RULES_DOCUMENT_BYTES_MAX) {
@@ -78,7 +80,7 @@ export function checkRules(text: string, inForce: readonly RuleDefinition[] | un
   return { kind: 'changes', definitions, changes: diffRules(inForce ?? [], definitions), notes };
 }
 
-/** Where a place of a mistake is in the text: an index of UTF-16 units. */
+/** Converts the line and column of a mistake to an index in the text, in UTF-16 units. */
 export function indexOfPlace(text: string, { line, column }: Pick<Mistake, 'line' | 'column'>): number {
   const lines = text.split('\n');
   const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);

@@ -1,4 +1,4 @@
-/** What became of requests under each rule, and which keys are nearest to its limit. Pure. */
+/** Sums the usage figures for each rule, and finds the key nearest to the limit of each. Pure. */
 import { STATED_RULES, type TopKey, type UsageCounts, type UsageReport } from '../api/usage.ts';
 import type { RuleDefinition } from '../rules/rule-definition.ts';
 import { isForUnmatched } from '../rules/unmatched.ts';
@@ -6,13 +6,14 @@ import { windowRuleId } from '../rules/window-id.ts';
 import { keyInWords } from '../rules/words.ts';
 import { isCounted, type KeyStanding, ruleOfWindow, usedPart, type WindowStanding } from './key-standing.ts';
 
-/** Keys of which the standing is read, one request each. */
+/** Most keys whose status is read. Each costs one request. */
 export const KEYS_ASKED_MAX = 24;
 
+/** Decisions of one rule; the `would` counts are those of a shadow rule. */
 export type RuleCounts = Pick<UsageCounts, 'allowed' | 'denied' | 'wouldAllow' | 'wouldDeny'>;
 const NOTHING: RuleCounts = { allowed: 0, denied: 0, wouldAllow: 0, wouldDeny: 0 };
 
-/** Of all windows of the rule. */
+/** Sums the counts of all windows of the rule. */
 export function countsOf(rule: RuleDefinition, rows: UsageReport['rules']): RuleCounts {
   const ids = new Set(
     isForUnmatched(rule) ? [rule.id] : rule.windows.map((window) => windowRuleId(rule, window)),
@@ -29,18 +30,19 @@ function sumOf(sum: RuleCounts, row: RuleCounts): RuleCounts {
   };
 }
 
-/** Rules that count by the same, so that what is in shadow stands beside what is enforced. */
+/** Rules that count by the same key, so that a shadow rule appears next to the enforced rule it may replace. */
 export interface RuleGroup {
-  /** A heading. */
+  /** Heading of the group. */
   readonly words: string;
-  /** Enforced ones first, each in the order of the document. */
+  /** Enforced rules first, then shadow rules, each in the order of the document. */
   readonly rules: readonly RuleDefinition[];
 }
 
+/** Groups rules by what they count. */
 export function groupsOf(definitions: readonly RuleDefinition[]): readonly RuleGroup[] {
   const groups = new Map<string, RuleDefinition[]>();
   for (const rule of definitions) {
-    const words = isForUnmatched(rule) ? 'Requests that no rule is for' : `Counts ${keyInWords(rule.scope)}`;
+    const words = isForUnmatched(rule) ? 'Requests that no rule matches' : `Counts ${keyInWords(rule.scope)}`;
     groups.set(words, [...(groups.get(words) ?? []), rule]);
   }
   return [...groups].map(([words, rules]) => ({
@@ -49,7 +51,7 @@ export function groupsOf(definitions: readonly RuleDefinition[]): readonly RuleG
   }));
 }
 
-/** What was counted under no rule that is in force now. */
+/** Rows of usage that belong to no rule in force now. */
 export function otherRows(
   rows: UsageReport['rules'],
   definitions: readonly RuleDefinition[],
@@ -58,7 +60,7 @@ export function otherRows(
   return rows.filter(({ rule }) => !known.has(rule) && ruleOfWindow(rule, definitions) === undefined);
 }
 
-/** Keys that are denied or granted most under each rule in turn, `KEYS_ASKED_MAX` at most. */
+/** The keys with most denials and grants, taken from each rule in turn, at most `KEYS_ASKED_MAX`. */
 export function keysToAsk({ top }: Pick<UsageReport, 'top'>): readonly string[] {
   const byRule = new Map<string, TopKey[]>();
   for (const row of [...(top?.denied ?? []), ...(top?.allowed ?? [])]) {
@@ -76,12 +78,13 @@ export function keysToAsk({ top }: Pick<UsageReport, 'top'>): readonly string[] 
   return [...keys];
 }
 
+/** A key and the window in which it is near to the limit. */
 export interface Nearest {
   readonly key: string;
   readonly window: WindowStanding;
 }
 
-/** By rule id: who has used most of it; of equal ones who waits longest. */
+/** By rule id: the key that has used most of the limit. Ties go to the key that waits longest. */
 export function nearestOf(
   standings: readonly KeyStanding[],
   definitions: readonly RuleDefinition[],
@@ -97,7 +100,7 @@ export function nearestOf(
   return nearest;
 }
 
-/** A wait counts a little: never as much as a grant. */
+/** Sort rank: the used fraction. The wait only breaks ties, so it weighs less than one grant. */
 function rankOf(window: WindowStanding): number {
   const { retryAfterMillis = 0, windowMillis } = window;
   return usedPart(window) + retryAfterMillis / (windowMillis * 1e6);

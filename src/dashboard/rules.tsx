@@ -1,4 +1,4 @@
-/** The rules in force with what they do, and the editor for others in their place. */
+/** The view of the rules: those in force with their effect, and the editor. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { USAGE_TOP_MAX } from '../api/usage.ts';
@@ -12,6 +12,7 @@ import type { KnownRules } from './rules-text.ts';
 import { keysToAsk, KEYS_ASKED_MAX, type Nearest, nearestOf } from './rules-usage.ts';
 import { ask, messageOf, type Role } from './session.ts';
 import { SPANS, SpanChoice } from './span-choice.tsx';
+import { nodesInWords } from './words.ts';
 
 const AGAIN_MILLIS = 10_000;
 
@@ -44,22 +45,23 @@ function InForce({ rules }: { readonly rules: KnownRules }): JSX.Element {
         nearest={usage?.nearest ?? new Map()}
       />
       <p class="quiet">
-        An answer counts under the rule that decided it; a rule in shadow counts what all others let through.
+        Each answer counts for the rule that decided it. A shadow rule counts the requests that all other rules let through.
         {usage?.report !== undefined && usage.report.top === undefined
-          ? ' Who is nearest to a limit is named to tokens, and in an open cluster on the machine of the node alone.'
-          : ` Nearest to the limit: of ${KEYS_ASKED_MAX} keys that are denied or granted most in this hour and the one before.`}
-        {silent.length > 0 && ` Without what node ${silent.join(', ')} answered.`}
+          ? ' Keys near to their limit are shown to tokens only; in an open cluster, ask on the machine of the node.'
+          : ` The nearest key is found among ${KEYS_ASKED_MAX} keys that were denied or granted most in this hour and the one before.`}
+        {silent.length > 0 && ` Figures of ${nodesInWords(silent)} are missing.`}
       </p>
     </>
   );
 }
 
+/** The rules in force and, while editing, the editor. */
 export function RulesView({
   role,
   versionInForce,
 }: {
   readonly role: Role;
-  /** As the node told last. */
+  /** As the node last reported. */
   readonly versionInForce: number | null;
 }): JSX.Element {
   const [rules, setRules] = useState<KnownRules>();

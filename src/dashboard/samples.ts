@@ -1,22 +1,24 @@
-/** The figures of the last minutes, a row for each second, as charts take them: a column for each series. */
+/** Keeps the live figures of the last minutes for the charts: one column for each series, one value for each second. */
 import type { LiveFigures } from '../api/monitoring.ts';
 
-/** Seconds that are kept. */
+/** Samples kept, one a second. */
 export const SAMPLES_MAX = 300;
 
-/** What is drawn, in order of the columns behind the time. */
+/** Series of the rate chart, in the order of its columns. */
 export const RATE_SERIES = ['allowed', 'denied', 'unavailable', 'degraded'] as const;
+/** Series of the latency chart, in the order of its columns. */
 export const TIME_SERIES = ['p50Millis', 'p99Millis'] as const;
 
 type Column = readonly (number | null)[];
 
-/** Times in seconds since 1970, and null where nothing is known. */
+/** The columns; `seconds` counts from 1970, and null marks an unknown value. */
 export interface Samples {
   readonly seconds: readonly number[];
   readonly rates: readonly Column[];
   readonly times: readonly Column[];
 }
 
+/** No sample yet. */
 export const NO_SAMPLES: Samples = {
   seconds: [],
   rates: RATE_SERIES.map(() => []),
@@ -27,7 +29,7 @@ function kept<T>(column: readonly T[], value: T): T[] {
   return [...column, value].slice(-SAMPLES_MAX);
 }
 
-/** With the newest behind the others, and the oldest dropped. A clock that stepped back begins anew. */
+/** Appends the newest figures and drops the oldest. If the clock stepped back, all older samples are dropped. */
 export function withSample(samples: Samples, figures: LiveFigures): Samples {
   const { atMillis, rates, clusterTimes: times } = figures;
   const second = atMillis / 1_000;

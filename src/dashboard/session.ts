@@ -1,42 +1,47 @@
 /**
- * How this page asks its node: with the token of whoever looks, if there is one. The token is kept in this tab alone, and for as
- * long as the tab is open.
+ * Sends the requests of this page to its node, with the token of the viewer if there is one. The token is kept in session storage,
+ * so it belongs to this tab and is gone when the tab closes.
  */
 
 const TOKEN = 'quorate-token';
-/** Changes of rules wait for all partitions. */
+/** Long, because a change of rules waits for all partitions. */
 const ANSWER_MILLIS_MAX = 30_000;
 
+/** The token of this tab, if there is one. */
 export function tokenOf(): string | undefined {
   return sessionStorage.getItem(TOKEN) ?? undefined;
 }
 
+/** Stores the token for this tab; undefined removes it. */
 export function keepToken(token: string | undefined): void {
   if (token === undefined) sessionStorage.removeItem(TOKEN);
   else sessionStorage.setItem(TOKEN, token);
 }
 
+/** Request headers that carry the token. */
 export function headersWith(token: string | undefined): Record<string, string> {
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }
 
+/** The answer to a request. */
 export interface Answer {
-  /** 0: nobody answered. */
+  /** HTTP status; 0 if there was no answer. */
   readonly status: number;
   readonly etag: string | undefined;
   readonly body: unknown;
 }
 
+/** What to send with a request. */
 export interface Asked {
   readonly method?: 'GET' | 'PUT' | 'POST' | 'DELETE';
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent instead as it is: a document of rules. */
+  /** Sent instead of `body`, unchanged: a rules document. */
   readonly yaml?: string;
   readonly ifMatch?: string | undefined;
 }
 
-/** Never throws. */
+/** Sends one request to the node. It never throws: a failure is an answer with status 0. */
 export async function ask(path: string, asked: Asked = {}): Promise<Answer> {
   const { method = 'GET', ifMatch } = asked;
   const sent = sentOf(asked);
@@ -76,7 +81,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Why it was refused, as the node words it. */
+/** The error message of an answer, in the words of the node. */
 export function messageOf({ status, body }: Answer): string {
   const { message, detail, error } = (body ?? {}) as {
     readonly message?: string;
@@ -86,10 +91,10 @@ export function messageOf({ status, body }: Answer): string {
   return error?.message ?? message ?? detail ?? `status ${status}`;
 }
 
-/** What whoever looks may do: `open` where the cluster asks for no tokens, and no browser may change it. */
+/** Rights of the viewer. `open`: the cluster asks for no tokens, and lets no browser change anything. */
 export type Role = 'open' | 'read' | 'admin';
 
-/** Only one of role admin may list tokens. */
+/** Finds out the role of a token: only role `admin` may list tokens. */
 export async function roleOf(token: string | undefined): Promise<Role> {
   if (token === undefined) return 'open';
   const { status } = await ask('/v1/tokens');

@@ -1,40 +1,47 @@
-/** How bad it is, in one sentence, and what to do about it. Pure. */
+/** Judges the state of the cluster: how bad it is, what happened in one sentence, and what to do. Pure. */
 import type { ReportedNode } from '../api/cluster-report.ts';
 import type { LiveCluster } from '../api/monitoring.ts';
 import type { Feed } from './feed.ts';
 import { clockTime, counted, listed, nodesInWords, percent, startOf } from './words.ts';
 
 /**
- * - `well`
- * - `attention`: nothing is broken, and something is not as usual: moves, a restore, a clock, a denial of most requests
- * - `nodeDown`: a node is down, and the cluster serves all the same
- * - `noLeader`: partitions have no leader, so some keys get no decision
- * - `outage`: nobody is served, or nobody answers this page
+ * How bad the state is.
+ *
+ * - `well`: nothing to report
+ * - `attention`: nothing is broken, but something is unusual: moves, a bad clock, or most requests are denied
+ * - `nodeDown`: a node is down, and the cluster still serves
+ * - `noLeader`: some partitions have no leader or deny everything after a restore
+ * - `outage`: no request is served, or the node of this page does not answer
  */
 export type Severity = 'well' | 'attention' | 'nodeDown' | 'noLeader' | 'outage';
 
+/** The judgement that the page shows at its top. */
 export interface Verdict {
   readonly severity: Severity;
-  /** What happens: one sentence. */
+  /** What happened, in one sentence. */
   readonly what: string;
-  /** What to do: one sentence; empty where there is nothing to do. */
+  /** What to do, in one sentence; empty if there is nothing to do. */
   readonly action: string;
-  /** For a shell on the machine of a node. */
+  /** Shell commands, to be run on the machine of a node. */
   readonly commands: readonly string[];
-  /** Nodes that were up when this page was told last, and that may show more. */
+  /** Other nodes that were up in the last report, and may serve this page. */
   readonly elsewhere: readonly ReportedNode[];
 }
 
-/** Beyond this share of denials of all decisions, a page that says "well" would hide the news. */
+/** If a larger fraction of decisions is denied, the state is not `well`. */
 const DENIED_SHARE_MAX = 0.5;
-/** Commands for so many nodes; then one stands for all. */
+/** For more nodes than this, one command with a placeholder is shown. */
 const COMMANDS_MAX = 3;
 const LOOK = 'npx quorate doctor';
 
-/** The part of a feed that is judged. */
+/** The fields of a feed that the judgement uses. */
 export type Judged = Pick<Feed, 'status' | 'reason' | 'cluster' | 'heardMillis' | 'isAnswered'>;
 
-/** @param deniedShare of the decisions of the last minutes, 0 to 1; undefined: there were none */
+/**
+ * Judges the feed; undefined if nothing is known yet. The worst finding wins.
+ *
+ * @param deniedShare denied fraction of the decisions of the last minutes, 0 to 1; undefined if there were none
+ */
 export function verdictOf(feed: Judged, deniedShare: number | undefined): Verdict | undefined {
   const { status, cluster } = feed;
   if (cluster === undefined) return status === 'lost' ? lostAtOnce(feed) : undefined;
@@ -50,7 +57,7 @@ export function verdictOf(feed: Judged, deniedShare: number | undefined): Verdic
   );
 }
 
-/** Nodes that a report says are down. */
+/** Ids of the nodes that are down. */
 function downIn({ nodes }: LiveCluster): number[] {
   return nodes.filter(({ up }) => !up).map(({ id }) => id);
 }
@@ -61,7 +68,7 @@ function verdict(severity: Severity, what: string, more: Partial<Verdict> = {}):
 
 const START_ANY = 'npx quorate node <id>';
 
-/** One for each node, or one for all if they are many. */
+/** One command for each node, or one with a placeholder if there are many nodes. */
 function startCommands(nodes: readonly number[]): string[] {
   return nodes.length > COMMANDS_MAX ? [START_ANY] : nodes.map((id) => `npx quorate node ${id}`);
 }
@@ -81,7 +88,7 @@ function lostAtOnce({ reason, isAnswered }: Judged): Verdict {
   );
 }
 
-/** It answers, and refuses. */
+/** The node answers, but refuses the stream. */
 function notLive({ reason, heardMillis }: Judged, cluster: LiveCluster): Verdict {
   return verdict('attention', `Not live: ${reason}. This page is as of ${clockTime(heardMillis)}.`, {
     action: 'Open another node, or wait: this page asks again by itself.',
@@ -89,7 +96,7 @@ function notLive({ reason, heardMillis }: Judged, cluster: LiveCluster): Verdict
   });
 }
 
-/** Nobody answers this page: it cannot know whether others would, for it asks its own node alone. */
+/** The node does not answer. The page cannot know whether others would, because it asks only its own node. */
 function lost({ heardMillis }: Judged, cluster: LiveCluster): Verdict {
   const own = cluster.self.id;
   const elsewhere = othersUp(cluster);
@@ -146,7 +153,7 @@ function withoutLeaders(
     : `${leaderless.length} of ${partitions.length} partitions (${which}) ${have} no leader: requests for about ${share} of the keys are answered “unavailable”.`;
   if (down.length === 0)
     return verdict(isAll ? 'outage' : 'noLeader', what, {
-      action: 'An election takes a second or two; if this lasts, look for the reason:',
+      action: 'An election takes a second or two; if this lasts, find the cause:',
       commands: [LOOK],
     });
   const them = nodesInWords(down);
@@ -156,14 +163,14 @@ function withoutLeaders(
   });
 }
 
-/** Never well when most is denied. */
+/** A cluster that denies most requests needs attention. */
 function ofDenials(deniedShare: number | undefined): Verdict | undefined {
   if (deniedShare === undefined || deniedShare <= DENIED_SHARE_MAX) return undefined;
   return verdict(
     'attention',
     `The cluster is up, and denies most: ${percent(deniedShare)} of its decisions.`,
     {
-      action: 'See below which keys and rules it is; a limit that is too low is changed on the page Rules.',
+      action: 'The tables below show the keys and rules. If a limit is too low, change it on the page Rules.',
     },
   );
 }
@@ -173,8 +180,8 @@ function ofRestore({ partitions }: LiveCluster): Verdict | undefined {
   if (restored.length === 0) return undefined;
   const millis = Math.max(...restored.map(({ restoredMillis = 0 }) => restoredMillis));
   const deny = counted(restored.length, 'restored partition denies', 'restored partitions deny');
-  return verdict('noLeader', `${deny} everybody, for ${Math.ceil(millis / 1_000)} s more at most.`, {
-    action: 'Wait: what a backup may lack has left every window by then.',
+  return verdict('noLeader', `${deny} every request, for ${Math.ceil(millis / 1_000)} s more at most.`, {
+    action: 'Wait: by then, all grants that the backup may lack have left their windows.',
   });
 }
 

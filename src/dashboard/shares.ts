@@ -1,16 +1,22 @@
-/** How much was denied, now and before: sums over the minutes of a history. Pure. */
+/** Sums the minutes of a usage history, and computes the denied fraction now and before. Pure. */
 import { USAGE_OUTCOMES, type UsageOutcome, type UsageReport } from '../api/usage.ts';
 
 type History = UsageReport['history'];
+/** Answers by outcome. */
 export type Sums = Readonly<Record<UsageOutcome, number>>;
 
+/** Sums of the last minutes and of the minutes before them. */
 export interface Compared {
   readonly now: Sums;
-  /** Of as many minutes before; undefined: they are not kept. */
+  /** Sums of as many minutes before; undefined if nodes do not keep them. */
   readonly before: Sums | undefined;
 }
 
-/** @param history of `minutes`, or of twice as many @param minutes the last ones are now */
+/**
+ * Sums the last `minutes` and, if the history is long enough, as many before them.
+ *
+ * @param history covers `minutes`, or twice as many
+ */
 export function compared(history: History, minutes: number): Compared {
   const { length } = history.allowed;
   return {
@@ -27,13 +33,13 @@ function sumsOf(history: History, from: number, to: number): Sums {
   return Object.fromEntries(sums) as Record<UsageOutcome, number>;
 }
 
-/** Denied, of all that was decided; undefined where nothing was. */
+/** Denied fraction of all decisions; undefined if there were none. */
 export function deniedShare({ allowed, denied }: Pick<Sums, 'allowed' | 'denied'>): number | undefined {
   const decided = allowed + denied;
   return decided === 0 ? undefined : denied / decided;
 }
 
-/** Rules in the order in which they deny; what one in shadow would have denied counts behind that. */
+/** Sorts rules by denials, then by the denials a shadow rule would have made, then by grants. */
 export function byDenials(rules: UsageReport['rules']): UsageReport['rules'] {
   return rules.toSorted((a, b) => b.denied - a.denied || b.wouldDeny - a.wouldDeny || b.allowed - a.allowed);
 }

@@ -1,13 +1,14 @@
-/** Asks for a token. It goes nowhere but to the node that served this page. */
+/** The form that asks for a token. The token is sent only to the node that served this page. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
+/** The sign-in form. */
 export function SignIn({
   isRefused,
   reason,
   signIn,
 }: {
-  /** A token was shown, and is not accepted. */
+  /** The node refused the last token. */
   readonly isRefused: boolean;
   readonly reason: string;
   readonly signIn: (token: string) => void;

@@ -1,12 +1,14 @@
-/** Which of the last minutes of the usage figures are added up. */
+/** Lets the viewer choose how many of the last minutes the usage figures cover. */
 import type { JSX } from 'preact';
 
+/** The spans to choose from, the default first. */
 export const SPANS = [
   { minutes: 60, label: 'hour' },
   { minutes: 360, label: '6 hours' },
   { minutes: 1_440, label: 'day' },
 ] as const;
 
+/** Radio buttons for the span. */
 export function SpanChoice({
   minutes,
   changed,

@@ -1,5 +1,6 @@
-/** Light or dark: as the system says, until whoever looks says otherwise in this tab. */
+/** Light or dark colours: as the system says, unless the viewer chose otherwise in this tab. */
 
+/** The two colour schemes. */
 export type Theme = 'light' | 'dark';
 
 const KEY = 'quorate-theme';
@@ -9,19 +10,20 @@ function systemTheme(): Theme {
   return SYSTEM.matches ? 'dark' : 'light';
 }
 
+/** The theme to use now. */
 export function currentTheme(): Theme {
   const kept = sessionStorage.getItem(KEY);
   return kept === 'light' || kept === 'dark' ? kept : systemTheme();
 }
 
-/** Puts it in force, and keeps it if it is not the system's own. */
+/** Switches to the theme, and remembers it in this tab if the system uses the other one. */
 export function putTheme(theme: Theme): void {
   document.documentElement.dataset['theme'] = theme;
   if (theme === systemTheme()) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, theme);
 }
 
-/** @returns what ends it */
+/** Calls back when the system changes its theme. @returns a function that stops this */
 export function onSystemTheme(changed: (theme: Theme) => void): () => void {
   const listener = (): void => changed(currentTheme());
   SYSTEM.addEventListener('change', listener);

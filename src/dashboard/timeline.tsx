@@ -1,29 +1,25 @@
-/** The windows of one user, each from now to its length: how much is left, when a request fits again, and when everything is free. */
+/** Draws the windows of one key on a time axis that starts now: what is left, when a request fits, and when the whole limit is free. */
 import type { JSX } from 'preact';
 import { ScrollTable } from './cluster-tables.tsx';
+import type { KeyLimit } from './key-standing.ts';
 import { span, wholeNumber } from './words.ts';
-
-export interface WindowStanding {
-  readonly rule: string;
-  readonly limit: number;
-  readonly windowMillis: number;
-  readonly remaining: number;
-  /** Until the whole limit is free. */
-  readonly resetMillis: number;
-  /** Until a request of cost 1 fits; absent: it does now. */
-  readonly retryAfterMillis?: number;
-}
 
 const WIDTH = 1_000;
 const HEIGHT = 56;
 const TOP = 10;
 const BAR = 22;
-/** More than windows are widened by. */
+/** A partition widens its windows by less than this factor. */
 const WIDER = 1.01;
 
-function Row({ limit: standing }: { readonly limit: WindowStanding }): JSX.Element {
-  const { rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = standing;
-  // Windows of the cluster's clock are a little wider than they are called; buckets may take longer to be full.
+/** How long the rule denies, or a shadow rule would. */
+function fitInWords({ limit, retryAfterMillis, isShadow }: KeyLimit): string {
+  if (retryAfterMillis === undefined) return limit === 0 ? 'nothing ever fits' : 'a request fits now';
+  return `${isShadow ? 'would have denied' : 'denied'} for ${span(retryAfterMillis)}`;
+}
+
+function Row({ limit: status }: { readonly limit: KeyLimit }): JSX.Element {
+  const { rule, limit, windowMillis, remaining, resetMillis, retryAfterMillis } = status;
+  // A window may be a little wider than its name says, and a token bucket may take longer than the window to fill.
   const length = resetMillis > windowMillis * WIDER ? resetMillis : windowMillis;
   const x = (millis: number): number => (WIDTH * Math.min(millis, length)) / length;
   const left = limit === 0 ? 0 : Math.min(1, remaining / limit);
@@ -46,11 +42,7 @@ function Row({ limit: standing }: { readonly limit: WindowStanding }): JSX.Eleme
       <p class="window-ends">
         <span>now</span>
         <span>
-          {retryAfterMillis === undefined
-            ? limit === 0
-              ? 'nothing ever fits'
-              : 'a request fits now'
-            : `denied for ${span(retryAfterMillis)}`}
+          {fitInWords(status)}
           {resetMillis > 0 && `, all free in ${span(resetMillis)}`}
         </span>
         <span>{span(length)}</span>
@@ -59,25 +51,35 @@ function Row({ limit: standing }: { readonly limit: WindowStanding }): JSX.Eleme
   );
 }
 
-export function Timeline({ limits }: { readonly limits: readonly WindowStanding[] }): JSX.Element {
-  if (limits.length === 0) return <p class="quiet">No rule is for this user.</p>;
+/** Explains the bars. The page shows it once, below all timelines. */
+export function TimelineLegend({ limits }: { readonly limits: readonly KeyLimit[] }): JSX.Element | null {
+  if (limits.length === 0) return null;
+  const hasEnforced = limits.some(({ isShadow }) => !isShadow);
+  const hasShadow = limits.some(({ isShadow }) => isShadow);
+  const denied = [...(hasEnforced ? ['denied'] : []), ...(hasShadow ? ['would have denied'] : [])];
+  return (
+    <ul class="legend">
+      <li>
+        <span class="swatch denied-until" aria-hidden="true" /> {denied.join(' or ')} until
+      </li>
+      <li>
+        <span class="swatch counting" aria-hidden="true" /> grants still count until
+      </li>
+      <li>
+        <span class="swatch left" aria-hidden="true" /> part of the limit that is left
+      </li>
+    </ul>
+  );
+}
+
+/** The timelines of some windows, and the same as a table. */
+export function Timeline({ limits }: { readonly limits: readonly KeyLimit[] }): JSX.Element {
   return (
     <>
       <ul class="timeline">
         {limits.map((limit) => (
           <Row key={`${limit.rule}:${limit.windowMillis}`} limit={limit} />
         ))}
-      </ul>
-      <ul class="legend">
-        <li>
-          <span class="swatch denied-until" aria-hidden="true" /> denied until
-        </li>
-        <li>
-          <span class="swatch counting" aria-hidden="true" /> grants still count until
-        </li>
-        <li>
-          <span class="swatch left" aria-hidden="true" /> part of the limit that is left
-        </li>
       </ul>
       <details>
         <summary>The same as a table</summary>

@@ -1,4 +1,4 @@
-/** What the doors of all nodes answered: over time, by rule, and for which keys most. */
+/** The view of usage: the answers of all nodes over time, by rule, and for the keys with the most answers. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import {
@@ -14,7 +14,7 @@ import { OUTCOME_SERIES } from './overview.tsx';
 import { readUsage, type UsageRead } from './read-usage.ts';
 import { keyHref } from './router.ts';
 import { SPANS, SpanChoice } from './span-choice.tsx';
-import { wholeNumber } from './words.ts';
+import { nodesInWords, wholeNumber } from './words.ts';
 
 const TOP = 10;
 const AGAIN_MILLIS = 10_000;
@@ -59,20 +59,20 @@ const HEADS: Readonly<Record<UsageColumn, string>> = {
   wouldDeny: 'would deny',
 };
 
-/** What rules in shadow would have done is told by the view of the rules, too: on a phone there alone. */
+/** CSS classes of a column. A phone hides the shadow columns; the view of the rules shows the same figures. */
 function classOf(column: UsageColumn): string {
   return column === 'wouldAllow' || column === 'wouldDeny' ? 'number wide-only' : 'number';
 }
 
 function ByRule({ report }: { readonly report: UsageReport }): JSX.Element {
-  // A column without any count takes the room of others.
+  // Columns without any count are left out to save room.
   const columns = USAGE_COLUMNS.filter(
     (column) => column === 'allowed' || column === 'denied' || report.rules.some((row) => row[column] > 0),
   );
   if (report.rules.length === 0)
     return (
       <p class="quiet">
-        No node answered a request in this time. Ask for a grant, as with <code>npx quorate allow ada</code>,
+        No node answered a request in this time. Send one, such as <code>npx quorate allow ada</code>,
         or choose a longer time.
       </p>
     );
@@ -111,7 +111,7 @@ function Top({
 }: {
   readonly label: string;
   readonly keys: readonly TopKey[];
-  /** Where there are no keys. */
+  /** Shown if there are no keys. */
   readonly none: string;
 }): JSX.Element {
   if (keys.length === 0)
@@ -150,6 +150,7 @@ function Top({
   );
 }
 
+/** The whole view. */
 export function UsageView(): JSX.Element {
   const [minutes, setMinutes] = useState<number>(SPANS[0].minutes);
   const { report, failure } = useUsage(minutes);
@@ -169,7 +170,7 @@ export function UsageView(): JSX.Element {
             <History report={report} />
             {report.silent.length > 0 && (
               <p class="message warning">
-                Without what node {report.silent.join(', ')} answered: it says nothing.
+                Figures of {nodesInWords(report.silent)} are missing: no answer.
               </p>
             )}
           </section>
@@ -177,7 +178,7 @@ export function UsageView(): JSX.Element {
             <ByRule report={report} />
             {report.top === undefined ? (
               <p class="quiet">
-                Keys are named to tokens, and in an open cluster on the machine of the node alone.
+                Keys are shown to tokens only; in an open cluster, ask on the machine of the node.
               </p>
             ) : (
               <>
@@ -189,7 +190,7 @@ export function UsageView(): JSX.Element {
                 <Top
                   label="Granted most, this hour and the one before"
                   keys={report.top.allowed}
-                  none="No key was granted anything: see the nodes and their partitions in the overview, or whether anybody asks."
+                  none="No key was granted anything. Check the nodes in the overview, and whether any client sends requests."
                 />
               </>
             )}

@@ -1,17 +1,17 @@
-/** How the dashboard is built: into dist/dashboard, where the HTTP door finds it. */
+/** Builds the dashboard into dist/dashboard, from where the HTTP listener serves it. */
 import { defineConfig } from 'vite';
 
 export default defineConfig({
-  // The page itself is `/`, its files are below this.
+  // The page itself is `/`; its other files are below this path.
   base: '/dashboard/',
   build: {
     outDir: '../../dist/dashboard',
     emptyOutDir: true,
     assetsDir: '',
-    // What is inlined would be refused by the content security policy.
+    // The content security policy refuses inlined files.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // Of what is built into it.
+    // Licences of the bundled packages.
     license: { fileName: 'licences.md' },
     target: 'es2022',
   },

@@ -1,15 +1,17 @@
-/** Numbers, spans of time and events in words. Pure. */
+/** Formats numbers, durations and events as text. Pure. */
 import type { Fault } from '../api/monitoring.ts';
 
+/** Such as `1 node` or `3 nodes`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${wholeNumber(count)} ${count === 1 ? one : many}`;
 }
 
+/** Rounded, with thousands separators. */
 export function wholeNumber(value: number): string {
   return Math.round(value).toLocaleString('en');
 }
 
-/** In three digits from a hundred thousand on, as `1.23M`: where there is little room. */
+/** Shortened to three digits from a hundred thousand on, such as `1.23M`, for narrow columns. */
 export function shortNumber(value: number): string {
   if (value < SHORT_MIN) return wholeNumber(value);
   return value.toLocaleString('en', { notation: 'compact', maximumSignificantDigits: 3 });
@@ -17,18 +19,19 @@ export function shortNumber(value: number): string {
 
 const SHORT_MIN = 100_000;
 
-/** With a digit behind the point while it is small. */
+/** A rate, with one decimal if it is below 10. */
 export function rate(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
   return value > 0 && value < 10 ? value.toFixed(1) : wholeNumber(value);
 }
 
+/** Milliseconds, with one decimal if they are below 10. */
 export function millis(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
   return `${value < 10 ? value.toFixed(1) : wholeNumber(value)} ms`;
 }
 
-/** As `1 and 2`, or `1, 2 and 3`; of many the first. */
+/** Such as `1, 2 and 3`. A long list is cut: `1, 2 and 7 more`. */
 export function listed(items: readonly number[]): string {
   const named = items.slice(0, LISTED_MAX).map(String);
   const rest = items.length - named.length;
@@ -38,17 +41,17 @@ export function listed(items: readonly number[]): string {
 
 const LISTED_MAX = 8;
 
-/** As `node 2`, or `nodes 2 and 3`. */
+/** Such as `node 2`, or `nodes 2 and 3`. */
 export function nodesInWords(nodes: readonly number[]): string {
   return `${nodes.length === 1 ? 'node' : 'nodes'} ${listed(nodes)}`;
 }
 
-/** With a capital letter. */
+/** Capitalises the first letter. */
 export function startOf(sentence: string): string {
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`;
 }
 
-/** Nothing is 0 % or 100 % that is a little more, or less. */
+/** A fraction as a percentage. It shows 0 % and 100 % only for exactly 0 and 1. */
 export function percent(share: number): string {
   const hundredths = 100 * share;
   if (share > 0 && hundredths < 0.1) return 'under 0.1 %';
@@ -58,7 +61,7 @@ export function percent(share: number): string {
   return `${share < 1 && rounded === '100' ? '99.9' : rounded.replace(/\.0$/, '')} %`;
 }
 
-/** How much faster or slower a clock runs: a microsecond in each second is 1 ppm. */
+/** The speed difference of a clock: 1 ppm is one microsecond in each second. */
 export function partsPerMillion(ppm: number | null): string {
   if (ppm === null) return 'not compared yet';
   const rounded = Math.round(ppm);
@@ -72,7 +75,7 @@ const UNITS = [
   ['s', 1_000],
 ] as const;
 
-/** In the largest two units, as `1 min 30 s`. */
+/** A duration in its two largest units, such as `1 min 30 s`. */
 export function span(spanMillis: number): string {
   if (spanMillis < 1_000) return `${Math.ceil(spanMillis)} ms`;
   const parts: string[] = [];
@@ -85,6 +88,7 @@ export function span(spanMillis: number): string {
   return parts.slice(0, 2).join(' ');
 }
 
+/** Bytes, KiB or MiB. */
 export function bytes(value: number): string {
   if (value < 1_024) return `${value} B`;
   if (value < 1_048_576) return `${(value / 1_024).toFixed(1)} KiB`;
@@ -93,14 +97,15 @@ export function bytes(value: number): string {
     : `${wholeNumber(value / 1_048_576)} MiB`;
 }
 
-/** Of the day, by the clock of the one who looks. */
+/** Time of day, by the clock of the browser. */
 export function clockTime(atMillis: number): string {
   return new Date(atMillis).toLocaleTimeString('en-GB');
 }
 
-/** How bad an event is: told by a word beside its colour. */
+/** How bad an event is. */
 export type Gravity = 'bad' | 'warning' | 'good' | 'usual';
 
+/** How bad an event of this kind is. */
 export function gravityOf({ kind }: Fault): Gravity {
   switch (kind) {
     case 'nodeSilent':
@@ -119,6 +124,7 @@ export function gravityOf({ kind }: Fault): Gravity {
   }
 }
 
+/** Describes an event in one sentence, without a capital. */
 export function faultInWords({ kind, node, count = 0, partitions = [] }: Fault): string {
   const more = count > partitions.length ? ` and ${count - partitions.length} more` : '';
   const which = `${counted(count, 'partition')} (${partitions.join(', ')}${more})`;

@@ -1,4 +1,4 @@
-/** The attacks of `npm run attack`, with floods of a size that a busy machine takes. */
+/** Runs the attacks of `npm run attack`, with floods small enough for a busy machine. */
 import { expect, it } from 'vitest';
 import { ATTACKS, runAttacks } from './run.ts';
 

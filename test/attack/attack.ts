@@ -1,4 +1,4 @@
-/** What an attack is, and what came of it. */
+/** Types of an attack and of its outcome. */
 import type { Target } from './target.ts';
 import type { Door } from './scale.ts';
 
@@ -12,6 +12,6 @@ export interface Attack {
 export interface Outcome {
   /** Requests, frames or connections. */
   readonly tries: number;
-  /** Each a way in: what was tried, and what came back. Empty: nothing got in. */
+  /** Successful intrusions: the attempt and the answer. Empty if none succeeded. */
   readonly gotIn: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * An honest client beside the attacks: over HTTP on a kept connection and on a new one each time, and over the Redis protocol. It
- * measures what others notice.
+ * An honest client that runs during the attacks, over HTTP (on a kept connection and on new ones) and over the Redis protocol. It
+ * measures how much other clients suffer.
  */
 import { Agent, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import type { Target } from './target.ts';
 
 const PAUSE_MILLIS = 20;
-/** Not how long an answer may take: after this it is none. */
+/** A later answer counts as missing. */
 const GIVE_UP_MILLIS = 10_000;
 
 export interface Noticed {
@@ -17,7 +17,7 @@ export interface Noticed {
   readonly granted: number;
   /** Refused as undecided (503, UNAVAILABLE). */
   readonly undecided: number;
-  /** No answer, or another. Each a text. */
+  /** Missing or unexpected answers, as texts. */
   readonly failed: readonly string[];
   readonly p50Millis: number;
   readonly p99Millis: number;

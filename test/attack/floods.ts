@@ -1,4 +1,4 @@
-/** More connections than anybody needs, at every door at once slow or idle. What they keep others from is seen by the bystander. */
+/** Floods of slow or idle connections to every listener. The bystander measures their effect on others. */
 import type { Attack, Outcome } from './attack.ts';
 import type { Door } from './scale.ts';
 import { crowd, type Intruder, type OpenOptions } from './sockets.ts';
@@ -6,7 +6,7 @@ import type { Target } from './target.ts';
 
 const HELD_MILLIS = 3_000;
 
-/** Opens them all, holds them, and leaves. To be let in is no way in: it is what it costs others. */
+/** Opens all connections, holds them and closes them. An accepted connection is no intrusion; only its effect on others counts. */
 async function flood(target: Target, door: Door, options: OpenOptions, says = ''): Promise<Outcome> {
   const count = target.scale.many;
   const all: Intruder[] = [...(await crowd(target.address(1, door), count, options))];

@@ -1,11 +1,11 @@
-/** Attacks on the door for gateways: without a token, with a wrong one, or with one of a lower role. */
+/** Attacks on the gRPC listener: without a token, with a wrong one, or with one of a lower role. */
 import { credentials, status } from '@grpc/grpc-js';
 import { messageType } from '../../src/grpc/message-types.ts';
 import { asIs, EnvoyClient, metadataOf } from '../grpc/envoy-client.ts';
 import type { Attack, Outcome } from './attack.ts';
 import type { Target } from './target.ts';
 
-/** Written down once more: a test that read the product's would believe it. */
+/** The protocol, written a second time, so that the test does not rely on the product's definition. */
 const DECIDING = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 const REFLECTING = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const REFUSALS: readonly (number | undefined)[] = [status.UNAUTHENTICATED, status.PERMISSION_DENIED];

@@ -1,6 +1,6 @@
 /**
- * Attacks on the HTTP door byte by byte: one request hidden in another, what is too long, and what is none. The attacker has a
- * token that may decide, and wants what only an admin may.
+ * Attacks on the HTTP listener with raw bytes: requests hidden in others, overlong requests, and bytes that are not HTTP. The attacker
+ * has a token of role decide and wants the rights of an admin.
  */
 import type { Attack, Outcome } from './attack.ts';
 import { crowd, type Intruder, sayOnce } from './sockets.ts';

@@ -1,4 +1,4 @@
-/** Attacks on the HTTP door with wrong credentials, and with right ones of a role too low. */
+/** Attacks on the HTTP listener with wrong credentials, and with valid ones of a role too low. */
 import type { Attack, Outcome } from './attack.ts';
 import { sayOnce } from './sockets.ts';
 import type { Answer, Target } from './target.ts';
@@ -55,7 +55,7 @@ const CHANGING: readonly Wanted[] = [
 ];
 const EVERYTHING = [...DECIDING, ...READING, ...LOOKING, ...CHANGING];
 
-/** Nobody is told anything but that a token, or another one, is needed. */
+/** The answer must say nothing except that a token, or another one, is needed. */
 function isRefused({ status }: Answer): boolean {
   return status === 401 || status === 403 || status === 421;
 }

@@ -1,4 +1,4 @@
-/** The command `npm run attack`: a cluster of three processes with TLS and tokens, and everything that strangers may try with it. */
+/** `npm run attack`: runs all attacks against a cluster of three processes with TLS and tokens. */
 import { Command } from 'commander';
 import { FULL_SCALE } from './scale.ts';
 import { ATTACKS, type Row, runAttacks } from './run.ts';

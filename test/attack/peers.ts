@@ -1,4 +1,4 @@
-/** Attacks on the peer port: strangers, thieves of a node's certificate, and what was once said by an honest node, said again. */
+/** Attacks on the peer port: by strangers, with a stolen node certificate, and by replaying an honest node's messages. */
 import { createServer, connect as connectPlainly } from 'node:net';
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
@@ -22,7 +22,7 @@ function hello(target: Target, from: number, to: number): Buffer {
   return encodeHello({ node: from, incarnation, target: to, facts, speaks: VERSIONS });
 }
 
-/** Everything that a node could be told. */
+/** All kinds of messages to a node. */
 function said(target: Target, from: number, to: number): Buffer {
   const { config } = target.cluster;
   const tag = clusterTag(config.clusterId);
@@ -55,7 +55,7 @@ function said(target: Target, from: number, to: number): Buffer {
   ]);
 }
 
-/** A way in: it was not hung up on. What it changed is seen by whoever watches the cluster. */
+/** An intrusion: the node did not close the connection. The checks after the attack find what it changed. */
 async function say(address: Address, bytes: Buffer, options: OpenOptions): Promise<string | undefined> {
   const intruder = new Intruder(address, options);
   if (await intruder.opened(CLOSED_MILLIS_MAX)) intruder.say(bytes);

@@ -1,4 +1,4 @@
-/** Attacks on the door for the Redis protocol: without a token, with a lower role, and with bytes that are no commands. */
+/** Attacks on the Redis protocol listener: without a token, with a lower role, and with bytes that are not commands. */
 import type { Attack, Outcome } from './attack.ts';
 import { crowd, Intruder, sayOnce } from './sockets.ts';
 import type { Target } from './target.ts';

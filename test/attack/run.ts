@@ -1,4 +1,4 @@
-/** All attacks, one after the other, with an honest client beside each, and what every one of them changed. */
+/** Runs the attacks one after the other, each beside an honest client, and reports what each changed. */
 import type { Attack, Outcome } from './attack.ts';
 import type { Scale } from './scale.ts';
 import { Bystander, type Noticed } from './bystander.ts';
@@ -30,7 +30,7 @@ export interface Row extends Outcome {
   readonly noticed: Noticed;
 }
 
-/** Told of each row as it is known; the first is of no attack at all. */
+/** Called with each row when it is known. The first row is without an attack. */
 export async function runAttacks(
   scale: Scale,
   attacks: readonly Attack[],

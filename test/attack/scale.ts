@@ -1,4 +1,4 @@
-/** Which doors are attacked, and how hard. */
+/** Which listeners are attacked, and with how many connections. */
 export type Door = 'http' | 'resp' | 'grpc' | 'peer';
 
 /** How much of a flood. */

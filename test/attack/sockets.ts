@@ -1,6 +1,5 @@
 /**
- * Connections of attackers: byte by byte, from an address of loopback that no honest client here has, trusting everybody and
- * giving up in time.
+ * Raw connections of attackers. They come from a loopback address of their own, accept any certificate, and time out.
  */
 import { connect as connectPlainly, type Socket } from 'node:net';
 import { connect } from 'node:tls';
@@ -19,7 +18,7 @@ export interface Credentials {
 }
 
 export interface OpenOptions {
-  /** Of itself; absent: it shows none. */
+  /** Client certificate; absent if it shows none. */
   readonly credentials?: Credentials;
   /** No handshake at all. */
   readonly plain?: true;

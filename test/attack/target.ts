@@ -1,6 +1,5 @@
 /**
- * The cluster under attack: three processes with TLS at every door and between them, closed by tokens, and what must be the same
- * after every attack.
+ * The cluster under attack: three processes with TLS everywhere and tokens. It also records the state that no attack may change.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,7 +23,7 @@ interface Tokens {
   readonly admin: string;
   readonly read: string;
   readonly decide: string;
-  /** Was of role admin, and is none any more. */
+  /** A revoked token of role admin. */
   readonly revoked: string;
 }
 
@@ -117,7 +116,7 @@ export class Target {
     });
   }
 
-  /** In words; empty: nothing is otherwise than before. A node that crashed has another pid, or is down. */
+  /** Differences in words; empty if nothing changed. A crashed node has another pid or is down. */
   async changedSince(before: Facts): Promise<readonly string[]> {
     const now = await this.facts();
     const changed = (['nodes', 'rules', 'tokens'] as const)

@@ -1,8 +1,8 @@
-/** A server of the Redis protocol for tests of the load: answers each command by what it is told, and records nothing. */
+/** A fake server of the Redis protocol for tests of the load. A function of the test answers each command. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 
-/** Takes whole commands off the front of `text`. Written for tests: it trusts what it reads. */
+/** Takes complete commands off the front of `text`. It trusts its input. */
 function takeCommands(text: string): { readonly commands: string[][]; readonly rest: string } {
   const commands: string[][] = [];
   let rest = text;

@@ -1,3 +1,4 @@
+/** Tests the HTTP loads of the bench, closed and open, with a fake server. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +15,7 @@ async function started(
   answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Promise<{ readonly host: string; readonly port: number }> {
   const server = createServer((request, response) => {
-    // Whoever asked may be gone when the measurement has ended.
+    // The client may be gone after the measurement.
     answer(request, response).catch(() => response.destroy());
   });
   servers.push(server);
@@ -33,7 +34,7 @@ afterEach(() => {
 const JOB = { workload: 'mixed', seed: 1, connections: 4, warmUpMillis: 10, measuredMillis: 200 } as const;
 const STATUS: Readonly<Record<string, number>> = { open: 200, spent: 429 };
 
-/** Answers a plain request by its rule, and a batch with what is granted and denied of it. */
+/** Answers a plain request by its rule, and a batch with the numbers of grants and denials. */
 async function decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body: unknown = JSON.parse(await text(request));
   if (request.url === BATCH_PATH) {
@@ -106,7 +107,7 @@ describe('load at a fixed rate', () => {
     const connections = new Set<unknown>();
     const addresses = [
       await started(async (request, response) => {
-        // The first request of each measurement, which has a connection of its own.
+        // The first request of each measurement, which opens a new connection.
         const wait = connections.has(request.socket) ? 0 : stallMillis;
         connections.add(request.socket);
         await new Promise((resolve) => setTimeout(resolve, wait));
@@ -115,7 +116,7 @@ describe('load at a fixed rate', () => {
     ];
     const job = { ...OPEN, addresses, connections: 1, warmUpMillis: 0, measuredMillis: 400 };
     const { latencies } = await measuredSomething(() => openLoop(job, () => undefined));
-    // One answer was late; had the others waited for it to be sent at all, only it would be slow.
+    // One answer was late. If later requests had not been sent meanwhile, only this one would be slow.
     expect(Latencies.decode(latencies).percentileMillis(50)).toBeGreaterThan(stallMillis / 10);
   });
 });

@@ -1,3 +1,4 @@
+/** Tests the latency histogram: percentiles, merging and encoding. */
 import { describe, expect, test } from 'vitest';
 import { Latencies } from '../../bench/load/latencies.ts';
 
@@ -7,7 +8,7 @@ function recorded(millis: readonly number[]): Latencies {
   return latencies;
 }
 
-/** Three digits are kept. */
+/** The histogram keeps three digits. */
 function expectAbout(value: number, expected: number): void {
   expect(Math.abs(value - expected)).toBeLessThanOrEqual(expected / 500);
 }

@@ -1,3 +1,4 @@
+/** Tests the load on limiters, and the sliding logs of the databases that are installed. */
 import { afterAll, describe, expect, test } from 'vitest';
 import { limiterLoad, limiterOf } from '../../bench/load/limiter-load.ts';
 import type { LimiterJob } from '../../bench/load/load-job.ts';

@@ -1,8 +1,8 @@
-/** Measurements that are so short that a busy machine may do nothing meanwhile. */
+/** Repeats measurements that are so short that a busy machine may do nothing meanwhile. */
 import type { LoadResult } from '../../bench/load/load-job.ts';
 import { eventually } from '../cluster/harness.ts';
 
-/** Measures again where the machine stood still meanwhile, so that there is nothing to look at. */
+/** Measures again if nothing was counted because the machine was busy. */
 export async function measuredSomething(measure: () => Promise<LoadResult>): Promise<LoadResult> {
   return eventually('something was measured', async () => {
     const measured = await measure();

@@ -1,9 +1,10 @@
+/** Tests the groups in memory that the micro bench drives. */
 import { describe, expect, test } from 'vitest';
 import { GroupsInMemory, WINDOW_ROUNDS } from '../../bench/micro/groups-in-memory.ts';
 
 const FAR = Number.MAX_SAFE_INTEGER;
 
-/** Asks each group for `count` users, and counts what is granted when the round is over. */
+/** Sends each group `count` requests, and counts the grants after the round. */
 function grantsOfRound(cluster: GroupsInMemory, count: number, ruleId: string): number {
   let granted = 0;
   for (const partition of cluster.partitions)

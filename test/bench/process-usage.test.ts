@@ -1,3 +1,4 @@
+/** Tests reading processor time and memory of processes from /proc. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
@@ -5,7 +6,7 @@ import { parseStat, usageOfAll, withChildren } from '../../bench/process-usage.t
 
 const UNITS = { ticksPerSecond: 100, pageBytes: 4_096 };
 
-/** A line whose fields are their numbers, but for those that are given. */
+/** A line in which each field holds its own number, except the given ones. */
 function statLine(command: string, fields: Readonly<Record<number, number>>): string {
   const rest = Array.from({ length: 50 }, (_, i) => (i === 0 ? 'S' : String(fields[i + 3] ?? i + 3)));
   return `4711 (${command}) ${rest.join(' ')}\n`;

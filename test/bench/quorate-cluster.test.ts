@@ -1,4 +1,4 @@
-/** The cluster that is measured answers the requests of the load by the rules that these name. */
+/** Tests that the measured cluster decides the requests of the load by the rules they name. */
 import { expect, it } from 'vitest';
 import { configOf } from '../../bench/peers/quorate-cluster.ts';
 import { LOAD_RULES } from '../../bench/workloads.ts';

@@ -1,3 +1,4 @@
+/** Tests the sliding log script in a real Redis, if one is installed. */
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisMissing, startRedis } from '../../bench/peers/redis.ts';
@@ -38,7 +39,7 @@ describe.skipIf(missing !== undefined)('the sliding log in Redis', () => {
   test('forgets a grant when its window has passed', async () => {
     expect(await ask('one', 1, 3_600_000)).toBe(1);
     expect(await ask('one', 1, 3_600_000)).toBe(0);
-    // The same log, looked at through a window that has passed already.
+    // The same log with an empty window.
     expect(await ask('one', 1, 0)).toBe(1);
   });
 

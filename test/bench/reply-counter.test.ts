@@ -1,3 +1,4 @@
+/** Tests counting the answers in a stream of RESP replies. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ReplyCounter, type ReplyMeaning, ReplyStreamError } from '../../bench/load/reply-counter.ts';
@@ -5,7 +6,7 @@ import { ReplyCounter, type ReplyMeaning, ReplyStreamError } from '../../bench/l
 const SCRIPT: ReplyMeaning = { grantValue: 1 };
 const THROTTLE: ReplyMeaning = { grantValue: 0 };
 
-/** Counted from `text`, cut at these places. */
+/** Counts the answers in `text`, fed in pieces cut at these places. */
 function counted(text: string, meaning: ReplyMeaning, cuts: readonly number[] = []): readonly number[] {
   const bytes = Buffer.from(text);
   const counter = new ReplyCounter(meaning);

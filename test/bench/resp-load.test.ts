@@ -1,3 +1,4 @@
+/** Tests the RESP loads of the bench with fake servers. */
 import keySlot from 'cluster-key-slot';
 import { afterEach, describe, expect, test } from 'vitest';
 import { encodeCommand, encodePipelines } from '../../bench/load/encoded-requests.ts';
@@ -31,7 +32,7 @@ function always(request: LoadRequest): KeyChooser {
   return () => request;
 }
 
-/** Of the answer to CLUSTER SLOTS. */
+/** One row of the answer to CLUSTER SLOTS. */
 function slotRow(first: number, last: number, { address }: FakeServer): string {
   return `*3\r\n:${first}\r\n:${last}\r\n*2\r\n$9\r\n${address.host}\r\n:${address.port}\r\n`;
 }

@@ -1,3 +1,4 @@
+/** Tests that the processes and directories of a bench end with it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -34,7 +35,7 @@ describe('what a bench has started', () => {
     const child = await started(running, FOR_EVER);
     await running.stop(child);
     expect(child.signalCode).toBe('SIGTERM');
-    // Once more is no mistake.
+    // Stopping twice is allowed.
     await running.stop(child);
   });
 });

@@ -1,3 +1,4 @@
+/** Tests medians, ranges and ratios of several rounds. */
 import { describe, expect, test } from 'vitest';
 import { fitRoundCost } from '../../bench/micro/cost-model.ts';
 import { median, ratiosPerRound, spreadOf } from '../../bench/statistics.ts';

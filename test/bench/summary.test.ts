@@ -1,3 +1,4 @@
+/** Tests the choice of the cells of a run, and the summary of all rounds of each cell. */
 import { describe, expect, test } from 'vitest';
 import { liveGrants } from '../../bench/peers/etcd-limiter.ts';
 import { sumOfMetric } from '../../bench/peers/metrics-text.ts';

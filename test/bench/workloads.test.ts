@@ -1,3 +1,4 @@
+/** Tests that the workloads draw the intended users, and the same ones for the same seed. */
 import { describe, expect, test } from 'vitest';
 import { seededUnit } from '../../bench/random.ts';
 import {

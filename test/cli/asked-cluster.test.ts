@@ -1,4 +1,4 @@
-/** Which cluster a command asks: the one that was named and nothing else, otherwise that of ./data, and whom it trusts there. */
+/** Tests which cluster a command asks (the one named by options, otherwise the one of ./data) and which CA it trusts. */
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ import { walked } from './walk.ts';
 
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 const PATIENCE = { timeout: WAIT_MILLIS_MAX };
-/** Behind the words of a command; what is not here takes no more. */
+/** Arguments that a command needs. Commands not listed need none. */
 const MORE: Readonly<Record<string, readonly string[]>> = {
   'quorate allow': ['ada'],
   'quorate backup': ['--out', 'backup'],
@@ -36,7 +36,7 @@ const MORE: Readonly<Record<string, readonly string[]>> = {
   'quorate users set': ['ada', '--rule', 'default', '--used', '1'],
   'quorate users unblock': ['ada'],
 };
-/** They look at a directory as well, and `recover` asks a node beside it. */
+/** Commands that also read a directory. */
 const OTHERS = ['quorate doctor', 'quorate recover'];
 const ASKING = walked().filter(
   ({ path, command }) => !OTHERS.includes(path) && command.options.some(({ long }) => long === '--node'),
@@ -154,7 +154,7 @@ describe('a node that speaks TLS', () => {
     await authority.remove();
   });
 
-  /** As a process of its own: whom it trusts, it trusts for good. */
+  /** Runs the command as a separate process, because a process keeps the CAs it trusts. */
   async function asked(...options: readonly string[]): Promise<Ended> {
     return ended('quorate', ['users', 'get', 'ada', ...options], directory);
   }

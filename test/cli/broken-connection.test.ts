@@ -1,4 +1,4 @@
-/** Commands whose connection breaks: what was sent may have been done, and that is said. */
+/** Tests that a command whose connection breaks says that its change may have been made. */
 import { rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { temporaryDirectory } from '../cluster/harness.ts';
 import { ran } from './command.ts';
 
-/** A node that dies with every request in its hands. */
+/** A node that closes the connection on every request. */
 let dying: Server;
 let node: string;
 let directory: string;

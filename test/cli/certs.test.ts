@@ -1,4 +1,4 @@
-/** Commands around certificates: what they make and refuse, and that a node without any does not start where others can come. */
+/** Tests the certificate commands, and that a node without certificates refuses to listen on a public address. */
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -74,11 +74,11 @@ describe('quorate certs', () => {
     const elsewhere = await quorate(...issue, '--ca-key', 'none.key');
     expect(elsewhere.said).toContain('none.key is not there');
     expect(await quorate(...issue, '--ca-key', moved)).toMatchObject({ code: 0 });
-    // Another CA would be none that the nodes trust.
+    // The nodes would not trust a second CA.
     const again = await quorate('certs', 'init');
     expect(again).toMatchObject({ code: USAGE });
     expect(again.said).toContain('ca.crt is there already');
-    // As it was laid out before.
+    // The old layout of the directory.
     await rename(moved, join(data, 'certs', 'ca.key'));
     expect((await quorate(...issue)).said).toContain('move data/certs/ca.key to data/ca/ca.key');
   });
@@ -147,7 +147,7 @@ describe('--ca', () => {
       '--timeout',
       '2000',
     ];
-    // One that stands still while it is refused takes that for a node without time.
+    // On a busy machine the command may report a timeout instead of the refusal.
     const { code, said } = await eventually('it has time to be refused', async () => {
       const told = await ended('quorate', remove, directory);
       return told.code === EXIT_TEMPORARY ? undefined : told;

@@ -1,4 +1,4 @@
-/** Runs commands to their end, in a directory of their own: compiled ones as processes, or `quorate` in this one. */
+/** Runs commands in a temporary directory until they end: compiled programs as processes, or `quorate` in this process. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -16,12 +16,12 @@ const COMMANDS = {
 
 export interface Ended {
   readonly code: number;
-  /** What it complained of. */
+  /** Text on standard error. */
   readonly said: string;
   readonly stdout: string;
 }
 
-/** What a command that ends by itself leaves on the terminal. */
+/** Runs a command that ends by itself, and returns its output. */
 export async function ended(
   command: keyof typeof COMMANDS,
   args: readonly string[],
@@ -37,7 +37,7 @@ export async function ended(
         resolve(saidBy(child.exitCode ?? -1, stdout, stderr));
       },
     );
-    // One that reads nothing may have ended.
+    // A command that reads no input may have ended already.
     child.stdin?.on('error', () => {}).end(stdin);
   });
 }
@@ -47,14 +47,14 @@ function saidBy(code: number, stdout: string, stderr: string): Ended {
   return { code, said: complaints.at(-1) ?? stderr, stdout };
 }
 
-/** Takes what is written, and says that there is room for more. */
+/** Replaces `write` of a stream and collects the lines. */
 function into(lines: string[], end: string): (text: unknown) => boolean {
   return (text) => lines.push(`${String(text)}${end}`) > 0;
 }
 
 /**
- * `quorate` in this process, one at a time: all but how a process begins and ends, for a tenth of the time. Not for commands
- * that run a node, or take a file with a token: that is of a process for good.
+ * Runs `quorate` in this process, in a tenth of the time of a new process. Only one may run at a time. It does not suit commands that
+ * run a node or read a token file, because these change the process for good.
  */
 export async function ran(args: readonly string[], cwd: string, stdin = ''): Promise<Ended> {
   const [stdout, stderr]: [string[], string[]] = [[], []];
@@ -80,12 +80,12 @@ export async function ran(args: readonly string[], cwd: string, stdin = ''): Pro
   }
 }
 
-/** What a command ends with once a node answers it that knows who decides. Until then nothing is changed, and it is asked again. */
+/** Repeats a command until a node that knows the leader answers it. Until then the command changes nothing. */
 export async function answered(command: () => Promise<Ended>): Promise<Ended> {
   return endedWithout(command, [EXIT_UNAVAILABLE]);
 }
 
-/** The same once it is decided, too. What may have been done is asked for again, so it must be something that may be repeated. */
+/** Also repeats a command whose outcome is unknown, so the command must be safe to repeat. */
 export async function decided(command: () => Promise<Ended>): Promise<Ended> {
   return endedWithout(command, [EXIT_UNAVAILABLE, EXIT_TEMPORARY]);
 }
@@ -98,8 +98,7 @@ async function endedWithout(command: () => Promise<Ended>, codes: readonly numbe
 }
 
 /**
- * What it comes to once those whom it asks have answered it in time: a command waits two seconds for some. It is asked again, so it must
- * be one that may be repeated.
+ * Repeats a command until all nodes have answered it in time (some commands wait only two seconds). The command must be safe to repeat.
  */
 export async function inTime<T>(command: () => Promise<T>): Promise<T> {
   const [told] = await eventually('those who are asked answer in time', () =>

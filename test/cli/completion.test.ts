@@ -1,4 +1,4 @@
-/** `quorate completion`: what the scripts say, and what bash makes of one. */
+/** Tests the scripts of `quorate completion`, and runs one in bash. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** `quorate customers`: what is so of one customer, shown and changed at a running node. */
+/** Tests `quorate customers`, which shows and changes a customer at a running node. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { eventually } from '../cluster/harness.ts';

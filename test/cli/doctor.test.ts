@@ -1,4 +1,4 @@
-/** `quorate doctor`: what it finds wrong, in which line, and that it changes nothing. */
+/** Tests which problems `quorate doctor` finds and how it reports them, and that it changes nothing. */
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -73,7 +73,7 @@ describe('a cluster that does not run', () => {
     await writeFile(path, change(await readFile(path, 'utf8')));
   }
 
-  /** Names, sizes and times of all files. */
+  /** Lists names, sizes and times of all files. */
   async function files(): Promise<string[]> {
     const names = await readdir(directory, { recursive: true });
     return Promise.all(
@@ -177,7 +177,7 @@ describe('a cluster that does not run', () => {
     expect(lines.at(-2)).toMatch(
       /^FAIL {2}node 1: database: .*is damaged.* -> replace the node by one with a new id: `quorate nodes add --replace 1`$/,
     );
-    // One line each, with what to do where something is to be done.
+    // One line for each finding, with an action where one is needed.
     for (const line of lines.slice(0, -1)) {
       expect(line).toMatch(/^(ok {2}|WARN|FAIL) {2}[^\n]+$/);
       expect(line.includes(' -> ')).toBe(!line.startsWith('ok'));
@@ -213,7 +213,7 @@ describe('a cluster that runs', () => {
   it('is recognised, and asked', async () => {
     const told = await eventually('nothing is wrong', async () => {
       const now = await doctor(cluster.directory);
-      // Each node is asked by itself, and may be too busy to answer in time.
+      // A node may be too busy to answer in time.
       const areAsked = ['cluster', 'node 1: http port'].every(
         (check) => finding(now, check)?.result === 'ok',
       );
@@ -247,7 +247,7 @@ describe('a cluster that runs', () => {
     const told = JSON.parse(lines.join('\n')) as Examined;
     expect([isSound, told.ok]).toEqual([false, false]);
     expect(finding(told, 'cluster')).toMatchObject({ result: 'fail' });
-    // Another cluster than that of this directory may be meant.
+    // The command may mean another cluster than that of this directory, so it does not check the directory.
     expect(told.findings.map(({ check }) => check)).toEqual(['Node.js', 'cluster']);
   });
 });

@@ -1,4 +1,4 @@
-/** The first commands of somebody who has just cloned this. */
+/** Tests the first commands after a fresh clone. */
 import { execFile } from 'node:child_process';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ describe('in a clone', () => {
   });
 
   it('npx quorate is found', async () => {
-    // npm links a command only to a file that is there, and may be run.
+    // npm links a command only to an existing, executable file.
     expect((await stat(join(ROOT, 'bin', 'quorate.mjs'))).mode & 0o111).toBe(0o111);
     const { stdout } = await promisify(execFile)('npx', ['quorate', '--version'], {
       cwd: ROOT,

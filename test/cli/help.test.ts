@@ -1,16 +1,16 @@
-/** `--help` of every command: the same shape, and the same words for the same thing. */
+/** Tests that `--help` of every command has the same form, and describes the same option in the same words. */
 import { describe, expect, it } from 'vitest';
 import { ran, ROOT } from './command.ts';
 import { misunderstood, type Walked, walked } from './walk.ts';
 
 const COMMANDS = walked();
 
-/** Defaults may differ, and what one is called as well. */
+/** The description without its default value, which may differ. */
 function wordsOf(description: string): string {
   return description.replace(/ \(default: [^()]*(?:\([^()]*\)[^()]*)*\)$/, '');
 }
 
-/** Of each name, all that commands say of it. */
+/** All descriptions of each option, by its name. */
 function wordings(
   pick: (walked: Walked) => readonly (readonly [string, string])[],
 ): Map<string, Set<string>> {
@@ -24,7 +24,7 @@ function several(found: ReadonlyMap<string, ReadonlySet<string>>): (readonly [st
   return [...found].filter(([, words]) => words.size > 1).map(([name, words]) => [name, [...words]]);
 }
 
-/** The lines below a heading, up to the next empty line. */
+/** Returns the lines below a heading, up to the next empty line. */
 function section(help: string, heading: RegExp): readonly string[] {
   const lines = help.split('\n');
   const start = lines.findIndex((line) => heading.test(line));

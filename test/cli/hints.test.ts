@@ -1,13 +1,13 @@
-/** What hints, messages and documents say of commands is what the commands take. */
+/** Tests that every command line in hints, messages and documents is one that the commands accept. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ended, ROOT } from './command.ts';
 import { misunderstood, walked } from './walk.ts';
 
-/** Of Node.js, to which `cluster/` gives them, and of curl. */
+/** Options of Node.js and curl. */
 const FOREIGN = ['--enable-source-maps', '--max-old-space-size', '--max-semi-space-size', '--cacert'];
-/** Where options stand in messages. */
+/** Folders whose messages name options. */
 const NAMING = ['src/api', 'src/cli', 'src/config', 'src/node', 'src/tls', 'storage', 'cluster'];
 const FOLDERS = ['src', 'cluster', 'docs', 'bench', 'raft', 'storage', 'test/package', 'test/clients'];
 const FILES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'Dockerfile'];
@@ -23,7 +23,7 @@ async function textOf(path: string): Promise<[string, string]> {
   return [path, await readFile(join(ROOT, path), 'utf8')];
 }
 
-/** Command lines in backticks, in `<code>`, in strings of a manifest, and those that begin a line of a block. */
+/** Finds command lines in backticks, in `<code>`, in strings of a manifest, and at the start of a line. */
 function commandLines(text: string): string[] {
   const whole = text.replaceAll(/ ?\\\n\s*/g, ' ').replaceAll('\\`', '`');
   const found = [
@@ -35,7 +35,7 @@ function commandLines(text: string): string[] {
   return found.map(([, line = '']) => line);
 }
 
-/** What the shell makes of it, roughly: up to a comment or another command, and with something in the place of variables. */
+/** Splits a command line roughly as a shell does: it stops at a comment or the next command, and replaces variables. */
 function argumentsOf(line: string): string[] {
   return line
     .replaceAll(/\$\{addressText[^}]*\}/g, '127.0.0.1:1')

@@ -1,4 +1,4 @@
-/** Preparing a node that joins: once, and again wherever it was cut off; never a second database under one id. */
+/** Tests that preparing a joining node can be repeated after a crash at any step, and never makes a second database for one id. */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ const FOUR = localAddress(4, 8_100);
 const INJECTED = join(import.meta.dirname, '../../dist/test/config/injected');
 const DIE_AT = pathToFileURL(join(INJECTED, 'die-at.js')).href;
 const run = promisify(execFile);
-/** `npm test` takes every third change, from another one each time; the long run takes them all. */
+/** `npm test` crashes at every third step; the long run crashes at each. */
 const STRIDE = ROUNDS === 1 ? 3 : 1;
 let directory: string;
 
@@ -45,7 +45,7 @@ async function incarnation(node: number, config = CONFIG): Promise<string> {
   return store.identity.incarnation;
 }
 
-/** Joins until the given change of files. True: it came to its end before that. */
+/** Joins, and crashes at the given file change. Returns true if the join ended before that. */
 async function killedAt(step: number): Promise<boolean> {
   const args = ['--import', DIE_AT, join(INJECTED, 'join-child.js'), directory, JSON.stringify(FOUR)];
   const env = { ...process.env, QUORATE_TEST_DIE_AT: String(step) };
@@ -128,7 +128,7 @@ describe('a join that was killed', () => {
     await cp(directory, fresh, { recursive: true });
     let isDone = false;
     let steps = Math.floor(Math.random() * STRIDE);
-    // Each time from the beginning, and killed a little later.
+    // Each attempt starts afresh and crashes a little later.
     for (; !isDone; steps += STRIDE) {
       await rm(directory, { recursive: true });
       await cp(fresh, directory, { recursive: true });

@@ -1,4 +1,4 @@
-/** Which nodes of a directory the cluster script may start, by what they last knew of the cluster. */
+/** Tests which nodes of a directory the cluster script may start, given their last known state of the cluster. */
 import { FIRST_RULES } from '../meta/first-rules.ts';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(async () => rm(join(directory, '..'), { recursive: true }));
 
-/** Node `id` last knew this. */
+/** Writes the last known state of node `id`. */
 async function knows(id: number, state: Partial<MetaState>, isRemoved = false): Promise<void> {
   const failed: unknown[] = [];
   const cache = new MemberCache(nodeDirectory(directory, id), (error) => failed.push(error));

@@ -1,4 +1,4 @@
-/** The log of a node: JSON for whatever collects it, lines for people on a terminal, and either by force. */
+/** Tests the log format of a node: JSON by default, plain lines on a terminal, and either by option. */
 import { spawnSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { freeBasePort, temporaryDirectory } from '../cluster/harness.ts';
 import { CLI, quorate } from '../cluster/nodes-command.ts';
 import { ended } from './command.ts';
 
-/** Of util-linux: runs a command at a terminal. */
+/** `script` of util-linux runs a command at a terminal. */
 const HAS_TERMINAL = spawnSync('script', ['--version']).status === 0;
 const PRETTY = /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: node is up/m;
 
@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** All that a node says until it has stopped. */
+/** Runs a node until it stops, and returns its log. */
 async function logOf(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string> {
   const node = new Session([CLI, 'node', '1', '--data', directory, ...args], environment);
   sessions.push(node);

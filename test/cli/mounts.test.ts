@@ -1,3 +1,4 @@
+/** Tests reading the mount of a directory: its device, file system and the `discard` option. */
 import { describe, expect, it } from 'vitest';
 import { discardsAtOnce, mountOf } from '../../src/cli/mounts.ts';
 

@@ -1,4 +1,4 @@
-/** The command that changes nodes is never silent, never waits for ever, and ends when the work is done. */
+/** Tests that `quorate nodes` reports progress, never waits for ever, and ends when the work is done. */
 import { createServer, type Server } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterReport, ReportedSelf } from '../../src/api/cluster-report.ts';
@@ -6,7 +6,7 @@ import { explain } from '../../src/cli/explain-error.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';
 import { WAIT_MILLIS_MAX } from '../cluster/harness.ts';
 
-/** A node that answers what the test wants; undefined: it never answers. */
+/** The next answer of a fake node; undefined if it never answers. */
 type Answer = () => { readonly status: number; readonly body: object } | undefined;
 
 const ACCEPTED: Answer = () => ({ status: 200, body: { version: 2 } });
@@ -40,7 +40,7 @@ class Node {
   }
 }
 
-/** Asked again where the machine had no time for an answer. */
+/** Time to repeat a command on a busy machine. */
 const PATIENCE = { timeout: WAIT_MILLIS_MAX };
 const NODE = { pid: null, clock: null, speaks: null, release: null };
 const PARTITION = { id: 0, leader: 1, term: 1, commit: 1, replicas: [] };
@@ -91,12 +91,12 @@ async function change(
   return lines;
 }
 
-/** Without what it says only where an answer takes long, as on a machine that has other things to do. */
+/** Drops the lines that appear only if an answer takes long, as on a busy machine. */
 function withoutWaiting(lines: readonly string[]): string[] {
   return lines.filter((line) => !/^(still: |waiting for an answer from |no answer from )/.test(line));
 }
 
-/** Does it once the command has said how far the partitions are, however long that takes. */
+/** Calls `act` once the command has reported the progress of the partitions. */
 function whenMoving(act: () => void): { saying: (line: string) => void } {
   return {
     saying: (line) => {
@@ -154,7 +154,7 @@ describe('a change of the nodes', () => {
   });
 
   it('says which node it waits for', async () => {
-    // It would be asked where the other one has no time for an answer.
+    // The command would ask this node if the other one is too busy.
     const newcomer = await Node.start({ status: () => undefined });
     const node = await Node.start({ status: statusOf(1, undefined, [newcomer], false) });
     const moving = whenMoving(() => {

@@ -1,4 +1,4 @@
-/** `quorate status` and `quorate top` of a cluster in this process: in health, with a node down, and where nobody answers. */
+/** Tests `quorate status` and `quorate top`: with a healthy cluster, with a node down, and with no answer at all. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atNode, clusterOf } from '../../src/cli/asked-cluster.ts';
 import { showStatus } from '../../src/cli/status-command.ts';
@@ -9,7 +9,7 @@ import { inTime } from './command.ts';
 
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 const PARTITIONS = 6;
-/** Looked at until it is so: nodes hear of each other now and then, and a command waits two seconds for an answer. */
+/** Time for repeated attempts: nodes hear of each other only now and then, and a command waits two seconds for an answer. */
 const PATIENCE = { timeout: WAIT_MILLIS_MAX };
 
 let cluster: InProcessCluster;
@@ -41,7 +41,7 @@ async function status(named = atNode(urlOf(1))): Promise<Status & { exit: string
   return { exit, ...(JSON.parse(lines.join('\n')) as Status) };
 }
 
-/** Each node tells what it leads at its own time, so just after an election two may, or none. */
+/** Waits until the sums fit. Nodes report what they lead at different times, so after an election two may report a partition, or none. */
 async function statusWithSums(): Promise<object> {
   const found = await status();
   const led = found.nodes.reduce((sum, { leads }) => sum + leads, 0);
@@ -75,7 +75,7 @@ describe('the status of a cluster', () => {
 
   it('fits on a screen', async () => {
     let lines: string[] = [];
-    // Another node than the one that was asked before: it may hear of leaders a moment later.
+    // This node may hear of new leaders a moment later than the first.
     const look = async (): Promise<string[]> => {
       lines = [];
       await showStatus({ cluster: atNode(urlOf(2)), print: (line) => void lines.push(line) });
@@ -104,7 +104,7 @@ describe('the status of a cluster', () => {
     });
     const instead = async (): Promise<readonly [string, string | undefined]> => {
       const { urls, ...named } = await clusterOf({ data: cluster.directory });
-      // The one that is down is asked first.
+      // The dead node is asked first.
       const { asked, notes } = await status({ ...named, urls: [...urls].reverse() });
       return [asked, notes[0]];
     };
@@ -130,7 +130,7 @@ describe('what a cluster does just now', () => {
     const asking = (async () => {
       const headers = { 'content-type': 'application/json' };
       const body = JSON.stringify({ userId: 'ada\u001B[2J' });
-      // Whoever shares the machine may keep it from an answer.
+      // Other work on the machine may delay an answer.
       while (isAsking)
         await fetch(`${urlOf(1)}/v1/allow`, { method: 'POST', headers, body }).catch(() => undefined);
     })();
@@ -150,14 +150,14 @@ describe('what a cluster does just now', () => {
         nodes: [{ id: 1, state: 'ready' }, { id: 2 }, { id: 3 }],
         top: [{ rule: 'default', key: 'user=ada\u001B[2J' }],
       });
-      // On a busy machine nothing may be answered between the two readings, or late beyond all bounds.
+      // On a busy machine there may be no answer between the two readings, or a very late one.
       const shown = async (): Promise<string> => {
         const lines: string[] = [];
         const print = (line: string): void => void lines.push(line);
         await showTop({ cluster: atNode(urlOf(1)), intervalMillis: 200, once: true, print });
         return lines.join('\n');
       };
-      // A key may hold what a terminal would obey.
+      // A key may contain terminal control sequences.
       await expect
         .poll(shown, PATIENCE)
         .toMatch(/^decisions: .*denied \d+\/s.*; HTTP p50 <= [\d.]+ ms[^]*ada\?\[2J \(default\)/);

@@ -1,3 +1,4 @@
+/** Tests the parsing and the bounds of command-line options. */
 import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import {
@@ -18,7 +19,7 @@ describe('the value of an option', () => {
     }
     expect(() => integerOption('-1')).toThrow('expected a whole number >= 0');
     expect(basePortOption('8100')).toBe(8_100);
-    // Node 64 would listen for gRPC beyond the last port.
+    // The gRPC port of node 64 would exceed the highest port.
     expect(basePortOption('62471')).toBe(62_471);
     expect(() => basePortOption('62472')).toThrow('from 1 to 62471');
   });

@@ -1,4 +1,4 @@
-/** The text of `/metrics` as commands read it, and what lies between two readings. */
+/** Tests how commands parse `/metrics` and compute differences between two readings. */
 import { describe, expect, it } from 'vitest';
 import { growth, quantile, Readings } from '../../src/cli/prometheus-text.ts';
 

@@ -1,4 +1,4 @@
-/** `quorate recover`: says what it costs before it does anything, leaves its mark, and can be repeated. */
+/** Tests that `quorate recover` states its cost first, marks the cluster as recovered, and can be repeated. */
 import { readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,9 +23,9 @@ describe('quorate recover', () => {
   beforeAll(async () => {
     const rule = { id: 'default', limit: 2, windowMillis: 1_000, clock: 'cluster' } as const;
     cluster = await InProcessCluster.create({ rules: [rule], partitions: 2 });
-    // As `quorate init` leaves it: the test's own ports are in it.
+    // The same as after `quorate init`, with the ports of the test.
     await cluster.startAll();
-    // A backup leaves a snapshot on the leaders' disks, behind which the log stays.
+    // A backup leaves a snapshot on the disks of the leaders, followed by the log.
     const source = clusterSource(`http://127.0.0.1:${cluster.config.nodes[0]?.http.port}`, undefined);
     await takeBackup({ directory: join(cluster.directory, 'backup'), source, print: () => undefined });
   });
@@ -46,19 +46,19 @@ describe('quorate recover', () => {
       const report = await reportFrom(node);
       return report?.partitions.every(({ leader }) => leader !== NO_NODE) === true;
     };
-    // It may not have heard who leads, or nobody may for a moment.
+    // The node may not know the leader yet, or there is none for a moment.
     const refusal = await eventually('node 2 knows all leaders when it is asked', async () => {
       if (!(await knowsLeaders())) return undefined;
       const told: unknown = await run({ iAcceptOverGrants: true, all: true, node }).then(
         () => 'done',
         (error: unknown) => error,
       );
-      // All may have lost their leaders before it was asked, and have new ones by now: then only its database was in the way.
+      // If all partitions had lost their leaders and elected new ones meanwhile, only the locked database stopped the command.
       const isLocked = told instanceof Error && 'code' in told && told.code === 'STORE_LOCKED';
       return !isLocked && (await knowsLeaders()) ? told : undefined;
     });
     expect(refusal).toMatchObject({ message: expect.stringMatching(/has its quorum/) as string });
-    // Whether one was named or not: cluster.json names the others.
+    // cluster.json names the other nodes, so the result is the same with and without a named node.
     const knowsOne = { message: expect.stringMatching(/has its quorum/) as string };
     const unnamed = async (): Promise<unknown> =>
       run({ iAcceptOverGrants: true, all: true }).catch((error: unknown) => error);

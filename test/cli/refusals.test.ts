@@ -1,4 +1,4 @@
-/** What a newcomer does wrong is told in a sentence on the terminal, with an exit code, and leaves nothing behind. */
+/** Tests that typical mistakes of a new user get a sentence and an exit code, and leave no files behind. */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';

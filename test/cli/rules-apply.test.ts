@@ -1,4 +1,4 @@
-/** `quorate rules apply` and `diff --node`: what changes is said before it does, and whatever goes wrong has a sentence and a code. */
+/** Tests `quorate rules apply` and `diff --node`: they show the changes first, and each failure has a sentence and an exit code. */
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
@@ -33,7 +33,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** A node that answers what the test wants, and remembers what it was sent; undefined: it breaks the connection. */
+/** A fake node that records requests and gives the test's answers; undefined breaks the connection. */
 class PlayedNode {
   readonly sent: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
   readonly #server: Server;
@@ -80,7 +80,7 @@ describe('rules apply', () => {
   });
   afterEach(async () => node.stop());
 
-  /** The sentence and the code that the command ends with. */
+  /** Returns the message and the exit code of a failing command. */
   async function failure(
     options: { ifVersion?: number } = {},
   ): Promise<{ message: string; exitCode: number }> {
@@ -219,7 +219,7 @@ describe('with a cluster', () => {
   const rules = async (args: readonly string[]): Promise<Ended> =>
     answered(() => ran(['rules', ...args, '--node', node], directory));
 
-  /** Asked again while nobody decides. Under one id it is charged once. */
+  /** Repeats a request until it is decided. Its id makes it count once. */
   async function isAllowed(): Promise<boolean> {
     const body = JSON.stringify({ descriptors: { user: 'ada' }, cost: 6, requestId: randomUUID() });
     const headers = { 'content-type': 'application/json' };
@@ -230,7 +230,7 @@ describe('with a cluster', () => {
     return status === 200;
   }
 
-  /** Undefined: what a change came to was not known in time, or was not done. */
+  /** Returns undefined if the outcome of a change was unknown, or it was not made. */
   async function applyTwice(): Promise<true | undefined> {
     const first = await rules(['apply', 'rules.yaml']);
     if (first.code === EXIT_TEMPORARY) return undefined;
@@ -262,7 +262,7 @@ describe('with a cluster', () => {
 
   it('a document is applied, compared and replaced by the next', async () => {
     await file(RULES);
-    // However long a busy machine takes for a decision.
+    // A busy machine may take long for a decision.
     const timing = { requestDeadlineMillis: 10_000 };
     const isTaken = await eventually('a new cluster takes both in time', async () => {
       cluster = await InProcessCluster.create({ rules: [TABLE_RULE], partitions: 4, nodes: 1, timing });

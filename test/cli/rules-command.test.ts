@@ -1,4 +1,4 @@
-/** `quorate rules`: documents are looked at in files, and nothing is changed. */
+/** Tests the parts of `quorate rules` that only read files and change nothing. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Which partitions are said to have copies that fail together. */
+/** Tests which partitions are reported to have copies that fail together. */
 import { describe, expect, it } from 'vitest';
 import type { ReportedNode, ReportedPartition } from '../../src/api/cluster-report.ts';
 import type { NodeLabels } from '../../src/api/node-labels.ts';

@@ -1,4 +1,4 @@
-/** What is told of a cluster of which one node shows a certificate that is not trusted. */
+/** Tests the report on a cluster in which one node has an untrusted certificate. */
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ const DAYS = 3 * 86_400_000;
 let authority: Authority;
 const servers: Server[] = [];
 
-/** A door that says of itself that it is ready, and of the cluster what `report` gives. */
+/** Opens a listener that is ready and answers with the given cluster report. */
 async function opened(issued: Omit<IssuedFor, 'clusterId'>, report: () => unknown): Promise<string> {
   const { cert, key } = await authority.issue({ clusterId: 'c', ...issued });
   const files = { cert: await readFile(cert), key: await readFile(key) };
@@ -59,7 +59,7 @@ it('is told by the others, with the reason why it was not asked', async () => {
     const { nodes } = await survey(atNode(`https://${addresses[0]}`));
     return nodes.map(({ readiness, problem }) => [readiness?.['status'], problem]);
   };
-  // It waits for two seconds, in which a busy machine may not get through its handshakes.
+  // The command waits two seconds, too short for TLS handshakes on a busy machine.
   const patience = { timeout: WAIT_MILLIS_MAX };
   await expect.poll(told, patience).toEqual([
     ['ready', undefined],

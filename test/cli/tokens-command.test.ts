@@ -1,4 +1,4 @@
-/** `quorate tokens`, and how all commands show a token: from the environment or a file, never as an argument. */
+/** Tests `quorate tokens`, and that all commands read a token from the environment or a file, never from an argument. */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { InProcessCluster } from '../cluster/in-process.ts';
 import { answered, decided, type Ended, ended, ran } from './command.ts';
 
 const TOKEN = /^qt_[a-z0-9]{8}_[\w-]{43}$/m;
-/** The secret of a token whose creation is lost in an election is lost, too: who stands still for a second is not voted out. */
+/** Long election timeouts: an election during the creation of a token would lose its secret. */
 const PATIENT = { heartbeatMillis: 100, electionMillis: 2_000, requestDeadlineMillis: 10_000 };
 let cluster: InProcessCluster;
 let directory: string;
@@ -41,12 +41,12 @@ async function quorate(...args: string[]): Promise<Ended> {
   return answered(() => ran(toNode(args), directory));
 }
 
-/** For what may be repeated though it may have been done. */
+/** Repeats a command that is safe to repeat. */
 async function repeated(...args: string[]): Promise<Ended> {
   return decided(() => quorate(...args));
 }
 
-/** Asked at the node itself, which wants no token for it. */
+/** Asks the node directly, which needs no token for it. */
 async function revokeAll(): Promise<void> {
   const { core } = cluster.node(1);
   for (const { id: revoke } of core.tokens.tokens()) {
@@ -55,7 +55,7 @@ async function revokeAll(): Promise<void> {
   }
 }
 
-/** One that may be there though nobody was shown it closes the cluster for good: it is revoked, and another one is made. */
+/** Creates the first token. If the outcome is unknown, the lost token would close the cluster for good, so it is revoked first. */
 async function createFirst(): Promise<Ended> {
   let isInDoubt = false;
   return eventually('the first token is there, and is known to be the only one', async () => {
@@ -131,7 +131,7 @@ describe('quorate tokens', () => {
     const opened = await quorate('tokens', 'revoke', own, '--open');
     const isInDoubt = opened.code === EXIT_TEMPORARY;
     if (isInDoubt)
-      // It may have been done, or not yet at all nodes.
+      // The revocation may not have reached all nodes yet.
       await eventually('it is revoked', async () => {
         const { code, said } = await repeated('tokens', 'revoke', own, '--open');
         const isOpen = cluster.node(1).core.tokens.mode() === 'open';

@@ -1,4 +1,4 @@
-/** `quorate upgrade`: what it says of how far an upgrade is, of a cluster that has nothing to finish, and where nobody answers. */
+/** Tests what `quorate upgrade` prints during an upgrade, when there is nothing to finish, and when no node answers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { finishUpgrade, showUpgrade } from '../../src/cli/upgrade-command.ts';
@@ -10,7 +10,7 @@ import { inTime } from './command.ts';
 
 const RULE = { id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster' } as const;
 
-/** By node from 1 on: what it speaks; null: unknown; undefined: it is down. */
+/** Makes a report. `speaks` holds the version of each node from 1 on; null if unknown, undefined if the node is down. */
 function reportOf(clusterVersion: number, ...speaks: readonly (number | null | undefined)[]): ClusterReport {
   const nodes = speaks.map((each, i) => ({
     id: i + 1,
@@ -86,7 +86,7 @@ describe('a new cluster', () => {
     for (let time = 0; time < 2; time += 1) {
       lines.length = 0;
       await inTime(() => finishUpgrade(asked));
-      // The lines before it are there where group 0 has no leader for a moment: it is asked again.
+      // More lines come before it if group 0 has no leader for a moment.
       expect(lines.at(-1)).toBe('the cluster is at version 1 already: there is nothing to finish');
     }
     lines.length = 0;

@@ -1,4 +1,4 @@
-/** `quorate allow` and `quorate users`, at a running node. */
+/** Tests `quorate allow` and `quorate users` at a running node. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { InProcessCluster } from '../cluster/in-process.ts';
 import { eventually } from '../cluster/harness.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-/** Asked again while nobody decides: grants are asked for under an id, and so charged once. */
+/** Repeats a command until it is decided. Its request id makes a grant count once. */
 async function quorate(...args: readonly string[]): Promise<Ended> {
   return decided(() => ran([...args, '--node', node], cluster.directory));
 }

@@ -1,23 +1,23 @@
-/** All commands of a program, and a program that understands its command lines and does nothing. */
+/** Lists all commands of the program, and checks command lines without running them. */
 import type { Command } from 'commander';
 import { quorateProgram } from '../../src/cli/program.ts';
 
 export interface Walked {
-  /** As it is typed: `quorate nodes add`. */
+  /** Full name, such as `quorate nodes add`. */
   readonly path: string;
   readonly command: Command;
 }
 
-/** The program, its commands, and theirs. */
+/** Lists the program and all its commands, at every level. */
 export function walked(command: Command = quorateProgram('0.0.0'), before = ''): Walked[] {
   const path = `${before} ${command.name()}`.trim();
   return [{ path, command }, ...command.commands.flatMap((each) => walked(each, path))];
 }
 
 /**
- * Why `quorate` does not take these words; undefined: it does.
+ * Returns why `quorate` refuses these words; undefined if it accepts them.
  *
- * @param isFragment what is required may be missing: what is there must make sense
+ * @param isFragment required arguments may be missing, but the given ones must be valid
  */
 export async function misunderstood(
   args: readonly string[],
@@ -27,7 +27,7 @@ export async function misunderstood(
   const complaints: string[] = [];
   for (const { command } of walked(program)) {
     command.configureOutput({ writeErr: (text) => complaints.push(text), writeOut: () => undefined });
-    // A group of commands may do something by itself, as `quorate container` does.
+    // A group of commands may also be a command itself, such as `quorate container`.
     if (command.commands.length === 0 || Reflect.get(command, '_actionHandler') != null)
       command.action(() => undefined);
     if (!isFragment) continue;

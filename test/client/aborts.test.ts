@@ -1,4 +1,4 @@
-/** Who waits by a signal is told of it, and many who wait by one are one listener. */
+/** Tests that an abort signal ends all waits on it, and that many waits add only one listener. */
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Played, watched } from './played.ts';

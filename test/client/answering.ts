@@ -1,4 +1,4 @@
-/** A client that answers what a test tells it to, and remembers what it was asked. */
+/** A fake client that gives the test's answers and records its requests. */
 import type { QuorateClient } from '../../src/client/client.ts';
 import type { PermitAnswer, PermitRequest } from '../../src/client/permit.ts';
 

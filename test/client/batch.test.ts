@@ -1,4 +1,4 @@
-/** What the response to a batch says of its requests: certain is only what a node says in a form that is known. */
+/** Tests how a client reads the response to a batch: only an answer in a known form is certain. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { heardOf } from '../../src/client/batch.ts';
@@ -8,7 +8,7 @@ import { denialOf, grantOf, unavailableOf } from './played.ts';
 const ERROR = { type: 'x', message: 'why' };
 const INDEFINITE = { code: 'INDEFINITE', isDefinite: false };
 
-/** What a request without an id is told, whose only attempt was answered so. */
+/** The result of a request without an id whose only attempt got this answer. */
 function toldOf(status: number, body: unknown): unknown {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const [heard] = heardOf({ kind: 'response', status, body: text }, 1);

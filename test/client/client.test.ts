@@ -1,4 +1,4 @@
-/** What a client asks, repeats and answers: by a played network and clock. */
+/** Tests what a client sends, repeats and answers, with a fake network and clock. */
 import { describe, expect, it } from 'vitest';
 import { A, denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 

@@ -1,4 +1,4 @@
-/** What a client refuses, and what it is told that it cannot ask: by names, bounds and codes. */
+/** Tests the errors of a client: invalid options and requests, and error codes of nodes. */
 import { describe, expect, it } from 'vitest';
 import { QuorateClient } from '../../src/client/client.ts';
 import type { ClientOptions } from '../../src/client/options.ts';

@@ -1,4 +1,4 @@
-/** What a client answers by itself: denials that it remembers, and fail modes where nobody can decide. */
+/** Tests the answers that a client gives without a node: remembered denials, and fail modes if no node can decide. */
 import { describe, expect, it } from 'vitest';
 import { denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 
@@ -133,14 +133,14 @@ describe('a denial', () => {
 const SOON = { deadlineMillis: 1_000 };
 const LOCAL = { mode: 'local', limit: 2, windowMillis: 10_000 } as const;
 
-/** Nobody can decide until the deadline, which is soon. */
+/** No node can decide before the deadline, which is short. */
 async function undecided(
   played: Played,
   request: Parameters<Played['client']['allow']>[0] = ADA,
 ): Promise<unknown> {
   const asked = watched(played.client.allow(request));
   await played.settle();
-  // What an overloaded node asks to wait is longer than the deadline.
+  // The overloaded node asks for a longer wait than the deadline allows.
   played.last.answer(unavailableOf('overloaded', false));
   await played.settle();
   return asked.value ?? asked.error?.code;

@@ -1,4 +1,4 @@
-/** The same limit in Fastify, Express, Hono and a handler of `fetch`: what is let through, what is not, and with which types. */
+/** Tests the same limit in Fastify, Express, Hono and a `fetch` handler, including their types. */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';

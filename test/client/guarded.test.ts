@@ -1,4 +1,4 @@
-/** What listeners throw changes no decision, and does not end the process. */
+/** Tests that an event listener that throws changes no decision and does not end the process. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { UnavailableError } from '../../src/client/errors.ts';
 import type { RequestFacts } from '../../src/client/middleware/facts.ts';
@@ -27,7 +27,7 @@ function told(): readonly Error[] {
   return warnings.filter(({ message }) => message.startsWith('onEvent'));
 }
 
-/** Each in a way of its own. */
+/** Listeners that fail in different ways. */
 const THROWING: readonly [string, () => void][] = [
   [
     'throws',

@@ -1,4 +1,4 @@
-/** The examples of a guide as programs, and what they say they print. */
+/** Extracts the examples of a guide, runs them as programs, and knows the output they promise. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,12 +8,12 @@ import { freePorts } from '../cluster/harness.ts';
 import { ROOT } from '../package/packed.ts';
 
 export interface Example {
-  /** The guide, and which of its examples. */
+  /** Name of the guide, and number of the example. */
   readonly name: string;
   readonly program: string;
-  /** Lines that the program says in comments behind `console.log(...)`. */
+  /** Output promised in comments after `console.log(...)`. */
   readonly prints: readonly string[];
-  /** It listens on port 3000, and does not end. */
+  /** The program listens on port 3000 and does not end. */
   readonly isService: boolean;
 }
 
@@ -32,20 +32,20 @@ export function examplesOf(guide: string): Example[] {
 }
 
 /**
- * All examples in one process of their own inside the checkout, which has the frameworks and `quorate` by its name, with
- * `@quorate/client` as it is packed: first those that end, then services, until it is stopped.
+ * Runs all examples in one child process inside the checkout, where the frameworks and `quorate` resolve, with the packed
+ * `@quorate/client`. First run the examples that end, then the services, until `stop`.
  */
 export class ExampleRun {
-  /** What each of those that end has written, by name. */
+  /** Output of each example that ends, by name. */
   readonly printed = new Map<string, string[]>();
-  /** Where each service listens, by name. */
+  /** Address of each service, by name. */
   readonly urls = new Map<string, string>();
   readonly #directory: string;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
   #name = '';
   #hasEnded = false;
-  /** What went wrong, if something did. */
+  /** Error output of the process. */
   complaints = '';
 
   private constructor(directory: string, urls: ReadonlyMap<string, string>) {
@@ -66,7 +66,7 @@ export class ExampleRun {
     stderr.setEncoding('utf8').on('data', (text: string) => (this.complaints += text));
   }
 
-  /** @param ports of nodes, in place of 8101 and the next ones */
+  /** Starts the process. @param ports of nodes, which replace 8101 and the next ones */
   static async start(examples: readonly Example[], ports: readonly number[]): Promise<ExampleRun> {
     const parent = join(ROOT, 'dist');
     mkdirSync(parent, { recursive: true });
@@ -93,13 +93,13 @@ export class ExampleRun {
     } else this.printed.get(this.#name)?.push(line);
   }
 
-  /** Nobody decided for one of them before its deadline, as on a machine that has other things to do: it ended, or wrote so. */
+  /** An example got no decision before its deadline, as on a busy machine. */
   get isUndecided(): boolean {
     const isRefused = [...this.printed.values()].flat().some((line) => /^(503|INDEFINITE) /.test(line));
     return isRefused || /^(Unavailable|Indefinite)Error/m.test(this.complaints);
   }
 
-  /** All have been run, and services listen or soon will. What went wrong is told once all of it is here: Node writes it in parts. */
+  /** All examples have run, and services listen or soon will. Errors are complete only then, because Node writes them in parts. */
   get isReady(): boolean {
     const isOver = this.printed.has('');
     if (this.complaints !== '' && (isOver || this.#hasEnded)) throw new Error(this.complaints);

@@ -1,4 +1,4 @@
-/** Exchanges over real sockets: what is told of each, above all whether a request can have left. */
+/** Tests the HTTP transport over real sockets, above all whether it knows that a request was not sent. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -135,7 +135,7 @@ describe('an exchange', () => {
     await eventually('two are there', async () => (seen.length === 2 ? true : undefined));
     transport.close();
     expect(await results).toMatchObject([{ isSent: true }, { isSent: true }, { isSent: false }]);
-    // Whatever was sent before it would be there by then.
+    // Anything sent earlier would have arrived by then.
     expect(await exchange(origin, PLAIN, { path: '/last' })).toMatchObject({ kind: 'response' });
     expect(seen).toEqual(['/', '/', '/last']);
   });
@@ -152,7 +152,7 @@ describe('an exchange', () => {
     const origin = await serve(() => {});
     const result = await eventually('it has a connection before its time is over', async () => {
       const told = await exchange(origin, PLAIN, { timeoutMillis: 50 });
-      // A process that stood still for so long has sent nothing, and says so.
+      // A process that was paused for that long has sent nothing, and reports so.
       return told.kind === 'failed' && !told.isSent ? undefined : told;
     });
     expect(result).toMatchObject({ kind: 'failed', isSent: true });

@@ -1,4 +1,4 @@
-/** Where a client sends what: straight to leaders, and elsewhere while they are not known or not there. */
+/** Tests that a client sends requests straight to leaders, and to other nodes while a leader is unknown or gone. */
 import { describe, expect, it } from 'vitest';
 import type { LeadersReport } from '../../src/api/leaders.ts';
 import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
@@ -20,7 +20,7 @@ const USERS = [0, 1, 2].map((partition) => {
   for (let i = 0; ; i += 1) if (partitionOfSlot(keySlot(`user-${i}`), 3) === partition) return `user-${i}`;
 });
 
-/** Knows the leaders. */
+/** Makes a client that knows the leaders. */
 async function knowing(leaders: LeadersReport, options = {}): Promise<Played> {
   const played = new Played(options, leaders);
   watched(played.client.allow({ userId: 'first' }));

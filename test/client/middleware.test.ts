@@ -1,4 +1,4 @@
-/** What middleware answers, whatever the framework: headers in every form, denials, fail modes, and what is let through. */
+/** Tests the middleware independent of a framework: headers, denials, fail modes, and requests that pass. */
 import { describe, expect, it } from 'vitest';
 import {
   CostAboveLimitError,
@@ -216,7 +216,7 @@ describe('an answer', () => {
 
   it('to a grant that has to queue waits', async () => {
     expect(await verdictOf({ ...GRANT, waitMillis: 70 })).toMatchObject({ passes: true, waitMillis: 70 });
-    // As long as a timer can be: what is longer would end at once.
+    // The longest delay of a timer; a longer one would fire at once.
     expect(await verdictOf({ ...GRANT, waitMillis: 1e12 })).toMatchObject({ waitMillis: 2_147_483_647 });
   });
 });

@@ -1,4 +1,4 @@
-/** What waits for a node: in order, in batches, and without those that were settled meanwhile. */
+/** Tests the queue of requests for a node: order, batches, and removal of requests that were settled meanwhile. */
 import { describe, expect, it } from 'vitest';
 import { NodeQueue } from '../../src/client/node-queue.ts';
 

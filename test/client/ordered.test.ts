@@ -1,4 +1,4 @@
-/** What comes first, whatever is added and taken out. */
+/** Tests that the first item is right after any additions and removals. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Ordered } from '../../src/client/ordered.ts';

@@ -1,4 +1,4 @@
-/** Lines of `waitForPermit`: nobody hangs in one, nobody is asked for twice under an id that may be forgotten, and long ones are cheap. */
+/** Tests the queues of `waitForPermit`: no caller hangs, no request repeats under an id that may be forgotten, long queues are cheap. */
 import { describe, expect, it } from 'vitest';
 import { PermitLines, type Question } from '../../src/client/permit-lines.ts';
 import type { PermitAnswer } from '../../src/client/permit.ts';
@@ -12,7 +12,7 @@ function idOf(played: Played, i: number): string | undefined {
   return played.sent[i]?.requests[0]?.requestId;
 }
 
-/** Somebody of this cost was denied, and waits for so long. */
+/** A queue whose first caller was denied and waits. */
 async function heldBy(
   played: Played,
   { cost = 1, retryAfterMillis = 5_000, maxWaitMillis = 60_000, signal }: HeldInit,
@@ -252,7 +252,7 @@ describe('what may have been counted', () => {
 
 const TRIES = 5;
 
-/** Of so many who wait with one place at a time: milliseconds of processor time until all have had their turn. */
+/** Processor time in milliseconds until all callers of a queue were granted, one at a time. */
 async function turnsOf(waiters: number): Promise<number> {
   const timers: (() => void)[] = [];
   let nowMillis = 0;
@@ -295,8 +295,8 @@ async function turnsOf(waiters: number): Promise<number> {
 describe('a long line', () => {
   it('costs each who waits in it about as much as a short one', async () => {
     await turnsOf(1_000);
-    // Not by the clock: a short one may be done before others have the processor, and a long one never is. The rest is what
-    // is cleaned up now and then.
+    // Processor time, because other work on the machine would distort the clock. The least of several runs excludes garbage that
+    // is collected now and then.
     let least = { short: Infinity, long: Infinity };
     for (let tries = 0; tries < TRIES && least.long >= least.short * 40; tries += 1) {
       least = {
@@ -304,7 +304,7 @@ describe('a long line', () => {
         long: Math.min(least.long, await turnsOf(10_000)),
       };
     }
-    // Ten times as many; if each cost as much as the line is long, it would be a hundred times as much.
+    // The queue is ten times as long. If each step cost as much as the queue is long, the ratio would be a hundred.
     expect(least.long).toBeLessThan(least.short * 40);
   });
 });

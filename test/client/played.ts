@@ -1,4 +1,4 @@
-/** The surroundings of a client as a test plays them: time that stands still until it is told to pass, and nodes that answer when asked to. */
+/** A fake environment for a client: a clock that only the test advances, and nodes that answer when the test says so. */
 import { QuorateClient } from '../../src/client/client.ts';
 import type { Cancel, Environment, Exchange, ExchangeResult } from '../../src/client/environment.ts';
 import type { ClientEvent } from '../../src/client/events.ts';
@@ -16,7 +16,7 @@ export interface SentRequest {
   readonly descriptors?: Readonly<Record<string, string>>;
 }
 
-/** A batch on its way. */
+/** A batch that was sent and not answered yet. */
 export class Sent {
   readonly origin: string;
   readonly requests: readonly SentRequest[];
@@ -41,7 +41,7 @@ export class Sent {
     this.tell({ kind: 'response', status, body: typeof body === 'string' ? body : JSON.stringify(body) });
   }
 
-  /** The same for all of its requests. */
+  /** Gives the same answer to all its requests. */
   answer(answer: unknown): void {
     this.respond(200, { answers: this.requests.map(() => answer) });
   }
@@ -75,7 +75,7 @@ export class Played {
   readonly sent: Sent[] = [];
   readonly events: ClientEvent[] = [];
   leadersAsked = 0;
-  /** Undefined: nodes know no such route. */
+  /** Undefined if nodes do not know this route. */
   leaders: LeadersReport | undefined;
   random = 0.5;
   readonly client: QuorateClient;
@@ -121,10 +121,10 @@ export class Played {
     return () => void this.#timers.delete(timer);
   }
 
-  /** Everything that needs no time. */
+  /** Runs everything that needs no time. */
   async settle(): Promise<void> {
     for (let idle = 0; idle < 3;) {
-      // Promises of the client, each a turn or two.
+      // Each promise of the client needs a turn or two of the event loop.
       await new Promise((resolve) => setImmediate(resolve));
       const soon = this.#soon.splice(0);
       idle = soon.length === 0 ? idle + 1 : 0;
@@ -132,7 +132,7 @@ export class Played {
     }
   }
 
-  /** Lets time pass, and runs what is due meanwhile at its time. */
+  /** Advances time and runs each timer at its time. */
   async pass(millis: number): Promise<void> {
     const endMillis = this.nowMillis + millis;
     await this.settle();
@@ -147,7 +147,7 @@ export class Played {
     this.nowMillis = endMillis;
   }
 
-  /** The batch sent last. @throws if it has its answer already */
+  /** The last batch. @throws if it was answered already */
   get last(): Sent {
     const last = this.sent.at(-1);
     if (last === undefined || !last.isOpen) throw new Error('no batch is on its way');
@@ -155,7 +155,7 @@ export class Played {
   }
 }
 
-/** What a promise is, once everything that needs no time is done. */
+/** Tells the state of a promise after everything that needs no time has run. */
 export function watched<T>(promise: Promise<T>): {
   value?: T;
   error?: Error & { code?: string; isDefinite?: boolean };

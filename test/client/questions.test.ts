@@ -1,4 +1,4 @@
-/** What a client asks is the question that the door reads, whichever way it is said. */
+/** Tests that the listener reads every form of a client's request as the client meant it. */
 import { describe, expect, it } from 'vitest';
 import { type Question, questionOf } from '../../src/api/question.ts';
 import { ALLOW_BATCH, batchBody, heardOf } from '../../src/client/batch.ts';

@@ -1,9 +1,9 @@
-/** A client under any answers: only a grant is told as one, and nothing that may have counted is asked twice without an id. */
+/** Tests a client with random answers: it reports only real grants, and without an id never repeats a request that may have counted. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 
-/** What a played node does with the next batch. */
+/** What a fake node does with the next batch. */
 const FATES = {
   grant: (played: Played) => played.last.answer(grantOf()),
   deny: (played: Played) => played.last.answer(denialOf()),
@@ -17,7 +17,7 @@ const FATES = {
 type Fate = keyof typeof FATES;
 const DOUBTFUL: ReadonlySet<Fate> = new Set(['break', 'proposed', 'garbage', 'silence']);
 
-/** Until the next batch is on its way; false if there is none. */
+/** Waits for the next batch; false if there is none. */
 async function nextIsSent(played: Played): Promise<boolean> {
   await played.settle();
   for (let waits = 0; waits < 40; waits += 1) {
@@ -27,7 +27,7 @@ async function nextIsSent(played: Played): Promise<boolean> {
   return false;
 }
 
-/** What of one request is not as it must be. */
+/** Lists the violations of one request. */
 async function mistakesOf(fates: readonly Fate[], requestIds: boolean): Promise<string[]> {
   const mistakes: string[] = [];
   const played = new Played({ requestIds, deadlineMillis: 5_000, attemptMillis: 500 });

@@ -1,4 +1,4 @@
-/** Services of users against real nodes: the examples of the guides, and no grant too many while a leader is killed. */
+/** Tests services against real nodes: the examples of the guides, and that killing a leader causes no grant too many. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
@@ -12,7 +12,7 @@ const LIMIT = 20;
 const ASKED_MIN = 25;
 const USERS = 2;
 const PARTITIONS = 4;
-/** Of a user between two requests: nodes and services share the machine. */
+/** Pause of a user between two requests, because nodes and services share the machine. */
 const PAUSE_MILLIS = 60;
 
 const RULES = [
@@ -37,7 +37,7 @@ describe('the guides', () => {
       const isOver = (): boolean => run.isUndecided || run.isReady;
       await eventually('all examples are run', () => (isOver() ? true : undefined));
       if (!run.isUndecided) return true;
-      // What was asked may have been counted: they begin anew, where nothing is.
+      // The first attempt may have counted, so the examples restart with an empty cluster.
       await run.stop();
       await cluster.stop();
       cluster = await TestCluster.start({ partitions: PARTITIONS, rules: RULES });
@@ -80,7 +80,7 @@ interface Asked {
   readonly endedMillis: number;
 }
 
-/** One user, who asks until he was denied often, and at least for as long as he is told to. */
+/** One user, who sends requests until enough were denied, and at least while `goesOn` says so. */
 async function askAll({ name, origin }: Service, i: number, goesOn: () => boolean): Promise<Asked[]> {
   const user = `${name}-${i}`;
   const seen: Asked[] = [];
@@ -97,7 +97,7 @@ async function ask(origin: string, user: string): Promise<Pick<Asked, 'status' |
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** How much of what a client has sent went to whom it knew to lead. */
+/** Fraction of a client's requests that went to a known leader. */
 function straightShareOf(events: Service['events']): number {
   let requests = 0;
   let straight = 0;
@@ -122,7 +122,7 @@ describe('while a leader is killed', () => {
   });
 
   it('every service grants its users their limit and no more, and tells them how they stand', async () => {
-    // So that there is somebody to be hurt by the kill.
+    // Makes sure that the kill affects a user.
     const [firstUser = ''] = services.map(({ name }) => `user:${name}-0`);
     const partition = partitionOfSlot(keySlot(firstUser), PARTITIONS);
     let isOver = false;
@@ -130,7 +130,7 @@ describe('while a leader is killed', () => {
       Array.from({ length: USERS }, async (_, i) => askAll(service, i, () => !isOver)),
     );
     const asked = Promise.all(load);
-    // Every service has sent something, and learned who leads.
+    // By now every service has sent requests and learned the leaders.
     await eventually('all services know the leaders', () =>
       services.every(({ events }) => events.some(({ type }) => type === 'leaders')) ? true : undefined,
     );
@@ -140,7 +140,7 @@ describe('while a leader is killed', () => {
     });
     await cluster.kill(leader);
     const killedMillis = performance.now();
-    // New users of every partition are granted again, by every service.
+    // Every service gets grants for new users of every partition again.
     for (const { name, origin } of services) {
       for (let i = 0; i < PARTITIONS; i += 1) {
         await eventually(`${name} grants again`, async () => {
@@ -162,7 +162,7 @@ describe('while a leader is killed', () => {
         others: 0,
       });
       expect(granted.length).toBeLessThanOrEqual(LIMIT);
-      // What nobody heard of may have been counted.
+      // A request without an answer may have been counted.
       expect(granted.length).toBeGreaterThanOrEqual(LIMIT - undecided);
       for (const { headers, text } of granted) {
         expect(text).toBe('hello');
@@ -188,7 +188,7 @@ describe('while a leader is killed', () => {
 
   it('most requests went straight to leaders', async () => {
     for (const { name, origin, events } of services) {
-      // While a survivor stood still there was nobody to go straight to, and all was asked again and again: more is asked now.
+      // While a surviving node was paused there was no leader, and requests were repeated. So send more to raise the fraction.
       await eventually(`most requests of ${name} went straight`, async () => {
         if (straightShareOf(events) > 0.5) return true;
         await ask(origin, `more-${name}-${events.length}`);

@@ -1,4 +1,4 @@
-/** Three services as users write them, each with a client of its own: of Fastify, of Express, and of a `fetch` handler. */
+/** Three services as users write them, with Fastify, Express and a `fetch` handler. Each has its own client. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
@@ -82,8 +82,8 @@ async function start(
 }
 
 async function listen(server: Server): Promise<Listened> {
-  // Users keep their connections, and live in this process: one that stood still for Node's five seconds would hang up on
-  // its own next request.
+  // The users run in this process, too. With Node's timeout of five seconds, a pause of the process would close the connection of
+  // the next request.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const close = async (): Promise<unknown> => {

@@ -1,4 +1,4 @@
-/** What a client tells of costs that were used already. */
+/** Tests how a client reports costs after the fact (settle). */
 import { describe, expect, it } from 'vitest';
 import { denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 

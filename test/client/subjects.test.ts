@@ -1,4 +1,4 @@
-/** What is decided alike is remembered under one text, and nothing else under the same. */
+/** Tests that requests have the same cache key exactly if the same limits decide them. */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ const request: fc.Arbitrary<PermitRequest> = fc.oneof(
   }),
 );
 
-/** All that is asked but for its cost, in an order of its own. */
+/** The request without its cost, in a fixed order. */
 function plain({ userId, rule, descriptors }: PermitRequest): unknown {
   const entries = new Map(Object.entries(descriptors ?? {}));
   if (userId !== undefined) entries.set('user', userId);

@@ -1,4 +1,4 @@
-/** Options for TLS are refused by their name when a client is made, and not when it first asks. */
+/** Tests that the constructor of a client refuses wrong TLS options by name, instead of the first request. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { QuorateClient } from '../../src/client/client.ts';
 import type { ClientTls } from '../../src/client/tls-options.ts';

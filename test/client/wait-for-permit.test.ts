@@ -1,4 +1,4 @@
-/** `waitForPermit`: who waits, for how long, in which order, and under which id. */
+/** Tests `waitForPermit`: which callers wait, how long, in which order, and with which request id. */
 import { describe, expect, it } from 'vitest';
 import { A, denialOf, grantOf, Played, unavailableOf, watched } from './played.ts';
 
@@ -38,7 +38,7 @@ describe('waitForPermit', () => {
     played.last.answer(grantOf());
     await played.pass(1_200);
     expect(bob.value?.allowed).toBe(true);
-    // One of the three: what nobody can use is not asked for.
+    // One of the three. The client sends no request for a caller that has given up.
     expect(played.last.requests).toHaveLength(1);
     played.last.answer(grantOf({ remaining: 1 }));
     await played.settle();

@@ -10,7 +10,7 @@ const CLOSED: Situation = { name: 'closed', nodes: NODES, wants: 'failure' };
 const DECIDED = ['allowed, 2 left', 'allowed, 1 left', 'allowed, 0 left', 'denied, retry after 600 s'];
 const UNDECIDED = Array.from({ length: 4 }, () => 'unavailable: denied');
 
-/** A program that needs nothing that is not here, written in JavaScript. */
+/** A program in JavaScript, which needs nothing to be installed. */
 function printing(lines: readonly string[], code = 0): readonly [string, ...string[]] {
   return [process.execPath, '-e', `console.log(${JSON.stringify(lines.join('\n'))}); process.exit(${code})`];
 }

@@ -12,14 +12,14 @@ export interface Example {
   readonly text: string;
 }
 
-/** Debian has no Jedis in most releases: who has one names it here, with what it needs. */
+/** Class path of Jedis with its dependencies. Most Debian releases lack it. */
 const JEDIS = process.env['JEDIS_CLASSPATH'];
 const JARS =
   JEDIS ?? ['jedis', 'commons-pool2', 'slf4j-api'].map((name) => `/usr/share/java/${name}.jar`).join(':');
 
 type Recipe = Omit<Program, 'name'> & { readonly protocol: Protocol };
 
-/** Run from its source, which lies beside what would be built. */
+/** A program that runs from its source. */
 function interpreted(protocol: Protocol, packages: readonly string[], command: string, file: string): Recipe {
   return { protocol, packages, run: (output) => [command, beside(output, file)] };
 }

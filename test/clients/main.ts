@@ -35,7 +35,7 @@ function named(text: string): readonly string[] {
   throw new InvalidArgumentError(`must be of ${NAMES.join(', ')}`);
 }
 
-/** Clients of a cluster find those nodes alone that have slots. */
+/** Waits until all nodes have slots: cluster clients find only those. */
 async function isWhole(port: number): Promise<true | undefined> {
   const client = new Redis(port, '127.0.0.1');
   try {

@@ -1,17 +1,17 @@
-/** Clients that Debian has, and how a program that uses one is built and run. */
+/** Lists the Redis clients in Debian, and how to build and run a program with each. */
 import { join } from 'node:path';
 
-/** Its sources, below the root of the repository: TypeScript leaves them where they are. */
+/** Folder of the sources. TypeScript does not copy them to the build. */
 const SOURCES = join('test', 'clients', 'programs');
 
 export interface Program {
   readonly name: string;
-  /** Debian packages: what it is written with, and the client. */
+  /** Debian packages of the compiler and of the client. */
   readonly packages: readonly string[];
-  /** What makes a program of the source, at `output`; absent: it is run as it is. */
+  /** Build command that writes to `output`; absent if the source runs directly. */
   readonly build?: (output: string) => readonly [string, ...string[]];
   readonly env?: Readonly<Record<string, string>>;
-  /** @param output what was built */
+  /** Run command. @param output the built program */
   readonly run: (output: string) => readonly [string, ...string[]];
 }
 
@@ -24,7 +24,7 @@ export const REDIGO: Program = {
   name: 'redigo',
   packages: ['golang-go', 'golang-github-gomodule-redigo-dev'],
   build: (output) => ['go', 'build', '-o', output, source('redigo.go')],
-  // Debian keeps sources of packages where Go looked for them before it had modules.
+  // Debian installs Go packages in a GOPATH, without modules.
   env: { GOPATH: '/usr/share/gocode', GO111MODULE: 'off' },
   run: (output) => [output],
 };

@@ -5,7 +5,7 @@ import { type Example, programOf } from './examples.ts';
 import { built, checkedBy, type Findings } from './run.ts';
 import { ranIn, type Situation, wordOf } from './situations.ts';
 
-/** @param mayInstall what is missing */
+/** Runs the program. @param mayInstall install missing packages */
 export async function checkedExample(
   { file, text }: Example,
   situations: readonly Situation[],
@@ -19,7 +19,7 @@ export async function checkedExample(
     for (const situation of situations) {
       const word = await wordOf(situation, async (attempt) => {
         const [command, ...values] = program.run(output);
-        // What JSON must escape would end the text if a program did not.
+        // The quotes catch a program that does not escape its JSON.
         const user = `${file} "${situation.name}" ${attempt}`;
         return ranIn(situation, program.protocol, [command, ...values, user]);
       });

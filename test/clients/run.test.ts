@@ -1,3 +1,4 @@
+/** Tests how the program of a client is installed, built and run, and how its checks are read. */
 import { describe, expect, it } from 'vitest';
 import type { Program } from './programs.ts';
 import { checked, type Findings } from './run.ts';
@@ -5,7 +6,7 @@ import { tableOf } from './table.ts';
 
 const PORT = 7;
 
-/** A program that needs nothing that is not here, written in JavaScript. */
+/** A program in JavaScript, which needs nothing to be installed. */
 function program(code: string): Program {
   return { name: 'one', packages: [], run: () => [process.execPath, '-e', code] };
 }

@@ -1,4 +1,4 @@
-/** Runs the program of one client, after it has installed and built what that needs. */
+/** Installs and builds the program of one client, and runs it. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ export const RUN_MILLIS_MAX = 60_000;
 const BUILD_MILLIS_MAX = 300_000;
 const INSTALL_MILLIS_MAX = 900_000;
 
-/** What one client saw. Either it was skipped, or there is a word for each check: `ok`, or what it saw instead. */
+/** Result of one client. Either it was skipped, or each check has a word: `ok`, or what happened instead. */
 export interface Findings {
   readonly name: string;
   readonly version: string;
@@ -19,7 +19,7 @@ export interface Findings {
   readonly checks: ReadonlyMap<string, string>;
 }
 
-/** @param port of a node @param mayInstall what is missing */
+/** Checks one client. @param port of a node @param mayInstall install missing packages */
 export async function checked(program: Program, port: number, mayInstall: boolean): Promise<Findings> {
   return checkedBy(program, mayInstall, async (output) => {
     await built(program, output);
@@ -30,7 +30,7 @@ export async function checked(program: Program, port: number, mayInstall: boolea
   });
 }
 
-/** @param look what the client sees. `output` is in a directory of its own */
+/** Builds the program and runs `look`. @param look runs the built program; `output` is in its own directory */
 export async function checkedBy(
   { name, packages }: Pick<Program, 'name' | 'packages'>,
   mayInstall: boolean,
@@ -59,7 +59,7 @@ function whereItFailed(error: unknown): ReadonlyMap<string, string> {
   return new Map([...checksIn(stdout), ['run', lastLineOf(stderr) ?? String(error)]]);
 }
 
-/** Lines of a check, a tab, and a word. */
+/** Parses lines of a check, a tab and a word. */
 export function checksIn(stdout: string): ReadonlyMap<string, string> {
   const lines = stdout.split('\n').filter((line) => line !== '');
   return new Map(
@@ -79,7 +79,7 @@ async function missingOf(packages: readonly string[]): Promise<readonly string[]
   return packages.filter((_, i) => versions[i] === '');
 }
 
-/** Empty: it is not installed, or nobody knows here what is. */
+/** Version of a Debian package; empty if unknown or not installed. */
 async function versionOf(name: string): Promise<string> {
   try {
     const { stdout } = await run('dpkg-query', ['-W', '-f', '${db:Status-Abbrev}${Version}', name]);
@@ -89,7 +89,7 @@ async function versionOf(name: string): Promise<string> {
   }
 }
 
-/** Undefined: they are installed now; else why not. */
+/** Installs packages. Returns why that failed, or undefined. */
 async function installed(packages: readonly string[], mayInstall: boolean): Promise<string | undefined> {
   const names = packages.join(' ');
   if (!mayInstall) return `${names} not installed`;

@@ -10,7 +10,7 @@ const RULES = [{ id: 'default', limit: 3, windowMillis: 600_000, clock: 'cluster
 
 const GRANTS = ['allowed, 2 left', 'allowed, 1 left', 'allowed, 0 left'];
 const UNDECIDED = 'unavailable: denied';
-/** An election on a busy machine is no fault of the program. */
+/** Attempts, because an election on a busy machine is not the program's fault. */
 const ATTEMPTS_MAX = 3;
 
 export interface Situation {
@@ -25,7 +25,7 @@ export interface Ran {
   readonly hasFailed: boolean;
 }
 
-/** `ok`, or what was seen instead. */
+/** Returns `ok`, or what happened instead. */
 export async function wordOf({ wants }: Situation, run: (attempt: number) => Promise<Ran>): Promise<string> {
   let ran = await run(1);
   for (let i = 2; i <= ATTEMPTS_MAX && wants === 'decisions' && ran.lines.includes(UNDECIDED); i += 1)
@@ -62,7 +62,7 @@ export async function ranIn(
   });
 }
 
-/** Three clusters: one is whole, one has lost its majority, and one is closed. */
+/** Three clusters: a healthy one, one without a majority, and a closed one. */
 export class Situations {
   readonly all: readonly Situation[];
   readonly #clusters: readonly InProcessCluster[];
@@ -111,7 +111,7 @@ function nodesOf(
   };
 }
 
-/** A token of role decide, of a cluster that asks for one from now on. */
+/** Closes the cluster and returns a token of role decide. */
 async function closedWith({ config }: InProcessCluster): Promise<string> {
   const url = `http://127.0.0.1:${config.nodes[0]?.http.port}/v1/tokens`;
   const made = async (role: string): Promise<string> => {

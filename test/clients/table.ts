@@ -1,7 +1,7 @@
-/** What all clients saw, as a table: a line for each, and beneath it what was not as it should be. */
+/** Formats the results of all clients as a table, with the failures below each line. */
 import type { Findings } from './run.ts';
 
-/** `hasFailed`: a client saw something else, or did not run to its end. One that was skipped says nothing. */
+/** Formats the table. `hasFailed` is true if a check or a client failed; skipped clients do not count. */
 export function tableOf(all: readonly Findings[]): {
   readonly lines: readonly string[];
   readonly hasFailed: boolean;

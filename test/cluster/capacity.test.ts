@@ -1,4 +1,4 @@
-/** A flood of new users at nodes with a small heap, which may remember little. */
+/** Tests a flood of new users at nodes with a small heap, which can store few users. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AllowQuestion, type AllowResult, eventually, TestCluster } from './harness.ts';
 
@@ -13,7 +13,7 @@ const LONG = { id: 'long', limit: 1_000, windowMillis: 3_600_000, clock: 'cluste
 const FLOODED = { id: 'flooded', limit: 10, windowMillis: 3_600_000, clock: 'cluster' } as const;
 const SHORT_MILLIS = 6_000;
 
-/** New users at all nodes until some were refused for want of room. Returns all answers that were no grant. */
+/** Sends requests of new users to all nodes until some are refused for lack of memory. Returns all answers other than grants. */
 async function flood(cluster: TestCluster, refusalsWanted: number): Promise<AllowResult[]> {
   const others: AllowResult[] = [];
   let refusals = 0;

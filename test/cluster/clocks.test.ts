@@ -1,3 +1,4 @@
+/** Tests that wrong wall clocks never let a user exceed a limit. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';

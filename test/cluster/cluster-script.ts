@@ -1,4 +1,4 @@
-/** The cluster script as a user runs it: in a directory and at ports of its own. */
+/** Runs the cluster script like a user, in a temporary directory and at free ports. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -33,7 +33,7 @@ export class Session {
     );
   }
 
-  /** Its exit code, once it ended by itself, and all that it said is here. */
+  /** Exit code, after the command has ended and all its output has arrived. */
   async ended(): Promise<number | null> {
     const code = await eventually('it ends by itself', () => this.child.exitCode ?? undefined);
     await this.#closed;
@@ -61,13 +61,13 @@ export class ClusterScript {
     return new ClusterScript(await temporaryDirectory(), await freeBasePort());
   }
 
-  /** Ends all that runs, and leaves nothing. */
+  /** Ends all processes and deletes all files. */
   async dispose(): Promise<void> {
     await Promise.all(this.#sessions.splice(0).map(async (session) => session.end('SIGTERM')));
     await rm(this.directory, { recursive: true });
   }
 
-  /** What is started from now on has other ports. */
+  /** Chooses other ports for later starts. */
   async move(): Promise<void> {
     this.basePort = await freeBasePort();
   }
@@ -82,7 +82,7 @@ export class ClusterScript {
     return this.run(START, '--data', this.directory, '--base-port', String(this.basePort), ...args);
   }
 
-  /** A start that has ended, beside nodes that run. One that stands still for a second leaves only its port to be found. */
+  /** Starts the script beside running nodes and waits until it ends. It repeats this if a paused node did not answer it. */
   async refused(...args: string[]): Promise<Session> {
     return eventually('who runs answers in time', async () => {
       const session = this.start(...args);

@@ -1,4 +1,4 @@
-/** A customer whose tier changes all the time, under load and while a leader is lost: every answer is by a tier that was so meanwhile. */
+/** Changes the tier of a customer all the time, under load and while a leader dies: every answer must fit a tier in force meanwhile. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, putDocument } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
@@ -72,7 +72,7 @@ async function put(customer: string, tier: string): Promise<Put> {
   return { tier, fromMillis, untilMillis: performance.now() };
 }
 
-/** Of those that run, the first. */
+/** Id of the first running node. */
 function asker(): number {
   return cluster.running[0] ?? 1;
 }
@@ -111,7 +111,7 @@ it('is decided by a tier that it had while the request was under way, whoever le
   };
   const clients = [0, 1, 2, 3, 4, 5].map(client);
   for (const [i, tier] of TIERS.entries()) {
-    // Whoever leads by then.
+    // The leader at that time.
     if (i === TIERS.length / 2)
       await cluster.stopNode(
         await eventually('who leads', () => cluster.leaderOf(asker(), `customer=${customer}`) || undefined),

@@ -1,4 +1,4 @@
-/** What operators say of customers, in a real cluster: it binds at every node as soon as it is answered, and outlives nodes. */
+/** Tests customer records in a real cluster: every node applies a change once it is answered, and records survive the loss of nodes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, putDocument, documentAtAll } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';

@@ -1,4 +1,4 @@
-/** A node that was added and never came holds up nobody: what is meant for another newcomer arrives there. */
+/** Tests that a node that was added but never started does not block the moves of partitions to another new node. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import { eventually, freePorts } from './harness.ts';
@@ -6,7 +6,7 @@ import { InProcessCluster } from './in-process.ts';
 import { nodeAt } from './nodes-command.ts';
 
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
-/** So many that more of them wait for the dead node than a leader moves at a time. */
+/** Enough partitions that more wait for the dead node than a leader moves at a time. */
 const PARTITIONS = 96;
 const [DEAD, HEALTHY] = [4, 5];
 

@@ -1,4 +1,4 @@
-/** The deadline holds: nothing is executed that clients gave up on, and nothing is granted after it. */
+/** Tests the request deadline: a request that its client gave up is not executed, and nothing is granted after the deadline. */
 import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { BusyWatch } from '../slowness.ts';
 
 const LIMIT = 10_000;
 const RULE = { id: 'default', limit: LIMIT, windowMillis: 600_000, clock: 'cluster' } as const;
-/** Stated in the router and at the door: how far a clock of ticks may be off. */
+/** How inexact the tick clock of the router and the listener may be. */
 const TOLERANCE_MILLIS = 20 + 25;
 
 const ROUNDS_MAX = 20;
@@ -27,9 +27,9 @@ interface Seen {
 }
 
 interface AskOptions {
-  /** Who asks again under the same one is charged once. */
+  /** Request id. A repeated request with the same id counts once. */
   readonly requestId?: string;
-  /** Told of the request, of which nothing is sent yet. */
+  /** Called with the request before anything is sent. */
   readonly made?: (request: ClientRequest) => void;
 }
 
@@ -73,14 +73,14 @@ async function leadership(cluster: TestCluster): Promise<{ leader: number; term:
 }
 
 interface Stopped {
-  /** Of 40 requests to who was stopped, then of 20 to another node. */
+  /** Answers to 40 requests to the stopped node, then to 20 requests to another one. */
   readonly seen: readonly Seen[];
   /** After the last grant before the stop, and after the first one since. */
   readonly remainingBefore: number;
   readonly remainingAfter: number;
 }
 
-/** Asks it, and another node, while it stands still for longer than the deadline. */
+/** Sends requests to a node that is paused for longer than the deadline, and to another node. */
 async function stopLeader(cluster: TestCluster, leader: number, agent: Agent): Promise<Stopped> {
   const follower = cluster.ids.find((id) => id !== leader) ?? 0;
   const [leaderPort, followerPort] = [cluster.port(leader), cluster.port(follower)];
@@ -100,7 +100,7 @@ async function stopLeader(cluster: TestCluster, leader: number, agent: Agent): P
     ...Array.from({ length: 30 }, () => question(leaderPort, false)),
     ...Array.from({ length: 20 }, () => question(followerPort, false)),
   ];
-  // All are in its sockets for longer than their deadline, also if this process stands still before they are sent.
+  // The pause keeps all requests in its sockets beyond their deadline, even if this process is delayed before it sends them.
   await Promise.all(sent);
   await delay(1_500);
   cluster.signal(leader, 'SIGCONT');

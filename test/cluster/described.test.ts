@@ -1,4 +1,4 @@
-/** A real cluster whose rules came as a document: it finds the limits of a request, and decides all of them as one. */
+/** Tests a real cluster with a rules document: it finds the limits of a request and decides all of them together. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, putDocument, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 
@@ -34,7 +34,7 @@ interface Body {
 
 describe('a cluster with a document of rules', () => {
   let cluster: TestCluster;
-  /** Of the document: a busy machine may take more than one attempt to bring it into force. */
+  /** Version of the document. On a busy machine applying it may take several attempts. */
   let version = 0;
 
   beforeAll(async () => {
@@ -171,7 +171,7 @@ describe('a cluster with a document of rules', () => {
     const asked = { descriptors, userId: 'amy', requestId: 'back' };
     const granted = await ask(0, asked);
     expect(granted).toMatchObject({ status: 200, body: { rulesVersion: version } });
-    // It is done once, and told the same to whoever asks again.
+    // It is done once, and a repeated request gets the same answer.
     const response = await eventually('a refund', async () => {
       const answered = await fetch(url(2, '/v1/refunds'), {
         method: 'POST',

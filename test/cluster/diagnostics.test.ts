@@ -1,4 +1,4 @@
-/** A heap snapshot and a CPU profile of a node that runs: they are what tools expect, and the node serves on afterwards. */
+/** Tests the heap snapshot and CPU profile of a running node: tools can read them, and the node keeps serving. */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Tests that a node stops at the first disk error, and that nothing acknowledged is lost. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { eventually } from './harness.ts';
@@ -7,7 +8,7 @@ import { InProcessCluster } from './in-process.ts';
 const LONG_MILLIS = 3_600_000;
 const RULE = { id: 'default', limit: 100, windowMillis: LONG_MILLIS, clock: 'request' } as const;
 
-/** A disk that works until it is told to fail; from then on it reports what LevelDB reports after a failed sync. */
+/** A disk that works until the test makes it fail. Then it reports the error of LevelDB after a failed sync. */
 function failingDisk(): { wrap: (store: LogStore) => LogStore; fail: () => void; failures: () => number } {
   let isFailing = false;
   let failures = 0;
@@ -61,7 +62,7 @@ describe('a disk that fails', () => {
 
     disk.fail();
     await eventually('the write error reaches the process', async () => {
-      // Whoever leads, node 1 has to write these.
+      // Node 1 has to write these, as leader or as follower.
       await cluster.allow(2, { userId: `other-${Math.random()}` });
       return cluster.fatalErrors.length > 0 ? true : undefined;
     });

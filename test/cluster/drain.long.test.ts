@@ -1,4 +1,4 @@
-/** Nodes are killed at random moments while one is drained: whoever asks again gets there, and no client is told a grant too many. */
+/** Kills nodes at random moments during a drain: a repeated drain succeeds, and clients never get a grant too many. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ClusterCommandError } from '../../src/cli/ask-node.ts';
@@ -9,7 +9,7 @@ import { PersistentClients } from './persistent-clients.ts';
 const RULE = { id: 'default', limit: 25, windowMillis: 600_000, clock: 'cluster' } as const;
 /** Later than the change of the cluster as a rule, and earlier than its end. */
 const KILL_MILLIS_MAX = 120;
-/** What a client may be told while a node was killed, or is drained. */
+/** Answers that clients may get while a node was killed or is drained. */
 const EXPLAINED = new Set(['draining', 'no_leader', 'unknown_outcome', 'deadline', 'starting']);
 
 const quietly = (): void => undefined;
@@ -42,7 +42,7 @@ describe('a node that is drained while nodes are killed', () => {
     ] as const) {
       const killMillis = Math.random() * KILL_MILLIS_MAX;
       console.log(`node ${victim} is killed ${killMillis.toFixed(1)} ms after node ${asked} was asked`);
-      // Whatever becomes of it: it may find nobody there, or see its end.
+      // The outcome does not matter: the node may be down, or end during the request.
       const first = drain(true, asked).catch((error: unknown) => error);
       await delay(killMillis);
       await cluster.kill(victim);

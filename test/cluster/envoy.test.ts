@@ -1,4 +1,4 @@
-/** A real cluster behind a gateway's protocol, over gRPC and in JSON, while the node that leads a limit is killed. */
+/** Tests Envoy's rate limit protocol over gRPC and in JSON with a real cluster, while the leader of a limit is killed. */
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keySlot, partitionOfSlot } from '../../src/api/key-slot.ts';
@@ -71,7 +71,7 @@ describe('a cluster behind a gateway', () => {
     return response?.status ?? 0;
   }
 
-  /** By one door or the other. */
+  /** Sends a request over gRPC or in JSON. */
   async function askOnce(id: number, user: string, door: number): Promise<Outcome> {
     if (door % 2 === 0) {
       const code = await inJson(id, user);
@@ -85,7 +85,7 @@ describe('a cluster behind a gateway', () => {
     return 'unavailable';
   }
 
-  /** A cost under the rule that is post-paid; 0 looks. */
+  /** Sends a cost under the post-paid rule; cost 0 is a peek. */
   async function usedOf(hitsAddend: number): Promise<unknown> {
     return eventually('an answer', async () => {
       const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/json`, {

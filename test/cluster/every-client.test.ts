@@ -1,4 +1,4 @@
-/** What others ask with, at three real nodes while the leader of its user is killed: no grant too many, and what its users expect. */
+/** Tests third-party clients at three real nodes while the leader of their user is killed: no grant too many, and the usual answers. */
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -17,7 +17,7 @@ const ADDRESS = '127.0.0.1';
 
 type Outcome = 'granted' | 'denied' | 'undecided';
 
-/** A client of its own user. @param i which request it is: each begins at another node */
+/** A client with its own user. @param i number of the request: each starts at another node */
 interface Client {
   readonly key: string;
   ask(i: number): Promise<Outcome>;
@@ -150,7 +150,7 @@ describe('a cluster of which a leader is killed', () => {
       asked += 1;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLIS));
     };
-    // So many may have counted without an answer that it is denied before.
+    // Requests without an answer may have counted, so a denial may come earlier.
     while (seen.granted < LIMIT / 2 && seen.denied === 0) await ask();
     const partition = partitionOfSlot(keySlot(client.key), PARTITIONS);
     const leader = await eventually('who leads', async () => {

@@ -1,4 +1,4 @@
-/** What is fixed when a cluster is created stays so, whatever somebody writes into the file afterwards. */
+/** Tests that settings fixed at the creation of a cluster stay, even if somebody edits the file later. */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -22,12 +22,12 @@ describe('a restart', () => {
   });
   afterAll(async () => rm(directory, { recursive: true }));
 
-  /** The file says so from now on. */
+  /** Edits the file. */
   async function edit(edited: (config: ClusterConfig) => object): Promise<void> {
     await writeFile(join(directory, 'cluster.json'), JSON.stringify({ ...config, ...edited(config) }));
   }
 
-  /** What node 1 says as it refuses to start by the file, in this process. */
+  /** The message with which node 1 refuses to start, in this process. */
   async function refusal(): Promise<ReturnType<typeof explain>> {
     try {
       const edited = await readCluster(directory);

@@ -1,4 +1,4 @@
-/** A real cluster of which one node is left: what that answers alone is what the fail modes of the rules say. */
+/** Tests that the last node of a real cluster answers by the fail modes of the rules. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ interface Answer {
 
 describe('a cluster of which one node of three is left', () => {
   let cluster: TestCluster;
-  /** By rule: answers so far that a fail mode gave. */
+  /** Answers by fail mode so far, by rule. */
   const degraded = new Map<string, number>();
 
   beforeAll(async () => {
@@ -153,13 +153,13 @@ describe('a cluster of which one node of three is left', () => {
   it('decides by the log again when a majority is back, and has told when it began and ended', async () => {
     await cluster.startMissing();
     const { body } = await eventually('a decision', async () => {
-      // Not Bob: if the survivor stood still, it may have led on for a while, and have his requests in its log.
+      // Not Bob: if the survivor was paused, it may have led a while longer and have his requests in its log.
       const answer = await described({ mode: 'local', user: 'joe' });
       return answer.body.decided === undefined ? undefined : answer;
     });
     expect(body).toMatchObject({ allowed: true, limit: LOCAL_LIMIT });
     const decisions = [...degraded.values()].reduce((sum, count) => sum + count, 0);
-    // On a busy machine the fail modes may decide nothing for a while in between, which is told as well.
+    // On a busy machine the fail modes may pause for a while, which the log reports, too.
     await eventually('each beginning and end in the log, with all that was decided', () => {
       const told = logOf(SURVIVOR).filter(({ msg }) => msg?.startsWith('degraded') === true);
       const isInTurn = told.every(({ msg }, at) => msg?.startsWith('degraded:') === (at % 2 === 0));

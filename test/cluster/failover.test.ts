@@ -1,3 +1,4 @@
+/** Tests killing leaders or all nodes under load: no grant too many, and no acknowledged grant is lost. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REQUEST_ID_HORIZON_MILLIS_DEFAULT } from '../../src/limiter/rules.ts';
@@ -8,14 +9,14 @@ import { BusyWatch } from '../slowness.ts';
 
 const KILLS = IS_LONG ? 2 * ROUNDS : 1;
 const DEADLINE_MILLIS = 1_000;
-/** What this machine may add to a deadline while it is starting processes on two cores. */
+/** How late this machine may be after a deadline while it starts processes on two cores. */
 const SCHEDULING_SLACK_MILLIS = 1_000;
-/** Of a client between two requests: a node that comes back needs the cores, too. */
+/** Pause of a client between two requests. A restarting node needs the cores, too. */
 const PAUSE_MILLIS = 20;
 
 const HOT = { id: 'hot', limit: 100, windowMillis: 60_000, clock: 'request' } as const;
 const SHORT = { id: 'short', limit: 5, windowMillis: 2_000, clock: 'request' } as const;
-/** Nothing of it slides out, however long a busy machine takes to start nodes. */
+/** Longer than a test takes, so that no grant leaves the window. */
 const LASTING = { id: 'lasting', limit: 100, windowMillis: 3_600_000, clock: 'request' } as const;
 const PROBE = { id: 'probe', limit: 1_000_000, windowMillis: 1_000, clock: 'request' } as const;
 
@@ -26,7 +27,7 @@ interface Recorded {
   readonly result: AllowResult;
 }
 
-/** Clients that ask all nodes all the time, each request with an id of its own, until they are stopped. */
+/** Clients that send requests to all nodes until stopped, each with its own request id. */
 class Load {
   readonly answers: Recorded[] = [];
   brokenConnections = 0;
@@ -111,7 +112,7 @@ describe('killing leaders under load', () => {
       const first = await askUntilGranted(survivors);
       cluster.startNode(leader);
       await cluster.ready();
-      // Of a node that stood still it is told until the next reports that it leads: its successor, in that term, lives on.
+      // A paused node is reported as leader until the next reports arrive, although its successor leads already.
       if (first.term > term) recoveryMillis.push(first.atMillis - killedMillis);
       else console.log(`node ${leader} led no more when it was killed: another is killed`);
     }

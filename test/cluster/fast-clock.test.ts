@@ -1,4 +1,4 @@
-/** Real nodes, of which one has a clock that runs too fast: the others' clocks give it away. */
+/** Tests that real nodes detect a node whose clock runs too fast. */
 import { reportOf } from '../../src/node/cluster-view.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from './harness.ts';
@@ -6,7 +6,7 @@ import { InProcessCluster } from './in-process.ts';
 import { findOverGrant, type ObservedGrant } from './over-grant.ts';
 
 const RULE = { id: 'default', limit: 5, windowMillis: 1_000, clock: 'cluster' } as const;
-/** What a clock that is a twentieth too fast gains until it is found out: in three pings, and while it hands over. */
+/** How much a clock 5 % too fast gains before it is detected: three pings, plus the transfer of leadership. */
 const GAINED_MILLIS_MAX = 0.05 * (3_000 + 600);
 
 describe('a leader whose clock runs a twentieth too fast', () => {

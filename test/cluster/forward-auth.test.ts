@@ -1,4 +1,4 @@
-/** Who has no room left is let through by no node of a real cluster, also while it starts and has not heard which rules are in force. */
+/** Tests that no node of a real cluster lets an exhausted user through, even while it starts and does not know the rules yet. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-/** How the same is asked, by the path of each. */
+/** Forms of the same request, by path. */
 const ASKED: Readonly<Record<string, RequestInit>> = {
   '/v1/forward-auth': { headers: HEADERS },
   '/v1/allow': {
@@ -36,7 +36,7 @@ const ASKED: Readonly<Record<string, RequestInit>> = {
   },
 };
 
-/** Undefined: nobody listens. */
+/** Returns undefined if the node does not listen. */
 async function statusAt(id: number, path = '/v1/forward-auth'): Promise<number | undefined> {
   try {
     const response = await fetch(`http://127.0.0.1:${cluster.port(id)}${path}`, ASKED[path]);
@@ -60,7 +60,7 @@ async function put(document: string): Promise<void> {
   });
 }
 
-/** Asks at every moment until `id` denies as it should. */
+/** Repeats the request until node `id` denies it. */
 async function expectNoneWhileStarting(id: number): Promise<void> {
   const seen = new Set<number | undefined>();
   for (const path of Object.keys(ASKED))

@@ -1,3 +1,4 @@
+/** Tests real processes with a full disk: they stop or give up leading, and nothing acknowledged is lost. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +41,7 @@ describe('a real process whose disk is full', () => {
     return { acknowledged, code };
   }
 
-  /** What remains after a request that is asked until it is decided, as its id allows. */
+  /** Remaining grants after a request, which is repeated with its id until it is decided. */
   function decided(userId: string, requestId: string): Promise<number> {
     return eventually('a decision', async () => {
       const { status, body } = await cluster.allow(2, { userId, requestId });

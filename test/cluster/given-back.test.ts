@@ -1,4 +1,4 @@
-/** Requests that one limit denies leave nothing charged under the others, however many they are. */
+/** Tests that a request denied by one limit leaves no charge under the others, even with many requests. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, putDocument, TestCluster } from './harness.ts';
 
@@ -12,7 +12,7 @@ rules:
 `;
 const USERS = Array.from({ length: 8 }, (_, i) => `user${i}`);
 const DENIED = 1_000;
-/** So that a slow machine decides all of them. */
+/** Long, so that a slow machine decides all requests. */
 const PATIENT = { requestDeadlineMillis: 10_000 };
 
 interface Result {

@@ -1,3 +1,4 @@
+/** Tests stopping nodes: clients see no error in a rolling restart, and every stop ends in time. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeExit } from '../../cluster/processes.ts';
@@ -8,7 +9,7 @@ import { BusyWatch } from '../slowness.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 600_000, clock: 'cluster' } as const;
 const CLIENTS = 16;
-/** An election, on a machine that has other things to do. */
+/** Time of an election on a busy machine. */
 const HAND_OVER_MILLIS_MAX = 1_500;
 /** It says that it stops for a tenth of a second at least: who looks less often may miss it. */
 const LOOK_MILLIS_MAX = 50;
@@ -40,7 +41,7 @@ describe('a node that is asked to stop', () => {
     await cluster.stop();
   });
 
-  /** What it says until it has ended, and how long nobody looked at most. */
+  /** The states a stopping node reports, and the longest time between two polls. */
   async function stopWatched(
     id: number,
   ): Promise<{ exit: NodeExit; seen: ReadonlySet<string>; longestMillis: number }> {

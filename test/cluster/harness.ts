@@ -1,4 +1,4 @@
-/** A cluster of real node processes in a temporary directory, and a client that records what it saw. */
+/** Runs a cluster of real node processes in a temporary directory, with a client that records its answers. */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,7 +22,7 @@ import type { ClusterConfig, Timing } from '../../src/config/config.ts';
 import type { HttpSettings } from '../../src/config/http-settings.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
-/** By port: which process of the tests it belongs to. A node that is down, or not there yet, listens on none of its own. */
+/** Ports reserved by test processes. A stopped node does not listen, so its ports must be reserved. */
 const RESERVED = join(tmpdir(), `quorate-test-ports-${process.getuid?.() ?? 0}`);
 
 /**
@@ -85,9 +85,9 @@ export interface TestConfigOptions {
   readonly rules: readonly Rule[];
   readonly nodes?: number;
   readonly partitions?: number;
-  /** Every node has a door for the Redis protocol. */
+  /** Opens the Redis protocol listener on every node. */
   readonly resp?: boolean;
-  /** Every node has one for gRPC. */
+  /** Opens the gRPC listener on every node. */
   readonly grpc?: boolean;
   readonly freeFloorBytes?: number;
   readonly stateBytesMax?: number;
@@ -97,7 +97,7 @@ export interface TestConfigOptions {
   readonly http?: HttpSettings;
   /** Leaders gather, as by default. */
   readonly gather?: true;
-  /** All doors and peers, with certificates of a CA of their own. */
+  /** Uses TLS for all listeners and peers, with certificates of a new CA. */
   readonly tls?: true;
 }
 
@@ -115,7 +115,7 @@ export async function testConfig(options: TestConfigOptions): Promise<ClusterCon
     freeFloorBytes: options.freeFloorBytes ?? base.freeFloorBytes,
     ...(options.stateBytesMax !== undefined && { stateBytesMax: options.stateBytesMax }),
     ...(options.http !== undefined && { http: options.http }),
-    // Tests say which node leads what.
+    // Tests choose the leaders themselves.
     ...(options.gather !== true && { leaders: 'spread' as const }),
     ...(options.tls === true && { tls: OWN_TLS_SETTINGS }),
     ...(options.snapshotEveryBytes !== undefined && { snapshotEveryBytes: options.snapshotEveryBytes }),
@@ -162,10 +162,10 @@ export type AllowQuestion = {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
-/** Not how long it should take: after this it never will. */
+/** Time limit of each wait, generous for busy machines. */
 export const WAIT_MILLIS_MAX = 240_000;
 
-/** One attempt, never retried. Rejects if the connection breaks or nothing ever comes back. */
+/** Sends one request without retries. Rejects if the connection breaks or no answer comes. */
 export async function allowAt(port: number, question: AllowQuestion): Promise<AllowResult> {
   const payload = JSON.stringify(question);
   const invokeMillis = performance.now();
@@ -244,7 +244,7 @@ export async function putDocument(ports: readonly number[], document: string): P
   return version;
 }
 
-/** Asked again while nobody can decide, as a busy machine elects leaders at any time. Under one id it is charged once. */
+/** Repeats a request until it is decided, because a busy machine may elect leaders at any time. Its id makes it count once. */
 export async function decidedAt(port: number, question: AllowQuestion): Promise<AllowResult> {
   const asked = { requestId: randomUUID(), ...question };
   return eventually(`what '${question.userId}' asks is decided`, async () => {
@@ -263,7 +263,7 @@ export class TestCluster {
     this.directory = directory;
   }
 
-  /** Creates the databases; no node runs yet. */
+  /** Creates the databases without starting a node. */
   static async create(options: TestConfigOptions): Promise<TestCluster> {
     const config = await testConfig(options);
     const directory = await temporaryDirectory();
@@ -341,7 +341,7 @@ export class TestCluster {
     return decidedAt(this.port(id), question);
   }
 
-  /** By SIGKILL: nothing is kept, and how a node ends by itself is for tests to ask that look at it. */
+  /** Ends all nodes by SIGKILL. Tests of a graceful stop stop nodes themselves. */
   async stop(): Promise<void> {
     await Promise.all([...this.#nodes.keys()].map(async (id) => this.kill(id)));
     await rm(this.directory, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** A cluster whose nodes all run in this process, over real sockets and disks, with clocks the test controls. */
+/** Runs all nodes of a cluster in this process, with real sockets and disks and with clocks that the test controls. */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { pino } from 'pino';
@@ -20,7 +20,7 @@ const SILENT = pino({ level: 'silent' });
 export class InProcessCluster {
   readonly config: ClusterConfig;
   readonly directory: string;
-  /** Added to each node's wall clock; may be changed at any moment. */
+  /** Offset of each node's wall clock. Tests may change it at any time. */
   readonly wallOffsetMillis = new Map<number, number>();
   readonly #monotonic = new Map<
     number,
@@ -28,7 +28,7 @@ export class InProcessCluster {
   >();
   readonly fatalErrors: { readonly node: number; readonly error: unknown }[] = [];
   readonly #nodes = new Map<number, QuorateNode>();
-  /** The configurations of nodes that came later: each knows the founders and itself. */
+  /** Configurations of nodes added later. Each lists the founders and itself. */
   readonly #joined = new Map<number, ClusterConfig>();
 
   private constructor(config: ClusterConfig, directory: string) {
@@ -43,7 +43,7 @@ export class InProcessCluster {
     return new InProcessCluster(config, directory);
   }
 
-  /** One that was created already, in a directory that is deleted with it. */
+  /** Opens a cluster that exists already. Its directory is deleted with it. */
   static of(config: ClusterConfig, directory: string): InProcessCluster {
     return new InProcessCluster(config, directory);
   }
@@ -69,7 +69,7 @@ export class InProcessCluster {
     return at + (performance.now() - since) * rate;
   }
 
-  /** The monotonic clock of a node goes on from where it is, at another speed. */
+  /** Changes the speed of a node's monotonic clock from now on. */
   setMonotonicRate(id: number, rate: number): void {
     this.#monotonic.set(id, { at: this.#monotonicMillis(id), since: performance.now(), rate });
   }
@@ -132,7 +132,7 @@ export class InProcessCluster {
     return [...this.#nodes.keys()];
   }
 
-  /** Stops a node as a crash would: it says not a word more, and its connections break. */
+  /** Stops a node like a crash: it sends nothing more, and its connections break. */
   async stopNode(id: number): Promise<void> {
     const node = this.node(id);
     this.#nodes.delete(id);
@@ -146,7 +146,7 @@ export class InProcessCluster {
     });
   }
 
-  /** Asked again while nobody can decide, as a busy machine elects leaders at any time. Under one id it is charged once. */
+  /** Repeats a request until it is decided, because a busy machine may elect leaders at any time. Its id makes it count once. */
   async decided(id: number, request: AllowRequest): Promise<AllowAnswer> {
     const asked = { requestId: randomUUID(), ...request };
     return eventually(`what '${request.userId}' asks is decided`, async () => {

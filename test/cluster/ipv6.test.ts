@@ -1,4 +1,4 @@
-/** A cluster at `::1`: the start script, commands, and what nodes tell of each other. */
+/** Tests a cluster at `::1`: the start script, the commands, and the addresses that nodes report. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';

@@ -1,4 +1,4 @@
-/** Copies of a real cluster go where the labels of its nodes want them, while what was granted still counts. */
+/** Tests that partitions of a real cluster move to the nodes that the labels ask for, and that earlier grants still count. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LabelChange } from '../../src/api/cluster-change.ts';
 import { changeNodes } from '../../src/cli/nodes-command.ts';

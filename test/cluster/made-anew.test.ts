@@ -1,4 +1,4 @@
-/** A node id is borne by one database, for good: another one under the same id is refused by all, and knows it. */
+/** Tests that a node id belongs to one database for good: all nodes refuse another database with the same id, and it learns so. */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ import { command, nodeAt } from './nodes-command.ts';
 const LIMIT = 5;
 const RULE = { id: 'default', limit: LIMIT, windowMillis: 3_600_000, clock: 'cluster' } as const;
 
-/** What the node at this port says of itself. */
+/** The status of the node at this port. */
 async function self(port: number): Promise<ReportedSelf | undefined> {
   return (await reportFrom(`http://127.0.0.1:${port}`))?.self;
 }

@@ -1,3 +1,4 @@
+/** Tests the main path with three real nodes: limits, retries, the spread of leaders, and refusals of bad input. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import { eventually, TestCluster } from './harness.ts';

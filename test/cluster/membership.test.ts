@@ -1,4 +1,4 @@
-/** Nodes of a real cluster are replaced, added and removed while clients go on asking. */
+/** Tests replacing, adding and removing nodes of a real cluster under load. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allowAt, freePorts, TestCluster, WAIT_MILLIS_MAX } from './harness.ts';
 import { command, nodeAt, nodeOptions, quorate } from './nodes-command.ts';

@@ -1,4 +1,4 @@
-/** Replicas that moved away are deleted: from memory, from disk, and for good; and come back when they are wanted again. */
+/** Tests that a replica that moved away is deleted from memory and disk, and can come back later. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GroupWrite, LogStore } from '../../raft/driver/store.ts';
 import type { GroupId } from '../../raft/types.ts';

@@ -1,4 +1,4 @@
-/** A newer program has raised the version of the cluster: this one must not go on from there, whenever it is started, and says why. */
+/** Tests that this program refuses to run in a cluster whose version a newer program has raised, and says why. */
 import { afterEach, expect, it } from 'vitest';
 import { encodeMeta } from '../../src/meta/meta-form.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';

@@ -1,4 +1,4 @@
-/** The logs that `npm start` keeps are bounded in bytes, while it runs and over restarts. */
+/** Tests that the logs of `npm start` stay below a number of bytes, also over restarts. */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The `quorate` command as an operator types it, where it prepares nodes and changes those of a running cluster. */
+/** Runs the `quorate` commands that prepare nodes and change the nodes of a running cluster. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-/** An operator puts an older copy of a data directory back: the peers know better, and the node must not go on. */
+/** Tests that a node with an older copy of its data directory is detected by its peers and stops. */
 import { cp, rm } from 'node:fs/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { nodeDirectory } from '../../src/config/cluster-directory.ts';
@@ -19,7 +19,7 @@ describe('a node on an older copy of its directory', () => {
     return role === 'leader' ? term : 0;
   }
 
-  /** Who ended, and why. Undefined: another led meanwhile, whom nobody told what the victim had promised. */
+  /** The node that ended, and why. Undefined if another node led meanwhile that did not know the victim's promise. */
   async function putBack(): Promise<InProcessCluster['fatalErrors'][number] | undefined> {
     const leader = await eventually('somebody leads', () => cluster.running.find((id) => termLedBy(id) > 0));
     const term = termLedBy(leader);

@@ -1,4 +1,4 @@
-/** A user has one budget, by whatever door and in whatever words it is asked for, and every rule binds it. */
+/** Tests that a user has one budget over all listeners and request forms, and that every rule applies to it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PermitAnswer, QuorateClient } from '../../src/client/index.ts';
 import { EnvoyClient, entriesOf } from '../grpc/envoy-client.ts';
@@ -44,7 +44,7 @@ describe('one user', () => {
     await cluster.stop();
   });
 
-  /** Asked again while nobody can decide. Under one id it is charged once. */
+  /** Repeats a request until it is decided. Its id makes it count once. */
   async function http(body: object): Promise<Answer> {
     const requestId = `h${(ids += 1)}`;
     return eventually('an answer', async () => {
@@ -124,7 +124,7 @@ describe('one user', () => {
     }
   });
 
-  // A cost that does not fit was charged nowhere, so whoever looked was told for ever that there is room.
+  // Regression test: a cost that did not fit was charged nowhere, so peeks always reported room.
   it('owes what is settled by any door, and is denied by all of them', async () => {
     const client = new QuorateClient({ nodes: [`http://127.0.0.1:${cluster.port(3)}`] });
     const ways: readonly (() => Promise<unknown>)[] = [

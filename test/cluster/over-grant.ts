@@ -59,7 +59,7 @@ function densestSpan(
   return most;
 }
 
-/** How many of the sorted values are below `bound`. */
+/** Counts the sorted values below `bound`. */
 function countBelow(sorted: Float64Array, bound: number): number {
   let low = 0;
   let high = sorted.length;

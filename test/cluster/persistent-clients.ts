@@ -1,6 +1,6 @@
 /**
- * Clients as they should be: each keeps its connection, goes to the next node when its own goes away, and repeats a
- * request only if its connection broke before an answer. They note everything they saw.
+ * Well-behaved clients. Each keeps its connection, goes to the next node if its own goes away, and repeats a request only if the
+ * connection broke before an answer. They record everything.
  */
 import { Agent, type ClientRequest, request as httpRequest } from 'node:http';
 import { setImmediate as afterReading, setTimeout as delay } from 'node:timers/promises';
@@ -13,10 +13,10 @@ export interface Seen {
   readonly tookMillis: number;
 }
 
-/** 16 of them leave the nodes some of two cores. */
+/** Pause between requests, so that 16 clients leave the nodes some of two cores. */
 const PAUSE_MILLIS = 20;
 const USERS_PER_CLIENT = 5;
-/** Where nobody listens, nothing is lost: the next node is asked. */
+/** A refused connection loses nothing: the client asks the next node. */
 const REFUSED_PAUSE_MILLIS = 20;
 /** Well below what a node that stops waits for clients to ask once more. Who is given no time for so long may come too late. */
 const IDLE_MILLIS_MAX = 80;
@@ -131,7 +131,7 @@ export class PersistentClients {
     return longest;
   }
 
-  /** Of the answers between two moments. */
+  /** Percentile of the latencies between two moments. */
   percentileMillis(share: number, fromMillis: number, toMillis: number): number {
     const times = this.answers
       .filter(({ atMillis }) => atMillis >= fromMillis && atMillis <= toMillis)

@@ -1,3 +1,4 @@
+/** Tests that memory and disk reach a plateau under ten minutes of steady load. */
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -21,7 +22,7 @@ const REQUESTS_PER_STEP = 30;
 const GROUP = 1;
 const NODES = [1, 2, 3];
 
-/** Three nodes on virtual time, wired directly; node 1 has a real disk. */
+/** Three nodes with virtual time and direct connections. Node 1 has a real disk. */
 class VirtualCluster {
   nowMillis = 0;
   readonly partitions = new Map<number, Partition>();

@@ -1,4 +1,4 @@
-/** What `npm start` refuses before it touches anything. */
+/** Tests what `npm start` refuses before it changes anything. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import type { ClusterConfig } from '../../src/config/config.ts';
 import { lockDirectory } from '../../storage/lock.ts';
 import { eventually, freeBasePort } from './harness.ts';
 
-/** Whoever starts waits so long for the answer of a node. */
+/** How long the script waits for the answer of a node. */
 const ANSWER_MILLIS_MAX = 1_000;
 
 let directory: string;
@@ -47,7 +47,7 @@ it('a cluster of which a node answers is not deleted, whatever it says and where
     const startedAt = performance.now();
     const [told] = await Promise.allSettled([prepare({ data: directory, fresh: true, basePort })]);
     if (told.status === 'rejected' || performance.now() - startedAt < ANSWER_MILLIS_MAX) return told;
-    // This process stood still, and the node with it: nobody answered in time. It begins anew with the same cluster.
+    // This process was paused, and the node with it, so no answer came in time. The test repeats with the same cluster.
     await rm(directory, { recursive: true });
     await createCluster(directory, config);
     return undefined;

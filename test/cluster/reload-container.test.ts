@@ -1,4 +1,4 @@
-/** `kill -HUP` of a container: it reads the file of settings again, and writes its cluster.json by that. */
+/** Tests `kill -HUP` of a container: it rereads its settings file and rewrites its cluster.json. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `kill -HUP`: what a running node takes over from its cluster.json, what it does not, and what it says about both. */
+/** Tests `kill -HUP`: which settings of cluster.json a running node adopts, which it does not, and what it logs. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -60,7 +60,7 @@ async function allow(headers: Record<string, string>): Promise<Response> {
   });
 }
 
-/** What nginx asks of a client. */
+/** The request that nginx sends for a client. */
 async function forwarded(): Promise<number> {
   const headers = {
     'x-forwarded-for': '10.1.2.3',
@@ -121,7 +121,7 @@ it('takes over what changes without a restart, and names what does not', async (
   expect(await metric('quorate_disk_free_floor_bytes')).toBe(1_024);
   expect(await metric('quorate_state_bytes_max')).toBe(1_000_000);
 
-  // What waits is told again, and what is in force is not.
+  // Pending changes are logged again, and those in force are not.
   expect(of(await hangUp(changed, AT_START), IN_FORCE)).toEqual([]);
   await hangUp(config, IN_FORCE);
   await eventually('the header names nobody any more', async () =>
@@ -165,7 +165,7 @@ it('logs as much as the file says', async () => {
   await eventually('it took that over', async () =>
     (await metric('quorate_disk_free_floor_bytes')) === 1_024 ? true : undefined,
   );
-  // Of the two only what is wrong.
+  // Only the wrong one of the two is logged.
   expect(lines().slice(before)).toMatchObject([{ msg: NO_USE }]);
   const louder = await hangUp({ ...quiet, logLevel: 'info', freeFloorBytes: 2_048 }, IN_FORCE);
   expect(louder[0]).toMatchObject({ field: 'logLevel', from: 'error', to: 'info' });

@@ -1,4 +1,4 @@
-/** A node that was removed knows it, whether it was there to hear it or not; and a new machine may take its address. */
+/** Tests that a removed node learns of its removal even if it was down, and that a new machine may use its address. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilReady } from '../../cluster/processes.ts';
@@ -47,8 +47,8 @@ describe('a node that is removed', () => {
   }
 
   /**
-   * Asked of a node that was removed. From one that stands still for two seconds nobody hears why it takes part no more: it is
-   * asked again.
+   * Asks a removed node why it takes part no more. A node that is paused for two seconds does not answer, so the question is
+   * repeated.
    */
   async function askedOfRemoved(id: number, change: NodeChange): Promise<string> {
     const [told] = await eventually(`node ${id} says why it takes part no more`, () =>
@@ -71,7 +71,7 @@ describe('a node that is removed', () => {
 
   it('is done with if that is asked of it again, and changes nothing else', async () => {
     const lines = (await askedOfRemoved(1, { remove: 1 })).split('\n');
-    // Without what it says only where an answer takes long.
+    // Without the lines that appear only if an answer takes long.
     const isWaiting = /^(still: |waiting for an answer from |not accepted yet )/;
     expect(lines.filter((line) => !isWaiting.test(line))).toEqual(['done: all partitions have moved', '']);
     await expect(askedOfRemoved(1, { remove: 2 })).rejects.toMatchObject({
@@ -107,7 +107,7 @@ describe('a node that is removed', () => {
   it('is told apart from one that never was there: no node listens', async () => {
     const [free = 0] = await freePorts(1);
     const asked = ['nodes', 'remove', '3', '--node', `http://127.0.0.1:${free}`, '--timeout', '2000'];
-    // One that stands still while it is refused takes that for a node without time.
+    // On a busy machine the command may report a timeout instead of the refusal.
     const ended = await eventually('it has time to be refused', () =>
       quorate(...asked).catch((error: unknown) =>
         (error as { readonly code?: unknown }).code === EXIT_TEMPORARY ? undefined : error,

@@ -1,4 +1,4 @@
-/** The rules of a real cluster are changed under load: what they were is not granted any more when that is answered. */
+/** Changes the rules of a real cluster under load: once a change is answered, nothing is granted by the old rules. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RULE_ID_BYTES_MAX } from '../../src/api/request.ts';
@@ -10,7 +10,7 @@ const AFTER = 10;
 const WINDOW_MILLIS = 3_000;
 const USERS = 20;
 const CLIENTS = 16;
-/** Of a client between two requests: what is decided is looked at, not how much. */
+/** Pause of a client between two requests. The rate does not matter here. */
 const PAUSE_MILLIS = 15;
 
 function ruleOf(limit: number): { id: string; limit: number; windowMillis: number; clock: 'cluster' } {
@@ -55,7 +55,7 @@ describe('a change of the rules', () => {
     });
   }
 
-  /** Asks again where the leader of group 0 changes meanwhile. */
+  /** Repeats the change if the leader of group 0 changes meanwhile. */
   async function accepted(more: readonly object[]): Promise<void> {
     await expect
       .poll(async () => (await put(AFTER, '*', more)).status, { timeout: WAIT_MILLIS_MAX })

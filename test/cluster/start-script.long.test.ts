@@ -1,3 +1,4 @@
+/** Tests restarting the cluster script: it keeps data, and can move a cluster to other ports. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

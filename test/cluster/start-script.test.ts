@@ -1,3 +1,4 @@
+/** Tests the cluster script with real processes: starting, watching and stopping nodes. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { setImmediate as afterReading } from 'node:timers/promises';
@@ -28,7 +29,7 @@ describe('the cluster script', () => {
     );
     let users = 0;
     const answer = await eventually('somebody decides', async () => {
-      // What nobody decided may have been counted: another user is asked for then.
+      // An undecided request may have counted, so the next attempt uses another user.
       const body = `'{"userId":"ada${users === 0 ? '' : users}"}'`;
       users += 1;
       const { stdout } = await promisify(execFile)('bash', ['-c', `${curl} ${body}`]);
@@ -53,7 +54,7 @@ describe('the cluster script', () => {
     expect(await cluster.end('SIGINT')).toBe(0);
     const own = running.filter((_, i) => i !== 1);
     expect(own.filter(isRunning)).toEqual([]);
-    // Whoever was started elsewhere goes on, and is named: now, and when it is in the way.
+    // A node started elsewhere keeps running. The script names it now, and when it is in the way.
     const [, by = 0] = running;
     const address = `127.0.0.1:${script.basePort + 2}`;
     expect(cluster.output).toContain(
@@ -71,11 +72,11 @@ describe('the cluster script', () => {
     const cluster = await eventually('it has more to say', async () => {
       const started = script.start();
       await started.says('starting 1 nodes');
-      // Timers come before what is to be read: if this process stood still, all that it has to say may be there.
+      // Timers run before reads, so after a pause of this process the output may be there but unread.
       await afterReading();
       started.child.stdout?.destroy();
       if (!started.output.includes('Ctrl-C')) return started;
-      // This process stood still meanwhile.
+      // This process was paused meanwhile.
       await started.end('SIGTERM');
       return undefined;
     });

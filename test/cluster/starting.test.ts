@@ -1,3 +1,4 @@
+/** Tests that a node that still loads its groups answers its status and refuses requests. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LogStore } from '../../raft/driver/store.ts';
 import { eventually } from './harness.ts';
@@ -6,7 +7,7 @@ import { InProcessCluster } from './in-process.ts';
 const RULE = { id: 'default', limit: 10, windowMillis: 60_000, clock: 'cluster' } as const;
 const PARTITIONS = 4;
 
-/** A store whose groups are read only when the test lets them. */
+/** A store that reads groups only when the test allows it. */
 function slowStore(): { wrap: (store: LogStore) => LogStore; next: () => void; waiting: () => boolean } {
   let release: (() => void) | undefined;
   const wrap = (store: LogStore): LogStore => ({

@@ -1,4 +1,4 @@
-/** A node that knows none of those who run the cluster now: it was away for long, or its configuration is old. */
+/** Tests a node that knows none of the current nodes, because it was away for long or its configuration is old. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';

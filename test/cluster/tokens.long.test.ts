@@ -1,4 +1,4 @@
-/** Nodes are killed at random moments while tokens are made and revoked: whoever asks again gets there, and what was revoked is let in nowhere. */
+/** Kills nodes at random moments while tokens are created and revoked: repetition succeeds, and no node accepts a revoked token. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
@@ -21,7 +21,7 @@ interface Answer {
 /** Nobody heard, or nobody could say. */
 const LOST = { status: 0, body: {} } as const;
 
-/** As an operator does who was told nothing, or to come again. */
+/** Repeats a request like an operator who got no answer or was asked to retry. */
 async function repeated(asking: () => Promise<Answer>): Promise<Answer> {
   return eventually('it is answered', async () => {
     const answer = await asking();

@@ -1,9 +1,9 @@
-/** Tokens of a real cluster: made on one node, good on all, revoked everywhere when that is answered, and known after a restart. */
+/** Tests tokens of a real cluster: one node creates them, all accept them, a revocation counts everywhere once answered. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from './harness.ts';
 import { InProcessCluster } from './in-process.ts';
 
-/** The secret of a token whose creation is lost in an election is lost, too: who stands still for a second is not voted out. */
+/** Long election timeouts: an election during the creation of a token would lose its secret. */
 const PATIENT = { heartbeatMillis: 100, electionMillis: 2_000, requestDeadlineMillis: 10_000 };
 
 let cluster: InProcessCluster;
@@ -36,7 +36,7 @@ async function ask(node: number, route: string, token?: string, body?: unknown):
   return { status: response.status, body: (await response.json()) as Answer['body'] };
 }
 
-/** Asks again while nobody can decide: a machine that has other things to do elects leaders anew. */
+/** Repeats a request until it is decided, because a busy machine may elect leaders at any time. */
 async function answered(...asked: Parameters<typeof ask>): Promise<Answer> {
   return eventually(`${asked[1]} is answered`, async () => {
     const answer = await ask(...asked);

@@ -1,4 +1,4 @@
-/** Three real nodes add up what their doors answered, and name the one that is down. */
+/** Tests that three real nodes add up the answers of all listeners, and name a node that is down. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
 import { eventually, TestCluster } from './harness.ts';
@@ -22,7 +22,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** Once the rules in force are known to whoever counts. */
+/** Reads the metrics after the node knows the rules in force. */
 async function metricsOf(node: number): Promise<string> {
   return eventually(`node ${node} counts under the rules in force`, async () => {
     const page = await fetch(`http://127.0.0.1:${cluster.port(node)}/metrics`).then((r) => r.text());
@@ -40,7 +40,7 @@ async function usage(node: number, query: string, silent: readonly number[] = []
   });
 }
 
-/** What clients were told, so that a machine that is late at a deadline is no failure. */
+/** Answers that clients really got. A late answer on a busy machine is then no failure. */
 const told = { allowed: 0, denied: 0, unavailable: 0, degraded: 0, wouldAllow: 0, wouldDeny: 0 };
 
 async function ask(node: number, userId: string, rule = 'default'): Promise<void> {

@@ -1,4 +1,4 @@
-/** Nobody is credited with the time during which a whole cluster is down; windows that everybody shares follow UTC all the same. */
+/** Tests that the downtime of a whole cluster frees no limit, and that shared windows follow UTC nevertheless. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, TestCluster } from './harness.ts';
 
@@ -14,7 +14,7 @@ const RULE = {
 const DOWN_MILLIS = 5_000;
 /** A second that logs may lag behind, and what a leader takes to see it. */
 const OFF_MILLIS_MAX = 1_000 + 250;
-/** So many that every partition is asked. */
+/** Enough users to reach every partition. */
 const USERS = 24;
 
 let cluster: TestCluster;

@@ -1,4 +1,4 @@
-/** A process that has just started decides some requests of its own before it says that it is ready. */
+/** Tests that a new process warms up with its own requests before it reports that it is ready. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What the start script says of nodes that end and come back. The node that tells of the cluster is played. */
+/** Tests what the start script prints when nodes end and come back. The node that reports on the cluster is a fake. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -9,14 +9,14 @@ import { LOCAL_DEFAULTS, localConfig } from '../../src/config/cluster-directory.
 import { eventually } from './harness.ts';
 
 const ENDED_PID = 4711;
-/** Whoever looks waits so long for an answer. */
+/** How long the script waits for an answer. */
 const ANSWER_MILLIS_MAX = 1_000;
 
 let server: Server;
 let watcher: Watcher;
 let told: ClusterReport;
 let lines: string[];
-/** How often it told of the cluster. */
+/** Number of cluster reports sent. */
 let reports: number;
 
 function reportWith(node2: { readonly pid: number; readonly up: boolean }): ClusterReport {

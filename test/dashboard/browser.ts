@@ -1,11 +1,11 @@
-/** Chromium, if this machine has one, and a page in it that notes what it must not do. */
+/** Finds Chromium and opens pages in it that record forbidden requests and errors. */
 import { existsSync } from 'node:fs';
 import axe, { type AxeResults } from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
 const PATHS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-/** Undefined where there is none. `CHROMIUM` names another one. */
+/** Path of Chromium; undefined if there is none. The variable `CHROMIUM` overrides it. */
 export const CHROMIUM = [process.env['CHROMIUM'] ?? '', ...PATHS].find(
   (path) => path !== '' && existsSync(path),
 );
@@ -14,7 +14,7 @@ if (CHROMIUM === undefined)
     `the dashboard is not tested in a browser: none of ${PATHS.join(', ')} is there, and CHROMIUM names none`,
   );
 
-/** Not how long it should take: after this it never will. */
+/** Time limit of each wait, generous for busy machines. */
 const LIMIT_MILLIS = 240_000;
 
 export async function openBrowser(): Promise<Browser> {
@@ -24,13 +24,13 @@ export async function openBrowser(): Promise<Browser> {
 
 export interface WatchedPage {
   readonly page: Page;
-  /** Addresses that were asked for and are not of the node. */
+  /** Requests to addresses other than the node's. */
   readonly outside: string[];
-  /** What the browser complained about, but for answers that are no success: refusals of the content security policy, errors. */
+  /** Errors in the browser console, such as content security policy violations, without failed HTTP requests. */
   readonly complaints: string[];
 }
 
-/** @param origin of the node, as `http://127.0.0.1:8101` */
+/** Opens the dashboard. @param origin of the node, such as `http://127.0.0.1:8101` */
 export async function openPage(browser: Browser, origin: string, dark = false): Promise<WatchedPage> {
   const context = await browser.newContext({ colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce' });
   const page = await context.newPage();
@@ -55,9 +55,9 @@ export async function goTo(page: Page, view: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name: view }).waitFor();
 }
 
-/** The findings of axe that are serious or worse, in a few words each. */
+/** Returns the accessibility problems that axe rates serious or worse. */
 export async function seriousFindings(page: Page): Promise<string[]> {
-  // By the debugger: the content security policy lets no script into the page.
+  // Evaluated by the debugger, because the content security policy forbids scripts in the page.
   await page.evaluate(axe.source);
   const { violations } = (await page.evaluate('axe.run(document)')) as AxeResults;
   return violations

@@ -1,4 +1,4 @@
-/** A closed cluster as operators of the dashboard meet it: with tokens, rules of a document, and requests that were counted. */
+/** A closed cluster for dashboard tests, with tokens, a rules document and some counted requests. */
 import { expect } from 'vitest';
 import { eventually, type TestCluster } from '../cluster/harness.ts';
 
@@ -10,7 +10,7 @@ export class ClosedCluster {
     this.cluster = cluster;
   }
 
-  /** A token of the role; the first one, of an admin, closes the cluster. */
+  /** Creates a token. The first one must be an admin's and closes the cluster. */
   async token(role: 'admin' | 'read'): Promise<string> {
     const token = await eventually(`a token of role ${role}`, async () => {
       const { body } = await this.ask('POST', '/v1/tokens', { role, name: role });
@@ -39,7 +39,7 @@ export class ClosedCluster {
     return { status: response.status, body: await response.json() };
   }
 
-  /** As another admin does, at another node. */
+  /** Applies rules as another admin, at another node. */
   async changeRules(document: string): Promise<void> {
     await eventually('the rules are in force', async () => {
       const { status, body } = await this.ask('PUT', '/v1/rules', document, 'application/yaml');
@@ -53,7 +53,7 @@ export class ClosedCluster {
     return status;
   }
 
-  /** @returns how many were let through */
+  /** Sends requests. @returns the number of grants */
   async allowOften(times: number, descriptors: Readonly<Record<string, string>>): Promise<number> {
     let allowed = 0;
     for (let i = 0; i < times; i += 1) if ((await this.allow(descriptors)) === 200) allowed += 1;

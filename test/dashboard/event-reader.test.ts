@@ -1,3 +1,4 @@
+/** Tests parsing server-sent events from text cut anywhere. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EventReader } from '../../src/dashboard/event-reader.ts';

@@ -1,4 +1,4 @@
-/** Keys in a browser: they are found by a value, show what limits them and until when, and are blocked, reset and refunded. */
+/** Tests the keys views in a browser: search by value, limits and their ends, block, reset and refund. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from '../cluster/harness.ts';
@@ -112,7 +112,7 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
   it('blocks the key until an end, after it asked, and lets it go again', async () => {
     await page.getByRole('button', { name: 'Block…' }).click();
     expect(await seriousFindings(page)).toEqual([]);
-    await page.getByLabel(/For minutes/).fill('90');
+    await page.getByLabel(/Minutes/).fill('90');
     await page.getByRole('button', { name: 'Yes, deny everything for 1 h 30 min' }).click();
     await verdictHas(/^Blocked, for 1 h \d+ min more, until \d\d:\d\d:\d\d\.$/);
     expect(await closed.allow(MALLORY)).toBe(403);
@@ -136,9 +136,9 @@ describe.skipIf(CHROMIUM === undefined)('the page of a key', () => {
     await page.getByRole('button', { name: 'Yes, refund this request' }).click();
     await page.getByText(/no grant is remembered/).waitFor();
     await page.getByLabel('Request id').fill('checkout-7');
-    await page.getByLabel(/What else the request said/).fill('endpoint=/search');
+    await page.getByLabel(/Other descriptors of the request/).fill('endpoint=/search');
     await page.getByRole('button', { name: 'Yes, refund this request' }).click();
-    await page.getByText('Request checkout-7 is given back.').waitFor();
+    await page.getByText('Request checkout-7 is refunded.').waitFor();
     await verdictHas('2 of 5 left under per-user/hour');
     expect(await seriousFindings(page)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** Keys without a browser: which are meant, which limits count them, what is known of their denials. */
+/** Tests the logic of the keys views without a browser: search, limits of a key, and its denials in words. */
 import { describe, expect, it } from 'vitest';
 import { USAGE_TOP_MAX, type TopKey, type UsageReport } from '../../src/api/usage.ts';
 import { denialsInWords } from '../../src/dashboard/key-denials.ts';
@@ -137,7 +137,7 @@ describe('the verdict on a key', () => {
     [{ 'per-user/hour': [0, 5] }, {}, 'nothing', 'nothing counted; 5 of 5 left under per-user/hour'],
     [{ 'per-user/hour': [1, 5], 'trial/hour': [1, 1] }, {}, 'counted', '4 of 5 left under per-user/hour'],
     [{}, { blocked: true, blockedUntilMillis: 61_000 }, 'blocked', 'blocked, for 1 min more'],
-    [{}, { unmatched: true }, 'denied', 'denied: no rule is for it'],
+    [{}, { unmatched: true }, 'denied', 'denied: no rule matches it'],
     [{}, {}, 'noRule', 'no rule counts it'],
   ] as const)('on %j with %j is %s: %s', (used, more, verdict, words) => {
     const found = standing('user=ada', used, more);
@@ -166,11 +166,11 @@ describe('the last denials of a key', () => {
       count: 50 + i,
     }));
     const [words] = denialsInWords('user=ada', reportOf(full as TopKey[]));
-    expect(words).toMatch(/^At most 50 were denied/);
+    expect(words).toMatch(/^At most 50 requests were denied/);
   });
 
   it('are not known to whom keys are not named', () => {
-    expect(denialsInWords('user=ada', {} as UsageReport)[0]).toMatch(/named to tokens/);
+    expect(denialsInWords('user=ada', {} as UsageReport)[0]).toMatch(/shown to tokens/);
   });
 });
 

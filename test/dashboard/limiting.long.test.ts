@@ -1,4 +1,4 @@
-/** The overview in a browser: who is limited, by which rule and until when; and three kinds of trouble that look like three. */
+/** Tests the overview in a browser: limited keys and rules, and three failures that must look different. */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ReportedPartition } from '../../src/api/cluster-report.ts';
@@ -22,7 +22,7 @@ const NODES = [1, 2, 3, 4, 5];
 const LOOKED_AT = 1;
 const PHONE = { width: 360, height: 740 };
 const SCREEN = { width: 1_280, height: 800 };
-/** Of five replicas' sets of three: two nodes that hold all but one copy of some partition, and not of every one. */
+/** Copies of each partition on five nodes. Two dead nodes then stop some partitions, but not all. */
 const COPIES = 3;
 
 let cluster: TestCluster;
@@ -32,7 +32,7 @@ let page: Page;
 let isOver = false;
 let load: Promise<void> | undefined;
 
-/** One key is denied much, one a little, and many never. */
+/** Load in which one key is denied often, one rarely, and many never. */
 async function keepAsking(): Promise<void> {
   for (let i = 0; !isOver; i += 1) {
     const userId = ['mallory', 'mallory', 'mallory', 'eve', `user-${i % 200}`][i % 5] ?? '';
@@ -53,7 +53,7 @@ function figure(name: string): Locator {
   return page.locator('.figures > div', { hasText: name }).locator('dd');
 }
 
-/** In both themes, and on a phone. */
+/** Collects accessibility problems in both themes and on a phone. */
 async function keepsNobodyOut(): Promise<string[]> {
   const found = await seriousFindings(page);
   await page.getByRole('button', { name: 'Use dark colours' }).click();
@@ -69,7 +69,7 @@ async function keepsNobodyOut(): Promise<string[]> {
   return found;
 }
 
-/** Two other nodes that together hold two copies of some partitions, and do not of others. */
+/** Two other nodes that together hold a majority of some partitions, but not of all. */
 function pairOf(partitions: readonly ReportedPartition[]): readonly [number, number] {
   const others = NODES.filter((node) => node !== LOOKED_AT);
   for (const a of others)
@@ -108,7 +108,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     await page.getByText('npx quorate allow ada').waitFor();
     expect(await page.locator('.columns table').count()).toBe(0);
     expect(await page.locator('.charts .legend li').count()).toBe(0);
-    // A legend of what is there: leaders and replicas.
+    // The legend explains only leaders and replicas.
     expect(await page.locator('.picture .legend li').count()).toBe(2);
     expect(await keepsNobodyOut()).toEqual([]);
   });
@@ -144,7 +144,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
       const shown = await figure('denied, of all decisions').textContent();
       return Number.parseInt(shown ?? '', 10) > 50 ? true : undefined;
     });
-    await figure('denied, of all decisions').getByText('nothing was asked in the 5 minutes before').waitFor();
+    await figure('denied, of all decisions').getByText('no requests in the 5 minutes before').waitFor();
     await summary('attention').filter({ hasText: 'denies most' }).waitFor();
     expect(await page.locator('#summary.good').count()).toBe(0);
     await figure('99th percentile, whole cluster')
@@ -173,9 +173,9 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     await page.reload();
     await page.getByRole('radio', { name: '24 h' }).check();
     await page.getByRole('region', { name: 'By rule, the last 24 hours' }).waitFor();
-    await figure('denied, of all decisions').getByText('no longer history is kept').waitFor();
+    await figure('denied, of all decisions').getByText('nodes do not keep enough history').waitFor();
     const charts = page.getByRole('region', { name: 'The last 24 hours' });
-    // Of the minute under way, or of the one before.
+    // From the current minute or the one before.
     await charts.getByText('allowed', { exact: true }).waitFor();
     await charts.getByText('99th percentile', { exact: true }).waitFor();
     expect(await page.getByRole('radio').count()).toBe(4);
@@ -199,7 +199,7 @@ describe.skipIf(CHROMIUM === undefined)('the overview', () => {
     expect(await card(victim, 'silent').locator('.mark.good').count()).toBe(0);
     expect(await page.locator('.node.old').count()).toBe(1);
     expect(await keepsNobodyOut()).toEqual([]);
-    // On the pages that are about something else, too.
+    // The other pages show the notice, too.
     await goTo(page, 'Events');
     await summary('nodeDown').waitFor();
     await page.getByText(`Node ${victim} went silent`).waitFor();

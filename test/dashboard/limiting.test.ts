@@ -1,4 +1,4 @@
-/** How much is denied, now and before; who is limited most just now; and what the charts draw of it. */
+/** Tests the figures of the overview without a browser: denied fraction, limited keys, and chart data. */
 import { describe, expect, it } from 'vitest';
 import type { UsageReport } from '../../src/api/usage.ts';
 import { drawnOf, shownColumns } from '../../src/dashboard/history.ts';
@@ -56,10 +56,10 @@ describe('the keys limited most just now', () => {
       { key: 'new', rule: 'r', denied: 30, perSecond: 2 },
       { key: 'calm', rule: 'r', denied: 55, perSecond: 0.5 },
       { key: 'old', rule: 'r', denied: 900, perSecond: 0 },
-      // It was in no list: it may have been denied as often as the last of that list.
+      // A key missing from the older list may have had as many denials as the last key in it.
       { key: 'fresh', rule: 'r', denied: 8, perSecond: 0 },
     ]);
-    // That list named all there were.
+    // The older list was not full, so it named all denied keys.
     expect(limitedKeys(readings, 9, 4)[1]).toMatchObject({ key: 'fresh', perSecond: 0.8 });
     expect(limitedKeys(readings, 1, 3).map(({ key }) => key)).toEqual(['new']);
   });

@@ -1,4 +1,4 @@
-/** Two texts line by line, and the change of somebody else carried over into a third. */
+/** Tests the line difference of two texts, and applying somebody else's change to a third. */
 import { describe, expect, it } from 'vitest';
 import { carriedOver, lineDiff } from '../../src/dashboard/line-diff.ts';
 

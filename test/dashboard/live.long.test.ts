@@ -1,4 +1,4 @@
-/** The dashboard in a browser, before an open cluster of three processes under load, of which a leader is killed. */
+/** Tests the dashboard in a browser with an open cluster of three processes under load, while a leader is killed. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from '../cluster/harness.ts';
@@ -15,9 +15,9 @@ import {
 const RULE = { id: 'default', limit: 20, windowMillis: 60_000, clock: 'cluster' } as const;
 const VIEWS = ['Overview', 'Rules', 'Keys', 'Customers', 'Usage', 'Events'];
 const PHONE = { width: 360, height: 740 };
-/** The node that is looked at; another one is killed. */
+/** The node that serves the page. Another one is killed. */
 const LOOKED_AT = 1;
-/** So many that none of them is denied much. */
+/** Enough users that none is denied often. */
 const USERS = 500;
 
 let cluster: TestCluster;
@@ -27,7 +27,7 @@ let page: Page;
 let isOver = false;
 let load: Promise<void>;
 
-/** A few requests at a time, at the node that is looked at, until the test is over. */
+/** Sends a few requests at a time to the page's node until the test is over. */
 async function keepAsking(): Promise<void> {
   for (let i = 0; !isOver; i += 1) {
     await cluster.allow(LOOKED_AT, { userId: `user-${i % USERS}` }).catch(() => undefined);
@@ -110,7 +110,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a node', () => {
     await goTo(page, 'Usage');
     const byRule = page.getByRole('region', { name: 'By rule', exact: true });
     await byRule.getByRole('rowheader', { name: 'default' }).waitFor();
-    // Whatever became of them: its node has just been started.
+    // The outcome does not matter, because the node has just started.
     const counts = await byRule.getByRole('cell').allTextContents();
     expect(counts.map((count) => Number(count.replaceAll(',', ''))).some((count) => count > 0)).toBe(true);
   });

@@ -1,3 +1,4 @@
+/** Tests the text of the rules in force, and the check of an edited text. */
 import { describe, expect, it } from 'vitest';
 import { checkRules, indexOfPlace, textInForce, textOfRules } from '../../src/dashboard/rules-text.ts';
 import { readRules } from '../../src/rules/read-rules.ts';

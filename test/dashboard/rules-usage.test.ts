@@ -1,4 +1,4 @@
-/** What became of requests under each rule, and who is nearest to its limit. */
+/** Tests the sums of usage for each rule, and the key nearest to its limit. */
 import { describe, expect, it } from 'vitest';
 import type { TopKey, UsageReport } from '../../src/api/usage.ts';
 import type { KeyStanding } from '../../src/dashboard/key-standing.ts';
@@ -61,7 +61,7 @@ describe('the rules in use', () => {
     expect(groupsOf(RULES).map(({ words, rules }) => [words, rules.map(({ id }) => id)])).toEqual([
       ['Counts by user', ['per-user', 'trial']],
       ['Counts by customer', ['per-customer']],
-      ['Requests that no rule is for', ['unmatched']],
+      ['Requests that no rule matches', ['unmatched']],
     ]);
   });
 

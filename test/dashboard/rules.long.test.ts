@@ -1,4 +1,4 @@
-/** Rules in a browser: what each does, one in shadow beside an enforced one, and an editor that loses nobody's words or changes. */
+/** Tests the rules view in a browser: decisions of each rule, shadow rules, and an editor that loses no text and no change. */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from '../cluster/harness.ts';
@@ -172,7 +172,7 @@ describe.skipIf(CHROMIUM === undefined)('the rules', () => {
     const before = await text.inputValue();
     await text.fill(before.replace('limit: 6,', 'limit: 9,'));
     await page.getByText('per-user binds looser').waitFor();
-    // Whatever else the page is told comes later.
+    // Delays all other reports to the page.
     await page.route('**/v1/rules', async (route) => {
       if (route.request().method() === 'PUT')
         await closed.changeRules(before.replace('limit: 6,', 'limit: 7,'));

@@ -1,6 +1,6 @@
 /**
- * The command `npm run screenshots`: the pictures of the console in the documents, taken in Chromium before a cluster of three processes
- * under load, of which one is killed at the end. Ends with 1 where there is no Chromium.
+ * `npm run screenshots`: takes the pictures of the console for the documents. It uses Chromium and a cluster of three processes under
+ * load, and kills one of them at the end. It exits with 1 if there is no Chromium.
  */
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -16,7 +16,7 @@ const KILLED = 3;
 const JSON_HEADERS = { 'content-type': 'application/json' };
 const REQUEST_EVERY_MILLIS = 12;
 const WAIT_MILLIS_MAX = 30_000;
-/** So long the charts and the lists of keys fill. */
+/** Time for the charts and lists of keys to fill. */
 const LOAD_MILLIS = 75_000;
 const RULE = { id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluster' } as const;
 const DOCUMENT = `# Limits of the public API. Ask the platform team before you raise one.
@@ -77,7 +77,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** One key is denied much, one a little, and many never. */
+/** Load in which one key is denied often, one rarely, and many never. */
 async function keepAsking(cluster: TestCluster, isOver: () => boolean): Promise<void> {
   for (let i = 0; !isOver(); i += 1) {
     const user = ['mallory', `user-${i % 40}`, `user-${i % 97}`, 'eve', `user-${i % 53}`][i % 5] ?? '';

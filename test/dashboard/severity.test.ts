@@ -1,4 +1,4 @@
-/** How bad it is, what happens, and what to do: one node down, keys without a decision, and nobody there look like three things. */
+/** Tests the verdict on the cluster: a dead node, keys without decisions and an outage get different severities and advice. */
 import { describe, expect, it } from 'vitest';
 import type { ReportedNode, ReportedPartition } from '../../src/api/cluster-report.ts';
 import type { LiveCluster } from '../../src/api/monitoring.ts';
@@ -98,11 +98,11 @@ describe('a cluster that does not serve everybody', () => {
   });
 
   it('denies everybody for a restore, and says for how long', () => {
-    // It is why most is denied, and more than a node that is down.
+    // The restore explains the denials, and is worse than a dead node.
     const { partitions } = withPartitions({ restoredMillis: 59_001 }, 0);
     expect(live({ ...withDown(3), partitions }, 1)).toMatchObject({
       severity: 'noLeader',
-      what: '1 restored partition denies everybody, for 60 s more at most.',
+      what: '1 restored partition denies every request, for 60 s more at most.',
     });
   });
 

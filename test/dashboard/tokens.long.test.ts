@@ -1,4 +1,4 @@
-/** The dashboard in a browser, before a cluster that asks for tokens: one to look, one to change. */
+/** Tests the dashboard in a browser with a closed cluster, with a read token and an admin token. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, TestCluster } from '../cluster/harness.ts';
@@ -17,7 +17,7 @@ let page: Page;
 let admin = '';
 let reader = '';
 
-/** A token, made by whoever may. */
+/** Creates a token with the admin's token. */
 async function made(role: string): Promise<string> {
   return eventually(`a token of role ${role}`, async () => {
     const response = await fetch(`http://127.0.0.1:${cluster.port(1)}/v1/tokens`, {
@@ -38,7 +38,7 @@ async function signIn(token: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** As another admin does, at another node. */
+/** Applies rules as another admin, at another node. */
 async function changeRules(document: string): Promise<void> {
   const response = await fetch(`http://127.0.0.1:${cluster.port(2)}/v1/rules`, {
     method: 'PUT',
@@ -145,7 +145,7 @@ describe.skipIf(CHROMIUM === undefined)('the dashboard of a closed cluster', () 
     await page.keyboard.press('Enter');
     await page.getByLabel('Tier').fill('free');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Done: it binds at every node.').waitFor();
+    await page.getByText('Done: every node applies it.').waitFor();
     await page.getByRole('definition').filter({ hasText: 'free' }).waitFor();
     const response = await fetch(`http://127.0.0.1:${cluster.port(2)}/v1/customers/acme`, {
       method: 'PUT',

@@ -1,3 +1,4 @@
+/** Tests how numbers, durations and events are shown, and the columns of the charts. */
 import { describe, expect, it } from 'vitest';
 import type { LiveFigures } from '../../src/api/monitoring.ts';
 import { NO_SAMPLES, SAMPLES_MAX, withSample } from '../../src/dashboard/samples.ts';
@@ -99,7 +100,7 @@ describe('the samples of a chart', () => {
     const samples = withSample(withSample(NO_SAMPLES, at(1)), at(2, { rates: null, clusterTimes: null }));
     expect(samples.seconds).toEqual([1, 2]);
     expect(samples.rates[0]).toEqual([12.5, null]);
-    // Of the whole cluster.
+    // The latencies of the whole cluster.
     expect(samples.times[1]).toEqual([8, null]);
   });
 

@@ -1,6 +1,6 @@
 /**
- * The Helm chart, rendered by Helm: of the types that the APIs publish whatever its values are, and the plain manifest is what it makes of its
- * defaults. After a change of the chart `REWRITE_MANIFEST=1 npx vitest run test/deployment/chart.test.ts` writes that anew.
+ * Renders the Helm chart: its output must fit the published API types for all values, and the plain manifest must equal the output for
+ * the defaults. After a change of the chart `REWRITE_MANIFEST=1 npx vitest run test/deployment/chart.test.ts` rewrites the manifest.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const helm = (await helmProgram()) ?? '';
 if (helm === '')
   console.log('skipped: there is no helm here, nor its path in HELM, and none for this machine in npm');
 
-/** As it is kept: without the names of the templates, which say nothing to those without Helm. */
+/** The rendered text without the names of the templates, as the repository keeps it. */
 async function plain(): Promise<string> {
   const text = await rendered(helm, {});
   return HEADER + text.replaceAll(/^---\n# Source: .*\n/gm, '---\n').replace(/^---\n/, '');

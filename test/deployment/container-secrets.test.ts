@@ -1,4 +1,4 @@
-/** What containers of a closed cluster are given before they found it: made by one command, nothing of it copied by hand. */
+/** Tests the command that makes all secrets for the containers of a new closed cluster. */
 import { X509Certificate } from 'node:crypto';
 import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

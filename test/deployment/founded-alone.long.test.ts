@@ -1,4 +1,4 @@
-/** Containers that nobody gave an id: their founding draws one. And one that was given what `container secrets` made, and nothing else. */
+/** Tests containers without a cluster id, which draw one, and a container with only the secrets of `container secrets`. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';

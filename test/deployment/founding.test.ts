@@ -1,4 +1,4 @@
-/** Who founds a cluster with whom, from what volumes remember; and what the environment of a container may say. */
+/** Tests which containers found a cluster together, given the state of their volumes, and which environment variables they accept. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -143,7 +143,7 @@ describe('a volume', () => {
       await writeRecord(directory, { ...record, founding, isMade: true });
       expect(await openRecord(directory, own)).toEqual({ ...record, founding, isMade: true });
     }
-    // Whoever is given no id goes on with that of the volume.
+    // Without an id in the environment, the id of the volume counts.
     expect(await openRecord(directory, { nodeId: 2 })).toMatchObject(own);
     for (const other of [
       { ...own, nodeId: 3 },

@@ -1,4 +1,4 @@
-/** Helm itself: what is installed, or the program that a package of npm brings for Linux on x64. It renders; it asks no cluster. */
+/** Finds Helm, either installed or from an npm package for Linux on x64, and renders charts without a cluster. */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
@@ -15,7 +15,7 @@ const CACHE = join(ROOT, 'node_modules', '.cache', 'helm');
 const NAME = 'helm/helm';
 const OUTPUT_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Undefined: there is none for this machine. */
+/** Path of Helm; undefined if there is none for this machine. */
 export async function helmProgram(): Promise<string | undefined> {
   const installed = programOf('helm', 'HELM');
   if (installed !== undefined) return installed;
@@ -25,7 +25,7 @@ export async function helmProgram(): Promise<string | undefined> {
   const { [NAME]: program } = unzipSync(await readFile(ASSET_FILE), { filter: ({ name }) => name === NAME });
   if (program === undefined) throw new Error(`${ASSET_FILE} holds no ${NAME}`);
   await mkdir(CACHE, { recursive: true });
-  // As a whole: another process may look for it.
+  // Renamed into place, because another process may look for it.
   const unfinished = `${path}.${process.pid}`;
   await writeFile(unfinished, program, { mode: 0o755 });
   await rename(unfinished, path);
@@ -33,12 +33,12 @@ export async function helmProgram(): Promise<string | undefined> {
 }
 
 export interface Rendering {
-  /** Of the namespace `ns`. */
+  /** Arguments for the namespace `ns`. */
   readonly release?: string;
   readonly values?: Readonly<Record<string, unknown>>;
 }
 
-/** What the chart makes of these values, as text. @throws with what Helm says if it refuses them */
+/** Renders the chart with these values. @throws with Helm's message if it refuses them */
 export async function rendered(
   helm: string,
   { release = 'quorate', values = {} }: Rendering,
@@ -55,7 +55,7 @@ export async function rendered(
   );
 }
 
-/** Everything that Helm has to say of the chart. */
+/** Output of `helm lint`. */
 export async function linted(helm: string): Promise<string> {
   const { stdout } = await run(helm, ['lint', '--strict', CHART]);
   return stdout;

@@ -1,4 +1,4 @@
-/** Manifests of Kubernetes and of the operator of Prometheus, checked by the compiler against types that are made of their published APIs. */
+/** Checks manifests of Kubernetes and of the Prometheus operator with the compiler, against types made from the published APIs. */
 import { execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export interface Manifest {
   };
 }
 
-/** @throws if it is no YAML, or has one key twice */
+/** Parses a manifest. @throws if it is not YAML or repeats a key */
 export function manifestsIn(text: string): readonly Manifest[] {
   const documents = parseAllDocuments(text, { uniqueKeys: true });
   const [error] = documents.flatMap(({ errors }) => errors);
@@ -39,7 +39,7 @@ function typeOf(apiVersion: string, kind: string): { readonly type: string; read
   return { type: kind, from: join(PACKAGES, 'kubernetes-types', group) };
 }
 
-/** What the compiler objects to, by the name under which they are given. */
+/** Compiler errors, by the name of the manifest. */
 export async function mistakesIn(named: Readonly<Record<string, readonly Manifest[]>>): Promise<string> {
   const directory = await temporaryDirectory();
   try {

@@ -1,6 +1,6 @@
 /**
- * Deployment files: Kubernetes' against the types that kubernetes-types makes of its published API (by the compiler: no unknown field, none
- * missing, none of another type), and all of them against what the product is.
+ * Checks the deployment files. The compiler checks Kubernetes manifests against kubernetes-types (no unknown, missing or mistyped
+ * field), and all files must fit the product's options, ports and paths.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -16,12 +16,12 @@ async function textOf(...path: readonly string[]): Promise<string> {
   return readFile(join(ROOT, ...path), 'utf8');
 }
 
-/** @param edited what an operator makes of the file */
+/** Checks a file. @param edited applies an operator's changes */
 async function manifests(edited = (text: string): string => text): Promise<readonly Manifest[]> {
   return manifestsIn(edited(await textOf('cluster', 'kubernetes', 'quorate.yaml')));
 }
 
-/** With what is commented out for a restore. */
+/** Uncomments the lines for a restore. */
 function restoring(text: string): string {
   return text.replace(
     /# (?=QUORATE_RESTORE_FROM:|- (?:\{ )?name: backup|  secret: \{ secretName: quorate-backup)/g,

@@ -1,4 +1,4 @@
-/** What Grafana and Prometheus are given says of itself what an operator needs: units, thresholds, and where to read on. */
+/** Tests that the Grafana and Prometheus files have units, thresholds and links to the documents. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -45,7 +45,7 @@ const alerts = rules.groups.flatMap((group) => group.rules);
 const RUNBOOK = 'docs/operate/runbook.md';
 const runbook = await readFile(join(ROOT, RUNBOOK), 'utf8');
 
-/** In which units a panel may show what an expression gives, by the names of its metrics. */
+/** Allowed units of a panel, by the metric names in its expression. */
 function unitsOf(expr: string): readonly string[] {
   const isRate = /\brate\(/.test(expr) && !expr.includes('histogram_quantile');
   const name = /[a-z_]+(?=\{)/.exec(expr)?.[0] ?? '';
@@ -58,7 +58,7 @@ function unitsOf(expr: string): readonly string[] {
   return isRate ? ['reqps', 'cps'] : ['short'];
 }
 
-/** The anchor that Markdown gives a heading, as GitHub and GitLab make it. */
+/** Anchor of a Markdown heading on GitHub and GitLab. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

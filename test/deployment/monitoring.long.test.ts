@@ -1,6 +1,6 @@
 /**
- * What compose.yaml starts beside the nodes: Prometheus with its files here, scraping three containers, has data for every panel of the
- * Grafana dashboard, and its alerts tell of a node that is gone. Where Prometheus is not installed that is skipped with a word.
+ * Runs Prometheus with the files of this repository against three containers: every panel of the Grafana dashboard must have data, and
+ * an alert must report a dead node. Skipped if Prometheus is not installed.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const ADDRESSES = ['127.0.2.2', '127.0.2.3', '127.0.2.4'];
 const RATE_INTERVAL = '10s';
 const PAUSE_MILLIS = 50;
 const USERS = 20;
-/** A quantile of what has not happened yet is no number. */
+/** Panels that may be NaN: a quantile without any observation. */
 const MAY_BE_EMPTY = ['Seconds for a snapshot, p99'];
 
 interface Panel {
@@ -94,7 +94,7 @@ describe.skipIf(prometheus === undefined)('Prometheus beside three containers', 
     await pods.stopAll();
   });
 
-  /** Grants and denials, by both doors, until it is over. */
+  /** Sends requests through both listeners until the test is over. */
   async function ask(): Promise<void> {
     const redis = new Redis(pods.ports.resp, ADDRESSES[0] ?? '', { retryStrategy: () => 500 });
     redis.on('error', () => {});

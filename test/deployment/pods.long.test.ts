@@ -1,6 +1,6 @@
 /**
- * The entry point of the image, as three pods of a StatefulSet: they found a cluster, come back at other addresses, and one that lost its
- * volume is not taken for the one that it was.
+ * Runs the entry point of the image as three pods of a StatefulSet: they found a cluster and return at other addresses. A pod that lost
+ * its volume must not pass for its former self.
  */
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ afterAll(() => pods.stopAll());
 /** Grants of one user so far, each under an id of its own: a repetition takes nothing. */
 let grants = 0;
 
-/** Of the whole limit, what is left after one more. */
+/** Remaining limit after one more grant. */
 async function granted(ordinal: number): Promise<unknown> {
   grants += 1;
   const requestId = `request ${grants}`;

@@ -1,4 +1,4 @@
-/** Containers of one cluster as processes of the image's entry point, each at a loopback address of its own, with names that lead there. */
+/** Runs containers of a cluster as processes of the image's entry point, each with its own loopback address and host name. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
@@ -28,7 +28,7 @@ export interface Answer {
 
 interface Pod {
   readonly child: ChildProcess;
-  /** Resolves with its exit code; null: a signal ended it. */
+  /** Resolves with the exit code; null if a signal ended the process. */
   readonly ended: Promise<number | null>;
   readonly said: () => string;
 }
@@ -38,9 +38,9 @@ export class Pods {
   readonly #ports: Readonly<Record<'http' | 'peer' | 'resp' | 'grpc' | 'founding', number>>;
   readonly #pods = new Map<number, Pod>();
   readonly #hosts = new Map<string, string>();
-  /** On purpose. */
+  /** The test ended the process. */
   readonly #stopped = new Set<number>();
-  /** Beside those that all have. */
+  /** Environment variables of this container only. */
   environment: Readonly<Record<string, string>> = {};
 
   private constructor(directory: string, ports: readonly number[]) {

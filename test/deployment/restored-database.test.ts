@@ -1,4 +1,4 @@
-/** Each founder makes its own database from the backup: all founders write the same bytes, and a database is whole or absent. */
+/** Tests that all founders make the same database from a backup, and that a database is complete or absent. */
 import { appendFile, cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -71,7 +71,7 @@ async function heldIn(database: string, nodeId: number, facts = factsOf(config))
   }
 }
 
-/** At other ports, as if this founder was told otherwise where the others are. */
+/** Uses other ports, as if this founder had other addresses of the others. */
 function elsewhere(nodes: ClusterConfig['nodes']): ClusterConfig['nodes'] {
   return nodes.map((node) => ({ ...node, http: { ...node.http, port: node.http.port + 10_000 } }));
 }

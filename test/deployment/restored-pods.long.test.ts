@@ -1,6 +1,6 @@
 /**
- * Containers that begin with a backup: what the old cluster decided by is in force, everybody is denied first, and that stays so when the
- * backup is gone. One that is killed on the way starts over, and founders that do not agree on the backup found nothing.
+ * Tests containers that start from a backup: the old rules are in force, every request is denied at first, and this stays after the
+ * backup is gone. A killed container starts over, and founders with different backups found no cluster.
  */
 import { execFileSync } from 'node:child_process';
 import { cp, readdir, rename, rm } from 'node:fs/promises';
@@ -51,7 +51,7 @@ async function start(ordinal: number, environment: Record<string, string> = {}):
   await pods.start(ordinal, `127.0.3.${starts}`);
 }
 
-/** @param from a backup; undefined: none */
+/** Starts a container. @param from a backup, if any */
 async function startFrom(ordinal: number, from: string | undefined): Promise<void> {
   await start(ordinal, from === undefined ? {} : { QUORATE_RESTORE_FROM: from });
 }
@@ -129,7 +129,7 @@ describe('three containers with empty volumes and a backup', () => {
     // One that joins needs none, wherever that should be.
     await startFrom(3, copy);
     await says(3, 'is prepared: add it with');
-    // Whoever lost its volume is told that, and not that the backup is gone.
+    // A container that lost its volume reports this, and not the missing backup.
     await pods.stop(1, 'SIGKILL');
     await rm(pods.volumeOf(1), { recursive: true });
     await startFrom(1, copy);
@@ -141,7 +141,7 @@ describe('three containers with empty volumes and a backup', () => {
     await cp(monday, copy, { recursive: true });
     await startFrom(0, copy);
     await says(0, 'waiting for node 2');
-    // Whoever reads the third group waits for a writer that never comes.
+    // Reading the third group waits for a writer that never comes.
     const held = join(copy, 'group-2.snapshot');
     await rename(held, `${held}.aside`);
     execFileSync('mkfifo', [held]);

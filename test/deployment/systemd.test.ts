@@ -1,4 +1,4 @@
-/** The unit of systemd: systemd itself finds nothing wrong with it, its sandbox is tight, and what it runs is what the product has. */
+/** Tests the systemd unit: systemd accepts it, its sandbox is tight, and it runs an existing command. */
 import { execFile } from 'node:child_process';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

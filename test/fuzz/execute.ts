@@ -1,16 +1,16 @@
 /**
- * One input, one parser: what became of it, within its time and its memory. Nothing is called slow or greedy at once: the
- * machine has other things to do, and collects garbage when it likes.
+ * Runs one parser on one input and checks the result, the time and the memory. A run that takes too much is repeated first, because
+ * other work or a garbage collection may have caused it.
  */
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { Judge, Outcome, Target } from './target.ts';
 
-/** Of the processor, for one input. */
+/** Most processor time for one input. */
 export const CPU_MILLIS_MAX = 50;
-/** What any input may allocate, besides `bytesPerByteMax`. */
+/** Memory that any input may allocate, in addition to `bytesPerByteMax`. */
 export const ALLOCATED_BYTES_FREE = 1 << 20;
-/** The least of so many more runs counts. */
+/** Repetitions, of which the cheapest counts. */
 const AGAIN = 4;
 
 /** A parser broke its promise for this input. */
@@ -27,7 +27,7 @@ export class Finding extends Error {
   }
 }
 
-/** @throws Finding if anything but the parser's own error is thrown, it takes too long or too much, or is judged as wrong */
+/** Runs one input. @throws Finding if the parser throws a foreign error, takes too much time or memory, or returns a wrong result */
 export async function execute(target: Target, input: Buffer): Promise<Outcome> {
   const allocatedMax = ALLOCATED_BYTES_FREE + target.bytesPerByteMax * input.length;
   const before = allocated();
@@ -43,7 +43,7 @@ async function ran(target: Target, input: Buffer): Promise<Outcome | Judge> {
   return found(target, input, () => target.run(input));
 }
 
-/** What `of` says. Nothing waits for what is there at once. */
+/** Returns the result of `of`, without waiting if it is no promise. */
 async function found<T>(target: Target, input: Buffer, of: () => T | Promise<T>): Promise<T> {
   try {
     const said = of();

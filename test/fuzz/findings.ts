@@ -1,4 +1,4 @@
-/** Findings as files, so that what was found once is tried again by every `npm test`: the target, what it did, and the input. */
+/** Stores findings as files with the target, what happened and the input. Every `npm test` tries them again. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export interface Case {
   readonly input: Buffer;
 }
 
-/** Three parts, a line each, the input in hex on as many as it takes. @returns its path */
+/** Writes a finding as lines: the target, what happened, and the input in hex. @returns its path */
 export function writeFinding({ target, message, input }: Finding, directory = FINDINGS_DIRECTORY): string {
   const hash = createHash('sha256').update(input).digest('hex').slice(0, 8);
   const path = join(directory, `${target}-${hash}${EXTENSION}`);
@@ -27,7 +27,7 @@ export function writeFinding({ target, message, input }: Finding, directory = FI
   return path;
 }
 
-/** @throws RangeError if the file is none */
+/** Reads a finding. @throws RangeError if the file is not one */
 export function readFinding(path: string): Case {
   const [target = '', what = '', ...lines] = readFileSync(path, 'utf8').trimEnd().split('\n');
   const hex = lines.join('');

@@ -1,4 +1,4 @@
-/** Every parser, a few hundred times: what is sound is read, what is damaged is read or refused, and what was once a finding is none. */
+/** Runs every parser a few hundred times: it reads sound inputs, reads or refuses damaged ones, and handles all former findings. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ describe('what was a finding once', () => {
   });
 });
 
-/** Does to the inputs with this byte what `harm` does. */
+/** A parser that calls `harm` for inputs with this byte. */
 function harmed(harm: () => unknown): Target {
   return {
     name: 'harmed',

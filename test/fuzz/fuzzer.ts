@@ -1,6 +1,6 @@
 /**
- * Inputs for one target, one after the other, from a seed: sound ones, those with a damaged structure, and above all mutations
- * of both and of whatever made the parser say something new.
+ * Makes the inputs for one target from a seed: sound ones, ones with a damaged structure, and mostly mutations of both and of inputs
+ * that made the parser give a new answer.
  */
 import fc from 'fast-check';
 import { seeded } from '../raft/seeded.ts';
@@ -9,13 +9,13 @@ import { execute } from './execute.ts';
 import { mutate } from './mutate.ts';
 import type { Outcome, Target } from './target.ts';
 
-/** Made of a structure at a time. */
+/** Inputs made from structures at a time. */
 const MADE = 64;
-/** So many mutations before others are made. */
+/** Mutations before new inputs are made. */
 const MUTATIONS_PER_MADE = 256;
-/** Inputs that behaved differently; a new one takes the place of one at random. */
+/** Most inputs with different answers that are kept. A new one replaces a random one. */
 const KEPT_MAX = 512;
-/** Beyond so many answers none counts as different: some parsers repeat what they were given. */
+/** Most different answers. Some parsers repeat their input, so their answers never end. */
 const OUTCOMES_MAX = 20_000;
 
 type Begins = (target: Target, input: Buffer) => void;
@@ -23,7 +23,7 @@ type Begins = (target: Target, input: Buffer) => void;
 export class Fuzzer {
   readonly target: Target;
   executions = 0;
-  /** Of these, how many the parser read. */
+  /** Inputs that the parser accepted. */
   read = 0;
   readonly #below: RandomBelow;
   readonly #outcomes = new Set<string>();
@@ -33,7 +33,7 @@ export class Fuzzer {
 
   readonly #begins: Begins;
 
-  /** @param begins told of every input before it is tried */
+  /** Runs some inputs. @param begins called with every input before it runs */
   constructor(target: Target, seed: number, begins: Begins = () => {}) {
     this.target = target;
     this.#begins = begins;
@@ -78,7 +78,7 @@ export class Fuzzer {
   }
 
   #keepIfNew(input: Buffer, outcome: Outcome): void {
-    // What is wrong, without where and by how much.
+    // The kind of mistake, without positions and numbers.
     const kind = outcome.replaceAll(/[\d"'].*/gs, '').slice(0, 100);
     if (this.#outcomes.size >= OUTCOMES_MAX || this.#outcomes.has(kind)) return;
     this.#outcomes.add(kind);

@@ -1,4 +1,4 @@
-/** The command `npm run fuzz`: targets take turns until the time is over or one of them has a finding. */
+/** `npm run fuzz`: runs all targets in turn until the time is over or one has a finding. */
 import { randomInt } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { Command, InvalidArgumentError } from 'commander';
@@ -16,9 +16,9 @@ interface Options {
   readonly replay?: string;
 }
 
-/** Of one target, before it is another's turn. */
+/** Time for one target before the next one runs. */
 const TURN_MILLIS = 5_000;
-/** Between two looks at the clock. */
+/** Inputs between two checks of the clock. */
 const EXECUTIONS_PER_LOOK = 64;
 const MILLIS_PER_MINUTE = 60_000;
 const MINUTES_MAX = 10_000;
@@ -111,7 +111,7 @@ async function main(): Promise<void> {
     .parse();
   const options = program.opts<Options>();
   if (options.replay !== undefined) return replay(options.replay);
-  // Most of what is thrown is a refusal, and to tell where from would take most of the time.
+  // Most errors are refusals, and stack traces would take most of the time.
   Error.stackTraceLimit = 0;
   const seed = options.seed ?? randomInt(2 ** 31);
   const targets = options.target === undefined ? TARGETS : [targetOf(options.target)];

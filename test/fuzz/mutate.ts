@@ -1,4 +1,4 @@
-/** Bytes to other bytes, at random from a seed: what accidents and attackers do to an input. Knows no format. */
+/** Mutates bytes at random from a seed, as accidents and attackers do. It knows no format. */
 import type { RandomBelow } from '../../raft/core-state.ts';
 
 /** Where encodings change their width, and arithmetic its sign. */
@@ -48,7 +48,7 @@ const REPEATS_MAX = 40;
 
 interface Chance {
   readonly below: RandomBelow;
-  /** Another input, of which pieces are taken. */
+  /** Another input to copy pieces from. */
   readonly other: Uint8Array;
   readonly words: readonly string[];
 }
@@ -137,7 +137,7 @@ function insertInteger(bytes: Buffer, { below }: Chance): Buffer {
   return replaced(bytes, at, at, encodedInteger(below));
 }
 
-/** Of the numbers written out in the input, the one at or behind a place. */
+/** Finds the next decimal number in the input at or after a position. */
 function replaceDecimal(bytes: Buffer, { below }: Chance): Buffer {
   let from = below(bytes.length + 1);
   while (from < bytes.length && !isDigit(bytes[from])) from += 1;
@@ -152,7 +152,7 @@ function insertWord(bytes: Buffer, { below, words }: Chance): Buffer {
   return replaced(bytes, at, at, Buffer.from(one(below, words)));
 }
 
-/** As this program writes integers: 7 bits a byte, fixed widths in both orders, and floating point. */
+/** Encodes a number in one of the forms this program uses: varint, fixed width in both byte orders, floating point. */
 function encodedInteger(below: RandomBelow): Buffer {
   const value = one(below, INTEGERS);
   const bytes = Buffer.alloc(8);

@@ -1,8 +1,8 @@
-/** A finding with fewer bytes: pieces are taken out as long as what is left is a finding. */
+/** Shrinks a finding by removing pieces as long as the rest is still a finding. */
 import { execute, Finding } from './execute.ts';
 import type { Target } from './target.ts';
 
-/** Executions that are spent on it; slow inputs take long. */
+/** Most executions; slow inputs take long. */
 const TRIES_MAX = 2_000;
 
 export async function shrunk(target: Target, finding: Finding): Promise<Finding> {

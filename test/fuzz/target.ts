@@ -1,37 +1,37 @@
-/** What is fuzzed: a parser with what it takes, what it may answer, and what must hold of what it reads. No random numbers here. */
+/** The interface of a fuzz target: a parser with its inputs, its allowed errors, and checks of its results. No random numbers here. */
 import { isDeepStrictEqual } from 'node:util';
 import type fc from 'fast-check';
 
-/** `read`, perhaps with what was read; or `refused: ` and the parser's own words. */
+/** `read`, perhaps with the result; or `refused: ` and the parser's message. */
 export type Outcome = `read${string}` | `refused: ${string}`;
 
-/** Looks at what the parser made of an input, and may take what it wants for that. @throws whatever is a finding */
+/** Checks the result of the parser, with any time and memory. @throws any error that is a finding */
 export type Judge = () => Outcome;
 
 export interface Target {
-  /** In small letters, with dashes. */
+  /** Name in lower case, with dashes. */
   readonly name: string;
-  /** The parser, as a table of results names it. */
+  /** Name of the parser in the table of results. */
   readonly parser: string;
-  /** Inputs that are read, made of a structure. */
+  /** Makes valid inputs from a structure. */
   readonly sound: fc.Arbitrary<Uint8Array>;
   /** Inputs with damage to their structure instead of their bytes, for parsers of trees. They may be read or refused. */
   readonly near?: fc.Arbitrary<Uint8Array>;
-  /** Words of the format, which are put in anywhere. */
+  /** Words of the format, inserted anywhere. */
   readonly words?: readonly string[];
   /** The longest input. */
   readonly bytesMax: number;
-  /** What an input may allocate for each of its bytes, all that `run` does counted, but not what its judge does. */
+  /** Memory that `run` may allocate for each byte of input, without the checks of its result. */
   readonly bytesPerByteMax: number;
   /**
-   * Parses the input, and looks at what was read.
+   * Parses the input and checks the result.
    *
-   * @throws whatever is a finding: an error that is not the parser's own, or a `BrokenPromise`
+   * @throws a finding: an error that is not the parser's own, or a `BrokenPromise`
    */
   readonly run: (input: Buffer) => Outcome | Judge | Promise<Outcome>;
 }
 
-/** Something was read that should not have been, or not so. */
+/** The parser accepted a wrong input, or read it wrongly. */
 export class BrokenPromise extends Error {
   readonly code = 'BROKEN_PROMISE';
 
@@ -68,11 +68,11 @@ function shown(value: unknown): string {
   return (JSON.stringify(value) ?? String(value)).slice(0, SHOWN_CHARACTERS);
 }
 
-/** Whichever class of errors a parser has. */
+/** Any class of errors. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a class is asked for nothing but its instances
 type ErrorClass = abstract new (...args: any[]) => Error;
 
-/** What reading gives; or its refusal, if that is of the parser's own `errors`. @throws any other error */
+/** Returns the result, or the refusal if its class is in `errors`. @throws any other error */
 export function readOr<T>(
   errors: readonly ErrorClass[],
   read: () => T,

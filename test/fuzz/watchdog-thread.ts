@@ -1,4 +1,4 @@
-/** The thread of the watchdog: an input that takes too long is a finding, and the last one, as nothing else can end it. */
+/** Thread of the watchdog. If an input takes too long, it records a finding and ends the process, because nothing else can stop the parser. */
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { Finding } from './execute.ts';
@@ -6,7 +6,7 @@ import { writeFinding } from './findings.ts';
 import { TARGETS } from './targets/all.ts';
 import { COUNT, HEAD_BYTES, LENGTH, TARGET } from './watchdog.ts';
 
-/** A machine with other things to do may keep a process waiting for a while. */
+/** Generous, because a busy machine may delay a process. */
 const HANGS_MILLIS = 30_000;
 const LOOKS = 6;
 

@@ -1,10 +1,10 @@
-/** Notices an input that a parser never comes back from: it is told before each, and a thread of its own looks whether it changes. */
+/** Detects an input on which a parser hangs. The fuzzer announces each input, and a second thread checks that it changes. */
 import { Worker } from 'node:worker_threads';
 import { TARGETS } from './targets/all.ts';
 import type { Target } from './target.ts';
 
 const INPUT_BYTES_MAX = 65_536;
-/** In the shared memory: how many inputs there were, which target the last is for, its length; then its bytes. */
+/** Layout of the shared memory: the number of inputs, the target and length of the last one, then its bytes. */
 export const COUNT = 0;
 export const TARGET = 1;
 export const LENGTH = 2;

@@ -1,21 +1,21 @@
-/** Runs a gateway of another maker with a sample of cluster/gateways, where it is installed. */
+/** Runs a gateway such as nginx or Envoy, if it is installed, with a sample of cluster/gateways. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { ROOT } from '../cli/command.ts';
 
-/** Where a gateway listens, and whom it asks. Ports on loopback. */
+/** Loopback ports of the gateway and of the nodes it asks. */
 export interface Wiring {
   readonly listen: number;
-  /** Of nodes; those of the sample that are more are the last one, too. */
+  /** Ports of the nodes. If the sample has more nodes, the last port is used for the rest. */
   readonly quorate: readonly number[];
   readonly application: number;
 }
 
 const SYSTEM = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
-/** The program of this name; undefined if there is none. @param variable may hold its path */
+/** Finds a program; undefined if there is none. @param variable environment variable that may hold its path */
 export function programOf(name: string, variable: string): string | undefined {
   const paths = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM].map((folder) =>
     join(folder, name),
@@ -32,7 +32,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** The sample as it is, but for its addresses. */
+/** Reads the sample and replaces its addresses. */
 export async function sampleOf(name: string, { listen, quorate, application }: Wiring): Promise<string> {
   const text = await readFile(join(ROOT, 'cluster', 'gateways', name), 'utf8');
   const replaced = text
@@ -50,7 +50,7 @@ export async function sampleOf(name: string, { listen, quorate, application }: W
 
 export interface Gateway {
   readonly child: ChildProcess;
-  /** What it complained of. */
+  /** Error output of the gateway. */
   readonly said: () => string;
 }
 
@@ -61,7 +61,7 @@ export async function startNginx(program: string, directory: string, wiring: Wir
     .join(' ');
   const config = `pid ${join(directory, 'pid')}; worker_processes 1; events {} http { access_log off; ${temporary}\n${sample}}`;
   await mkdir(directory, { recursive: true });
-  // Its workers are nobody, when it is started by root.
+  // Its workers run as the user nobody if root starts it.
   await chmod(directory, 0o755);
   await writeFile(join(directory, 'nginx.conf'), config);
   return started(program, [

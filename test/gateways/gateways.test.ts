@@ -1,4 +1,4 @@
-/** The samples of cluster/gateways in the gateways they are for: what passes is what was granted, and nothing else. */
+/** Tests the samples of cluster/gateways in their gateways: exactly the granted requests pass. */
 import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -38,7 +38,7 @@ describe.each([
   let gateway: Gateway;
   let application: Server;
   let port: number;
-  /** What the application was asked, in order. */
+  /** Requests that reached the application, in order. */
   const passed: string[] = [];
 
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** `@quorate/client` as services have it: installed by npm into a folder that is not in the checkout, and asked to limit there. */
+/** Tests `@quorate/client` installed by npm into a folder outside the checkout. */
 import { readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ const RULES = [{ id: 'default', limit: 100, windowMillis: 60_000, clock: 'cluste
 let folder: string;
 let service: string;
 let listed: Listed;
-/** Of the installed package, by their paths in it. */
+/** Texts of the installed package's files, by path. */
 let files: ReadonlyMap<string, string>;
 
 beforeAll(async () => {

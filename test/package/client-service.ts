@@ -1,6 +1,6 @@
 /**
- * A service outside of the checkout, which installs `@quorate/client` from its tarball as npm does, and has a test of its own. Its
- * programs are texts, since `@quorate/client` is found there and not here.
+ * Makes a service outside the checkout that installs `@quorate/client` from its tarball and has its own test. Its programs are texts,
+ * because `@quorate/client` resolves only there.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -105,7 +105,7 @@ test('require finds what import finds', () => {
 });
 `;
 
-/** What a test runner says at its end, if all tests of the service are run and none fails. */
+/** Last line of the test runner if all tests of the service pass. */
 const TESTS = 5;
 
 export const RESOLUTIONS = {
@@ -124,7 +124,7 @@ export async function packClient(folder: string): Promise<string> {
 }
 
 /**
- * Installs a tarball into an empty service, without a registry and with whatever scripts it has, and returns what is installed then,
+ * Installs a tarball into an empty service, without a registry and with its install scripts, and returns the installed packages,
  * as npm lists it.
  */
 export async function installClient(service: string, tarball: string): Promise<Listed> {

@@ -1,4 +1,4 @@
-/** What a reader of the documents relies on: tables are shown as tables, and links lead somewhere. */
+/** Tests the documents: tables are well-formed, and links have targets. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What the comments of the library say that a line returns is what it returns, in the package as it is compiled. */
+/** Tests that the examples in the library's comments return what they say, with the compiled package. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

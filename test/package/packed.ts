@@ -1,4 +1,4 @@
-/** What `npm pack` would put into the package, without the network and without building again. */
+/** Lists the files that `npm pack` would include, without the network and without a build. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-/** What the set-up of a checkout asks of npm, which is played: it makes no compiler unless it is told to install those of development, too. */
+/** Tests which npm commands the set-up of a checkout runs, with a fake npm. Development packages must be installed explicitly. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What the product is made of: exact versions, licences that let anybody use it, and nothing that runs when it is installed. */
+/** Tests the dependencies: exact versions, permissive licences, and no install scripts except known ones. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

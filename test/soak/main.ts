@@ -1,6 +1,6 @@
 /**
- * The command `npm run soak`: a run of `npm run jepsen` that lasts. In its first quarter everything breaks, afterwards what leaves
- * processes alive: then what they hold on to must stop growing.
+ * `npm run soak`: a long run of `npm run jepsen`. In the first quarter all kinds of failures happen, afterwards only those that leave
+ * processes alive. From then on their memory, files and disk must stop growing.
  */
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -23,9 +23,9 @@ const MINUTES_MAX = 24 * 60;
 const FIRST = ['kill', 'pause', 'partition', 'graceful-restart', 'membership', 'disk'];
 const LASTING = ['pause', 'partition', 'slow-disk', 'clock'];
 const PROGRESS_MILLIS = 60_000;
-/** Of nodes that do not answer any more nothing is told. */
+/** Nodes that do not answer are left out. */
 const RECENT_MILLIS = 15_000;
-/** Of the run; what is measured before is of processes that were just restarted. */
+/** Fraction of the run before measuring starts. Earlier, processes have just been restarted. */
 const PLATEAU_FROM_SHARE = 0.3;
 const EXIT_CODES = { kept: 0, broken: 1, undecided: 2 } as const;
 

@@ -1,3 +1,4 @@
+/** Tests the decision whether the resources of a process still grow. */
 import { describe, expect, it } from 'vitest';
 import { forEachSeed, seeded } from '../raft/seeded.ts';
 import { type Measure, plateausOf, type Sample } from './plateau.ts';
@@ -22,7 +23,7 @@ function isReached(samples: readonly Sample[], measure: Measure): boolean | unde
   return plateausOf(samples, 0).find((each) => each.measure === measure)?.isReached;
 }
 
-/** A heap of which collections leave `growth` MiB more every minute. */
+/** A heap that keeps `growth` MiB more after collections every minute. */
 function isHeapReached(seed: number, growth: number): boolean | undefined {
   const below = seeded(seed);
   return isReached(

@@ -1,15 +1,15 @@
 /**
- * Whether what a process holds on to stops growing: what it holds in the last third of its time against the third before. A leak
- * grows in both; a cache fills, and a sawtooth has the same height in both.
+ * Decides whether the resources of a process stop growing, by comparing the last third of its time with the third before. A leak grows
+ * in both. A cache is full by then, and a sawtooth has the same height in both.
  */
 export const MEASURES = ['heapMiB', 'memoryMiB', 'files', 'diskMiB'] as const;
 export type Measure = (typeof MEASURES)[number];
 
-/** One look at one process. */
+/** One measurement of one process. */
 export type Sample = Readonly<Record<Measure, number>> & {
   readonly node: number;
   readonly pid: number;
-  /** Of the run, when it was taken. */
+  /** Time since the start of the run. */
   readonly atMillis: number;
 };
 
@@ -17,19 +17,19 @@ export interface Plateau {
   readonly node: number;
   readonly measure: Measure;
   readonly samples: number;
-  /** In the second and in the last third: of the heap what collections leave, the mean of its lowest tenth; all else at its highest. */
+  /** Levels in the second and in the last third. For the heap it is the mean of the lowest tenth (after collections), otherwise the maximum. */
   readonly before: number;
   readonly last: number;
   readonly isReached: boolean;
 }
 
-/** More than this above the third before is growth. The share is of a level; the rest is what chance adds to a small one. */
+/** A larger increase over the third before is growth. The fraction is relative to the level; the constant allows for noise. */
 const GROWTH_SHARE_MAX = 0.05;
 const SLACK: Readonly<Record<Measure, number>> = { heapMiB: 8, memoryMiB: 24, files: 8, diskMiB: 16 };
-/** Fewer in a third say nothing. */
+/** A third with fewer samples is not judged. */
 const SAMPLES_MIN = 5;
 
-/** Of each node's last process, from `fromMillis` on; of those that lived too short a time nothing is said. */
+/** Judges the last process of each node from `fromMillis` on. Processes that lived too short a time are left out. */
 export function plateausOf(samples: readonly Sample[], fromMillis: number): readonly Plateau[] {
   const nodes = [...new Set(samples.map(({ node }) => node))].sort((a, b) => a - b);
   return nodes.flatMap((node) => {
@@ -48,7 +48,7 @@ export function plateausOf(samples: readonly Sample[], fromMillis: number): read
   });
 }
 
-/** Between two collections a heap may be thrice what is alive: how high it is on average is chance. */
+/** Level of the heap after collections. Between them it may be three times the live data, so its average is random. */
 function floorOf(values: readonly number[]): number {
   const lowest = values.toSorted((a, b) => a - b).slice(0, Math.ceil(values.length / 10));
   return lowest.reduce((sum, value) => sum + value, 0) / lowest.length;

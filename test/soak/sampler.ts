@@ -1,4 +1,4 @@
-/** Looks at the processes of a cluster every few seconds: heap by their metrics, memory and files by the system, disk by its files. */
+/** Measures the processes of a cluster every few seconds: heap from metrics, memory and files from the system, disk from its files. */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ClusterUnderTest } from '../jepsen/cluster-under-test.ts';
@@ -11,7 +11,7 @@ const ANSWER_MILLIS_MAX = 2_000;
 const HEAP = /^quorate_nodejs_heap_size_used_bytes (\S+)$|^nodejs_heap_size_used_bytes (\S+)$/m;
 const MIB = 1 << 20;
 
-/** `told` of each sample. A node that does not answer in time is looked at the next time. */
+/** Calls `told` with each sample. A node that does not answer in time is measured next time. */
 export function sample(
   cluster: ClusterUnderTest,
   startedMillis: number,
@@ -57,7 +57,7 @@ async function heapBytesAt(port: number): Promise<number | undefined> {
   return text === undefined ? undefined : Number(text);
 }
 
-/** What all files below take, those that were deleted meanwhile not. */
+/** Size of all files in a folder. Files deleted meanwhile are skipped. */
 async function bytesIn(directory: string): Promise<number> {
   const entries = await readdir(directory, { withFileTypes: true });
   const sizes = entries.map(async (entry) => {

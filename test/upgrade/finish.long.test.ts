@@ -1,4 +1,4 @@
-/** The node that is asked to finish an upgrade, or the one that decides, is killed at random points: asked again, it ends right. */
+/** Kills the node asked to finish an upgrade, or the leader of group 0, at random points: a repeated request must succeed. */
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,12 +11,12 @@ import { NEXT, THIS } from './next-version.ts';
 const RULE = { id: 'default', limit: 5, windowMillis: 3_600_000, clock: 'cluster' } as const;
 const IDS = [1, 2, 3] as const;
 const ROUNDS = 8;
-/** From before the question has come to its end, to after its answer. */
+/** Delays of the kill, from before the request is complete to after its answer. */
 const KILL_MILLIS_MAX = 25;
 
 describe('an upgrade that is finished while nodes are killed', () => {
   let mixed: MixedCluster;
-  /** What the databases held when all nodes were upgraded, and nobody had asked to finish. */
+  /** Copies of the databases when all nodes were upgraded and the upgrade was not finished. */
   let kept: string;
   beforeAll(async () => {
     mixed = await MixedCluster.start({ rules: [RULE], partitions: 2 });
@@ -63,7 +63,7 @@ describe('an upgrade that is finished while nodes are killed', () => {
         `node ${asked} was asked, node ${leader} led, node ${victim} killed after ${millis.toFixed(1)} ms: ${told}`,
       );
       await mixed.cluster.ready();
-      // Who was told that it is done may count on it.
+      // A client that got success may rely on it.
       if (!(first instanceof Error)) await expectAt(NEXT.max);
       await eventually('it is finished', async () =>
         (await mixed.finish(victim)) instanceof Error ? undefined : true,
@@ -79,7 +79,7 @@ describe('an upgrade that is finished while nodes are killed', () => {
     await expectAt(NEXT.max);
   });
 
-  /** All nodes say so. */
+  /** All nodes report this version. */
   async function expectAt(version: number): Promise<void> {
     for (const id of IDS) {
       await eventually(`node ${id} is at version ${version}`, async () =>

@@ -1,4 +1,4 @@
-/** A cluster of real processes of which each node runs this version or the next one. */
+/** Runs a cluster of real processes, each of this version or of the next one. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -49,7 +49,7 @@ export class MixedCluster {
     this.run(id, which);
   }
 
-  /** As an operator is told to replace a node; while it starts it may be killed. */
+  /** Replaces a node as the documents tell operators to. A test may kill it while it starts. */
   async replace(id: number, which: WhichVersion, killMillis?: number): Promise<void> {
     const node = this.url(this.cluster.ids.find((each) => each !== id) ?? id);
     const drain = { node, id, wait: true, timeoutMillis: 60_000, print: quietly };
@@ -70,14 +70,14 @@ export class MixedCluster {
     return reportFrom(this.url(id));
   }
 
-  /** What node `asked` knows of node `id`, once that is so. */
+  /** Waits until node `asked` knows this of node `id`. */
   async knows(asked: number, id: number, isMeant: (node: ReportedNode) => boolean): Promise<ReportedNode> {
     return eventually(`node ${asked} knows that of node ${id}`, async () =>
       (await this.report(asked))?.nodes.find((node) => node.id === id && isMeant(node)),
     );
   }
 
-  /** What was printed, or the error. */
+  /** Output of the command, or its error. */
   async finish(asked: number, timeoutMillis = 60_000): Promise<string | ClusterCommandError> {
     const lines: string[] = [];
     try {
@@ -95,7 +95,7 @@ export class MixedCluster {
     return [...lines, state].join('\n');
   }
 
-  /** Undefined while nobody does, or nobody tells so. */
+  /** The leader; undefined while there is none or no node reports one. */
   async leaderOfNodes(): Promise<number | undefined> {
     for (const id of this.cluster.ids) {
       const response = await fetch(new URL('/v1/backup/0', this.url(id))).catch(() => undefined);
@@ -105,7 +105,7 @@ export class MixedCluster {
     return undefined;
   }
 
-  /** All that node `id` has logged. */
+  /** The whole log of node `id`. */
   async logOf(id: number): Promise<string> {
     return readFile(join(this.cluster.directory, 'logs', `node-${id}.log`), 'utf8');
   }

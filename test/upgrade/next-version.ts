@@ -1,6 +1,6 @@
 /**
- * The next version: a program that differs from this one in nothing but its number. It speaks one version more, so a cluster can be
- * upgraded to it node by node.
+ * Makes a program of the next version, which differs from this one only in its version number. It also speaks this version, so a
+ * cluster can be upgraded node by node.
  */
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const MAIN = join('dist', 'src', 'cli', 'main.js');
 const NUMBERS = join('dist', 'src', 'api', 'versions.js');
 
-/** For the tests of the suite that calls it, this process is of the next version. */
+/** Makes this process a program of the next version for the calling suite. */
 export function beNextVersion(): void {
   const own: { max: number } = VERSIONS;
   beforeAll(() => {
@@ -28,10 +28,10 @@ export function beNextVersion(): void {
   });
 }
 
-/** A copy of what was compiled, with that number. */
+/** Copies the compiled program with the next version number. */
 export class NextVersion {
   readonly #directory: string;
-  /** Runs a node by it. */
+  /** Runs a node of the next version. */
   readonly run: CommandWrapper;
 
   private constructor(directory: string) {

@@ -1,6 +1,6 @@
 /**
- * A cluster is upgraded to the next version node by node under load, with kills at random points: no client is told a grant too
- * many, there is a way back until the upgrade is finished, and none after it.
+ * Upgrades a cluster to the next version node by node under load, with kills at random points: clients never get a grant too many, and
+ * the upgrade can be undone until it is finished, but not after.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ const START_KILL_MILLIS_MAX = 1_500;
 /** Earlier and later than what is asked is decided. */
 const FINISH_KILL_MILLIS_MAX = 150;
 const FINISH_ROUNDS = 4;
-/** What a client may be told while a node is replaced or was killed. */
+/** Answers that clients may get while a node is replaced or was killed. */
 const EXPLAINED = new Set(['draining', 'no_leader', 'unknown_outcome', 'deadline', 'starting', 'not_member']);
 
 function drawn(millisMax: number, what: string): number {
@@ -48,7 +48,7 @@ describe('a cluster that is upgraded node by node', () => {
     const refused = await mixed.finish(2);
     expect(refused).toBeInstanceOf(ClusterCommandError);
     expect((refused as Error).message).toContain('node 1 speaks 1, node 3 speaks 1: ');
-    // Who is asked there speaks no such version.
+    // The asked node does not speak that version.
     expect(await mixed.finish(1)).toBeInstanceOf(ClusterCommandError);
   });
 
@@ -92,7 +92,7 @@ describe('a cluster that is upgraded node by node', () => {
       await eventually(`node ${id} knows it`, async () =>
         (await mixed.report(id))?.clusterVersion === NEXT.max ? true : undefined,
       );
-      // Group 0 may be without a leader for a moment: then it says first that it asks again.
+      // Group 0 may have no leader for a moment. Then the command first prints that it tries again.
       expect(await mixed.finish(id)).toMatch(
         /^the cluster is at version 2 already: there is nothing to finish$/m,
       );
@@ -103,7 +103,7 @@ describe('a cluster that is upgraded node by node', () => {
   it('refuses a node of the version before after that, and says what to do; the next version takes over again', async () => {
     await mixed.cluster.kill(1);
     mixed.run(1, 'this');
-    // Its own database tells it; one that had not heard is told so by the others, at the handshake.
+    // The node learns it from its own database, or from the others in the handshake.
     const own = 'the cluster was raised to version 2, and this program reads no version above 1';
     const others =
       /node 1 speaks version 1, and node [23] of this cluster 2: start node 1 with a newer quorate/;
@@ -158,7 +158,7 @@ describe('a cluster that is upgraded node by node', () => {
   });
 });
 
-/** Of all that is replicated, as this node has it. */
+/** Digest of all replicated state on this node. */
 function stateOf(cluster: InProcessCluster, id: number): string {
   const { core } = cluster.node(id);
   const hashes = [...core.partitions].sort(([a], [b]) => a - b).map(([, partition]) => partition.stateHash());

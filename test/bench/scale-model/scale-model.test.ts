@@ -1,3 +1,4 @@
+/** Tests the simulation of the scale model: machines, clusters and forecasts. */
 import { describe, expect, it } from 'vitest';
 import { calibrate, foretell, type MeasuredRate } from '../../../bench/scale-model/calibrate.ts';
 import { closedLoopRate, openLoop } from '../../../bench/scale-model/load.ts';
@@ -15,7 +16,7 @@ const SHAPE: ClusterShape = {
   seed: 3,
 };
 const FREE = Object.fromEntries(Object.keys(PROFILED).map((name) => [name, 0])) as unknown as ServiceTimes;
-/** Simulated. */
+/** Simulated time. */
 const SECONDS = 0.05;
 const OPEN = { requestsPerSecond: 20_000, perCall: 4, toLeaders: 0.5 };
 
@@ -55,7 +56,7 @@ describe('a simulated cluster', () => {
     const shape = { ...SHAPE, times, nodesPerMachine: 1 };
     const load = { requestsPerSecond: 300, perCall: 1, toLeaders: 1 };
     const { p50Millis } = openLoop(shape, load, { seconds: 2, trouble: 'none' });
-    // To the leader; to a follower, its disk and back, which takes longer than the own disk; and back. A write may have to wait.
+    // The path: to the leader, to a follower and its disk and back, and back to the client. A write may also have to wait.
     expect(p50Millis).toBeGreaterThanOrEqual(8);
     expect(p50Millis).toBeLessThan(14);
   });

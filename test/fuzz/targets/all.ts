@@ -1,4 +1,4 @@
-/** Every target, by the order in which they take turns. */
+/** Lists all targets, in the order in which they run. */
 import type { Target } from '../target.ts';
 import { CLUSTER_FILES } from './cluster-files.ts';
 import { FRAMES } from './frames.ts';
@@ -24,7 +24,7 @@ export const TARGETS: readonly Target[] = [
   ...RULES,
 ];
 
-/** @throws RangeError that names those there are */
+/** Finds targets by name. @throws RangeError that lists the names */
 export function targetOf(name: string): Target {
   const found = TARGETS.find((target) => target.name === name);
   if (found !== undefined) return found;

@@ -1,4 +1,4 @@
-/** The files beside a database: `cluster.json`, `members.json`, and the floor of its batches. As texts. */
+/** Targets for the files beside a database: `cluster.json`, `members.json` and the floor of its batches. */
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { localConfig, parseCluster } from '../../../src/config/cluster-directory.ts';
@@ -25,7 +25,7 @@ function runMembers(input: Buffer): Outcome {
   return 'read';
 }
 
-/** The checksum is made right where the input has one of any kind, or damage would be found by it alone. */
+/** Corrects the checksum of an input, because otherwise the checksum alone would detect all damage. */
 function runFloor(input: Buffer): Outcome {
   const text = input
     .toString('latin1')

@@ -1,4 +1,4 @@
-/** A stream of frames, and the frames that nodes say most: messages of Raft, forwarded requests and their answers. */
+/** Targets for the stream of frames, and for the most frequent frames: Raft messages, forwarded requests and their answers. */
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { UNAVAILABLE_REASONS } from '../../../src/api/refusals.ts';
@@ -41,7 +41,7 @@ function framesIn(stream: Buffer, cut: number): Seen {
   return { frames, fault: 'refused' in read ? read.refused : '' };
 }
 
-/** With right checksums, or damage would be found by them alone. */
+/** Corrects checksums, because otherwise they alone would detect all damage. */
 function sealed(stream: Buffer): Buffer {
   for (let at = 0; at + FRAME_HEADER_BYTES <= stream.length;) {
     const payloadAt = at + FRAME_HEADER_BYTES;
@@ -53,7 +53,7 @@ function sealed(stream: Buffer): Buffer {
   return stream;
 }
 
-/** The first byte says how the rest is cut, and whether it is sealed. */
+/** The first byte chooses how the rest is cut, and whether its checksums are corrected. */
 function runFrames(input: Buffer): Outcome {
   const how = input[0] ?? 0;
   const stream = how < 0xc0 ? sealed(Buffer.from(input.subarray(1))) : input.subarray(1);

@@ -1,4 +1,4 @@
-/** The HTTP door: its bodies and headers as functions, and all its routes as a server that is asked without a socket. */
+/** Targets for the HTTP listener: its parsers of bodies and headers, and all its routes without a socket. */
 import fc from 'fast-check';
 import { isBoundedText } from '../../../src/api/bounded.ts';
 import { invalidInQuestion } from '../../../src/api/question.ts';
@@ -26,7 +26,7 @@ function runBody(input: Buffer): Outcome {
   return `read ${Math.min(3, request.descriptors.size)}`;
 }
 
-/** What Node takes off a value; all else belongs to it. */
+/** The characters that Node trims from a header value. */
 const BLANKS = /^[ \t]+|[ \t]+$/g;
 
 /** A line each: of one request, as `name: value`. */
@@ -69,7 +69,7 @@ function runHeaders(input: Buffer): Outcome {
 const METHODS = ['POST', 'PUT', 'GET', 'DELETE', 'HEAD', 'PATCH', 'OPTIONS'] as const;
 let opened: Door | undefined;
 
-/** One that answers whatever it is asked, for all inputs. */
+/** A node that answers every request, for all inputs. */
 function door(): Door {
   opened ??= new Door(HTTP_LIMITS, {
     ...HTTP_SETTINGS_DEFAULTS,
@@ -85,7 +85,7 @@ async function runDoor(input: Buffer): Promise<Outcome> {
   const [first = '', ...lines] = input.toString('latin1', 0, end === -1 ? input.length : end).split('\n');
   const [verb = '', url = ''] = first.split(' ');
   const method = METHODS.find((each) => each === verb) ?? 'POST';
-  // What no client could say: its own library, or Node, would not let it through.
+  // No client could send this: its own library or Node would refuse it.
   if (!url.startsWith('/') || !URL.canParse(url, 'http://node') || /[^!-~]/.test(url))
     return 'refused: no address';
   const headers = Object.fromEntries(
@@ -97,7 +97,7 @@ async function runDoor(input: Buffer): Promise<Outcome> {
   const response = await played.app.inject({ method, url, headers, ...(hasBody && { payload }) });
   checkAsked(played);
   const { statusCode, body } = response;
-  // The node that is played tells no usage: nothing is wrong with who asks.
+  // The fake node reports no usage, so this refusal is not a finding.
   const isUnderstood = statusCode < 300 || statusCode === 503;
   promise(isUnderstood || statusCode < 500, `${statusCode} ${body.slice(0, 200)}`);
   promise(isJson(response.headers['content-type']) ? isReadable(body) : true, 'a body of JSON');
@@ -115,7 +115,7 @@ function isReadable(body: string): boolean {
   return typeof parsed === 'object';
 }
 
-/** Whatever came to the node is within its bounds. */
+/** Checks that all requests that reached the node are within bounds. */
 function checkAsked({ asked, listed, looks, refunds, ...more }: Door): void {
   for (const question of [...asked, ...refunds])
     promise(invalidInQuestion(question) === undefined, 'a question within bounds');

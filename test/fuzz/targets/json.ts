@@ -1,4 +1,4 @@
-/** Damage to the structure of a JSON document: one of its values is another, or gone, or there twice, or lies deeper. */
+/** Damages the structure of a JSON document: replaces, removes, repeats or nests one value. */
 import fc from 'fast-check';
 
 const HOSTILE: readonly string[] = [
@@ -25,7 +25,7 @@ const HOSTILE: readonly string[] = [
   `[${'1,'.repeat(500)}1]`,
 ];
 
-/** Stands for the value that is replaced until the rest is text. */
+/** Placeholder of the replaced value until the document is text. */
 const HOLE = '\u0001hole\u0001';
 
 export function nearJson(sound: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> {
@@ -46,7 +46,7 @@ function partsOf(value: unknown): [string, unknown][] {
   return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
 
-/** The same with a hole in the place of its n-th value. */
+/** The document with the placeholder as its n-th value. */
 function holed(value: unknown, count: { left: number }): unknown {
   if (count.left === 0) {
     count.left -= 1;

@@ -1,4 +1,4 @@
-/** Log entries: commands of the limiter, which a replica that accepts them must be able to apply, and configurations of groups. */
+/** Targets for log entries: limiter commands, which a replica must be able to apply if it accepts them, and group configurations. */
 import fc from 'fast-check';
 import { decodeConfig, encodeConfig } from '../../../raft/membership.ts';
 import { requestsOf } from '../../../src/limiter/log/batch.ts';

@@ -1,4 +1,4 @@
-/** What sound inputs are made of: the values that requests, rules and clusters hold, up to their bounds. */
+/** Generators of the values in valid inputs: those of requests, rules and clusters, up to their bounds. */
 import fc from 'fast-check';
 import type { CustomerRequest } from '../../../src/api/customer.ts';
 import type { CustomerRecord } from '../../../src/api/customer-record.ts';
@@ -6,7 +6,7 @@ import type { BatchedRequest } from '../../../src/api/user-request.ts';
 import { LIMIT_MAX, type Rule, WINDOW_MILLIS_MAX } from '../../../src/api/rule.ts';
 import { type RuleTable, validateRuleTable } from '../../../src/limiter/rules.ts';
 
-/** Whole numbers >= 0, often small, often where an encoding changes its width. */
+/** Integers >= 0, often small or at the bounds of an encoding's width. */
 export const natural = fc.oneof(
   fc.nat(200),
   fc.maxSafeNat(),
@@ -18,7 +18,7 @@ export const port = fc.integer({ min: 1, max: 65_535 });
 export const address = fc.record({ host, port });
 export const incarnation = fc.constantFrom('0123456789abcdef'.repeat(2), 'f'.repeat(32));
 
-/** Well-formed, and without a byte order mark in front. */
+/** Well-formed text without a byte order mark. */
 export function shortText(maxLength: number): fc.Arbitrary<string> {
   return fc.string({ minLength: 1, maxLength, unit: 'binary' }).filter((text) => !text.startsWith('\uFEFF'));
 }
@@ -57,7 +57,7 @@ const cost = fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 1_000_000 }));
 const requestId = shortText(9);
 const askedDigest = fc.integer({ min: 1, max: 0xffff_ffff });
 
-/** Whatever enters the log in batches. */
+/** Commands that enter the log in batches. */
 export const batchedRequest: fc.Arbitrary<BatchedRequest> = fc.oneof(
   fc.record({ userId }),
   fc.record({ userId, ruleId, guard: fc.record({ userId, version: fc.nat(2 ** 31) }) }),
@@ -98,7 +98,7 @@ const overrides = fc.uniqueArray(
   { maxLength: 3, selector: (override) => override.ruleId },
 );
 
-/** What operators say of a key. */
+/** Operator commands for a key. */
 export const customerRequest: fc.Arbitrary<CustomerRequest> = fc.record({
   ask: fc.constant('customer' as const),
   userId,
@@ -137,7 +137,7 @@ export const customerRecord: fc.Arbitrary<CustomerRecord> = fc.oneof(
   fc.record({ ...recorded, isBlocked: fc.constant(true), blockedUntilMillis: fc.integer({ min: 1 }) }),
 );
 
-/** Of `POST /v1/allow`. */
+/** Bodies of `POST /v1/allow`. */
 export const requestBody = fc.oneof(
   fc.record(
     { userId, rule: ruleId, cost, timestampMillis: fc.nat(8_640_000_000_000_000), requestId },

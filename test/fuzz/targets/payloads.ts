@@ -1,4 +1,4 @@
-/** The frames whose payloads are MessagePack: a hello and its answers, readings of clocks, reports, usage, changes of the cluster. */
+/** Targets for frames with MessagePack payloads: the hello and its answers, clock readings, reports, usage, cluster changes. */
 import fc from 'fast-check';
 import { USAGE_COLUMNS } from '../../../src/api/usage.ts';
 import { VERSION_BOUND, VERSIONS, type VersionRange } from '../../../src/api/versions.ts';
@@ -33,7 +33,7 @@ interface Kind {
   readonly sound: fc.Arbitrary<unknown>;
 }
 
-/** Lets each kind have a type of its own. */
+/** Gives each kind its own type. */
 function kind<T>(
   encode: (value: T) => Buffer,
   decode: (payload: Uint8Array) => T,
@@ -72,7 +72,7 @@ const usage = fc.record({
   denied: keys,
 });
 
-/** Of two numbers, the lower first. */
+/** Two numbers, the lower one first. */
 const speaks = fc
   .tuple(fc.integer({ min: 1, max: VERSION_BOUND }), fc.integer({ min: 1, max: VERSION_BOUND }))
   .map(([a, b]): VersionRange => ({ min: Math.min(a, b), max: Math.max(a, b) }));
@@ -238,11 +238,11 @@ const KINDS: readonly Kind[] = [
   ),
 ];
 
-/** Read after every input: whatever those bytes did, nothing of it stays behind. */
+/** A payload read after every input, to check that the input left no state behind. */
 const CANARY = { process: 4_711, sentMillis: 12.25 };
 const CANARY_BYTES = encodePing(CANARY);
 
-/** The first byte says which kind of frame the rest is the payload of. */
+/** The first byte chooses the kind of frame; the rest is its payload. */
 function run(input: Buffer): Outcome {
   const at = (input[0] ?? 0) % KINDS.length;
   const { encode, decode } = KINDS[at]!;

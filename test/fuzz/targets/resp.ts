@@ -1,4 +1,4 @@
-/** The Redis protocol: requests and inline commands cut anywhere, and a whole connection, every answer of which a client must understand. */
+/** Targets for the Redis protocol: commands cut anywhere, and a whole connection, whose answers a client must be able to parse. */
 import { PlayedAccess } from '../../api/played-access.ts';
 import { PlayedShedding } from '../../api/played-shedding.ts';
 import { EventEmitter } from 'node:events';
@@ -22,7 +22,7 @@ import { decodeReplies } from '../../resp/decode-replies.ts';
 import { encodeCommand, REPORT } from '../../resp/fixtures.ts';
 import { type Judge, type Outcome, promise, promiseSame, type Target } from '../target.ts';
 
-/** Bytes kept for an unfinished command are so many times those that came, and what there is room for from the first. */
+/** Most memory for an unfinished command, as a multiple of the received bytes plus the initial buffer. */
 const HELD_FACTOR = 4;
 const HELD_FREE_BYTES = 1_024;
 
@@ -61,7 +61,7 @@ function argumentsOf(parser: RequestParser): string[] {
   });
 }
 
-/** The first byte says how the rest is cut. */
+/** The first byte chooses how the rest is cut. */
 function runParser(input: Buffer): Outcome {
   const stream = input.subarray(1);
   const whole = commandsIn(stream, stream.length + 1);
@@ -108,7 +108,7 @@ const NODE: NodeBehindDoor = {
   rule: () => undefined,
 };
 
-/** A client that takes all it is sent. */
+/** A client that reads everything. */
 class PlayedSocket extends EventEmitter {
   readonly sent: Buffer[] = [];
   readonly writableLength = 0;
@@ -119,7 +119,7 @@ class PlayedSocket extends EventEmitter {
     return true;
   }
   readonly #written: (() => void)[] = [];
-  /** Whether somebody was told that bytes are written. */
+  /** Whether a listener was called after a write. */
   written(): boolean {
     const told = this.#written.splice(0);
     for (const done of told) done();
@@ -179,7 +179,7 @@ function runConnection(input: Buffer): Judge {
   socket.emit('close');
   if (failures.length > 0) throw failures[0];
   promise(door.kept.unfinishedBytes === 0 && door.kept.unreadBytes === 0, 'nothing is kept for who is gone');
-  // Whoever speaks HTTP here is closed without a word.
+  // A client that speaks HTTP is disconnected without an answer.
   const unanswered = socket.destroyed && /post|host:/i.test(stream.toString('latin1')) ? 1 : 0;
   return () => outcomeOf(Buffer.concat(socket.sent), door.counts.commands, unanswered);
 }
@@ -191,7 +191,7 @@ function outcomeOf(sent: Buffer, commands: number, unanswered: number): Outcome 
   const replies = decodeReplies(sent);
   const isFault = /-ERR Protocol error: [^\r\n]*\r\n$/.test(sent.toString('latin1'));
   const least = commands - unanswered;
-  // One for each channel that a command names.
+  // One reply for each channel that a command names.
   const ofChannels = replies.filter(
     (reply) => Array.isArray(reply) && CHANNEL_WORDS.includes(reply[0] as string),
   );

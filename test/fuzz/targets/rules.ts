@@ -1,4 +1,4 @@
-/** Documents of rules: rules.yaml, its short form, and what is written for envoyproxy/ratelimit. */
+/** Targets for rules documents: rules.yaml, its short form, and documents for envoyproxy/ratelimit. */
 import fc from 'fast-check';
 import { validateRuleTable } from '../../../src/limiter/rules.ts';
 import { limiterRulesOf } from '../../../src/rules/compile.ts';
@@ -14,7 +14,7 @@ import { nearJson } from './json.ts';
 
 const LISTED_CHARACTERS_MAX = 1_200;
 const FINDINGS_MAX = 200;
-/** Of 400 characters. */
+/** A text of 400 characters. */
 const MESSAGE_UNITS_MAX = 800;
 const ASKED = new Map([
   ['user', 'a'],
@@ -74,7 +74,7 @@ const detailed = fc
   .map(({ limit: most, per: unit, name, ...rest }) => ({
     rules: [{ id: 'detailed', windows: { limit: most, per: unit, ...(name && { name }) }, ...rest }],
   }));
-/** Short ones: what is long takes long, and says nothing else. */
+/** Short documents only: long ones take long and find nothing more. */
 const listed = fc
   .nat()
   .map((seed) => randomRules(seeded(seed)))
@@ -103,7 +103,7 @@ const envoy = fc.record({
   ),
 });
 
-/** As people write it: one field a line, indented. */
+/** Writes the document like a person: one field a line, indented. */
 function yamlOf(value: unknown, indent = ''): string {
   if (Array.isArray(value) && value.length > 0)
     return value.map((item) => `\n${indent}- ${yamlOf(item, `${indent}  `).trimStart()}`).join('');

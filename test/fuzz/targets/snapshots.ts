@@ -1,4 +1,4 @@
-/** Snapshots, as a disk or another node gives them: of a limiter, and of group 0 with its commands. */
+/** Targets for snapshots from disk or from another node: those of a limiter, and those of group 0 with its commands. */
 import { FIRST_RULES } from '../../meta/first-rules.ts';
 import { loadHash32 } from '../../../src/partition/hash.ts';
 import fc from 'fast-check';
@@ -19,7 +19,7 @@ import { type Outcome, promise, promiseSame, readOr, type Target } from '../targ
 import { address, incarnation, batchedRequest, table } from './made.ts';
 import { nearJson } from './json.ts';
 
-/** Of a chunk, before it. */
+/** Bytes of the length before a chunk. */
 const LENGTH_BYTES = 2;
 const DIGEST_BYTES = 8;
 /** What is no command or record, and what only a newer program reads. */
@@ -42,7 +42,7 @@ function joined(chunks: readonly Uint8Array[]): Buffer {
   );
 }
 
-/** With the right digest, or all damage would be found by it alone. */
+/** Corrects the digest, because otherwise it alone would detect all damage. */
 function sealed(chunks: readonly Buffer[]): readonly Buffer[] {
   const last = chunks.at(-1);
   if (last?.length !== DIGEST_BYTES) return chunks;
@@ -136,7 +136,7 @@ function runMetaCommand(input: Buffer): Outcome {
   return `read ${read.value.type}`;
 }
 
-/** The first byte says where the rest is cut into two chunks. */
+/** The first byte chooses where the rest is cut into two chunks. */
 function runMetaRecord(input: Buffer): Outcome {
   const text = input.subarray(1);
   const at = input[0] ?? 0;

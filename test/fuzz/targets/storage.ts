@@ -1,4 +1,4 @@
-/** What is stored in a database: entries, chunks of snapshots, where a group stands, the seal over all, and whose it is. */
+/** Targets for the records of a database: entries, snapshot chunks, group state, the seal over all records, and the owner. */
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import {
@@ -39,10 +39,10 @@ const CHECKSUM_BYTES = 4;
 const MASK = new Mask(Uint8Array.from({ length: MASK_BYTES }, (_, i) => (7 * i) & 0xff));
 
 interface Kind {
-  /** In a database, keys are told apart by their lengths and first bytes, before anything of the value is read. */
+  /** The database distinguishes keys by length and first byte before it reads a value. */
   readonly keyBytes: number;
   readonly decode: (key: Buffer, value: Buffer) => unknown;
-  /** As it would be stored. */
+  /** The record as stored. */
   readonly encode: (read: never, key: Buffer) => StoredRecord;
   readonly sound: fc.Arbitrary<StoredRecord>;
 }
@@ -154,7 +154,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** The first byte says which kind of record the rest is, key and value, and whether it is given the right checksum. */
+/** The first byte chooses the kind of record, and whether its checksum is corrected. The rest is key and value. */
 function run(input: Buffer): Outcome {
   const how = input[0] ?? 0;
   const at = how % KINDS.length;
@@ -171,7 +171,7 @@ function run(input: Buffer): Outcome {
   return `read ${at}`;
 }
 
-/** What is wrong, without what the record holds. */
+/** The kind of mistake, without the contents of the record. */
 function told(refused: string): string {
   return refused.replace(/^refused: /, '').replace(/ holds .*/s, '');
 }
