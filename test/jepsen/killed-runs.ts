@@ -46,7 +46,7 @@ function isAbandoned(directory: string): boolean {
   return start !== '' && startOf(pid) !== start;
 }
 
-/** Processes with a path in the directory among their arguments or environment. */
+/** Processes with a path in the directory among their arguments. */
 function processesOf(directory: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -1,7 +1,7 @@
 /*
  * Preloaded into a node: makes the syncs of LevelDB's logs slow or makes them fail, as the file named by
  * QUORATE_SYNC_FAULT currently says. "stall 300" delays each sync by 300 ms. "fail 2" fails the first two syncs of the
- * process with EIO. Anything else, or no file: the disk works.
+ * process with EIO, without syncing. Anything else, or no file: the disk works.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
