@@ -21,7 +21,7 @@ export interface Committed {
 export interface Outcome {
   readonly decisions: number;
   readonly size: number;
-  /** Of the state, item by item: see `state-digest.ts`. */
+  /** The digest of the state, item by item: see `state-digest.ts`. */
   readonly digest: number;
 }
 
