@@ -1,6 +1,7 @@
 /**
- * Reads what nodes archived of their logs (injected/archive.ts): the entries that they have deleted behind snapshots.
- * A node deletes only what it has applied, so these were committed, and no two nodes may have had different ones.
+ * Reads the log entries that nodes archived (injected/archive.ts) before they deleted them behind snapshots. A node
+ * deletes only entries that it has applied. These were therefore committed, and no two nodes may have deleted different
+ * ones.
  */
 import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -12,20 +13,21 @@ import type { ArchivedWrite } from './injected/archive.ts';
 type Entries = Map<number, Entry>;
 
 export class Archive {
-  /** Entries that two nodes deleted, and that were not the same. */
+  /** Entries that two nodes deleted and that differ. */
   readonly conflicts: string[] = [];
   readonly #groups = new Map<GroupId, Entries>();
-  /** What logs held when a snapshot of a leader replaced them, and at their ends: it may not be committed. */
+  /** Entries of logs that a leader's snapshot replaced, and the tails of logs. These may not be committed. */
   readonly #others = new Map<GroupId, Entries[]>();
 
-  /** Committed entries of a group, as far as they were archived. */
+  /** The archived committed entries of a group. */
   entriesOf(group: GroupId): ReadonlyMap<number, Entry> {
     return this.#groups.get(group) ?? new Map();
   }
 
   /**
-   * The entries up to `index`, whose own is of `term`, without a gap, from the first one that is there. Where no node deleted an entry
-   * behind a snapshot of its own, another log may have it: logs that have one entry in common are the same before it.
+   * Returns the entries up to `index`, without a gap, starting at the first one that exists. The entry at `index` must
+   * be of `term`. If no node deleted an entry behind its own snapshot, another log may still have it: logs that have
+   * one entry in common are equal before it.
    */
   entriesThrough(group: GroupId, index: number, term: number): Entry[] {
     const committed = this.entriesOf(group);
@@ -82,7 +84,7 @@ export class Archive {
   }
 }
 
-/** The line that a dying process was at is cut off. */
+/** The last line may be cut off, because the process died while it wrote it. */
 function parsed(line: string): ArchivedWrite | undefined {
   if (line === '') return undefined;
   try {
@@ -92,7 +94,7 @@ function parsed(line: string): ArchivedWrite | undefined {
   }
 }
 
-/** All archives of a folder; none if there is no such folder. */
+/** Reads all archives of a folder. Returns an empty archive if the folder does not exist. */
 export async function readArchive(folder: string | undefined): Promise<Archive> {
   const archive = new Archive();
   if (folder === undefined) return archive;

@@ -1,6 +1,7 @@
 /**
- * Takes backups of a cluster under test, one after the other, as `quorate backup` does and through any node, and has each finished
- * one verified as `quorate restore --verify` does. Each attempt is one event of the history; of those that failed no file stays.
+ * Takes backups of a cluster under test, one after the other and through any node, as `quorate backup` does. Verifies
+ * each finished backup as `quorate restore --verify` does. Each attempt is one event of the history. A failed attempt
+ * leaves no file.
  */
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,19 +16,19 @@ import { nowNanos } from './http-attempt.ts';
 
 export interface BackupClientInit {
   readonly random: RandomBelow;
-  /** Nodes that may be asked now, up or not. */
+  /** Nodes that may be asked now, whether they are up or not. */
   readonly targets: () => readonly { readonly id: number; readonly port: number }[];
   readonly record: (event: Backup) => void;
-  /** Gets a directory per backup. */
+  /** Each backup gets a directory in it. */
   readonly folder: string;
   readonly pauseMillisMax: number;
-  /** How long one backup may take. */
+  /** The time limit of one backup. */
   readonly millisMax?: number;
 }
 
-/** A group is asked for ten times in five seconds, and some leader may stand still for as long. */
+/** A backup asks a group ten times in five seconds, and a leader may be paused for as long. */
 const MILLIS_MAX = 20_000;
-/** The newest of the finished ones. A run of hours makes thousands. */
+/** Only the newest finished backups are kept: a run of hours makes thousands. */
 const KEPT = 2;
 
 type Told = Pick<Backup, 'rulesVersion' | 'groups' | 'damage'>;
@@ -49,7 +50,7 @@ export class BackupClient {
     this.#running = this.#run();
   }
 
-  /** Resolves when the last one is finished or has failed. */
+  /** Resolves when the last backup is finished or has failed. */
   async stop(): Promise<void> {
     this.#isActive = false;
     await this.#running;
@@ -93,7 +94,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What its manifest says. */
+/** Reads the manifest of a backup. */
 async function toldBy(path: string): Promise<Pick<Backup, 'rulesVersion' | 'groups'>> {
   const manifest = fieldsOf(JSON.parse(await readFile(join(path, 'manifest.json'), 'utf8')));
   const groups = (manifest['groups'] as readonly GroupTold[]).map(
@@ -111,7 +112,7 @@ async function damageOf(path: string): Promise<string | null> {
   }
 }
 
-/** The same source, for so long: then it throws whatever is asked of it, which ends the backup. */
+/** Wraps a source with a time limit. After it every call throws, which ends the backup. */
 function boundedSource(source: BackupSource, millis: number): BackupSource {
   const endMillis = performance.now() + millis;
   const inTime = async <T>(asked: Promise<T>): Promise<T> => {
@@ -130,7 +131,8 @@ function boundedSource(source: BackupSource, millis: number): BackupSource {
         const { snapshot, chunks } = await inTime(opened);
         return { snapshot, chunks: each(chunks, inTime) };
       } catch (error) {
-        // A node gives one backup at a time: what comes too late is read to its end, or the next one finds the node busy.
+        // A node gives one backup at a time. An answer that comes after the limit is read to its end, otherwise the
+        // next backup finds the node busy.
         void opened.then(({ chunks }) => drained(chunks)).catch(() => undefined);
         throw error;
       }
@@ -150,7 +152,7 @@ async function* each(
       yield next.value;
     }
   } finally {
-    // Not awaited: it waits for a chunk that is on its way, as long as the node stands still.
+    // Not awaited: it waits for a chunk that is on its way, which does not arrive while the node is paused.
     void iterator.return?.().catch(() => undefined);
   }
 }

@@ -1,7 +1,9 @@
-/** What whoever takes backups did and saw, one event per backup, and its form as a line of a history. It judges nothing. */
+/**
+ * The events of the client that takes backups, one per backup, and their form as lines of a history. Judges nothing.
+ */
 import { encodeEnding, type Ending, endingIn, type Line } from './history-line.ts';
 
-/** One group, as the manifest of a backup has it: 0 is that of the cluster, p + 1 that of partition p. */
+/** One group in the manifest of a backup. Group 0 is the group of the cluster, p + 1 that of partition p. */
 export interface GroupTold {
   readonly group: number;
   readonly index: number;
@@ -11,15 +13,18 @@ export interface GroupTold {
   readonly stateHash: string;
 }
 
-/** One attempt at a backup of the whole cluster. `ok`: it is finished; `fail`: there is none, and `error` says why. */
+/**
+ * One attempt at a backup of the whole cluster. `ok`: the backup is finished; `fail`: there is none, and `error` says
+ * why.
+ */
 export interface Backup extends Ending {
   readonly op: 'backup';
-  /** In the folder of backups. A failed backup leaves nothing there. */
+  /** Its directory in the folder of backups. A failed backup leaves nothing there. */
   readonly directory: string;
-  /** Null and none of a failed one. */
+  /** A failed backup has the version null and no groups. */
   readonly rulesVersion: number | null;
   readonly groups: readonly GroupTold[];
-  /** What `quorate restore --verify` said against it; null: it is whole, or there is none. */
+  /** The error of `quorate restore --verify`. Null: the backup is whole, or there is none. */
   readonly damage: string | null;
 }
 

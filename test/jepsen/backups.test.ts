@@ -18,7 +18,7 @@ import type { Restoration, RestoredAnswer } from './restored-cluster.ts';
 import { spentSubjects } from './spent-subjects.ts';
 
 const MILLI = 1e6;
-/** Of the cluster, and of its only partition. */
+/** The group of the cluster, and the group of its only partition. */
 const META: GroupTold = { group: 0, index: 5, term: 1, timeMillis: 50, stateHash: 'rules-7' };
 const USERS: GroupTold = { group: 1, index: 40, term: 2, timeMillis: 90, stateHash: 'state-40' };
 
@@ -49,7 +49,7 @@ const LOGS: ReadonlyMap<number, GroupStates> = new Map([
   [1, logOf(40, { term: 2, timeMillis: 90, stateHash: 'state-40', rulesVersion: 7 })],
 ]);
 
-/** `answer(40)` is of index 40 in partition 0, and was there at 41 ms. Of the rules, version 7 was acknowledged at 11 ms. */
+/** `answer(40)` has index 40 in partition 0 and arrived at 41 ms. Version 7 of the rules was acknowledged at 11 ms. */
 function judged(backups: readonly Backup[], more: Partial<BackupsOptions> = {}): CheckResult {
   return checkBackups(backups, {
     history: [answer(40), answer(150)],
@@ -147,7 +147,7 @@ describe('the judge of how backups end', () => {
 
 const RECEIPT = { group: 0, index: 40, position: 0, term: 2, timeMillis: 90 };
 const STATE = { term: 2, timeMillis: 90, stateHash: 'state-40', rulesVersion: 7 };
-/** Of a limit of 1 per 100 ms, as `answer` asks for it. */
+/** The limit of `answer`: 1 per 100 ms. */
 const ADAS = { rule: 'default', key: 'user=ada', windowMillis: 100, limit: 1 };
 
 function decided(at: number, more: Partial<RestoredAnswer> = {}): RestoredAnswer {
@@ -155,7 +155,7 @@ function decided(at: number, more: Partial<RestoredAnswer> = {}): RestoredAnswer
   return { ...times, partition: 0, allowed: true, isRestored: false, ...more };
 }
 
-/** The processes start at 1000 ms; group time is that of the history. */
+/** The processes start at 1000 ms. Group time is that of the history. */
 function judgedAfter(answers: readonly RestoredAnswer[], more: Partial<Restoration> = {}): readonly string[] {
   const subjects = [{ body: { userId: 'ada' }, limits: [ADAS], answers }];
   return checkRestored(
@@ -186,7 +186,8 @@ describe('the judge of a restored cluster', () => {
 
   it('finds more than a limit in one window, with what the backup holds', () => {
     expect(judgedAfter([HELD_BACK, decided(1_110), decided(1_150)])).toEqual([tooMuchUntil(1_150)]);
-    // The grant at 40 is in the backup; one at 140, of index 41, came later. No partition: only that is judged.
+    // The backup holds the grant at 40. The one at 140, with index 41, came later. Without a partition, only this is
+    // judged.
     const unplaced = { partition: null };
     expect(judgedAfter([HELD_BACK, decided(1_110, { ...unplaced, timeMillis: 139 })])).toEqual([
       tooMuchUntil(139),

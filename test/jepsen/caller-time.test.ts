@@ -11,7 +11,7 @@ const event = (timeMillis: number, more: Partial<Operation>): Operation =>
     position: 0,
     ...more,
   });
-/** The same, at other moments of the machine than of its caller. */
+/** The same, but the machine's time and the caller's timestamp differ. */
 const eventAt = (millis: number, stamp: number, more: Partial<Operation> = {}): Operation =>
   event(stamp, {
     index: millis,
@@ -35,7 +35,7 @@ describe('requests that bring the time of their callers', () => {
     const denied = { allowed: false, status: 429, remaining: 0, index: 2 } as const;
     expect(found(first, event(109, denied))).toEqual([]);
     expect(found(first, event(110, denied))).toEqual([expect.stringContaining('at most 0 of 1 were spent')]);
-    // Late: judged at the newest stamp.
+    // A late timestamp is judged at the newest stamp.
     expect(found(first, event(10, { ...denied, timestampMillis: 5 }))).toEqual([]);
     const soon = { ...denied, invokeNanos: first.invokeNanos + 1e6, completeNanos: first.invokeNanos + 2e6 };
     expect(found(first, event(200, { ...soon, timestampMillis: 150 }))).toEqual([
@@ -71,9 +71,9 @@ describe('requests that bring the time of their callers', () => {
 describe('a user of callers that was idle for a minute, and then asks in another epoch', () => {
   const DAYS_MILLIS = 86_400_000;
   const NOW_MILLIS = 100 * DAYS_MILLIS;
-  /** The window of a rule for callers is not widened in their time, and is in that of the cluster. */
+  /** A window in callers' time is not widened; a window in cluster time is. */
   const IDLE_MILLIS = 60_000 + 102;
-  /** Tells group time. */
+  /** An answer that shows group time. */
   const clock = answer(1, { user: 'bob', timeMillis: NOW_MILLIS, position: 0 });
   const near = eventAt(10, NOW_MILLIS);
   const far = (millis: number, more?: Partial<Operation>): Operation => eventAt(millis, 5_000, more);
@@ -81,7 +81,7 @@ describe('a user of callers that was idle for a minute, and then asks in another
 
   it('begins anew, once', () => {
     expect(violations([clock, near, far(AFTER)])).toEqual([]);
-    // From then on it is known, and for a day.
+    // From then on the user is known, and for a day.
     expect(found(clock, near, far(AFTER), eventAt(AFTER + 1, 5_099))).toEqual([
       expect.stringContaining('1 of 1 were spent'),
     ]);
@@ -109,7 +109,7 @@ describe('a user of callers that was idle for a minute, and then asks in another
     const epoch = NOW_MILLIS - 31 * DAYS_MILLIS;
     expect(found(clock, near, eventAt(AFTER, epoch - 102))).toEqual([]);
     expect(found(clock, near, eventAt(AFTER, epoch - 101))).not.toEqual([]);
-    // Nothing tells when that was.
+    // No answer shows what group time was then.
     expect(found(near, far(AFTER))).not.toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** The command `npm run jepsen:check`: judges a recorded run, or any history, and says what it found. */
+/** The command `npm run jepsen:check`: judges a recorded run, or any history, and prints what it found. */
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Command } from 'commander';
@@ -22,7 +22,7 @@ interface Options {
   readonly searchAnswersMax?: number;
 }
 
-/** A run's folder with all that is in it, or a history alone. */
+/** Reads the folder of a run with everything in it, or a single history file. */
 async function runAt(path: string, options: Options): Promise<Run> {
   const expectedLogLines = (options.expectLog ?? []).map((pattern) => new RegExp(pattern));
   const isFolder = (await stat(path)).isDirectory();

@@ -98,7 +98,7 @@ describe('single rules', () => {
     const denied = { ...at(2, 0), allowed: false, status: 429, requestId: 'd', cost: 3 };
     expect(violations([at(0, 2), at(3, 1), at(4, 0), { ...denied, remaining: 2 }])).toEqual([]);
     expect(violations([at(0, 2), at(3, 1), at(4, 0), { ...denied, remaining: 1 }])).toEqual(['certificate']);
-    // One that was read from the state saw all of the entry.
+    // A denial without a position was read from the state after the whole entry.
     const read = { ...denied, position: null };
     expect(violations([at(0, 2), at(3, 1), at(4, 0), { ...read, remaining: 0 }])).toEqual([]);
     expect(violations([at(0, 2), at(3, 1), at(4, 0), { ...read, remaining: 1 }])).toEqual(['certificate']);

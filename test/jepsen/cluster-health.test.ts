@@ -15,7 +15,7 @@ const OPTIONS = { bands: [KILL], deadlineMillis: 100, slackMillis: 10, recoveryM
 
 const [TEMPLATE] = randomHistory({ seed: 1, operations: 1, isHealthy: true }).operations;
 
-/** A request every 10 ms for 4 s, answered after 2 ms, but for `but`. */
+/** A request every 10 ms for 4 s, answered after 2 ms, except those that `but` changes. */
 function steady(but: (at: number) => object | undefined) {
   if (TEMPLATE === undefined) throw new Error('a history of one operation has one');
   const template = { ...TEMPLATE, allowed: true, node: 1 };

@@ -1,4 +1,4 @@
-/** What a cluster under test is made of, and the configuration its clients see. */
+/** The options of a cluster under test, and the configuration that its clients see. */
 import type { RandomBelow } from '../../raft/core-state.ts';
 import { localConfig } from '../../src/config/cluster-directory.ts';
 import type { ClusterConfig, Timing } from '../../src/config/config.ts';
@@ -18,13 +18,13 @@ export interface ClusterUnderTestOptions {
   readonly mutant?: string;
   /** Default 4 MiB: a node on a small volume must be able to work. */
   readonly freeFloorBytes?: number;
-  /** Default 4 KiB: snapshots must be taken, started from and installed in every run. */
+  /** Default 4 KiB: every run must take snapshots, start from them and install them. */
   readonly snapshotEveryBytes?: number;
-  /** How long nodes remember request ids. Default that of a new cluster. */
+  /** How long nodes remember request ids. Default: as in a new cluster. */
   readonly requestIdHorizonMillis?: number;
   /**
-   * The last node, and one in as many spares, on a small tmpfs, the others each on an ext4 of its own, where the
-   * machine can. Default true.
+   * Gives the last node, and some of the spares, a small tmpfs, and each other node its own ext4, if the machine can.
+   * Default true.
    */
   readonly volumes?: boolean;
 }
@@ -34,7 +34,7 @@ const PARTITIONS_DEFAULT = 8;
 const FREE_FLOOR_BYTES_DEFAULT = 4 << 20;
 const SNAPSHOT_EVERY_BYTES_DEFAULT = 4 << 10;
 
-/** Real addresses, the spares included. */
+/** Real addresses, including the spares. */
 export async function configOf(options: ClusterUnderTestOptions): Promise<ClusterConfig> {
   const { nodes, spares = SPARES_DEFAULT, partitions = PARTITIONS_DEFAULT } = options;
   const base = localConfig({ nodes, partitions, limit: 1, windowMillis: 1_000, basePort: 1 });
@@ -50,7 +50,7 @@ export async function configOf(options: ClusterUnderTestOptions): Promise<Cluste
     nodes: addresses,
     rules: {
       ...base.rules,
-      // Those of the clients are asked by name; the first of a table is for requests that name none.
+      // Clients name the rules they use. The first of the list is for requests without a rule.
       rules: [...base.rules.rules.filter(({ id }) => isFree(id, options.rules)), ...options.rules],
       requestIdHorizonMillis: options.requestIdHorizonMillis ?? base.rules.requestIdHorizonMillis,
     },

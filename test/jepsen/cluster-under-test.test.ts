@@ -8,7 +8,7 @@ import { lacks, libfaketime } from './machine.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'request' } as const;
 const HOUR_MILLIS = 3_600_000;
-/** For the line that a node logs of a connection that was reset, and of the next one. */
+/** The number of polls for the log line about a connection that was reset, and about the next one. */
 const LOOKS_MAX = 100;
 const LOOK_MILLIS = 50;
 
@@ -16,7 +16,7 @@ describe('the cluster under test', () => {
   let cluster: ClusterUnderTest;
   beforeAll(async () => {
     cluster = await ClusterUnderTest.create({ nodes: 3, rules: [RULE], random: seeded(1), partitions: 4 });
-    // Who leads tells the other where it sees node 1, before that one is anywhere.
+    // The leader reports to the other node where node 1 is, before node 1 runs.
     for (const id of [2, 3]) cluster.node(id).start();
     for (const id of [2, 3]) {
       await eventually(`node ${id} knows who leads`, async () => {
@@ -39,14 +39,14 @@ describe('the cluster under test', () => {
   const grantedAt = async (id: number): Promise<true> =>
     eventually(`a grant at node ${id}`, async () => ((await isGrantedAt(id)) ? true : undefined));
 
-  /** What the node logged of its connections. */
+  /** The log lines of a node about its connections. */
   const linesAboutPeers = (id: number): string =>
     readFileSync(`${cluster.logsDirectory}/node-${id}.log`, 'utf8')
       .split('\n')
       .filter((line) => line.includes('peer'))
       .join('\n');
 
-  /** Where the node reached its peers, as it logged. */
+  /** Where the node reached its peers, from its log. */
   function connectionsOf(id: number): { peer: number; port: number }[] {
     return linesAboutPeers(id)
       .split('\n')
@@ -61,7 +61,7 @@ describe('the cluster under test', () => {
     const pairs = cluster.members.flatMap((from) => cluster.members.map((to) => ({ from, to })));
     const silent = (): { from: number; to: number }[] =>
       pairs.filter(({ from, to }) => from !== to && cluster.network.link(from, to).forward.bytesPassed === 0);
-    // A cluster is ready when every partition has a leader: a link that none of them needs may still be dialled.
+    // A cluster is ready when every partition has a leader. A link that no leader needs may still be connecting.
     await eventually('every node speaks to every other', () =>
       silent().length === 0 ? true : undefined,
     ).catch((error: unknown) => {
@@ -122,13 +122,13 @@ describe('the cluster under test', () => {
   it('sets the wall clock of one node', async () => {
     console.log(`wall clocks by ${libfaketime() ?? 'a module in the node: libfaketime is not installed'}`);
     const logged = (): number => {
-      // Behind the last end of a line is what has been written of the next one.
+      // The text after the last line end is an incomplete line.
       const lines = readFileSync(`${cluster.logsDirectory}/node-1.log`, 'utf8').split('\n').slice(0, -1);
       return (JSON.parse(lines.at(-1) ?? '') as { time: number }).time - Date.now();
     };
     cluster.node(1).setWallClock(HOUR_MILLIS);
     await eventually('the log is an hour ahead', async () => {
-      // It may have logged the one before it looked at its new clock.
+      // The node may have logged the earlier line before it read its new clock.
       cluster.network.link(2, 1).reset();
       for (let i = 0; i < LOOKS_MAX; i += 1) {
         if (Math.abs(logged() - HOUR_MILLIS) < 60_000) return true;

@@ -1,6 +1,7 @@
 /**
- * A cluster of real node processes whose every peer link goes through a fault proxy, each node as on a machine of its
- * own: what is done to several of them at once, and what they are as a cluster. When and to whom is up to the nemeses.
+ * A cluster of real node processes. Every peer link goes through a fault proxy, and each node runs as on a machine of
+ * its own. This file does things to several nodes at once and reports on the cluster as a whole. The nemeses decide
+ * when, and to which nodes.
  */
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -20,7 +21,9 @@ import { run } from './volume.ts';
 /** A process that ended. */
 export interface KnownExit extends NodeExit {
   readonly id: NodeId;
-  /** What had been announced with `expectExit`. Undefined: nobody did this, the node failed by itself. */
+  /**
+   * The reason announced with `expectExit`. Undefined: the exit was not caused by the test, the node failed by itself.
+   */
   readonly expected: string | undefined;
 }
 
@@ -33,7 +36,7 @@ interface ClusterInit {
 export class ClusterUnderTest {
   readonly directory: string;
   readonly network: FaultNetwork;
-  /** As clients see it: real addresses, the spares included. */
+  /** As clients see it: real addresses, including the spares. */
   readonly config: ClusterConfig;
   /** All processes that ended, in order. */
   readonly exits: KnownExit[] = [];
@@ -47,7 +50,7 @@ export class ClusterUnderTest {
     process.once('exit', this.#onExit);
   }
 
-  /** Creates everything on disk; no node runs yet. */
+  /** Creates everything on disk. No node runs yet. */
   static async create(options: ClusterUnderTestOptions): Promise<ClusterUnderTest> {
     const directory = await mkdtemp(join(tmpdir(), CLUSTER_PREFIX));
     claimDirectory(directory);
@@ -80,7 +83,7 @@ export class ClusterUnderTest {
         surroundings: {
           syncFault: library,
           archiveDirectory,
-          // What others see as a node's address is told on: each node would find ways around its own links.
+          // Nodes pass on the addresses of others, so each node would find ways around its own links.
           unreachablePorts: [...others.map(({ peer }) => peer.port), ...network.portsOfOthers(id)],
           mutant,
         },
@@ -95,7 +98,7 @@ export class ClusterUnderTest {
     return join(this.directory, 'logs');
   }
 
-  /** All that was ever in the logs of the nodes: see injected/archive.ts. */
+  /** Everything that was ever in the logs of the nodes: see injected/archive.ts. */
   get archiveDirectory(): string {
     return join(this.directory, 'archive');
   }
@@ -115,12 +118,12 @@ export class ClusterUnderTest {
     return this.#ids(({ role }) => role === 'spare');
   }
 
-  /** Those whose process lives, paused or not. */
+  /** Nodes whose process lives, paused or not. */
   get running(): NodeId[] {
     return this.#ids(({ isRunning }) => isRunning);
   }
 
-  /** Those that nobody announced to end. */
+  /** Exits that no nemesis announced. */
   get unexpectedExits(): KnownExit[] {
     return this.exits.filter(({ expected }) => expected === undefined);
   }
@@ -129,7 +132,7 @@ export class ClusterUnderTest {
     return [...this.#nodes.values()].filter(isWanted).map(({ id }) => id);
   }
 
-  /** Starts what is a member and does not run, and waits until those nodes answer. */
+  /** Starts the members that do not run, and waits until they answer. */
   async startAll(): Promise<void> {
     const stopped = this.members.map((id) => this.node(id)).filter(({ isRunning }) => !isRunning);
     for (const node of stopped) node.start();
@@ -138,12 +141,12 @@ export class ClusterUnderTest {
     }
   }
 
-  /** SIGKILL, at the same moment for all of them; resolves when they are gone. */
+  /** Sends SIGKILL to all of them at once. Resolves when they are gone. */
   async kill(...ids: readonly NodeId[]): Promise<void> {
     await Promise.all(ids.map(async (id) => this.node(id).kill()));
   }
 
-  /** What was not synced is lost, at the same moment on all of these nodes; they are killed. */
+  /** Cuts the power of all these nodes at once: unsynced data is lost, and the processes are killed. */
   async cutPower(...ids: readonly NodeId[]): Promise<void> {
     const nodes = ids.map((id) => this.node(id));
     for (const node of nodes) node.expectExit('power cut');
@@ -152,7 +155,7 @@ export class ClusterUnderTest {
     for (const { machine } of nodes) machine.volume?.remount();
   }
 
-  /** Members that run, those first that lead most, by what each of them says of itself. */
+  /** Running members, ordered by how many partitions each says it leads, most first. */
   async byLeadership(): Promise<NodeId[]> {
     const nodes = this.members.map((id) => this.node(id));
     const counted = nodes
@@ -171,7 +174,10 @@ export class ClusterUnderTest {
     return waitUntilReady({ ...this.config, nodes }, timeoutMillis);
   }
 
-  /** Ends every process by its id, frees what was mounted, and deletes the directory unless it is to be looked at. */
+  /**
+   * Ends every process by its id, unmounts everything, and deletes the directory unless it should be kept for
+   * inspection.
+   */
   async dispose(options: { readonly keepDirectory?: boolean } = {}): Promise<void> {
     await this.kill(...this.running);
     await this.network.close();
@@ -180,7 +186,7 @@ export class ClusterUnderTest {
     if (options.keepDirectory !== true) await rm(this.directory, { recursive: true, force: true });
   }
 
-  /** This process ends without `dispose`: leave no process, paused ones above all, and no mount behind. */
+  /** This process ends without `dispose`: leave no process behind, paused ones above all, and no mount. */
   #abandon(): void {
     for (const node of this.#nodes.values()) void node.kill();
     for (const { machine } of this.#nodes.values()) machine.volume?.abandon();

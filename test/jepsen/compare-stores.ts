@@ -1,6 +1,6 @@
 /**
- * Compares what the stopped nodes have on disk, group by group: the committed parts of their logs must be equal, and
- * so must the states that follow from them. Changes nothing.
+ * Compares the databases of the stopped nodes, group by group. The committed parts of their logs must be equal, and so
+ * must the states that follow from them. Changes nothing.
  */
 import type { Entry, GroupId, StoredGroup } from '../../raft/types.ts';
 import { decodeCommand } from '../../src/limiter/log/command.ts';
@@ -38,7 +38,7 @@ export async function compareStores(nodes: StoppedNodes): Promise<CheckResult> {
   return findings.result();
 }
 
-/** @param copies of the group that there should be */
+/** @param copies the number of copies that the group should have */
 export function compareGroup(group: GroupId, replicas: Replicas, copies: number, findings: Findings): void {
   const fullest = fullestReplica(replicas);
   if (fullest === undefined) return;
@@ -51,7 +51,7 @@ export function compareGroup(group: GroupId, replicas: Replicas, copies: number,
   for (const [node, stored] of replicas) {
     const own = Math.max(stored.hardState.commit, stored.snapshot?.index ?? 0);
     const same = sameThrough(stored, fullest);
-    // Beyond what it knows to be committed, a log may hold what never will be.
+    // Beyond the index that the node knows to be committed, a log may hold entries that are never committed.
     if (same < Math.min(own, lastOf(fullest).index)) {
       findings.add(`group ${group}: node ${node} has another entry ${same + 1}, and took it for committed`);
     }
@@ -112,7 +112,7 @@ function compareStates(
   findings.tally('statesCompared', comparable.length);
 }
 
-/** A snapshot and the log behind it lead to the state that the whole log leads to. */
+/** A snapshot plus the log after it must give the same state as the whole log. */
 function compareWithWholeLog(group: GroupId, replicas: Replicas, archive: Archive, findings: Findings): void {
   for (const [node, stored] of replicas) {
     const { snapshot, ...rest } = stored;

@@ -1,14 +1,14 @@
 /**
- * One direction of one connection through a fault proxy: reads from one socket, and passes on to the other what the
- * faults of the direction let through, when they do. It opens and closes no connection.
+ * One direction of one connection through a fault proxy. Reads from one socket and passes the data on to the other as
+ * the faults of the direction allow. It opens and closes no connection.
  */
 import type { Socket } from 'node:net';
 import type { RandomBelow } from '../../raft/core-state.ts';
 import { type Direction, holdsBack } from './faults.ts';
 
-/** What a proxy holds back per connection and direction before it stops reading. */
+/** The bytes that a proxy holds back per connection and direction before it stops reading. */
 const QUEUE_BYTES_MAX = 4 << 20;
-/** A throttled direction passes on pieces of so many milliseconds' worth, but not smaller ones than this. */
+/** A throttled direction passes on pieces worth this many milliseconds, but no smaller than the minimum. */
 const PIECE_MILLIS = 20;
 const PIECE_BYTES_MIN = 256;
 
@@ -27,7 +27,7 @@ export class Lane {
   #sink: Socket | undefined;
   #queue: Item[] = [];
   #queuedBytes = 0;
-  /** No later than this will anything that follows be passed on. */
+  /** The due time of the newest piece. Later pieces are passed on no earlier, which keeps the order. */
   #lastDueMillis = 0;
   #timer: NodeJS.Timeout | undefined;
   #isSinkFull = false;
@@ -52,7 +52,7 @@ export class Lane {
     this.#pump();
   }
 
-  /** The faults are others now. */
+  /** Called when the faults have changed. */
   changed(): void {
     const { faults } = this.#direction;
     if (faults.blackHole === true) this.#loseQueue();
@@ -95,7 +95,7 @@ export class Lane {
   }
 
   #close(kind: 'end' | 'reset'): void {
-    // During a black hole nobody hears of it, and the connection cannot go on after it.
+    // During a black hole the end of the connection is not passed on, and the connection cannot go on after it.
     if (this.#direction.faults.blackHole === true) {
       this.#hasHole = true;
       return;
@@ -134,7 +134,7 @@ export class Lane {
     this.#queuedBytes = 0;
   }
 
-  /** Passes on what is due, and reads on or not. */
+  /** Passes on what is due, and pauses or resumes reading. */
   #pump(): void {
     clearTimeout(this.#timer);
     const sink = this.#sink;

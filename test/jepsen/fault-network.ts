@@ -1,6 +1,6 @@
 /**
- * The network between the nodes of a cluster under test: a fault proxy on the way from each node to each other one.
- * A node must be configured to see its peers at `addressOf`.
+ * The network between the nodes of a cluster under test: a fault proxy on the way from each node to each other node. A
+ * node must be configured to find its peers at `addressOf`.
  */
 import type { HostPort } from '../../src/api/node-address.ts';
 import type { RandomBelow } from '../../raft/core-state.ts';
@@ -8,7 +8,7 @@ import type { NodeId } from '../../raft/types.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import type { Faults } from './faults.ts';
 
-/** Whether `from` can be heard by `to`, or what else is wrong with that direction. */
+/** The faults of the direction from `from` to `to`. */
 export type FaultsBetween = (from: NodeId, to: NodeId) => Faults;
 
 interface Link {
@@ -24,7 +24,7 @@ export class FaultNetwork {
     this.#links = links;
   }
 
-  /** `nodes`: where each one really listens. */
+  /** @param nodes the real address of each node */
   static async create(
     nodes: readonly { readonly id: NodeId; readonly peer: HostPort }[],
     random: RandomBelow,
@@ -40,12 +40,12 @@ export class FaultNetwork {
     return new FaultNetwork(await Promise.all(links));
   }
 
-  /** Where `from` reaches `to`. */
+  /** The address at which `from` reaches `to`. */
   addressOf(from: NodeId, to: NodeId): HostPort {
     return { host: '127.0.0.1', port: this.link(from, to).port };
   }
 
-  /** The ports of other nodes' links: who dials those goes around the faults of its own. */
+  /** The ports of other nodes' links. A node that dials one of them bypasses the faults of its own links. */
   portsOfOthers(id: NodeId): number[] {
     return this.#links.filter(({ from }) => from !== id).map(({ proxy }) => proxy.port);
   }
@@ -56,10 +56,11 @@ export class FaultNetwork {
     return found.proxy;
   }
 
-  /** Sets the faults of what travels from one node to another, whichever of them dialled. */
+  /** Sets the faults of everything that travels from one node to another, whichever of them dialed. */
   set(from: NodeId, to: NodeId, faults: Faults): void {
     this.link(from, to).forward.set(faults);
-    // Nodes only send on what they dialled. What comes back on it is the news that it was closed.
+    // A node sends only on connections that it dialed. The way back carries only the news that the connection was
+    // closed.
     const { cut, blackHole, clog, neverRead, delayMillis, jitterMillis } = faults;
     const isStopped = [cut, blackHole, clog, neverRead].includes(true);
     this.link(to, from).backward.set({
@@ -78,7 +79,7 @@ export class FaultNetwork {
     this.setAll(() => ({}));
   }
 
-  /** What all directions together did to what passed. */
+  /** The sum of what all directions passed, lost and damaged. */
   totals(): { bytesPassed: number; bytesLost: number; bitsFlipped: number; resets: number } {
     const totals = { bytesPassed: 0, bytesLost: 0, bitsFlipped: 0, resets: 0 };
     for (const { forward } of this.#links.map((link) => link.proxy)) {

@@ -5,10 +5,10 @@ import { FaultProxy } from './fault-proxy.ts';
 import { eventually } from '../cluster/harness.ts';
 import { seeded } from '../raft/seeded.ts';
 
-/** This process may stand still in some of them. */
+/** This process may be paused by the machine during some tries. */
 const THROTTLED_TRIES_MAX = 20;
 
-/** What one socket got to see. */
+/** Records what one socket received. */
 class Ear {
   readonly socket: Socket;
   readonly #chunks: Buffer[] = [];
@@ -124,7 +124,7 @@ describe('a fault proxy', () => {
     await client.hears('heard');
     await eventually('it is lost', () => (proxy.forward.bytesLost === 4 ? true : undefined));
     expect(server.heard.toString()).toBe('');
-    // Who dials meanwhile is accepted, and the target hears nothing of it.
+    // A client that dials meanwhile is accepted, and the target does not learn of it.
     await dial();
     await pause(50);
     expect(accepted).toHaveLength(1);

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy that misbehaves on command: each direction of what passes through it can be cut, black-holed, clogged,
- * never read, delayed, throttled, corrupted or broken off, while it runs. It knows nothing of what the bytes mean.
+ * A TCP proxy that misbehaves on command. Each direction can be cut, black-holed, clogged, left unread, delayed,
+ * throttled, corrupted or reset while it runs. It knows nothing of what the bytes mean.
  */
 import type { HostPort } from '../../src/api/node-address.ts';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -8,17 +8,17 @@ import type { RandomBelow } from '../../raft/core-state.ts';
 import { Lane } from './fault-lane.ts';
 import { Direction, holdsBack } from './faults.ts';
 
-/** Whoever dials again and again during a long fault leaves the oldest connections behind. */
+/** A client that redials again and again during a long fault leaves old connections behind: the oldest are dropped. */
 const CONNECTIONS_MAX = 32;
 
 /** Node sends a FIN before the reset, so the other end may see either of them first. */
 function resetSocket(socket: Socket): void {
-  // A reset would wait for the connection, or for what is still to be sent.
+  // A reset would wait for the connection, or for data that is still to be sent.
   if (socket.connecting || socket.writableLength > 0) socket.destroy();
   else socket.resetAndDestroy();
 }
 
-/** One dialler, and the target on its behalf. */
+/** One dialed connection, and the proxy's own connection to the target. */
 class Connection {
   readonly #proxy: FaultProxy;
   readonly #client: Socket;
@@ -45,13 +45,13 @@ class Connection {
       this.reset();
       return;
     }
-    // The target hears of a connection no sooner than of what is sent on it.
+    // The target learns of a connection no sooner than of the first data on it.
     if (this.#upstream === undefined && !holdsBack(forward.faults)) this.#dial();
     this.#forward.changed();
     this.#backward?.changed();
   }
 
-  /** Breaks the connection off on both sides. */
+  /** Resets the connection on both sides. */
   readonly reset = (): void => {
     this.#forward.stop();
     this.#backward?.stop();
@@ -74,7 +74,7 @@ class Connection {
   }
 
   #watch(socket: Socket): void {
-    // Whether it matters is the lane's business.
+    // The lane decides whether it matters.
     socket.on('error', () => undefined);
     socket.once('close', () => {
       this.#openSockets -= 1;
@@ -85,7 +85,7 @@ class Connection {
 
 export class FaultProxy {
   readonly target: HostPort;
-  /** From who dials to the target. */
+  /** From the client to the target. */
   readonly forward = new Direction(() => this.#changed());
   readonly backward = new Direction(() => this.#changed());
   readonly #random: RandomBelow;
@@ -117,7 +117,7 @@ export class FaultProxy {
     return this.#connections.size;
   }
 
-  /** Breaks all connections off; new ones work. */
+  /** Resets all connections. New ones work. */
   reset(): void {
     for (const connection of this.#connections) connection.reset();
   }

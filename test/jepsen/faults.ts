@@ -1,22 +1,24 @@
-/** What can be wrong with one direction of a fault proxy, and a count of what that did. Moves no byte itself. */
+/** The faults of one direction of a fault proxy, and counters of their effects. Moves no bytes itself. */
 
-/** What is wrong with one direction. Everything that is absent works. */
+/** The faults of one direction. Absent fields mean no fault. */
 export interface Faults {
   /** Connections are reset, and new ones as soon as they are made. */
   readonly cut?: boolean;
-  /** Bytes are read and lost. A connection that lost some is reset when the fault ends: a stream has no holes. */
+  /**
+   * Bytes are read and dropped. A connection that lost some is reset when the fault ends, since a stream has no holes.
+   */
   readonly blackHole?: boolean;
-  /** Bytes are read and kept, as many as fit; when the fault ends they come in one burst. */
+  /** Bytes are read and held back, up to a limit. When the fault ends they come in one burst. */
   readonly clog?: boolean;
   /** Nothing is read, so that the sender's own buffers fill up. */
   readonly neverRead?: boolean;
   readonly delayMillis?: number;
-  /** A delay of 0 to this is added to each read. The order is kept, as TCP does. */
+  /** Each read gets a random delay from 0 to this. The order is kept, as in TCP. */
   readonly jitterMillis?: number;
   readonly bytesPerSecond?: number;
-  /** One read in so many, by chance, has one bit flipped. */
+  /** One read in this many, at random, has one bit flipped. */
   readonly flipOneIn?: number;
-  /** One read in so many, by chance, is passed on in part, and then the connection is reset. */
+  /** One read in this many, at random, is passed on in part, and then the connection is reset. */
   readonly resetOneIn?: number;
 }
 
@@ -24,7 +26,7 @@ export function holdsBack({ blackHole, clog, neverRead }: Faults): boolean {
   return blackHole === true || clog === true || neverRead === true;
 }
 
-/** One direction of a proxy: the faults of all its connections, and what they did. */
+/** One direction of a proxy: the faults of all its connections, and counters of their effects. */
 export class Direction {
   readonly #onChange: () => void;
   faults: Faults = {};

@@ -1,17 +1,20 @@
 /**
- * What a run allows a clock that is too fast: until its node has found out, and handed over what it leads, group time runs
- * ahead of real time by what that clock gains. The judges count that time as if it had passed. Judges nothing itself.
+ * The allowance for a clock that runs too fast. Until its node notices and hands its leaderships over, group time runs
+ * ahead of real time by what that clock gains. The checkers treat the gained time as if it had passed. Judges nothing
+ * itself.
  */
 import type { NemesisBand } from './nemesis-log.ts';
 
 export const FAST_CLOCK = 'fast-clock';
 export const FAST_PPM_MAX = 50_000;
-/** A few pings, a hand-over, and what a loaded machine adds. */
+/** A few pings, a hand-over, and the delay of a loaded machine. */
 export const FOUND_MILLIS_MAX = 6_000;
 
 const NANOS_PER_MILLI = 1e6;
 
-/** How much may have been gained up to a moment, in all. Between two moments it was no more than the difference. */
+/**
+ * The most that may have been gained in total up to a moment. Between two moments it was no more than the difference.
+ */
 export function gainedMillis(bands: readonly NemesisBand[], atNanos: number): number {
   let gained = 0;
   for (const { kind, startNanos } of bands) {

@@ -1,4 +1,4 @@
-/** When could whom not be decided: per group of users, the spans without a decision in which some were asked for. */
+/** Finds spans of unavailability: per group of users, spans in which requests were made and none was decided. */
 import type { Operation } from './history.ts';
 
 export interface Gap {
@@ -7,7 +7,7 @@ export interface Gap {
   readonly endNanos: number;
 }
 
-/** Gaps of at least `minMillis`, by their start. Users who never got a decision have no group and no gaps. */
+/** Gaps of at least `minMillis`, ordered by their start. Users who never got a decision have no group and no gaps. */
 export function unavailabilityGaps(history: readonly Operation[], minMillis: number): Gap[] {
   const groupOf = new Map<string, number>();
   for (const { user, group } of history) if (group !== null) groupOf.set(user, group);

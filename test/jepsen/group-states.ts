@@ -1,6 +1,6 @@
 /**
- * What the whole log of each group leads to, at the indices that somebody asks for: replayed from the first entry on, so no
- * snapshot is believed. Judges nothing.
+ * The state of each group at requested log indices. The whole log is replayed from the first entry on, so no snapshot
+ * has to be trusted. Judges nothing.
  */
 import { createHash } from 'node:crypto';
 import type { Entry, GroupId } from '../../raft/types.ts';
@@ -14,21 +14,21 @@ import type { Backup } from './backup-history.ts';
 import { machineFrom } from './log-entries.ts';
 import { fullestReplica, type StoppedNodes, wholeLog } from './stopped-nodes.ts';
 
-/** After one entry. */
+/** The state after one entry. */
 export interface LoggedState {
   readonly term: number;
   readonly timeMillis: number;
-  /** Of group 0: of its rules and tokens, without its nodes. */
+  /** For group 0: the hash of its rules and tokens, without its nodes. */
   readonly stateHash: string;
-  /** 0: it has none. */
+  /** 0: the group has no rules. */
   readonly rulesVersion: number;
 }
 
 export interface GroupStates {
-  /** The first entry that there still is: above 1, nothing can be replayed. */
+  /** The first entry that still exists. If it is above 1, nothing can be replayed. */
   readonly firstIndex: number;
   readonly lastIndex: number;
-  /** By index, as far as it was asked for and is there. */
+  /** By index: the requested states that exist. */
   readonly states: ReadonlyMap<number, LoggedState>;
 }
 
@@ -62,7 +62,7 @@ export async function statesAt(
   return found;
 }
 
-/** What one group knows. */
+/** The state machine of one group. */
 interface Machine {
   apply(entry: Entry): void;
   known(): Pick<LoggedState, 'stateHash' | 'rulesVersion'>;

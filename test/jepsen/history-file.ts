@@ -1,6 +1,6 @@
 /**
- * A history on disk: JSON lines, written as it happens and read back as a whole. At most `EVENTS_MAX` lines: beyond that it
- * is refused, not half read. Judges nothing.
+ * A history on disk: JSON lines, written as events happen and read back as a whole. A history of more than `EVENTS_MAX`
+ * lines is refused rather than read in part. Judges nothing.
  */
 import { closeSync, createReadStream, openSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -32,7 +32,7 @@ export async function readHistory(path: string): Promise<Recorded> {
   const history: Operation[] = [];
   const events: JointEvent[] = [];
   const backups: Backup[] = [];
-  // A million operations have few users and rules: each text is kept once.
+  // A million operations have few users and rules, so each string is kept once.
   const texts = new Map<string, string>();
   const once = (text: string): string => {
     const known = texts.get(text);
@@ -78,8 +78,8 @@ function encoded(event: Operation | JointEvent | Backup): string {
 const BUFFER_CHARS_MAX = 64 * 1024;
 
 /**
- * Writes a history as it happens. It keeps at most one buffer in memory and writes it in one step: whoever records
- * cannot outrun the disk.
+ * Writes a history as it happens. It keeps at most one buffer in memory and writes it synchronously, so clients cannot
+ * record faster than the disk writes.
  */
 export class HistoryWriter {
   readonly #file: number;

@@ -1,20 +1,25 @@
 /** How an attempt ended, and the fields of one line of a history. It knows no kind of event. */
 import { fieldsOf, HistoryError, numberOrNull, type OperationClass, textOrNull } from './history.ts';
 
-/** How an attempt ended. Nanoseconds are of the one monotonic clock of the history. */
+/** How an attempt ended. All nanoseconds come from the one monotonic clock of the history. */
 export interface Ending {
   readonly invokeNanos: number;
   /** When the client had its answer or gave up. */
   readonly completeNanos: number;
   /** The node that was asked. */
   readonly node: number;
-  /** Of HTTP, or what stands for it: errors of the Redis protocol are 400, and 503 if the cluster could not decide; 0: no answer. */
+  /**
+   * The HTTP status or its equivalent: errors of the Redis protocol are 400, and 503 if the cluster could not decide.
+   * 0: no answer.
+   */
   readonly status: number;
   readonly class: OperationClass;
   readonly error: string | null;
 }
 
-/** The fields of one line, or of an object in it, checked. Its methods throw `HistoryError`, which names line and field. */
+/**
+ * The checked fields of one line, or of an object in it. Its methods throw `HistoryError`, which names line and field.
+ */
 export class Line {
   readonly #fields: Record<string, unknown>;
   readonly #lineNumber: number;
@@ -56,7 +61,7 @@ export class Line {
     return values.map((value) => new Line(value, this.#lineNumber));
   }
 
-  /** What the field holds, as a line of its own; null without it. */
+  /** The object in the field, as a line of its own. Null: the field is missing. */
   lineOrNull(name: string): Line | null {
     const value = this.#fields[name];
     return value === null || value === undefined ? null : new Line(value, this.#lineNumber);
@@ -74,7 +79,7 @@ export class Line {
   }
 }
 
-/** The names of these fields in a line. */
+/** Encodes the common ending fields of a line. */
 export function encodeEnding({
   node,
   invokeNanos,

@@ -1,6 +1,6 @@
 /**
- * What clients did and saw of single requests for one user under one rule, one operation per HTTP attempt, and its form as a
- * JSON line. Classifies attempts; judges nothing.
+ * What clients asked and saw: single requests for one user under one rule, one operation per HTTP attempt, and their
+ * form as JSON lines. Classifies attempts; judges nothing.
  */
 
 /**
@@ -11,31 +11,33 @@
 export type OperationClass = 'ok' | 'fail' | 'info';
 
 export interface Operation {
-  /** One after the other within a process; a process whose operation ended as `info` is not used again. */
+  /** Operations of one process never overlap. A process whose operation ended as `info` is not used again. */
   readonly process: number;
   readonly user: string;
   readonly rule: string;
-  /** The node that was asked; 0: not known. */
+  /** The node that was asked; 0: unknown. */
   readonly node: number;
   /** On the one monotonic clock of the machine that recorded the history. */
   readonly invokeNanos: number;
-  /** When the client had its answer or gave up; null: it was still waiting when the recording ended. */
+  /** When the client had its answer or gave up. Null: it was still waiting when the recording ended. */
   readonly completeNanos: number | null;
-  /** Those of the rule, as the client knows them. The window is the stated one, not widened. */
+  /** The limit and window of the rule, as the client knows them. The window is the stated one, not widened. */
   readonly limit: number;
   readonly windowMillis: number;
   readonly cost: number;
-  /** The caller's own timestamp; null: judged in group time. */
+  /** The caller's own timestamp. Null: judged in group time. */
   readonly timestampMillis: number | null;
-  /** The decision; null without one. */
+  /** Null without a decision. */
   readonly allowed: boolean | null;
-  /** Of the HTTP answer; 0 without one. */
+  /** The HTTP status; 0 without an answer. */
   readonly status: number;
   readonly requestId: string | null;
-  /** The receipt (`decided`): partition, log index, place in the entry, term, and the time used. Null without one. */
+  /**
+   * The receipt (`decided`): partition, log index, position in the entry, term, and the time used. Null without one.
+   */
   readonly group: number | null;
   readonly index: number | null;
-  /** Null also for what was read from the state after the entry, and in histories that do not tell. */
+  /** Also null for a decision that was read from the state after the entry, and in histories that do not record it. */
   readonly position: number | null;
   readonly term: number | null;
   readonly timeMillis: number | null;
@@ -45,19 +47,19 @@ export interface Operation {
   readonly error: string | null;
 }
 
-/** Whatever was asked, when, of whom, and how it ended. */
+/** What all attempts have in common: when and at which node they were made, and how they ended. */
 export type Attempt = Pick<
   Operation,
   'user' | 'node' | 'invokeNanos' | 'completeNanos' | 'class' | 'allowed' | 'status' | 'error'
 >;
 
-/** A line of a history cannot be understood. */
+/** A line of a history cannot be parsed. */
 export class HistoryError extends Error {
   override readonly name = 'HistoryError';
   readonly code = 'history';
 }
 
-/** What an attempt asked. */
+/** The request of an attempt. */
 export type Question = Pick<
   Operation,
   | 'process'
@@ -75,7 +77,7 @@ export type Question = Pick<
 /** How an attempt ended. */
 export type Outcome =
   | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
-  /** No answer. `sent` false: not a byte of the request left, because there was no connection. */
+  /** No answer. `sent` false: there was no connection, so no byte of the request left. */
   | { readonly kind: 'broken'; readonly code: string; readonly sent: boolean };
 
 const NO_DECISION = {
@@ -91,8 +93,7 @@ const NO_DECISION = {
 /**
  * The operation of one attempt.
  *
- * @example
- * writer.append(operationOf(question, nowNanos(), { kind: 'answer', status: 200, body }));
+ * @example writer.append(operationOf(question, nowNanos(), { kind: 'answer', status: 200, body }));
  */
 export function operationOf(question: Question, completeNanos: number | null, outcome: Outcome): Operation {
   const asked = { ...question, completeNanos };

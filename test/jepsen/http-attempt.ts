@@ -1,10 +1,10 @@
-/** One HTTP request of a client, never repeated in silence, and how it ended. It judges nothing and keeps nothing. */
+/** Sends one HTTP request, without silent retries, and reports how it ended. Judges nothing and keeps nothing. */
 import { type Agent, request as httpRequest } from 'node:http';
 import type { Outcome } from './history.ts';
 
 /**
- * A client gives up a kept connection that was silent for this long, as a pool does. A node that stops waits twice as long before it
- * closes one, so nobody asks on a connection that is being closed.
+ * A client closes a kept connection that was idle for this long, as a pool does. A stopping node waits twice as long
+ * before it closes one, so no request is sent on a connection that is being closed.
  */
 export const KEPT_MILLIS_MAX = 400;
 
@@ -16,14 +16,14 @@ export interface Attempt {
   readonly port: number;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
-  /** JSON; none: without a body. */
+  /** JSON. Absent: the request has no body. */
   readonly payload?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** It is given up after this long. */
+  /** The client gives up after this long. */
   readonly patienceMillis: number;
 }
 
-/** Resolves always: a connection that breaks is an outcome, too. */
+/** Always resolves: a broken connection is an outcome, too. */
 export function attempt({ payload, patienceMillis, headers, ...target }: Attempt): Promise<Outcome> {
   return new Promise((resolve) => {
     const body = payload && { 'content-type': 'application/json', 'content-length': payload.byteLength };
@@ -49,14 +49,14 @@ export function attempt({ payload, patienceMillis, headers, ...target }: Attempt
   });
 }
 
-/** Refused before a connection was there: no byte of the request can have left. */
+/** An error before the connection was established: no byte of the request can have left. */
 export function brokenOutcome(error: Error, where: string): Outcome {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.message;
   if (code === 'ECONNREFUSED') return { kind: 'broken', code, sent: false };
   return { kind: 'broken', code: `${code} ${where}`, sent: true };
 }
 
-/** On the one monotonic clock that a history has. */
+/** Reads the one monotonic clock of the history. */
 export function nowNanos(): number {
   return Number(process.hrtime.bigint());
 }

@@ -7,7 +7,7 @@ import { eventually } from '../cluster/harness.ts';
 import type { Order } from './injected/order.ts';
 import { INSIDE } from './machine.ts';
 
-/** Tells its clocks whenever it is asked. */
+/** Prints its clocks on request. */
 const PROGRAM = `const real = () => Number(process.hrtime.bigint()) / 1e6;
 process.on('message', (order) => {
   if (order.kind === 'tell') process.send([Date.now(), real(), performance.now(), real()]);
@@ -27,7 +27,10 @@ describe('the module inside a node', () => {
     });
   }
 
-  /** What the child tells was read between two looks at the real clocks, here or there: it may stand still at any moment. */
+  /**
+   * The child's values were read between two reads of the real clocks, by the child and by the parent. Either process
+   * may be paused at any moment.
+   */
   async function clocks(): Promise<{
     /** Of the wall clock. */
     leastAheadMillis: number;

@@ -1,4 +1,7 @@
-/** A short mix of everything that needs no privileges on real processes; `npm run jepsen` runs as long as you like. */
+/**
+ * A short run on real processes with a mix of everything that needs no privileges; `npm run jepsen` runs for any
+ * length.
+ */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { rm } from 'node:fs/promises';
@@ -10,7 +13,7 @@ import { verdictLines } from './verdict.ts';
 
 const MILLIS = 27_000;
 const NEMESES = ['kill', 'pause', 'partition', 'membership'];
-/** They cannot tell what is wrong from what is slow, on a machine that has other things to do. */
+/** On a busy machine these checks cannot tell a wrong cluster from a slow one. */
 const ABOUT_TIME = [
   'liveness',
   'backups-taken',
@@ -26,7 +29,7 @@ const directories: string[] = [];
 const print = (line: string): void => console.log(line);
 
 /**
- * Of the first run that can be judged; what is about time, only if the machine had time.
+ * Returns the first run that can be judged. Checks about time count only if the machine had time.
  *
  * @throws what is wrong, with the command that repeats it
  */

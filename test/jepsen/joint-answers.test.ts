@@ -1,4 +1,7 @@
-/** Histories by hand, each with one thing wrong, and the same without it: the judges must find the one and be silent on the other. */
+/**
+ * Handwritten histories, each with one error and once without it. The checkers must find the error, and report nothing
+ * without it.
+ */
 import { describe, expect, it } from 'vitest';
 import { type Ask, decodeJoint, encodeJoint } from './joint-history.ts';
 import {
@@ -133,7 +136,7 @@ describe('a denial', () => {
   });
 
   it('may be by rules that were replaced while its leader was cut off, and a grant may not', () => {
-    // Rules that allow less were in force until 1,005, and for a leader that did not hear of it a while longer.
+    // Rules with smaller limits were in force until 1,005, and longer for a leader that was cut off from the change.
     const replaced = [change(10, 1), change(1_000, 3)];
     const told = [{ rule: 'user', limit: 1, remaining: 0 }];
     const wrong = ["'r1020' was decided by limits that were never in force together then: user 1"];

@@ -1,6 +1,6 @@
 /**
- * What clients ask of each door, and what its answers are in a history: bodies and commands one way, events the other. It
- * sends nothing and judges nothing.
+ * Translates requests of clients into the bodies and commands of each API, and the answers into events of the history.
+ * Sends nothing and judges nothing.
  */
 import type { Decoded } from '../resp/decode-replies.ts';
 import { fieldsOf, numberOrNull, type OperationClass, type Outcome, textOrNull } from './history.ts';
@@ -9,11 +9,11 @@ import type { Ask, Door, LimitTold, Receipt, Refund } from './joint-history.ts';
 import { limitsOf, NAMED_RULE, NAMED_WINDOW, type Subject } from './joint-rules.ts';
 import type { RedisEnding } from './redis-client.ts';
 
-/** A request that may be asked again under its id, through any door. */
+/** A request that may be repeated under its id, through any API. */
 export interface Wish {
   readonly subject: Subject;
   readonly cost: number;
-  /** The cost is told after the fact. */
+  /** The cost is settled after the fact. */
   readonly settled: boolean;
   readonly requestId: string;
 }
@@ -25,7 +25,7 @@ export interface Sent {
   readonly invokeNanos: number;
 }
 
-/** As `POST /v1/allow` takes it. */
+/** The body for `POST /v1/allow`. */
 export function bodyOf({ subject, cost, settled, requestId }: Wish): Record<string, unknown> {
   const rest = { ...(cost !== 1 && { cost }), ...(settled && { settle: true }), requestId };
   return subject.kind === 'described'
@@ -41,7 +41,7 @@ export function commandOf({ subject, cost, settled, requestId }: Wish): string[]
   return ['MATCH', `${descriptors.length}`, ...descriptors.flat(), ...rest];
 }
 
-/** The same for an answer of HTTP and for one of a batch, with its own status. */
+/** The event for an answer over HTTP, or for one of a batch, which has its own status. */
 export function askOf(wish: Wish, sent: Sent, completeNanos: number, outcome: Outcome): Ask {
   const asked = askedBy(wish, sent);
   if (outcome.kind === 'broken') return { ...asked, ...brokenEnding(outcome, completeNanos), ...NOT_TOLD };
@@ -65,7 +65,7 @@ export function askOf(wish: Wish, sent: Sent, completeNanos: number, outcome: Ou
   return { ...asked, ...ending, ...NOT_TOLD, allowed: status === 200, told, receipt: receiptIn(body) };
 }
 
-/** Five numbers and, of `MATCH`, the rule; no limit: -1; blocked: a limit of 0. */
+/** The reply is five numbers and, for `MATCH`, the rule. Without a limit it is -1; a blocked key has the limit 0. */
 export function askOfReply(wish: Wish, sent: Sent, { completeNanos, ending }: RedisEnding): Ask {
   const asked = askedBy(wish, sent);
   if (ending.kind === 'broken') return { ...asked, ...brokenEnding(ending, completeNanos), ...NOT_TOLD };
@@ -122,7 +122,7 @@ export function refundOfReply(wish: RefundWish, sent: Sent, { completeNanos, end
   return { ...asked, completeNanos, ...told, refunded, ...grant };
 }
 
-/** A settlement gives the grant of the same id back, once it is done. */
+/** A settlement refunds the grant of the same id once it is done. */
 export function refundBySettling(
   wish: RefundWish,
   { door, node, invokeNanos, completeNanos, status, class: outcome, error, allowed }: Ask,
@@ -134,7 +134,7 @@ export function refundBySettling(
 }
 
 const NOT_TOLD = { allowed: null, blocked: false, told: [], receipt: null } as const;
-/** An operator blocked a key of the request: no limit denies it. */
+/** The status of a request that is denied because an operator blocked one of its keys, not by a limit. */
 const BLOCKED = 403;
 const NOT_REFUNDED = { refunded: null, rule: null, cost: null, receipt: null } as const;
 
@@ -154,7 +154,10 @@ function brokenEnding(
   return { completeNanos, status: 0, class: sent ? 'info' : 'fail', error: code };
 }
 
-/** Of an HTTP answer: refused is what is malformed or conflicts, and 503 may say that nothing was proposed. */
+/**
+ * The class of an HTTP answer. Malformed and conflicting requests are refused, and a 503 may state that nothing was
+ * proposed.
+ */
 export function endingOf(status: number, body: unknown): Outcomes {
   if (status === 200 || status === 429) return { status, class: 'ok', error: null };
   const fields = fieldsOf(body);
@@ -165,7 +168,7 @@ export function endingOf(status: number, body: unknown): Outcomes {
   return { status, class: outcome, error: why ?? `status ${status}` };
 }
 
-/** No array: an error, and whether it was proposed is not told. */
+/** The reply is an error, not an array. It does not show whether the request was proposed. */
 function endingOfError(reply: Decoded): Outcomes {
   const isError = typeof reply === 'object' && reply !== null && 'error' in reply;
   const error = isError ? reply.error : `answered ${JSON.stringify(reply)}`;

@@ -1,14 +1,17 @@
 /**
- * What clients did besides single requests for one user under one rule: requests under limits that rules find, from any
- * door, refunds, and changes of the rules. Their form as JSON lines, of which `op` tells the kind. It judges nothing.
+ * Events of clients besides single requests for one user under one rule: described requests (rules find their limits)
+ * over any API, refunds, and rule changes. Defines their form as JSON lines, where `op` names the kind. Judges nothing.
  */
 import { type Attempt, HistoryError } from './history.ts';
 import { encodeEnding, type Ending, endingIn, Line } from './history-line.ts';
 
-/** Where it was asked: alone over HTTP, in a batch, or by the Redis protocol. */
+/** The API of the request: HTTP alone, in a batch, or the Redis protocol. */
 export type Door = 'http' | 'batch' | 'redis';
 
-/** `decided` of an answer; the Redis protocol tells none, and a denial that was read has no position. */
+/**
+ * The `decided` field of an answer. The Redis protocol has none, and a denial that was read from the state has no
+ * position.
+ */
 export interface Receipt {
   readonly group: number;
   readonly index: number;
@@ -17,32 +20,32 @@ export interface Receipt {
   readonly timeMillis: number;
 }
 
-/** What counts together: a key under one window of one rule. The window is the stated one, not widened. */
+/** Requests that share a limit: one key under one window of one rule. The window is the stated one, not widened. */
 export interface LimitAsked {
   readonly rule: string;
   readonly key: string;
   readonly windowMillis: number;
 }
 
-/** What an answer says of one limit. */
+/** One limit as an answer reports it. */
 export interface LimitTold {
   readonly rule: string;
   readonly limit: number;
   readonly remaining: number;
 }
 
-/** One attempt at a request under one limit or several; the client knows which, and a grant counts at each of them. */
+/** One attempt at a request under one or several limits. The client knows which, and a grant counts at each of them. */
 export interface Ask extends Ending {
   readonly op: 'ask';
   readonly door: Door;
-  /** The first is that by whose key a refund is asked for. */
+  /** A refund is requested by the key of the first limit. */
   readonly limits: readonly LimitAsked[];
   readonly cost: number;
-  /** The cost was told after the fact: it is charged whatever the limits have left. */
+  /** The cost is settled after the fact: it is charged even if the limits have less left. */
   readonly settled: boolean;
-  /** One id is never used for another request. */
+  /** An id is never used for a second request. */
   readonly requestId: string;
-  /** The decision; null without one. */
+  /** Null without a decision. */
   readonly allowed: boolean | null;
   /** Denied because an operator blocked one of its keys. */
   readonly blocked: boolean;
@@ -55,21 +58,24 @@ export interface Refund extends Ending {
   readonly door: Door;
   readonly key: string;
   readonly requestId: string;
-  /** What was granted under the id counts no more; null: no answer says. */
+  /** The grant under the id no longer counts. Null: no answer says so. */
   readonly refunded: boolean | null;
-  /** Of the grant, as the answer has them; null without it. */
+  /** The rule and cost of the grant, from the answer. Null without it. */
   readonly rule: string | null;
   readonly cost: number | null;
   readonly receipt: Receipt | null;
 }
 
-/** All rules were to be others, if those of `ifVersion` were in force. 200: they are, everywhere; 202: not everywhere yet. */
+/**
+ * An attempt to replace all rules, if the version in force is `ifVersion`. 200: the new rules are in force everywhere;
+ * 202: not everywhere yet.
+ */
 export interface RulesChange extends Ending {
   readonly op: 'rules';
   readonly ifVersion: number;
-  /** As the answer has it. */
+  /** The version from the answer. */
   readonly version: number | null;
-  /** By rule. Of rules that are not here no limit ever changes, and nobody asks by them. */
+  /** By rule. Rules that are missing here have no limit that changes, and no request uses them. */
   readonly limits: Readonly<Record<string, number>>;
 }
 
@@ -104,8 +110,10 @@ export function jointHistory(events: readonly JointEvent[]): JointHistory {
 }
 
 /**
- * As attempts like all others: a refund and an operator's change grant nothing. Requests that nobody could decide while the rules were changing are left
- * out: what finds their limits and what decides them may not agree by the deadline. So are the changes: they may wait for seconds.
+ * All events as attempts for the checks of availability; a refund or an operator's change counts as an attempt that
+ * grants nothing. Requests that were undecided while the rules were changing are left out: the node that matches a
+ * request and the partition that decides it may not agree on the rules before the deadline. Rule changes are left out
+ * as well: they may wait for seconds.
  */
 export function attemptsOf({ asks, refunds, changes, keyChanges }: JointHistory): Attempt[] {
   const isChanging = ({ invokeNanos, completeNanos }: Ask): boolean =>
@@ -168,7 +176,7 @@ function receiptIn(field: Line): Receipt | null {
 
 const DOORS: readonly Door[] = ['http', 'batch', 'redis'];
 
-/** @param value what a line with an `op` holds. @throws HistoryError naming line and field */
+/** @param value a parsed line with an `op`. @throws HistoryError naming line and field */
 export function decodeJoint(value: unknown, lineNumber: number): JointEvent {
   const line = new Line(value, lineNumber);
   const ending = endingIn(line);

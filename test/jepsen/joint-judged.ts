@@ -1,4 +1,4 @@
-/** Histories of requests under limits that rules find, made by hand, and what the judges say of them. For their tests; judges nothing itself. */
+/** Helpers for the tests of the checkers: builds described requests by hand and runs the checkers on them. */
 import { checkJointAnswers } from './checkers/joint-answers.ts';
 import { checkJointDenials } from './checkers/joint-denials.ts';
 import { checkJointLimits } from './checkers/joint-limits.ts';
@@ -29,12 +29,12 @@ export const ADA = under('user', 'user=ada');
 export const EVE = under('user', 'user=eve');
 export const NET = under('net', 'net=1');
 
-/** Between `at` and 5 ms later, in milliseconds. */
+/** An attempt from `at` to 5 ms later, in milliseconds. */
 function ended(at: number): Pick<Ask, 'node' | 'invokeNanos' | 'completeNanos' | 'error'> {
   return { node: 1, invokeNanos: at * 1e6, completeNanos: (at + 5) * 1e6, error: null };
 }
 
-/** A grant of cost 1 by the limits in force at first, decided in partition 1. */
+/** A grant of cost 1 under the initial limits, decided in partition 1. */
 export function granted(at: number, limits: readonly LimitAsked[], more: Partial<Ask> = {}): Ask {
   return {
     op: 'ask',
@@ -80,7 +80,7 @@ export function refund(at: number, of: Ask, more: Partial<Refund> = {}): Refund 
   };
 }
 
-/** All limits are `limit` from here on; the first change has version 1 before it. */
+/** All limits are `limit` from here on. The version before the first change is 1. */
 export function change(at: number, limit: number, more: Partial<RulesChange> = {}): RulesChange {
   const limits = { user: limit, net: limit };
   return {
@@ -95,7 +95,7 @@ export function change(at: number, limit: number, more: Partial<RulesChange> = {
   };
 }
 
-/** By an operator, of ADA's key. */
+/** A change of ADA's key by an operator. */
 export function keyChange(at: number, action: KeyAction, more: Partial<KeyChange> = {}): KeyChange {
   return { op: 'key', ...ended(at), status: 200, class: 'ok', key: ADA.key, action, ...more };
 }
@@ -105,7 +105,7 @@ export interface Surroundings {
   readonly history?: readonly Operation[];
 }
 
-/** The findings of the judges of answers and of real time: the limits are 2 from the beginning. */
+/** The findings of the checks of answers and of real time. The limits are 2 at the start. */
 export function found(
   events: readonly JointEvent[],
   { bands = [], history = [] }: Surroundings = {},
@@ -124,7 +124,7 @@ export function found(
   ].flatMap(({ findings }) => findings);
 }
 
-/** The same of the judge of receipts. */
+/** The findings of the check of receipts. */
 export function foundInLog(events: readonly JointEvent[]): readonly string[] {
   return checkJointReceipts(jointHistory([change(0, 2), ...events]), { driftPpm: DRIFT_PPM }).findings;
 }

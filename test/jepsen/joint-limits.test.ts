@@ -1,4 +1,7 @@
-/** Histories by hand, each with one thing wrong, and the same without it: the judges must find the one and be silent on the other. */
+/**
+ * Handwritten histories, each with one error and once without it. The checkers must find the error, and report nothing
+ * without it.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Ask } from './joint-history.ts';
 import { ADA, change, EVE, found, granted, NET, refund, unanswered, under } from './joint-judged.ts';

@@ -1,4 +1,7 @@
-/** Costs told after the fact, and keys that an operator blocks and resets: histories by hand, each with one thing wrong, and without it. */
+/**
+ * Settled costs, and keys that an operator blocks and resets: handwritten histories, each with one error and once
+ * without it.
+ */
 import { describe, expect, it } from 'vitest';
 import { ADA, denied, found, foundInLog, granted, keyChange, NET, unanswered } from './joint-judged.ts';
 

@@ -1,14 +1,17 @@
-/** Histories by hand whose receipts tell what no interval can: the judge must find the one thing wrong, and be silent without it. */
+/**
+ * Handwritten histories whose errors only receipts reveal, no interval. The checker must find the error, and report
+ * nothing without it.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Ask } from './joint-history.ts';
 import { ADA, change, EVE, found, foundInLog, granted, NET, refund, unanswered } from './joint-judged.ts';
 
-/** In partition 1 unless it is another, at its moment of group time. */
+/** A receipt in partition 1 by default, with its group time. */
 function receipt(timeMillis: number, group = 1): Pick<Ask, 'receipt'> {
   return { receipt: { group, index: timeMillis, position: 0, term: 1, timeMillis } };
 }
 
-/** All three were asked for and answered together, so that only receipts tell in which time they were made. */
+/** All requests were made and answered at the same times, so only the receipts show when they were decided. */
 function together(...timesMillis: readonly number[]): Ask[] {
   const completeNanos = 9_000e6;
   return timesMillis.map((time, i) => granted(1_000 + i, [ADA], { completeNanos, ...receipt(time) }));
@@ -16,7 +19,7 @@ function together(...timesMillis: readonly number[]): Ask[] {
 
 describe('receipts', () => {
   it('tell by how little a window was exceeded', () => {
-    // The window is wider by 600 ppm and a millisecond, so that it holds in real time.
+    // The window is widened by 600 ppm and a millisecond, so that it holds in real time.
     expect(foundInLog(together(1_000, 1_100, 2_002))).toEqual([]);
     const tooMuch = together(1_000, 1_100, 2_001);
     expect(foundInLog(tooMuch)).toEqual([

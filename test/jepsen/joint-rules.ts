@@ -1,23 +1,23 @@
 /**
- * The document of rules that a cluster under test decides by, in its two forms: clients change one for the other while they
- * ask. And which limits a request is under, as its author knows from the documents, not from the product.
+ * The rule document of a cluster under test, in two forms: clients replace one by the other while they ask. Also
+ * computes the limits of a request from the documents alone, without the code of the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import type { LimitAsked } from './joint-history.ts';
 
-/** Which of two limits each rule has: all change at once. */
+/** Each rule has a high and a low limit. All rules switch at once. */
 export const LEVELS = ['high', 'low'] as const;
 export type Level = (typeof LEVELS)[number];
 
 interface Window {
-  /** Under which the limiter keeps it: its rule, and its period. */
+  /** The name under which the limiter keeps it: the rule plus its period. */
   readonly rule: string;
   readonly windowMillis: number;
   readonly high: number;
   readonly low: number;
 }
 
-/** By the descriptor that it counts by, in the order of the document. */
+/** By the descriptor that they count by, in the order of the document. */
 const WINDOWS: Readonly<Record<string, readonly Window[]>> = {
   user: [
     { rule: 'joint-user/1500ms', windowMillis: 1_500, high: 6, low: 3 },
@@ -26,7 +26,7 @@ const WINDOWS: Readonly<Record<string, readonly Window[]>> = {
   net: [{ rule: 'joint-net/2000ms', windowMillis: 2_000, high: 14, low: 8 }],
   org: [{ rule: 'joint-org/2500ms', windowMillis: 2_500, high: 18, low: 11 }],
 };
-/** By name, without descriptors. */
+/** Requested by name, without descriptors. */
 const NAMED: Window = { rule: 'joint-named/2000ms', windowMillis: 2_000, high: 5, low: 2 };
 
 export const WINDOW_MILLIS_MAX = Math.max(
@@ -39,7 +39,7 @@ export function limitsAt(level: Level): Record<string, number> {
   return Object.fromEntries(windows.map((window) => [window.rule, window[level]]));
 }
 
-/** The text of a document: the rules of the single requests as they are, and those of this file at `level`. */
+/** The text of a document: the unchanged rules of the single requests, and the rules of this file at `level`. */
 export function documentAt(level: Level, single: readonly Rule[]): string {
   const byName = single.map(({ id, limit, windowMillis, clock }) => ({
     id: withoutWindow(id),
@@ -62,21 +62,21 @@ export function documentAt(level: Level, single: readonly Rule[]): string {
   return JSON.stringify({ rules: [...byName, { ...named, clock: 'cluster' }, ...described] });
 }
 
-/** The rule of a window, as a request may ask for it. */
+/** The rule of a window, as a request names it. */
 export function withoutWindow(id: string): string {
   return id.slice(0, id.lastIndexOf('/'));
 }
 
-/** What a request asks, by descriptors or for a user under the rule that is named. */
+/** The subject of a request: descriptors, or a user under a named rule. */
 export type Subject =
   | { readonly kind: 'described'; readonly descriptors: Readonly<Record<string, string>> }
   | { readonly kind: 'named'; readonly user: string };
 
-/** As a request asks for it, and as the answer calls its window. */
+/** The name in a request, and in the answer. */
 export const NAMED_RULE = withoutWindow(NAMED.rule);
 export const NAMED_WINDOW = NAMED.rule;
 
-/** In the order of the document, so that the first has the key that refunds are asked for with. */
+/** In the order of the document, so the first limit has the key that refunds are requested by. */
 export function limitsOf(subject: Subject): LimitAsked[] {
   if (subject.kind === 'named') return [asked(`user=${subject.user}`, NAMED)];
   return Object.entries(WINDOWS).flatMap(([name, windows]) => {

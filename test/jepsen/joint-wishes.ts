@@ -1,4 +1,6 @@
-/** What the clients of rules ask for, drawn: subjects, costs, and ids of which none is used twice. It sends nothing. */
+/**
+ * Draws the described requests of clients: subjects, costs, and request ids that are never used twice. Sends nothing.
+ */
 import type { RandomBelow } from '../../raft/core-state.ts';
 import type { Rule } from '../../src/api/rule.ts';
 import type { Question } from './history.ts';
@@ -11,7 +13,7 @@ export interface JointWishesInit {
   readonly singleRules: readonly Rule[];
 }
 
-/** One request in so many tells its cost after the fact; of what was granted, one in as many tells its true cost. */
+/** One request in this many settles its cost after the fact, and one grant in this many is settled at its true cost. */
 export const SETTLED_EVERY = 8;
 const SETTLED_COST_MAX = 8;
 const COST_MAX = 3;
@@ -19,9 +21,9 @@ const USERS = 8;
 const NETS = 3;
 const ORGS = 2;
 const NAMES = 5;
-/** Batches of single requests are of users that nobody else asks for. */
+/** Single requests in batches are for users of their own. */
 const SINGLE_USERS = 30;
-/** They come in so large a number that no other process has one of them. */
+/** Process numbers start this high, so that no other client has the same. */
 const FIRST_PROCESS = 1_000_000;
 
 export class JointWishes {
@@ -46,7 +48,7 @@ export class JointWishes {
     return { subject: this.#subject(), cost, settled, requestId: this.newId() };
   }
 
-  /** Under one limit, two of one key, or up to four in as many as three partitions. */
+  /** The subject is under one limit, two limits of one key, or up to four limits in up to three partitions. */
   #subject(): Subject {
     const { random } = this.#init;
     const kind = random(12);
@@ -61,7 +63,7 @@ export class JointWishes {
     return described(kind === 10 ? net : org);
   }
 
-  /** Under the first of the single rules. */
+  /** A single request under the first of the single rules. */
   single(node: number, invokeNanos: number): Question {
     this.#processes += 1;
     const [rule] = this.#init.singleRules;
@@ -83,7 +85,7 @@ export class JointWishes {
   }
 }
 
-/** Of a key that the operator blocks and resets. */
+/** The operator blocks and resets the key of this subject. */
 export function isOperated(subject: Subject): boolean {
   return subject.kind === 'described' && OPERATED_USERS.some((user) => user === subject.descriptors['user']);
 }

@@ -1,7 +1,7 @@
 /**
- * Clients of a cluster under test that ask by descriptors, in batches and by the Redis protocol, take grants back, and change
- * the rules meanwhile. At the end, when nothing is broken any more, they ask for whole limits. Each attempt is one event of the
- * history, never repeated in silence.
+ * Clients of a cluster under test that send described requests alone, in batches and over the Redis protocol, refund
+ * grants, and change the rules meanwhile. At the end, when no fault is active, they use up whole limits. Each attempt
+ * is one event of the history; there are no silent retries.
  */
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -30,18 +30,20 @@ import { RulesClient } from './rules-client.ts';
 export interface JointTarget {
   readonly id: number;
   readonly port: number;
-  /** Of the Redis protocol. */
+  /** The port of the Redis protocol. */
   readonly respPort: number;
 }
 
 export interface JointWorkloadInit {
   readonly random: RandomBelow;
-  /** Nodes that clients may ask now, up or not. */
+  /** Nodes that clients may ask now, whether they are up or not. */
   readonly targets: () => readonly JointTarget[];
   readonly record: (event: JointEvent | Operation) => void;
-  /** Of the nodes. */
+  /** The request deadline of the nodes. */
   readonly deadlineMillis: number;
-  /** The rules of single requests: some come in batches with others. They are the same in every document. */
+  /**
+   * The rules of single requests, some of which are sent in batches with others. They are the same in every document.
+   */
   readonly singleRules: readonly Rule[];
 }
 
@@ -50,20 +52,22 @@ type Kind = 'alone' | 'batch' | 'redis';
 const CLIENTS: readonly Kind[] = ['alone', 'alone', 'alone', 'batch', 'redis', 'redis'];
 const PAUSE_MILLIS_MAX = 120;
 const AT_ONCE_MAX = 4;
-/** One grant in so many is taken back, and one in as many asked for again. */
+/** One grant in this many is refunded, and one in this many is requested again. */
 const REFUNDED_EVERY = 5;
 const REPEATED_EVERY = 4;
 const SOON_MILLIS_MAX = 900;
-/** One attempt and this many more under its id, all of them well before that is forgotten. */
+/** One attempt and this many more under its id, all well before the id is forgotten. */
 const REPEATS_MAX = 2;
 const PREPARED_MILLIS_MAX = 30_000;
-/** A cluster that is broken for good must not keep the run from its end. */
+/** A cluster that stays broken must not keep the run from ending. */
 const LAST_CHANGE_MILLIS_MAX = 5_000;
 const BATCH_PATH = '/v1/allow/batch';
 
-/** After the last fault: until then there is load, and from then on only what was granted before may deny. */
+/**
+ * The clients go on for this long after the last fault. Then they stop, so that only earlier grants may cause denials.
+ */
 const LAST_LOAD_MILLIS = 2_000;
-/** Elections, and windows of what was granted until they were over. */
+/** Enough for elections and for the windows of the earlier grants. */
 const FRESH_AFTER_MILLIS = 5_000;
 const WHOLE_AFTER_MILLIS = 4_400 + WINDOW_MILLIS_MAX;
 const FRESH_SUBJECTS = 3;
@@ -85,7 +89,11 @@ export class JointWorkload {
     this.#operator = new KeyOperator(shared);
   }
 
-  /** Gives the cluster its first document. @throws Error unless every partition decides by it soon */
+  /**
+   * Gives the cluster its first rule document.
+   *
+   * @throws Error unless every partition soon decides by it
+   */
   async prepare(): Promise<void> {
     if (!(await this.#rules.setWithin('high', PREPARED_MILLIS_MAX)))
       throw new Error(`no document of rules is in force after ${PREPARED_MILLIS_MAX} ms`);
@@ -98,7 +106,7 @@ export class JointWorkload {
     this.#clients = [...clients, this.#rules.run(isActive), this.#operator.run(isActive)];
   }
 
-  /** Some load, then silence, then whole limits. To be called when the last fault was healed. */
+  /** Some load, then a pause, then whole limits. Call it when the last fault has healed. */
   async finish(): Promise<void> {
     const healedMillis = performance.now();
     const until = async (millis: number): Promise<void> =>
@@ -121,7 +129,7 @@ export class JointWorkload {
     this.#agent.destroy();
   }
 
-  /** As many requests as the least limit has room for. */
+  /** Sends as many requests as the smallest limit allows. */
   async #askAll(subject: Subject): Promise<void> {
     const limits = limitsAt('low');
     const least = Math.min(...limitsOf(subject).map(({ rule }) => limits[rule] ?? 0));
@@ -146,8 +154,8 @@ export class JointWorkload {
   }
 
   /**
-   * What may have been granted is asked again, through any door; of what was granted, some, and some is given back or settled. After a
-   * reset a grant is a new one, so nothing of this is done with keys that the operator resets.
+   * Repeats requests that may have been granted, through any API. Repeats some grants, and refunds or settles some.
+   * Keys that the operator resets are left out: after a reset a repeated request is a new grant.
    */
   async #follow(wish: Wish, first: Ask, redis: RedisClient): Promise<void> {
     const { random } = this.#init;
@@ -165,15 +173,15 @@ export class JointWorkload {
     if (last?.allowed !== true || wish.settled) return;
     if (random(SETTLED_EVERY) === 0) return this.#settle(wish);
     if (!isRefunded) return;
-    // Twice, so that nothing is given back twice; then once more, which must not be granted.
+    // Twice, to check that nothing is refunded twice; then once more as a request, which must not be granted.
     const times = 1 + random(2);
     for (let i = 0; i < times; i += 1) await this.#refund(wish, redis);
     if (random(2) === 0) await this.#ask('alone', [wish], redis);
   }
 
   /**
-   * The true cost of what was granted. The grant is given back then, at some moment from now on, and under its id nothing is granted
-   * again: the history has that as a refund, and the settlement under an id of its own.
+   * Settles a grant at its true cost. The estimate is refunded at some moment from now on, and its id gets no further
+   * grant. The history records this as a refund plus a settled request with an id of its own.
    */
   async #settle({ subject, cost, requestId }: Wish): Promise<void> {
     const target = await this.#pick();
@@ -207,7 +215,7 @@ export class JointWorkload {
     return this.#recorded(askOf(wish, sent, nowNanos(), outcome));
   }
 
-  /** Described requests, and as many single ones, which the judges of those judge. */
+  /** Sends described requests together with as many single ones. The checkers of single requests judge the latter. */
   async #askBatch(wishes: readonly Wish[]): Promise<readonly Ask[]> {
     const target = await this.#pick();
     if (target === undefined) return [];
@@ -246,7 +254,7 @@ export class JointWorkload {
     const target = await this.#pick();
     const key = limitsOf(subject)[0]?.key;
     if (target === undefined || key === undefined) return;
-    // Redis knows users, and no other descriptors.
+    // The Redis protocol has users but no other descriptors.
     const user = subject.kind === 'named' ? subject.user : subject.descriptors['user'];
     const isRedis = user !== undefined && this.#init.random(2) === 0;
     const byName = subject.kind === 'named';

@@ -1,6 +1,6 @@
 /**
- * What the judges say of a history made by hand or by chance: those that need no more than the history, what was broken
- * meanwhile, and what the logs told. For their tests; judges nothing itself.
+ * Helpers for the tests of the checkers: runs those that need only the history, the faults, and the fates from the
+ * logs.
  */
 import { budgetsOf } from './checkers/budgets.ts';
 import { checkCertificate } from './checkers/certificate.ts';
@@ -31,7 +31,7 @@ export function checkAll(
   ];
 }
 
-/** Who found something wrong. */
+/** The names of the checkers that found a violation. */
 export function accusers(results: readonly CheckResult[]): string[] {
   return results.filter(({ status }) => status === 'violation').map(({ name }) => name);
 }
@@ -40,7 +40,7 @@ export function violations(operations: readonly Operation[], fates?: Fates): str
   return accusers(checkAll(operations, [], fates));
 }
 
-/** What the certificate says is wrong. */
+/** The findings of the certificate check. */
 export function found(...operations: readonly Operation[]): string[] {
   return checkAll(operations).flatMap(({ name, findings }) => (name === 'certificate' ? findings : []));
 }

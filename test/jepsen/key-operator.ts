@@ -1,6 +1,6 @@
 /**
- * The operator of a cluster under test: it blocks, unblocks and resets a few keys that clients ask for. Each attempt is one event of
- * the history, never repeated in silence.
+ * The operator of a cluster under test: blocks, unblocks and resets a few keys that clients use. Each attempt is one
+ * event of the history; there are no silent retries.
  */
 import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,7 +17,7 @@ export interface KeyOperatorInit {
   readonly deadlineMillis: number;
 }
 
-/** Nobody else is blocked or reset. */
+/** Only these users are blocked and reset. */
 export const OPERATED_USERS = ['op0', 'op1', 'op2'] as const;
 const PAUSE_MILLIS_MAX = 1_500;
 
@@ -34,7 +34,7 @@ export class KeyOperator {
     this.#init = init;
   }
 
-  /** A block is taken back next, so that nobody is blocked for long. */
+  /** A block is removed in the next step, so that no key is blocked for long. */
   async run(isActive: () => boolean): Promise<void> {
     const { random } = this.#init;
     while (isActive()) {

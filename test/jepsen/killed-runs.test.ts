@@ -11,7 +11,7 @@ import { lacks } from './machine.ts';
 import { Volume } from './volume.ts';
 
 const MODULE = new URL('../../dist/test/jepsen/killed-runs.js', import.meta.url).href;
-/** A run: it claims a directory, and has a process there that stands still. */
+/** A run that claims a directory and has a paused process in it. */
 const PROGRAM = `
   import { spawn } from 'node:child_process';
   const directory = process.argv[1];
@@ -47,7 +47,7 @@ it.skipIf(process.platform !== 'linux')(
       await once(run, 'exit');
       const line = `cleaned up after a killed run: ${directory}, 1 processes, ${canMount ? 1 : 0} mounts`;
       expect(cleanUpAfterKilled(parent)).toEqual([line]);
-      // Whoever inherits it may not have buried it yet.
+      // Its new parent process may not have reaped it yet.
       await eventually('the paused process is gone', () => {
         try {
           return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(' Z ') ? true : undefined;

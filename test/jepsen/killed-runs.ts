@@ -1,6 +1,7 @@
 /**
- * A run that was killed could clean up nothing: its nodes live on, paused ones too, and its file systems stay mounted.
- * The next run does it. Touches nothing of a run whose process lives, nor what does not say whose it is.
+ * Cleans up after runs that were killed: their node processes still live, also paused ones, and their file systems are
+ * still mounted. The next run calls this. It leaves a directory alone if the process of its run lives, or if it does
+ * not name its process.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +13,7 @@ const OWNER_FILE = 'owner.json';
 
 interface Owner {
   readonly pid: number;
-  /** Ids of processes come back; with the same start they do not. */
+  /** Process ids are reused; an id plus a start time is not. */
   readonly start: string;
 }
 
@@ -24,20 +25,20 @@ function readOr(path: string, otherwise: string): string {
   }
 }
 
-/** When a process started, as the system counts; '' if there is none, or the system does not tell. */
+/** When a process started, in the unit of the system. '' if there is none, or if the system does not show it. */
 function startOf(pid: number): string {
-  // The name in parentheses may hold spaces. The 22nd field of all is the start.
+  // The name in parentheses may hold spaces. The start is the 22nd field of the line.
   const stat = readOr(`/proc/${pid}/stat`, '');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 
-/** This process uses the directory. */
+/** Records that this process uses the directory. */
 export function claimDirectory(directory: string): void {
   const owner: Owner = { pid: process.pid, start: startOf(process.pid) };
   writeFileSync(join(directory, OWNER_FILE), JSON.stringify(owner));
 }
 
-/** Whether the process that made it is gone for certain. */
+/** The process that made it is certainly gone. */
 function isAbandoned(directory: string): boolean {
   const text = readOr(join(directory, OWNER_FILE), '');
   if (text === '') return false;
@@ -45,7 +46,7 @@ function isAbandoned(directory: string): boolean {
   return start !== '' && startOf(pid) !== start;
 }
 
-/** Processes that were given a path in the directory. */
+/** Processes with a path in the directory among their arguments. */
 function processesOf(directory: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -1,7 +1,7 @@
 /**
- * Reads the requests in the logs of stopped nodes, with what they archived of them, and how they were decided. Without
- * an archive, what lies before the log's base is gone into a snapshot, and what lies before the snapshot is there, but
- * can no longer be decided again.
+ * Reads the requests from the logs of the stopped nodes and their archives, and how they were decided. Without an
+ * archive, entries before the base of the log are gone into a snapshot, and entries before the snapshot exist but
+ * cannot be decided again.
  */
 import type { Entry, SnapshotMeta } from '../../raft/types.ts';
 import { requestsOf as askedIn, rowsOf } from '../../src/limiter/log/batch.ts';
@@ -22,17 +22,17 @@ import {
 
 export interface LoggedRequest {
   readonly index: number;
-  /** In the entry. */
+  /** Position in the entry. */
   readonly position: number;
   readonly term: number;
   /** Group time of the entry. */
   readonly timeMillis: number;
   readonly user: string;
-  /** '' if the default rule was meant, and which one that was is not known. */
+  /** '' for the default rule, when it is unknown which rule that was. */
   readonly rule: string;
   readonly requestId: string | null;
   readonly cost: number;
-  /** Undefined if the state it was decided by is gone. A retry has the receipt of its first attempt. */
+  /** Undefined if the state before the decision is gone. A retry has the receipt of its first attempt. */
   readonly decision:
     | {
         readonly allowed: boolean;
@@ -48,12 +48,12 @@ export interface PartitionLog {
   readonly partition: number;
   /** Entries up to here are gone. */
   readonly baseIndex: number;
-  /** Decisions are known after here. */
+  /** Decisions are known for entries after this. */
   readonly snapshotIndex: number;
-  /** Known to be committed; later entries may be. */
+  /** Entries up to here are known to be committed. Later ones may be. */
   readonly committedIndex: number;
   readonly lastIndex: number;
-  /** Of all nodes that have the partition: up to where they agree with this log. */
+  /** For each node that has the partition, the index up to which its log equals this one. */
   readonly heldThrough: readonly number[];
   /** In the order of the log. */
   readonly requests: readonly LoggedRequest[];
@@ -78,7 +78,7 @@ interface PartitionLogInit {
   readonly partition: number;
   readonly replicas: Replicas;
   readonly copies: number;
-  /** The entries up to one, as far back as they are there. */
+  /** The entries up to a given one, as far back as they exist. */
   readonly archived: (index: number, term: number) => readonly Entry[];
 }
 
@@ -87,7 +87,7 @@ function partitionLog({ partition, replicas, copies, archived }: PartitionLogIni
   if (fullest === undefined) return undefined;
   const entries = wholeLog(replicas, fullest, archived);
   const baseIndex = (entries[0]?.index ?? fullest.base.index + 1) - 1;
-  // From the first entry on, no snapshot is needed, and none is believed.
+  // If the log starts at its first entry, no snapshot is needed, and none is trusted.
   const snapshot = baseIndex === 0 ? undefined : fullest.snapshot;
   return {
     partition,
@@ -127,10 +127,10 @@ function requestsOf({
     const { index, term, timeMillis } = entry;
     let row = 0;
     for (const asked of askedIn(command.batch)) {
-      // A request under several limits has a row for each, and the place of its first one.
+      // A request under several limits has a row for each, and its position is that of the first row.
       const position = row;
       row += rowsOf(asked);
-      // What is refunded is judged by what clients saw.
+      // Refunds are judged by the answers that clients saw.
       if (asked.ask === 'refund') continue;
       const { userId, ruleId: named, requestId, cost } = asked;
       const byDefault = isReplayed ? machine.ruleTable?.rules[0]?.id : undefined;
@@ -150,13 +150,13 @@ function requestsOf({
   return requests;
 }
 
-/** Of a key that counts by user alone that user; else the key. Read here without the product. */
+/** The user of a key that counts by user alone, otherwise the key. Parsed here without the code of the product. */
 function userOf(key: string): string {
   const [, value] = /^user=([^,]*)$/.exec(key) ?? [];
   return value === undefined ? key : value.replaceAll('%2c', ',').replaceAll('%25', '%');
 }
 
-/** A state machine as a snapshot left it, or an empty one. */
+/** A state machine from a snapshot, or an empty one. */
 export function machineFrom(chunks: readonly Uint8Array[] | undefined): LimiterStateMachine {
   const machine = new LimiterStateMachine();
   if (chunks === undefined) return machine;

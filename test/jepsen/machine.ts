@@ -1,4 +1,7 @@
-/** What this machine has for faults that take more than processes and sockets. What it lacks is said in a sentence. */
+/**
+ * Checks whether this machine supports faults that need more than processes and sockets. A missing feature is reported
+ * as a sentence.
+ */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,7 +21,7 @@ function remembered<T>(find: () => T): () => T {
   return () => (found ??= { value: find() }).value;
 }
 
-/** Why something cannot be done, or undefined if it was just done. */
+/** The reason why an action failed, or undefined if it worked. */
 function attempt(action: (directory: string) => void): string | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'quorate-machine-'));
   try {
@@ -45,7 +48,7 @@ const compilerLack = remembered(() =>
     : 'needs Linux',
 );
 
-/** Each: why this machine cannot do it, or undefined if it can. */
+/** For each feature: why this machine lacks it, or undefined if it has it. */
 export const lacks = {
   compiler: compilerLack,
   tmpfs: remembered(
@@ -59,7 +62,7 @@ export const lacks = {
   ),
 };
 
-/** The library of libfaketime for programs with threads, if it is installed. */
+/** The libfaketime library for programs with threads, if it is installed. */
 export const libfaketime = remembered((): string | undefined => {
   const folders = existsSync('/usr/lib') ? readdirSync('/usr/lib').map((name) => join('/usr/lib', name)) : [];
   return [...folders, '/usr/lib', '/usr/local/lib']

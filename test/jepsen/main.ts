@@ -1,4 +1,7 @@
-/** The command `npm run jepsen`: runs a cluster of real processes under nemeses, and says whether it kept its word. */
+/**
+ * The command `npm run jepsen`: runs a cluster of real processes under nemeses, and reports whether it kept its
+ * promises.
+ */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -24,7 +27,7 @@ const ALL_MINUTES = 2;
 const COMPANIONS: Readonly<Record<string, readonly string[]>> = {
   'remove-node': ['add-node', 'remove-node'],
 };
-/** Three nodes are no ring, and a bridge joins two sides that are more than one node. */
+/** A ring needs more than three nodes, and a bridge joins two sides of more than one node each. */
 const NEEDS_FIVE = ['partition-majorities-ring', 'partition-bridge'];
 
 function minutes(text: string): number {
@@ -60,7 +63,7 @@ function print(line: string): void {
 const WORDS = { kept: 'kept', broken: 'BROKEN', undecided: 'UNDECIDED' } as const;
 const EXIT_CODES = { kept: 0, broken: 1, undecided: 2 } as const;
 
-/** Prints a summary. Returns whether the cluster kept its word. */
+/** Runs once and prints a summary. Returns whether the cluster kept its promises. */
 async function one(options: RunOptions): Promise<Outcome> {
   print(`${options.nemeses.join(',') || 'no nemesis'}: seed ${options.seed}, ${options.directory}`);
   const { verdict, processes, summary, outcome } = await runOnce(options);
@@ -70,7 +73,7 @@ async function one(options: RunOptions): Promise<Outcome> {
   return outcome;
 }
 
-/** Bugs put into real nodes: each must be found. Returns those that were not. */
+/** Runs with bugs in real nodes: each bug must be caught. Returns the bugs that were not. */
 async function runMutants(first: number, out: string): Promise<string[]> {
   const survivors: string[] = [];
   for (const { id, bug, nemeses, minutes: length } of NODE_MUTANTS) {
@@ -82,7 +85,7 @@ async function runMutants(first: number, out: string): Promise<string[]> {
     const found = [...verdict.checks, processes].filter(({ status }) => status === 'violation');
     for (const { name, violations, findings } of found)
       print(`  ${name} (${violations}): ${findings[0] ?? ''}`);
-    // Undecided is not found.
+    // An undecided run does not count as caught.
     print(outcome === 'broken' ? '  caught' : '  SURVIVED');
     if (outcome !== 'broken') survivors.push(id);
   }
@@ -135,5 +138,5 @@ async function main(): Promise<void> {
 }
 
 await main();
-// Whatever a broken connection left open must not keep this process.
+// A connection that a fault left open must not keep this process alive.
 process.exit();

@@ -1,6 +1,6 @@
 /**
- * The sequential model of one user under one rule: what a limiter that handles one request at a time may answer.
- * Plain lists, no code of the product. A grant's time may be known only within bounds, if its answer was lost.
+ * The sequential model of one user under one rule: the legal answers of a limiter that handles one request at a time.
+ * Plain lists, no code of the product. If a grant's answer was lost, its time may be known only within bounds.
  */
 
 /**
@@ -10,8 +10,8 @@
 export type Mode = 'strict' | 'lenient';
 
 /**
- * The window the product promises to use between two stamps of group time: wider by six fifths of the drift, and one
- * for rounding.
+ * The window that the product promises to use between two stamps of group time: widened by six fifths of the drift,
+ * plus one for rounding.
  */
 export function groupWindowMillis(windowMillis: number, driftPpm: number): number {
   const leaderPpm = driftPpm + Math.ceil(driftPpm / 5);
@@ -19,9 +19,9 @@ export function groupWindowMillis(windowMillis: number, driftPpm: number): numbe
 }
 
 interface Recorded {
-  /** -Infinity for a grant nobody saw: it is never held against another. */
+  /** -Infinity for a grant that no client saw: it never counts as certain. */
   readonly earliestMillis: number;
-  /** Infinity for a grant nobody saw, until a later grant bounds it. */
+  /** Infinity for a grant that no client saw, until a later grant bounds it. */
   latestMillis: number;
   readonly cost: number;
 }
@@ -37,7 +37,7 @@ export class UserModel {
     this.windowMillis = windowMillis;
   }
 
-  /** The cost that certainly counts at `t`. One exactly a window old is out. */
+  /** The cost that certainly counts at `t`. A grant exactly a window old is out. */
   liveAtLeast(t: number, windowMillis = this.windowMillis): number {
     let cost = 0;
     for (const grant of this.#grants) if (grant.earliestMillis > t - windowMillis) cost += grant.cost;
@@ -51,13 +51,13 @@ export class UserModel {
     return cost;
   }
 
-  /** May this be the next answer? */
+  /** Whether this may be the next answer. */
   isLegal(allowed: boolean, t: number, cost: number, mode: Mode, windowMillis = this.windowMillis): boolean {
     if (allowed) return t >= this.#newestMillis && this.liveAtLeast(t, windowMillis) + cost <= this.limit;
     return mode === 'lenient' || this.liveAtMost(t, windowMillis) + cost > this.limit;
   }
 
-  /** Records a grant made at `t`. Returns what takes it back; the last one recorded must be taken back first. */
+  /** Records a grant made at `t`. Returns a function that undoes it. Undo in reverse order. */
   record(t: number, cost: number): () => void {
     const before = this.#newestMillis;
     const bounded = this.#grants.filter((grant) => grant.latestMillis === Infinity);
@@ -71,13 +71,13 @@ export class UserModel {
     };
   }
 
-  /** Records a grant nobody saw, at or before the next one's time; when exactly is not known. */
+  /** Records a grant that no client saw, made at an unknown time at or before that of the next grant. */
   recordUnseen(cost: number): () => void {
     this.#grants.push({ earliestMillis: -Infinity, latestMillis: Infinity, cost });
     return () => this.#grants.pop();
   }
 
-  /** What later answers depend on besides the recorded operations. */
+  /** The part of the state that later answers depend on besides the recorded operations. */
   unseenKey(): string {
     const unseen = this.#grants.filter((grant) => grant.earliestMillis === -Infinity);
     return unseen.map((grant) => `${grant.latestMillis}x${grant.cost}`).join(' ');
@@ -91,7 +91,7 @@ export class UserModel {
     return { allowed, remaining: Math.max(0, this.limit - live - (allowed ? cost : 0)) };
   }
 
-  /** Drops what no request at or after `t` can count any more. */
+  /** Drops grants that no request at or after `t` can count any more. */
   forgetBefore(t: number): void {
     const keep = this.#grants.findIndex((grant) => grant.latestMillis > t - this.windowMillis);
     this.#grants.splice(0, keep === -1 ? this.#grants.length : keep);

@@ -1,6 +1,6 @@
 /**
- * Bugs put into real nodes on purpose: what clients see must give each of them away. The edits are made by the
- * simulator's module hook while a node loads; nothing of this is in the product.
+ * Bugs put into real nodes on purpose: the checkers must catch each of them from what clients see. The simulator's
+ * module hook makes the edits while a node loads; the product contains none of this.
  */
 import type { Edit } from '../sim/mutants/mutant.ts';
 
@@ -8,7 +8,7 @@ export interface NodeMutant {
   readonly id: string;
   readonly bug: string;
   readonly edits: readonly Edit[];
-  /** What brings it to light. */
+  /** The nemeses that expose the bug. */
   readonly nemeses: readonly string[];
   readonly minutes: number;
 }

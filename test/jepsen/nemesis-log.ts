@@ -1,13 +1,13 @@
-/** The record of what was broken when: bands of time on the recorder's clock, as JSON lines. Breaks nothing itself. */
+/** The record of the faults: bands of time on the recorder's clock, as JSON lines. Injects no fault itself. */
 import { readFile } from 'node:fs/promises';
 
 export interface NemesisBand {
-  /** What was done: `kill`, `pause`, `partition`, ... */
+  /** The kind of fault: `kill`, `pause`, `partition`, ... */
   readonly kind: string;
-  /** The nodes it was done to; none: to all of them. */
+  /** The affected nodes. Empty: all of them. */
   readonly nodes: readonly number[];
   readonly startNanos: number;
-  /** When it was undone; null: it never was. */
+  /** When the fault ended. Null: it never did. */
   readonly endNanos: number | null;
 }
 
@@ -27,13 +27,13 @@ export function decodeBand(line: string): NemesisBand {
   };
 }
 
-/** The bands of a nemesis log, by their start. */
+/** The bands of a nemesis log, ordered by their start. */
 export async function readNemesisLog(path: string): Promise<NemesisBand[]> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '');
   return lines.map(decodeBand).sort((a, b) => a.startNanos - b.startNanos);
 }
 
-/** Does a band overlap [from, to], if it is taken to last `settleNanos` longer than it did? */
+/** Whether a band overlaps [from, to] when its end is extended by `settleNanos`. */
 export function overlaps(band: NemesisBand, from: number, to: number, settleNanos = 0): boolean {
   return band.startNanos <= to && (band.endNanos === null || band.endNanos + settleNanos >= from);
 }

@@ -10,7 +10,7 @@ import { Claims, FAMILIES, type Family, hold, type Nemesis } from './nemesis/nem
 import { hearsOnRing } from './nemesis/network.ts';
 
 const RULE = { id: 'default', limit: 1_000_000, windowMillis: 60_000, clock: 'cluster' } as const;
-/** One of each family; every other one does the same things at other times. */
+/** One nemesis of each family. The others do the same things at other times. */
 const SAMPLE = [
   'kill-majority',
   'partition-bridge',
@@ -71,7 +71,7 @@ describe('nemeses', () => {
       const names = events.filter((line) => line.event === event).map(({ name }) => name);
       expect(names).toEqual(usable.map(({ name }) => name));
     }
-    // Two were replaced, and ids do not come back.
+    // Two nodes were replaced, and ids are never reused.
     expect([cluster.members.length, cluster.spares]).toEqual([3, [6]]);
     expect(context.claims.mayDamage).toBe(true);
   });
@@ -115,7 +115,7 @@ describe('nemeses', () => {
     expect(lines).toEqual(['skipped: earthquake (needs a fault line)']);
   });
 
-  /** What ran, and what ran beside what, without any cluster behind it. */
+  /** What ran, and at the same time as what, without a cluster. */
   async function mixed(seed: number): Promise<{ story: string[]; sizes: number[]; doubles: number }> {
     const context = createContext({ cluster, seed, tempo: 0 });
     const story: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * What a node of a cluster under test has for its own, as on a machine of its own: a directory, a file system, clocks, and
- * what its process is told of them. Starts nothing.
+ * The things that a node of a cluster under test has for itself, as on a machine of its own: a directory, a file
+ * system, clocks, and the environment of its process. Starts nothing.
  */
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ interface WallClock {
   readonly rate: number;
 }
 
-/** By how much its clocks are wrong. */
+/** The errors of its clocks. */
 export interface Clocks {
   readonly wall: WallClock;
   readonly monotonicPpm: number;
@@ -41,7 +41,7 @@ export const RIGHT_CLOCKS: Clocks = { wall: { offsetMillis: 0, rate: 1 }, monoto
 const TMPFS_BYTES = 96 << 20;
 const EXT4_BYTES = 256 << 20;
 
-/** What the machine can give node `id` for its database. */
+/** The volume that the machine can give node `id` for its database. */
 export function volumeFor(directory: string, id: NodeId, founders: number): Volume | undefined {
   const path = join(directory, 'volumes', `node-${id}`);
   if (id % founders === 0) return lacks.tmpfs() === undefined ? Volume.tmpfs(path, TMPFS_BYTES) : undefined;
@@ -53,7 +53,10 @@ export function machineAt(root: string, address: NodeAddress, volume: Volume | u
   return { address, directory, database: nodeDirectory(directory, address.id), volume };
 }
 
-/** A node's directory: its peers are where its proxies are, and its log beside those of the others. */
+/**
+ * Creates a node's directory. The addresses of its peers are those of its proxies, and its log lies beside those of the
+ * others.
+ */
 export async function createDirectory(
   { address: { id }, directory, database, volume }: Machine,
   config: ClusterConfig,
@@ -80,7 +83,7 @@ function faketimeFile(machine: Machine): string {
   return join(machine.directory, 'faketime');
 }
 
-/** Replaced in one step: libfaketime reads it at every look at the clock. */
+/** Replaced in one step, since libfaketime reads it each time it reads the clock. */
 export function writeFaketime(machine: Machine, { offsetMillis, rate }: WallClock): void {
   const path = faketimeFile(machine);
   const seconds = (offsetMillis / 1_000).toFixed(3);
@@ -88,17 +91,17 @@ export function writeFaketime(machine: Machine, { offsetMillis, rate }: WallCloc
   renameSync(`${path}.new`, path);
 }
 
-/** What of the whole cluster a node's process must know. */
+/** Facts about the whole cluster that a node's process needs. */
 export interface Surroundings {
   /** The library that makes syncs fail, if it could be compiled. */
   readonly syncFault: string | undefined;
   readonly archiveDirectory: string;
-  /** Where the other nodes really listen: only their proxies lead there. */
+  /** The real ports of the other nodes: only the proxies may reach them. */
   readonly unreachablePorts: readonly number[];
   readonly mutant: string | undefined;
 }
 
-/** What its process is told, as arguments of `env`. */
+/** The environment of its process, as arguments of `env`. */
 export function environmentOf(
   machine: Machine,
   clocks: Clocks,
@@ -118,7 +121,7 @@ export function environmentOf(
     ...(mutant === undefined ? [] : [`QUORATE_TEST_MUTANT=${mutant}`]),
     `FAKETIME_TIMESTAMP_FILE=${faketimeFile(machine)}`,
     'FAKETIME_NO_CACHE=1',
-    // Timers of Node hang when this clock goes back, and the real one never does.
+    // Node's timers hang when this clock goes back, and the real one never does.
     'DONT_FAKE_MONOTONIC=1',
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * One node of a cluster under test: its process, and what can be done to its event loop, clocks, disk and files from
- * outside. When it is done, and to which nodes together, others decide.
+ * One node of a cluster under test: its process, and ways to disturb its event loop, clocks, disk and files from
+ * outside. The nemeses decide when, and which nodes together.
  */
 import type { ClusterReport } from '../../src/api/cluster-report.ts';
 import { realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,14 +29,14 @@ import {
   writeFaketime,
 } from './node-machine.ts';
 
-/** `retired`: it was a member, and its id never comes back. */
+/** `retired`: it was a member, and its id is never reused. */
 export type Role = 'spare' | 'member' | 'retired';
 
 export interface NodeUnderTestInit {
   readonly machine: Machine;
   readonly role: Role;
   readonly surroundings: Surroundings;
-  /** Told of every process that ended, with what was announced; undefined if nothing was. */
+  /** Called for every process that ended, with the announced reason; undefined if none was announced. */
   readonly onExit: (exit: NodeExit, expected: string | undefined) => void;
 }
 
@@ -83,7 +83,7 @@ export class NodeUnderTest {
     return this.#isPaused;
   }
 
-  /** Starts the process; it may not be up yet when this returns. */
+  /** Starts the process. It may not be up yet when this returns. */
   start(): void {
     if (this.#process !== undefined) throw new Error(`node ${this.id} runs already`);
     this.#expected = undefined;
@@ -97,13 +97,13 @@ export class NodeUnderTest {
       '--import',
       pathToFileURL(INSIDE).href,
       ...(mutant === undefined ? [] : ['--import', pathToFileURL(MUTANT).href]),
-      // Behind the mutant, for it loads what that edits.
+      // After the mutant, because it loads modules that the mutant edits.
       '--import',
       pathToFileURL(ARCHIVE).href,
       ...args,
     ]);
     this.#process = node;
-    // Orders to a process that just ended.
+    // Orders to a process that just ended fail.
     node.child.on('error', () => undefined);
     void node.exited.then((exit) => {
       this.#process = undefined;
@@ -111,12 +111,15 @@ export class NodeUnderTest {
     });
   }
 
-  /** The process may end from now on, and this is why; until it is started again, or undefined is given. */
+  /**
+   * Announces that the process may end from now on, and why. It holds until the next start, or until undefined is
+   * given.
+   */
   expectExit(reason: string | undefined): void {
     this.#expected = reason;
   }
 
-  /** SIGKILL, now; resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when the process is gone. */
   async kill(): Promise<void> {
     this.#expected = 'killed';
     const node = this.#process;
@@ -153,7 +156,7 @@ export class NodeUnderTest {
     else writeFaketime(this.machine, this.#clocks.wall);
   }
 
-  /** Makes the clock that it measures durations with faster or slower. It never jumps. */
+  /** Makes its monotonic clock faster or slower. It never jumps. */
   setMonotonicRate(ppm: number): void {
     this.#clocks = { ...this.#clocks, monotonicPpm: ppm };
     this.#tell({ kind: 'monotonicRate', ppm });
@@ -170,7 +173,7 @@ export class NodeUnderTest {
     else writeFileSync(path, orders);
   }
 
-  /** Rewrites its file while it does not run. */
+  /** Rewrites its configuration file while it does not run. */
   async editFile(changes: Partial<ClusterConfig>): Promise<void> {
     const { directory } = this.machine;
     await writeCluster(directory, { ...(await this.#file()), ...changes });
@@ -182,7 +185,7 @@ export class NodeUnderTest {
     return config;
   }
 
-  /** While it does not run: its database is another one from now on, under its old id. */
+  /** Gives it a new, empty database under its old id, while it does not run. */
   async makeAnew(): Promise<void> {
     const facts = factsOf(await this.#file());
     const database = realpathSync(this.machine.database);
@@ -190,12 +193,12 @@ export class NodeUnderTest {
     await bootstrapStore(database, { nodeId: this.id, incarnation: drawIncarnation(), facts });
   }
 
-  /** Resolves when it answers HTTP, with true; or when its process ended, with false. */
+  /** Resolves with true when it answers HTTP, or with false when its process has ended. */
   async isUp(timeoutMillis = UP_MILLIS_MAX): Promise<boolean> {
     return this.#isOk('/healthz', timeoutMillis);
   }
 
-  /** The same, when all of its partitions have a leader. */
+  /** Like `isUp`, but waits until all of its partitions have a leader. */
   async isReady(timeoutMillis = UP_MILLIS_MAX): Promise<boolean> {
     return this.#isOk('/readyz', timeoutMillis);
   }
@@ -211,12 +214,12 @@ export class NodeUnderTest {
     );
   }
 
-  /** What it says about the cluster; undefined if it does not answer. */
+  /** Its report on the cluster; undefined if it does not answer. */
   async report(): Promise<ClusterReport | undefined> {
     return reportFrom(this.httpUrl);
   }
 
-  /** A good answer, if there is one in time. */
+  /** The body of a successful answer, if one comes in time. */
   async #get(path: string): Promise<string | undefined> {
     try {
       const response = await fetch(`${this.httpUrl}${path}`, {

@@ -1,9 +1,9 @@
-/** The processes of a run, from within: what each holds on to, and which ended by themselves. */
+/** Checks of the processes of a run: their memory and open files, and which of them ended by themselves. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { type CheckResult, Findings } from './checkers/result.ts';
 import type { ClusterUnderTest } from './cluster-under-test.ts';
 
-/** Several times what a node of this size needs. */
+/** Several times the memory that a node of this size needs. */
 const MEMORY_MIB_MAX = 900;
 const FILES_MAX = 250;
 
@@ -13,7 +13,7 @@ export interface Usage {
   readonly files: number;
 }
 
-/** What a node holds on to now, whatever it went through; zero where the system does not tell. */
+/** The memory and open files that a node holds now. Zero where the system does not report them. */
 export function usageOf(cluster: ClusterUnderTest, node: number): Usage {
   try {
     const proc = `/proc/${cluster.node(node).pid}`;
@@ -24,7 +24,7 @@ export function usageOf(cluster: ClusterUnderTest, node: number): Usage {
   }
 }
 
-/** No process ended that nobody had ended, none leaks, and whatever was broken could be mended. */
+/** No process ended unexpectedly, none leaks, and every fault could be undone. */
 export function checkProcesses(
   cluster: ClusterUnderTest,
   { used, notHealed }: { readonly used: readonly Usage[]; readonly notHealed: string | undefined },

@@ -5,17 +5,20 @@ import { randomHistory } from './random-history.ts';
 import type { Bug } from './random-leaders.ts';
 import { ROUNDS } from '../raft/seeded.ts';
 
-/** The rarest false alarm that was put into a judge showed in the 65th; others are drawn every time. */
+/**
+ * The rarest false alarm that was put into a checker showed in the 65th history. Good histories are drawn anew every
+ * time.
+ */
 const GOOD_HISTORIES = 50 * ROUNDS;
-/** Every judge has noticed its bugs by the second. */
+/** Every checker has noticed its bugs by the second history. */
 const BAD_HISTORIES = 12;
 const OPERATIONS = 300;
 
-/** A failure names the seed, and this replays it alone. */
+/** A failure names the seed; this variable replays it alone. */
 const REPLAYED = process.env['JEPSEN_SEED'];
 const seeds = (first: number, count: number): number[] =>
   REPLAYED === undefined ? Array.from({ length: count }, (_, i) => first + i) : [Number(REPLAYED)];
-/** Good histories are new with every run. Bad ones are always the same: a bug may happen not to show. */
+/** Good histories are new in every run. Bad ones are always the same, because a bug may happen not to show. */
 const FIRST_GOOD = Math.floor(Math.random() * 1_000_000_000);
 const FIRST_BAD = 1;
 const replay = (seed: number): string => `replay with JEPSEN_SEED=${seed}`;
@@ -41,13 +44,16 @@ describe('good histories', () => {
         unknowns += results[1]?.counts['unknownOutcomes'] ?? 0;
       }
     }
-    // They would be worth little without.
+    // Histories without retries and unknown outcomes would test little.
     expect(Math.min(retries, unknowns)).toBeGreaterThan(REPLAYED === undefined ? 100 : -1);
   });
 });
 
 describe('bad histories', () => {
-  /** Who must notice, at least in some of them; all of them must be noticed by somebody. */
+  /**
+   * `by`: checkers that must notice the bug in at least some histories. In every bad history at least one checker must
+   * notice.
+   */
   const cases: readonly { readonly bug: Bug; readonly by: readonly string[] }[] = [
     { bug: 'lostGrants', by: ['real-time', 'certificate', 'linearizability-lenient'] },
     { bug: 'lostGrantsReusedIndexes', by: ['real-time', 'certificate', 'linearizability-lenient'] },
@@ -75,7 +81,7 @@ describe('bad histories', () => {
       });
       for (const name of caught) caughtBy.add(name);
     }
-    // One history alone need not show everything.
+    // A single history need not show everything.
     expect(bad).toBeGreaterThan(REPLAYED === undefined ? 0 : -1);
     expect([...caughtBy]).toEqual(expect.arrayContaining(REPLAYED === undefined ? [...by] : []));
   });

@@ -1,7 +1,7 @@
 /**
- * Histories from a seed: clients of a simulated limiter that is right, or wrong in one chosen way. It knows what
- * happened behind the clients' backs, so it can also tell what a log would tell. Shares no code with the checkers
- * but the sequential model.
+ * Generates histories from a seed: clients of a simulated limiter that is right, or wrong in one chosen way. The
+ * generator knows the true outcome of every request, so it can also produce what the logs would show. Shares no code
+ * with the checkers except the sequential model.
  */
 import type { Fate } from './checkers/fates.ts';
 import { type Operation, operationOf, type Question } from './history.ts';
@@ -21,9 +21,9 @@ export interface RandomHistoryOptions {
 export interface RandomHistory {
   readonly operations: readonly Operation[];
   readonly bands: readonly NemesisBand[];
-  /** What the log would tell of the operations that ended as `info`. */
+  /** The fates that the log would show for the operations that ended as `info`. */
   readonly fates: ReadonlyMap<Operation, Fate>;
-  /** Answers that a limiter without the bug would not have given. */
+  /** The number of answers that a limiter without the bug would not have given. */
   readonly wrongAnswers: number;
 }
 
@@ -47,7 +47,7 @@ interface Request {
   readonly user: User;
   readonly question: Question;
   readonly leader: 'current' | 'stale';
-  /** Nobody waits for the answer any more. */
+  /** The client no longer waits for the answer. */
   isAbandoned: boolean;
 }
 
@@ -83,7 +83,7 @@ class Simulation {
         id: `rule-${i}`,
         limit: 1 + random(6),
         windowMillis: 20 + random(60),
-        // Their own clocks have no part in most of the bugs.
+        // Callers' timestamps matter to few of the bugs, so only correct histories have them.
         isEventTime: options.bug === undefined && random(6) === 0,
       };
       const group = this.#groups[random(groups)] ?? this.#group(0);
@@ -119,7 +119,7 @@ class Simulation {
     return this.#nextProcess;
   }
 
-  /** One attempt of a client, a new request or a repeated one. */
+  /** One attempt of a client, for a new request or a repeated one. */
   #ask(process: number, repeated?: Request): void {
     if (this.#started >= this.#options.operations) return;
     this.#started += 1;
@@ -153,7 +153,7 @@ class Simulation {
     const wait = Math.max(0, group.downUntilMillis - this.#time.nowMillis);
     const isLost = !this.#options.isHealthy && this.#time.chance(this.#options.bug === undefined ? 6 : 1);
     if (isLost) {
-      // Perhaps it arrives, perhaps late, and its answer never does.
+      // The request may arrive, also late, but its answer never does.
       if (this.#time.chance(50))
         this.#time.later(wait + this.#time.millisBelow(100), () => this.#arrive(request));
       this.#giveUp(request);
@@ -175,7 +175,7 @@ class Simulation {
     });
   }
 
-  /** The client waits no longer; its process is never used again, another may repeat the request. */
+  /** The client stops waiting. Its process is never used again; another process may repeat the request. */
   #giveUp(request: Request): void {
     request.isAbandoned = true;
     this.#time.later(CLIENT_TIMEOUT_MILLIS, () => {
@@ -205,7 +205,7 @@ class Simulation {
     if (known === undefined) {
       const t = leader.timeOf(request.user, request.question.timestampMillis, this.#time.nowMillis);
       const { model } = leader.stateOf(request.user);
-      // Denied at once, from what is applied.
+      // Denied at once, from the applied state.
       if (model.liveAtLeast(t) + request.question.cost > model.limit) {
         const remaining = Math.max(0, model.limit - model.liveAtLeast(t));
         const { index, term } = leader;
@@ -220,7 +220,7 @@ class Simulation {
       this.#time.later(0.5 + this.#time.millisBelow(3), () => this.#commit(group));
   }
 
-  /** Everything that waits becomes one entry. */
+  /** All waiting requests become one entry. */
   #commit(group: Group): void {
     const requests = group.waiting;
     group.waiting = [];
@@ -253,7 +253,7 @@ class Simulation {
     const { index, term } = leader;
     const decision = { allowed, remaining, t, index, position, term };
     this.#truth.judge(request, decision);
-    // Right by the truth of the moment, and made where none may be made, or at a time that has not come.
+    // The decision is right for its moment, but it was made by a former leader, or at a time that has not come yet.
     const isOutOfPlace = request.leader === 'stale' || (bug === 'clockAhead' && term > 1);
     if (allowed && isOutOfPlace) this.#truth.blame(request);
     if (allowed) {
@@ -272,7 +272,7 @@ class Simulation {
     this.#time.later(0.1 + this.#time.millisBelow(3), () => {
       if (request.isAbandoned) return;
       this.#complete(request, { kind: 'answer', status, body: { allowed, remaining, decided } });
-      // Some clients repeat even what was answered.
+      // Some clients repeat even answered requests.
       const isRepeated = this.#time.chance(4);
       this.#time.later(this.#time.millisBelow(6), () =>
         this.#ask(request.question.process, isRepeated ? request : undefined),
@@ -293,7 +293,7 @@ class Simulation {
     const band = { kind: 'kill', nodes: [1 + this.#time.random(3)], startNanos: this.#time.nowNanos };
     this.#bands.push({ ...band, endNanos: this.#time.nanosAt(until) });
     group.downUntilMillis = until;
-    // What waited for the old leader got lost, or waits for the new one.
+    // Requests that waited for the old leader are lost, or wait for the new one.
     for (const request of group.waiting.splice(0)) {
       if (this.#time.chance(50)) this.#giveUp(request);
       if (this.#time.chance(70))

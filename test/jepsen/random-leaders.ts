@@ -1,16 +1,16 @@
 /**
- * The leaders of a limiter that is simulated for histories: what each knows of its users, and its time. Right, or wrong in
- * one chosen way. Shares no code with the checkers but the sequential model.
+ * The leaders of the simulated limiter of random histories: what each knows of its users, and its time. They are right,
+ * or wrong in one chosen way. Shares no code with the checkers except the sequential model.
  */
 import { groupWindowMillis, UserModel } from './model.ts';
 
 /**
- * - `lostGrants`: a new leader does not have the last entries
- * - `lostGrantsReusedIndexes`: and puts its own in their place
- * - `staleAllow`: an old leader goes on granting beside the new one
+ * - `lostGrants`: a new leader lacks the last entries
+ * - `lostGrantsReusedIndexes`: the same, and it puts its own entries in their place
+ * - `staleAllow`: a former leader goes on granting beside the new one
  * - `clockAhead`: a new leader's group time jumps forward
  * - `windowShort`, `windowLong`: off by one millisecond
- * - `duplicateApply`: now and then a grant is charged twice
+ * - `duplicateApply`: sometimes a grant is charged twice
  * - `retryCharged`: a retry is charged again
  * - `onePlace`: every receipt names the first place of its entry
  */
@@ -44,12 +44,12 @@ export interface Decision {
   readonly remaining: number;
   readonly t: number;
   readonly index: number;
-  /** In the entry; none if it was read from the state. */
+  /** Position in the entry; undefined if it was read from the state. */
   readonly position: number | undefined;
   readonly term: number;
 }
 
-/** Whoever asks under a rule. */
+/** A user under a rule. */
 interface Limited {
   readonly rule: Rule;
 }
@@ -73,7 +73,7 @@ export class Leader {
   index: number;
   /** Group time is real time minus this. */
   lagMillis: number;
-  /** No entry is stamped before the last one in the log. */
+  /** No entry gets a stamp below that of the last one in the log. */
   newestMillis: number;
   readonly #bug: Bug | undefined;
   readonly #users = new Map<Limited, UserState>();
@@ -91,7 +91,7 @@ export class Leader {
     return Math.max(this.newestMillis, Math.floor(ORIGIN_MILLIS + now - this.lagMillis));
   }
 
-  /** The time at which a request is judged that brings this timestamp. */
+  /** The time at which a request with this timestamp is judged. */
   timeOf(user: Limited, timestampMillis: number | null, now: number): number {
     const groupMillis = this.groupMillis(now);
     if (!user.rule.isEventTime) return groupMillis;
@@ -110,7 +110,7 @@ export class Leader {
     return state;
   }
 
-  /** Knows what another leader knew, up to an index. */
+  /** Takes over the knowledge of another leader, up to an index. */
   learnFrom(other: Leader, through = Infinity): void {
     for (const [user, { model, grants, answers }] of other.#users) {
       const copy = new UserModel(model.limit, model.windowMillis);

@@ -1,6 +1,6 @@
 /**
- * What no client of a random history sees: what a limiter without its bug would have answered, how many answers were
- * others, and where each request took effect. Decides nothing itself.
+ * The truth behind a random history: what a limiter without the bug would have answered, how many answers differed, and
+ * where each request took effect. Decides nothing itself.
  */
 import type { Fate, Placement } from './checkers/fates.ts';
 import type { Operation, Question } from './history.ts';
@@ -15,16 +15,16 @@ interface User {
 interface Request {
   readonly user: User;
   readonly question: Question;
-  /** Nobody waits for the answer any more: no answer, no wrong one. */
+  /** The client stopped waiting, so there is no answer that could be wrong. */
   readonly isAbandoned: boolean;
 }
 
 export class Truth {
-  /** What was really granted, by a limiter without the bug's effect on decisions. */
+  /** The true grants, of a limiter whose decisions the bug does not affect. */
   readonly #models = new Map<User, UserModel>();
-  /** Where a request took effect, by its id. */
+  /** Where each request took effect, by its id. */
   readonly #granted = new Map<string, Placement>();
-  /** Answers that a limiter without the bug would not have given. */
+  /** The number of answers that a limiter without the bug would not have given. */
   wrongAnswers = 0;
 
   #modelOf(user: User): UserModel {
@@ -36,7 +36,7 @@ export class Truth {
     return model;
   }
 
-  /** Would a limiter without the bug have answered the same? */
+  /** Compares an answer with that of a limiter without the bug. */
   judge({ user, question: { cost }, isAbandoned }: Request, { t, allowed, remaining }: Decision): void {
     if (isAbandoned) return;
     const model = this.#modelOf(user);
@@ -46,7 +46,7 @@ export class Truth {
     if (right !== allowed || rightRemaining !== remaining) this.wrongAnswers += 1;
   }
 
-  /** An answer that is wrong for what it is, whatever it says. */
+  /** Counts an answer as wrong, whatever it says. */
   blame({ isAbandoned }: Request): void {
     if (!isAbandoned) this.wrongAnswers += 1;
   }
@@ -59,7 +59,7 @@ export class Truth {
     this.#modelOf(user).record(t, question.cost);
   }
 
-  /** What the log would tell of the operations that ended as `info`. */
+  /** The fates that the log would show for the operations that ended as `info`. */
   fatesOf(operations: readonly Operation[]): Map<Operation, Fate> {
     const fates = new Map<Operation, Fate>();
     for (const op of operations) {

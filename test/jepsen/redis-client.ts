@@ -1,10 +1,10 @@
-/** One client of the Redis protocol: pipelines of commands, and each answer with the moment at which it came. */
+/** A client of the Redis protocol: sends pipelines of commands, and records the moment of each answer. */
 import { connect, type Socket } from 'node:net';
 import { type Decoded, decodeReplies } from '../resp/decode-replies.ts';
 import { brokenOutcome, nowNanos } from './http-attempt.ts';
 import type { Outcome } from './history.ts';
 
-/** What one command was answered: a reply, or how its connection ended without one. */
+/** The end of one command: a reply, or how its connection ended without one. */
 export interface RedisEnding {
   readonly completeNanos: number;
   readonly ending: { readonly kind: 'reply'; readonly reply: Decoded } | Extract<Outcome, { kind: 'broken' }>;
@@ -18,14 +18,21 @@ interface Open {
   readonly timer: NodeJS.Timeout;
 }
 
-/** One connection to one node at a time, one pipeline at a time. What breaks it ends the pipeline; the next one connects anew. */
+/**
+ * One connection to one node at a time, and one pipeline at a time. A broken connection ends the pipeline, and the next
+ * one connects anew.
+ */
 export class RedisClient {
   #socket: Socket | undefined;
   #port = 0;
   #isConnected = false;
   #open: Open | undefined;
 
-  /** Resolves always, with as many endings as commands. @param patienceMillis the pipeline is given up after it */
+  /**
+   * Always resolves, with one ending per command.
+   *
+   * @param patienceMillis the pipeline is given up after it
+   */
   async pipeline(
     port: number,
     commands: readonly (readonly string[])[],

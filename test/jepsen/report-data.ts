@@ -1,10 +1,10 @@
-/** Boils a history down to what a page can draw: a few hundred steps of time, and a sample of operations. */
+/** Reduces a history to what a page can draw: a few hundred steps of time, and a sample of operations. */
 import type { Operation } from './history.ts';
 
 export type Kind = 'granted' | 'denied' | 'failed' | 'unknown';
 export const KINDS: readonly Kind[] = ['granted', 'denied', 'failed', 'unknown'];
 
-/** One step of time. Latencies are of decisions, undefined without any. */
+/** One step of time. Latencies are those of decisions; undefined if there was none. */
 export interface Step {
   readonly startMillis: number;
   /** Operations that completed per second. */
@@ -21,7 +21,7 @@ export interface Dot {
 }
 
 export interface ReportData {
-  /** The moment that all other times count from. */
+  /** The origin of all other times. */
   readonly originNanos: number;
   readonly durationMillis: number;
   readonly stepMillis: number;
@@ -64,7 +64,7 @@ export function reportData(history: readonly Operation[]): ReportData {
     const count = counts[step];
     if (count !== undefined) count[kind] += 1;
     if (op.class === 'ok') latencies[step]?.push(latencyMillis);
-    // Every refusal would be too many, and a sample must not depend on chance.
+    // All refusals would be too many, and the sample must not depend on chance.
     if (i % every === 0) dots.push({ atMillis, latencyMillis, kind });
   }
   const steps = counts.map((count, i): Step => {

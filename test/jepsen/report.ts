@@ -1,6 +1,6 @@
 /**
- * One page that shows a run: the verdict, and over one common axis of time the operations, their latency and rate,
- * what was broken when, and when nobody could be decided. A single file; it loads nothing and runs no script.
+ * One page that shows a run: the verdict, then on a common time axis the latency and rate of the operations, the
+ * faults, and the spans of unavailability. A single file that loads nothing and runs no script.
  */
 import type { Operation } from './history.ts';
 import type { NemesisBand } from './nemesis-log.ts';
@@ -18,7 +18,7 @@ export interface ReportInput {
   readonly history: readonly Operation[];
   readonly bands: readonly NemesisBand[];
   readonly verdict: Verdict;
-  /** What repeats the run, as far as chance allows. */
+  /** The command that repeats the run, as far as chance allows. */
   readonly command: string | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Restores the last finished backup of a run whose nodes have stopped, asks it, and leaves what it answered in the run's folder. */
+/**
+ * Restores the last finished backup of a run whose nodes have stopped, sends requests to it, and saves the answers in
+ * the run's folder.
+ */
 import { existsSync } from 'node:fs';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +14,7 @@ import { spentSubjects } from './spent-subjects.ts';
 
 interface RestoreLastInit {
   readonly cluster: ClusterUnderTest;
-  /** Of the run. */
+  /** The folder of the run. */
   readonly folder: string;
   readonly mutant: string | undefined;
 }
@@ -20,7 +23,7 @@ export async function restoreLast({ cluster, folder, mutant }: RestoreLastInit):
   const { history, joint, backups } = await readHistory(join(folder, HISTORY_FILE));
   const last = backups.filter(isFinished).at(-1);
   if (last === undefined) return;
-  // Within the cluster's own: what is left of it after a kill is cleaned up with that.
+  // Inside the cluster's directory, so that the clean-up after a killed run removes it as well.
   const data = join(cluster.directory, 'restored');
   const restoration = await restoreAndAsk({
     folder: join(folder, BACKUPS_FOLDER),

@@ -1,6 +1,6 @@
 /**
- * Restores a backup that was taken under faults into a cluster of its own, without faults, and asks it for users and keys that had
- * spent their limits, until each is granted something again. It judges nothing. Its processes end with it.
+ * Restores a backup, taken during faults, into a cluster of its own without faults. Then requests users and keys that
+ * had used up their limits, until each gets a grant again. Judges nothing. Its processes end with it.
  */
 import { Agent } from 'node:http';
 import { join } from 'node:path';
@@ -20,47 +20,47 @@ export interface RestoredAnswer {
   readonly invokeNanos: number;
   readonly completeNanos: number;
   readonly allowed: boolean;
-  /** A denial for the reason `restored`. */
+  /** A denial with the reason `restored`. */
   readonly isRestored: boolean;
-  /** The receipt: partition, and group time. */
+  /** The receipt: partition and group time. */
   readonly partition: number | null;
   readonly timeMillis: number | null;
 }
 
 export interface RestoredSubject extends SpentSubject {
-  /** In the order in which they came, each asked for after the one before. */
+  /** In the order of arrival. Each request was made after the previous answer. */
   readonly answers: readonly RestoredAnswer[];
 }
 
 export interface Restoration {
-  /** That of the backup, in the folder of backups. */
+  /** The directory of the backup, in the folder of backups. */
   readonly directory: string;
-  /** No process of the restored cluster ran before. */
+  /** No process of the restored cluster ran before this moment. */
   readonly startedNanos: number;
-  /** What kept it from being restored or asked; null: nothing. */
+  /** Why it could not be restored or asked. Null: it worked. */
   readonly error: string | null;
   readonly subjects: readonly RestoredSubject[];
 }
 
 export interface RestorationInit {
-  /** The folder of backups, and which of them. */
+  /** The folder of backups, and the name of the backup. */
   readonly folder: string;
   readonly directory: string;
-  /** Where the cluster is made; there is nothing yet. */
+  /** The directory for the new cluster. It does not exist yet. */
   readonly data: string;
   readonly subjects: readonly SpentSubject[];
   readonly mutant: string | undefined;
 }
 
 const NODES = 3;
-/** From the start of the processes: for that, elections, and the longest window. */
+/** From the start of the processes: covers the start, elections, and the longest window. */
 const ASKED_MILLIS_MAX = 60_000;
 const PATIENCE_MILLIS = 5_000;
 const AGAIN_MILLIS = 60;
-/** Once a subject is granted something, it is asked for more than any limit here leaves. */
+/** After its first grant, each subject is requested more often than any limit allows. */
 const MORE_THAN_LIMIT = 2;
 
-/** Resolves always, and leaves no process. */
+/** Always resolves, and leaves no process behind. */
 export async function restoreAndAsk(init: RestorationInit): Promise<Restoration> {
   const { folder, directory, data, mutant } = init;
   const processes: NodeProcess[] = [];
@@ -117,12 +117,12 @@ async function askAll(
 interface Asking {
   readonly agent: Agent;
   readonly ports: readonly number[];
-  /** Which of the ports is asked first; then the others in turn. */
+  /** The index of the port that is asked first. The others follow in turn. */
   readonly first: number;
   readonly endMillis: number;
 }
 
-/** Until something is granted, and then at once for more than there can be. */
+/** Repeats a request until it is granted, and then at once more often than the limit allows. */
 async function answersFor(
   { body, limits }: SpentSubject,
   { agent, ports, first, endMillis }: Asking,
@@ -142,7 +142,7 @@ async function answersFor(
   return answers;
 }
 
-/** Undefined: nobody could decide it, which is no news while a cluster starts. */
+/** Undefined: no node could decide it, which is normal while a cluster starts. */
 async function ask(
   to: Pick<Parameters<typeof attempt>[0], 'agent' | 'port' | 'payload'>,
 ): Promise<RestoredAnswer | undefined> {

@@ -1,6 +1,7 @@
 /**
- * The client that changes the rules of a cluster under test between two documents, by version: an attempt that comes late
- * finds other rules in force, and changes nothing. Each attempt is one event of the history.
+ * The client that switches the rules of a cluster under test between two documents. Each change names the version that
+ * it replaces, so an attempt that comes late finds another version and changes nothing. Each attempt is one event of
+ * the history.
  */
 import type { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -23,7 +24,7 @@ export interface RulesClientInit {
 
 const PAUSE_MILLIS_MIN = 300;
 const PAUSE_MILLIS_MAX = 2_000;
-/** A node waits so long for partitions that have no leader. */
+/** A node waits this long for partitions without a leader. */
 const ANSWER_MILLIS_MAX = 5_000;
 const AGAIN_MILLIS = 100;
 const PATH = '/v1/rules';
@@ -31,14 +32,14 @@ const PATH = '/v1/rules';
 export class RulesClient {
   readonly #init: RulesClientInit;
   #level: Level = 'high';
-  /** The newest that an answer told of. */
+  /** The newest version in an answer. */
   #version = 0;
 
   constructor(init: RulesClientInit) {
     this.#init = init;
   }
 
-  /** Tries until every partition decides by it, or so long. Resolves with whether that is so. */
+  /** Tries until every partition decides by the document, or the time is over. Resolves with whether it worked. */
   async setWithin(level: Level, millis: number): Promise<boolean> {
     const untilMillis = performance.now() + millis;
     while ((await this.#set(level))?.status !== 200) {
@@ -55,7 +56,7 @@ export class RulesClient {
     }
   }
 
-  /** One attempt. Undefined: there was nobody to ask for the version. */
+  /** One attempt. Undefined: no node answered the question for the version. */
   async #set(level: Level): Promise<RulesChange | undefined> {
     const { agent, pick, record, deadlineMillis, singleRules } = this.#init;
     const target = await pick();
@@ -102,7 +103,7 @@ export class RulesClient {
     return change;
   }
 
-  /** Somebody else's version, or one's own of which no answer told. */
+  /** Learns the version in force: that of another client, or an own one whose answer was lost. */
   async #learn(): Promise<void> {
     const { agent, pick, deadlineMillis } = this.#init;
     const target = await pick();

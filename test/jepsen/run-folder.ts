@@ -1,6 +1,7 @@
 /**
- * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, `archive/`, the last `backups/`,
- * what became of one in `restored.json`, the databases in `cluster/` (or wherever they are), and what is made of them: `verdict.json` and `report.html`.
+ * The folder of one run: `history.jsonl`, `nemesis.jsonl`, `exits.jsonl`, `logs/node-<id>.log`, `archive/`, the last
+ * `backups/`, the answers of a restored backup in `restored.json`, the databases in `cluster/` (or elsewhere), and the
+ * results: `verdict.json` and `report.html`.
  */
 import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -18,14 +19,14 @@ export const EXITS_FILE = 'exits.jsonl';
 export const LOGS_FOLDER = 'logs';
 export const ARCHIVE_FOLDER = 'archive';
 export const BACKUPS_FOLDER = 'backups';
-/** The last backup, restored and asked. */
+/** The answers of the last backup after its restoration. */
 export const RESTORED_FILE = 'restored.json';
-/** Of its nodes. */
+/** The logs of the nodes of the restored cluster. */
 export const RESTORED_LOGS_FOLDER = 'restored-logs';
 const CLUSTER_FOLDER = 'cluster';
 const VERDICT_FILE = 'verdict.json';
 const REPORT_FILE = 'report.html';
-/** What was run, so that it can be run again. */
+/** The command of the run, so that it can be repeated. */
 export const COMMAND_FILE = 'command.txt';
 
 /** `{"node":2,"code":null,"signal":"SIGKILL","at_ns":1}` */
@@ -49,7 +50,7 @@ export interface ReadOptions {
   readonly expectedLogLines?: readonly RegExp[];
 }
 
-/** Reads what there is of a run; only the history must be there. */
+/** Reads the files of a run. Only the history is mandatory. */
 export async function readRun(folder: string, options: ReadOptions = {}): Promise<Run> {
   const here = (name: string): string => join(folder, name);
   const ownCluster = (await exists(join(here(CLUSTER_FOLDER), 'cluster.json')))
@@ -82,7 +83,7 @@ async function nodeLogs(folder: string): Promise<NodeLog[]> {
   });
 }
 
-/** The settings of the cluster that was tested, as far as its configuration is there. */
+/** The settings of the tested cluster, if its configuration is there. */
 export async function settingsOf(
   { clusterDirectory }: Run,
   given: Partial<Settings> = {},
@@ -101,8 +102,8 @@ export async function settingsOf(
 }
 
 /**
- * What the run in this folder was judged by last. Of one that kept its word the configuration is gone, and without its
- * horizon every repetition after that would be taken for a second charge.
+ * The settings that the run in this folder was last judged with. A successful run deletes its configuration, and
+ * without its horizon every later repetition would look like a second charge.
  */
 export async function settingsBefore(folder: string): Promise<Partial<Settings>> {
   const file = join(folder, VERDICT_FILE);

@@ -28,9 +28,9 @@ import {
 import { openStoppedNodes, type Replicas } from './stopped-nodes.ts';
 import { verdictLines } from './verdict.ts';
 
-/** So few in so long: on a slow machine, too, some are denied. */
+/** Few enough per window that some requests are denied even on a slow machine. */
 const RULE = { id: 'twenty', limit: 20, windowMillis: 60_000, clock: 'request' } as const;
-/** Nothing is lost only because the machine has other things to do. */
+/** Long timeouts, so that nothing is lost only because the machine is busy. */
 const PATIENT = { heartbeatMillis: 500, electionMillis: 3_000, requestDeadlineMillis: 20_000 };
 /** Two elections, and the deadline of a request. */
 const RECOVERY_MILLIS_MAX = 4 * PATIENT.electionMillis + PATIENT.requestDeadlineMillis;
@@ -40,7 +40,7 @@ const NO_REQUEST_TWICE = { requestIdHorizonMillis: 120_000, replicas: 3 };
 
 const nanos = (): number => Number(process.hrtime.bigint());
 
-/** Asks again and again, whatever the answer; each answer that is lost is asked for once more. */
+/** Sends requests one after the other, whatever the answers. Repeats each request whose answer is lost. */
 async function client(
   cluster: InProcessCluster,
   process: number,
@@ -50,7 +50,7 @@ async function client(
     const node = cluster.running[(process + i) % cluster.running.length] ?? 1;
     const port = cluster.config.nodes.find(({ id }) => id === node)?.http.port ?? 0;
     const requestId = `${process}-${i}`;
-    // Who asks after the restart has something left.
+    // Requests after the restart are for other users, so that some of them fit.
     const user = `${i < REQUESTS / 2 ? 'user' : 'later'}-${(process + i) % 3}`;
     const question = {
       process,
@@ -79,7 +79,7 @@ function disagreements(history: readonly Operation[], logs: readonly PartitionLo
   return checkLogAgreement(budgetsOf(history), logs, NO_REQUEST_TWICE).result.findings.join('\n');
 }
 
-/** With another fifth entry. */
+/** The same log with another fifth entry. */
 const withFifth = (stored: DurableGroup, change: object): DurableGroup => ({
   ...stored,
   entries: stored.entries.map((entry, i) => (i === 4 ? { ...entry, ...change } : entry)),
@@ -153,7 +153,7 @@ describe('a run of a real cluster', () => {
         `${verdict.operations.failed} failed, ${verdict.operations.unknown} unknown`,
     );
     const others = verdict.checks.filter(({ status }) => status !== 'ok');
-    // Nobody asked under limits that rules find, or took backups.
+    // There were no described requests and no backups.
     const joint = ['joint-limits', 'joint-receipts', 'joint-answers', 'joint-denials'];
     const backups = ['backups', 'backups-taken', 'restored'];
     expect(others.map(({ name, status }) => `${name} ${status}`)).toEqual(
@@ -171,12 +171,12 @@ describe('a run of a real cluster', () => {
     }
     expect(page).toContain('Again: <code>npm run jepsen -- --seed 1</code>');
     expect(page).toContain('unknown: no answer that says');
-    // Self-contained: nothing is loaded from anywhere.
+    // Self-contained: the page loads nothing.
     expect(page).not.toMatch(/(src|href)=|url\(|@import|NaN|undefined/);
   });
 
   it('tells what became of requests without an answer', async () => {
-    // As if the clients had never heard of every third answer.
+    // The same history without every third answer.
     const lost = operations.map((op, i): Operation =>
       i % 3 === 0 && op.class === 'ok'
         ? {
@@ -236,7 +236,7 @@ describe('a run of a real cluster', () => {
       });
       expect(disagreements(operations, twice)).toContain('the log charges');
 
-      // Nobody asked for it at all; nobody asked for it without an id, or only once.
+      // Without the request at all, with it but without an id, or with it only once.
       const unasked = operations.filter((op) => !isIt(op));
       expect(disagreements(unasked, logs)).toMatch(/the log charges '.*' at \d+, and no attempt explains it/);
       const anonymous = (op: Operation): Operation => (isIt(op) ? { ...op, requestId: null } : op);
@@ -280,7 +280,7 @@ describe('a run of a real cluster', () => {
       expect(different.join('\n')).toMatch(/has another entry 5 of term \d/);
       expect(findingsOf((stored) => withFifth(stored, { term: 0 }))).toHaveLength(1);
 
-      // A node that lags behind is no violation; one whose commit index is beyond all logs is.
+      // A node that lags behind is no violation. One whose commit index is beyond all logs is.
       expect(
         findingsOf(({ hardState, entries, ...rest }) => ({
           ...rest,

@@ -1,6 +1,7 @@
 /**
- * One run: a cluster of real processes, clients, nemeses, then peace; afterwards everything that was seen is judged.
- * What a run leaves behind is a folder with the history, the logs and the verdict.
+ * One run: a cluster of real processes with clients, first without faults, then with nemeses, then without faults
+ * again. Afterwards everything that was recorded is judged. The run leaves a folder with the history, the logs and the
+ * verdict.
  */
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,17 +45,20 @@ import { Workload, WORKLOAD_RULES } from './workload.ts';
 export interface RunOptions {
   readonly nodes: number;
   readonly millis: number;
-  /** Names of nemeses or of families; none: nothing breaks. */
+  /** Names of nemeses or of families. Empty: no faults. */
   readonly nemeses: readonly string[];
   readonly seed: number;
-  /** Gets the folder's files; made if need be. */
+  /** The folder for all files. It is created if necessary. */
   readonly directory: string;
   readonly print: (line: string) => void;
   /** A bug to put into every node: see mutants.ts. */
   readonly mutant?: string;
-  /** What lasts: from a quarter of the time on, only these break something. Processes that nobody ends grow old. */
+  /**
+   * Nemeses with lasting faults. After a quarter of the time only these run, so that processes which no other fault
+   * ends grow old.
+   */
   readonly lasting?: readonly string[];
-  /** Begun with the clients; stopped with them. */
+  /** Starts with the clients and stops with them. */
   readonly watch?: (cluster: ClusterUnderTest) => RunWatch;
 }
 
@@ -62,55 +66,59 @@ export interface RunWatch {
   readonly stop: () => Promise<void>;
 }
 
-/** Whether the cluster kept its word. `undecided`: nothing wrong was found, and not everything could be judged. */
+/** Whether the cluster kept its promises. `undecided`: no violation was found, but not everything could be judged. */
 export type Outcome = 'kept' | 'broken' | 'undecided';
 
 export interface RunResult {
   readonly verdict: Verdict;
-  /** What is known from within: processes that ended by themselves, harm that could not be undone. */
+  /** The run's own findings: processes that ended by themselves, and faults that could not be undone. */
   readonly processes: CheckResult;
   readonly outcome: Outcome;
   readonly summary: Summary;
 }
 
-/** Before the first fault and after the last, in which everything must work. */
+/** The time before the first fault and after the last, in which everything must work. */
 const QUIET_MILLIS = 8_000;
 const WARM_UP_MILLIS = 2_000;
-/** Of the time, before what lasts. */
+/** The fraction of the time before the lasting faults. */
 const FIRST_SHARE = 0.25;
-/** Shorter than a run: what happens when answers are forgotten is to be seen. */
+/** Shorter than a run, so that the run covers what happens when answers are forgotten. */
 const REQUEST_ID_HORIZON_MILLIS = 15_000;
 const SPARES = 12;
-/** A backup syncs two dozen times on the disk that may be the nodes' own, so they are left some time. */
+/** A backup syncs two dozen times, possibly on the disk of the nodes, so there is a pause between backups. */
 const BACKUP_PAUSE_MILLIS_MAX = 3_000;
-/** Each is replayed afterwards. */
+/** Each backup is replayed afterwards, so a long run takes fewer. */
 const LASTING_BACKUP_PAUSE_MILLIS_MAX = 60_000;
 const EVENTS_FILE = 'nemesis-events.jsonl';
 const CLUSTER_FOLDER = 'cluster';
 const SUMMARY_FILE = 'summary.json';
-/** What a node says when its disk fails, which some nemeses see to. */
+/** Log lines of a node whose disk fails, which some nemeses cause. */
 const DISK_COMPLAINTS = [
   /StoreFailedError|RolledBackError|StoreDamagedError|ENOSPC|EIO|No space|Input\/output/,
 ];
 
 const DAY_MILLIS = 86_400_000;
-/** A loaded machine with few cores runs all nodes, the proxies and the clients. */
+/** Allowances for a loaded machine with few cores that runs all nodes, the proxies and the clients. */
 const MACHINE = {
   slackMillis: 1_500,
-  // Two elections, a connection made anew, and the deadline of a request.
+  // Two elections, a reconnect, and the deadline of a request.
   recoveryMillisMax: 4_000,
   settleMillis: 4_000,
   leaderChangeMillis: 50,
 };
 
-/** Families by the names one would look for. */
+/** Families under the names that a user would try. */
 const ALIASES: Readonly<Record<string, (nemesis: Nemesis) => boolean>> = {
   kill: ({ family, name }) => family === 'process' && /kill|restart/.test(name),
   pause: ({ family, name }) => family === 'process' && /pause|stall/.test(name),
   partition: ({ name }) => name.startsWith('partition'),
 };
 
-/** The nemeses that `names` mean. @throws RangeError for a name that means nothing */
+/**
+ * The nemeses for `names`.
+ *
+ * @throws RangeError for an unknown name
+ */
 export function nemesesOf(names: readonly string[]): Nemesis[] {
   const chosen = new Set<Nemesis>();
   for (const name of names) {
@@ -163,7 +171,7 @@ export async function runOnce(options: RunOptions): Promise<RunResult> {
   }
 }
 
-/** What an earlier run of the same seed left would be judged with this one. */
+/** Files of an earlier run in this folder would be judged together with this one. */
 function emptyFolder(directory: string): void {
   const folders = [CLUSTER_FOLDER, LOGS_FOLDER, ARCHIVE_FOLDER, BACKUPS_FOLDER, RESTORED_LOGS_FOLDER];
   for (const name of [...folders, RESTORED_FILE]) {
@@ -180,12 +188,12 @@ interface Life {
   readonly cluster: ClusterUnderTest;
   readonly nemeses: readonly Nemesis[];
   readonly random: RandomBelow;
-  /** Aborted, it ends early, and in peace. */
+  /** Abort it to end the run early. The faults still heal. */
   readonly stopping: AbortController;
   readonly options: RunOptions;
 }
 
-/** What nobody but the run itself has seen. */
+/** What only the run itself has observed. */
 interface Seen {
   /** Faults, and times in which the machine was too slow. */
   readonly bands: readonly NemesisBand[];
@@ -193,7 +201,7 @@ interface Seen {
   readonly notHealed: string | undefined;
 }
 
-/** Peace, trouble, and peace again, while clients ask; then all nodes are asked to stop. */
+/** Runs the clients without faults, with faults, and without faults again. Then asks all nodes to stop. */
 async function liveThrough({ cluster, nemeses, random, stopping, options }: Life): Promise<Seen> {
   const { directory } = options;
   const watch = new SlowMachineWatch(nowNanos);
@@ -220,7 +228,7 @@ async function liveThrough({ cluster, nemeses, random, stopping, options }: Life
     pauseMillisMax: options.lasting === undefined ? BACKUP_PAUSE_MILLIS_MAX : LASTING_BACKUP_PAUSE_MILLIS_MAX,
   });
   await joint.prepare();
-  // Processes that have just started are slow, and the groups still go to their preferred leaders.
+  // Processes that have just started are slow, and the groups still move to their preferred leaders.
   await delay(WARM_UP_MILLIS);
   workload.start();
   joint.start();
@@ -246,7 +254,7 @@ async function liveThrough({ cluster, nemeses, random, stopping, options }: Life
   return { bands, used, notHealed };
 }
 
-/** Judges what the run left in its folder. Of a run that kept its word the databases are not needed any more. */
+/** Judges the files in the run's folder. If the cluster kept its promises, the databases are deleted. */
 async function judge(cluster: ClusterUnderTest, seen: Seen, options: RunOptions): Promise<RunResult> {
   const { directory } = options;
   const expectedLogLines = [...DISK_COMPLAINTS, ...complaintsOfStrangers(seen.bands)];
@@ -265,18 +273,18 @@ async function judge(cluster: ClusterUnderTest, seen: Seen, options: RunOptions)
 
 function outcomeOf({ verdict }: Verdict, processes: CheckResult): Outcome {
   if (verdict === 'violation' || processes.status !== 'ok') return 'broken';
-  // What could not be decided is nothing to rely on.
+  // An undecided result must not count as kept.
   return verdict === 'unknown' ? 'undecided' : 'kept';
 }
 
-/** How to do the same again, as far as chance allows. */
+/** The command that repeats the run, as far as chance allows. */
 function commandOf({ nodes, millis, nemeses, seed, lasting }: RunOptions): string {
   if (lasting !== undefined) return `npm run soak -- --minutes ${millis / 60_000} --seed ${seed}`;
   const nemesis = nemeses.length === 0 ? '' : ` --nemesis ${nemeses.join(',')}`;
   return `npm run jepsen -- --minutes ${millis / 60_000} --nodes ${nodes}${nemesis} --seed ${seed}`;
 }
 
-/** All of them, or first these and then those that last. Resolves with what did not heal. */
+/** Runs all nemeses, or first these and then the lasting ones. Resolves with the faults that did not heal. */
 async function troubles(
   context: NemesisContext,
   nemeses: readonly Nemesis[],
@@ -284,7 +292,8 @@ async function troubles(
 ): Promise<string | undefined> {
   const leftMillis = Math.max(1, millis - 2 * QUIET_MILLIS);
   const timer = setTimeout(() => stopping.abort(), leftMillis);
-  // Held by its timer: nobody else holds an `AbortSignal.timeout`, and one that is collected never aborts.
+  // Its timer keeps this controller reachable. An `AbortSignal.timeout` is reachable from nowhere else, and once
+  // collected it never aborts.
   const first = new AbortController();
   const firstTimer = setTimeout(() => first.abort(), leftMillis * FIRST_SHARE);
   context.signal.addEventListener('abort', () => first.abort(), { once: true });
@@ -298,7 +307,7 @@ async function troubles(
   }
 }
 
-/** Runs the nemeses until the time is over. Resolves with what did not heal. */
+/** Runs the nemeses until the time is over. Resolves with the faults that did not heal. */
 async function trouble(context: NemesisContext, nemeses: readonly Nemesis[]): Promise<string | undefined> {
   if (nemeses.length === 0) {
     await delay(DAY_MILLIS, undefined, { signal: context.signal }).catch(() => undefined);
@@ -312,7 +321,7 @@ async function trouble(context: NemesisContext, nemeses: readonly Nemesis[]): Pr
   }
 }
 
-/** Brings what the run left behind into its folder: logs, and the databases of those that are members at the end. */
+/** Copies the files of the run into its folder: logs, and the databases of the final members. */
 async function collect(
   cluster: ClusterUnderTest,
   directory: string,

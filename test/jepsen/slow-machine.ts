@@ -1,6 +1,6 @@
 /**
- * Notices when this machine has no time for the processes of a run: a timer here that comes late says that all of them
- * wait. Such a time is told as a band, like a fault, so that no judge calls slow what was not allowed to run.
+ * Notices when this machine has no time for the processes of a run: if a timer here comes late, all processes wait.
+ * Such a time is recorded as a band, like a fault, so that no checker calls the cluster slow while the machine was.
  */
 import { type CheckResult, Findings } from './checkers/result.ts';
 import type { Operation } from './history.ts';
@@ -10,7 +10,7 @@ export const SLOW_MACHINE = 'slow-machine';
 
 const EVERY_MILLIS = 20;
 const LATE_MILLIS_MIN = 100;
-/** Who waits for one turn of a busy processor waits for others too. */
+/** After a delay here, other processes may still wait for the processor for this long. */
 const AFTERMATH_NANOS = 1e9;
 const NANOS_PER_MILLI = 1e6;
 
@@ -40,7 +40,7 @@ export class SlowMachineWatch {
   }
 }
 
-/** With more of a run than this too slow, what depends on time was not judged. */
+/** If the machine was too slow for more than this fraction of a run, the checks that depend on time are undecided. */
 const SLOW_SHARE_MAX = 0.5;
 
 export function checkMachine(history: readonly Operation[], bands: readonly NemesisBand[]): CheckResult {

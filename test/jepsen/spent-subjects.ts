@@ -1,6 +1,7 @@
 /**
- * Chooses users and keys that had spent their limits when a backup began, for whoever asks a restored cluster for them. Left out are
- * those whose next grant is not a matter of seconds: of callers' own timestamps, and keys that an operator blocks.
+ * Chooses users and keys that had used up their limits when a backup began, to request them from the restored cluster.
+ * Leaves out those that may not get a grant within seconds: users with callers' timestamps, and keys that an operator
+ * blocks.
  */
 import type { Backup } from './backup-history.ts';
 import type { Operation } from './history.ts';
@@ -10,23 +11,23 @@ import { OPERATED_USERS } from './key-operator.ts';
 import { WORKLOAD_RULES } from './workload.ts';
 
 export interface SpentLimit extends LimitAsked {
-  /** No document of rules gives more. */
+  /** The largest limit in any rule document. */
   readonly limit: number;
 }
 
 export interface SpentSubject {
-  /** As `POST /v1/allow` takes it. */
+  /** The body for `POST /v1/allow`. */
   readonly body: Readonly<Record<string, unknown>>;
   /** A grant counts at each of them. */
   readonly limits: readonly SpentLimit[];
 }
 
-/** Of each rule or kind of key. */
+/** The maximum per rule or kind of key. */
 const SUBJECTS_MAX = 2;
 const HIGHEST = limitsAt('high');
 const CLUSTER_CLOCK = new Set(WORKLOAD_RULES.filter(({ clock }) => clock === 'cluster').map(({ id }) => id));
 
-/** Those first that were denied last. */
+/** Ordered by their last denial, the latest first. */
 export function spentSubjects(
   history: readonly Operation[],
   { asks }: JointHistory,
@@ -63,7 +64,7 @@ function ofSingle({ user, rule, limit, windowMillis }: Operation): SpentSubject 
   };
 }
 
-/** Undefined: it has several keys, or one that an operator blocks. */
+/** Undefined: the request has several keys, or one that an operator blocks. */
 function ofKey({ limits: asked, blocked }: Ask): SpentSubject | undefined {
   const [first] = asked;
   if (first === undefined || blocked || asked.some(({ key }) => key !== first.key)) return undefined;

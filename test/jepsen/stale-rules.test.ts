@@ -1,4 +1,4 @@
-/** A node that is cut off lets nobody through by rules that were replaced meanwhile: that was answered. */
+/** A node that is cut off grants nothing by replaced rules, once the replacement was acknowledged. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../cluster/harness.ts';
 import { seeded } from '../raft/seeded.ts';
@@ -9,7 +9,7 @@ const FREE =
   'rules: [{ id: gold, match: { tier: gold }, key: tier, windows: { limit: 1000000, per: hour } }]';
 const LIMITED = 'rules: [{ id: ip, key: ip, windows: { limit: 1, per: hour } }]';
 const CUT_OFF = 3;
-/** As long as a leader that is cut off may think that it leads, and more. */
+/** Longer than a leader that is cut off can believe that it leads. */
 const ASKING_MILLIS = 2_000;
 const IN_ONE_MOMENT = 8;
 

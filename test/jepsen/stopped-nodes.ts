@@ -1,6 +1,6 @@
 /**
- * Opens the databases of a cluster whose nodes have all stopped, and hands out their groups one at a time. Opening
- * verifies everything in them; nothing else is changed.
+ * Opens the databases of a cluster whose nodes have all stopped, and reads their groups one at a time. Opening verifies
+ * everything in them; nothing else is changed.
  */
 import { readdir } from 'node:fs/promises';
 import type { Entry, GroupId, NodeId, SnapshotMeta, StoredGroup } from '../../raft/types.ts';
@@ -12,14 +12,14 @@ import type { DurableGroup } from '../../storage/memory-store.ts';
 import { openStore } from '../../storage/open-store.ts';
 import { type Archive, readArchive } from './archive.ts';
 
-/** One group as the nodes have it, by node. */
+/** One group as each node has it, by node. */
 export type Replicas = ReadonlyMap<NodeId, DurableGroup>;
 
 export interface StoppedNodes {
   readonly config: ClusterConfig;
   /** Databases that could not be opened, and why. */
   readonly unreadable: readonly { readonly node: NodeId; readonly reason: string }[];
-  /** What they deleted of their logs, as far as that was kept. */
+  /** The archived entries that the nodes deleted from their logs. */
   readonly archive: Archive;
   groups(): GroupId[];
   load(group: GroupId): Promise<Replicas>;
@@ -52,7 +52,7 @@ export async function openStoppedNodes(directory: string, archiveDirectory?: str
       const replicas = new Map<NodeId, DurableGroup>();
       for (const [node, store] of stores) {
         const stored = await store.load(group);
-        // Of a replica that was removed only a tombstone is left.
+        // A removed replica leaves only a tombstone.
         if (stored === undefined || stored.removed) continue;
         replicas.set(node, { ...stored, chunks: await chunksOf(store, group, stored.snapshot) });
       }
@@ -86,8 +86,8 @@ export function entryAt({ base, entries }: StoredGroup, index: number): Entry | 
 }
 
 /**
- * The replica that would win an election against all others. By Leader Completeness its log holds everything that
- * was ever committed; what it holds beyond is not lost either, as long as it takes part.
+ * The replica that would win an election against all others. By Leader Completeness its log holds everything that was
+ * ever committed. If it takes part, its further entries survive as well.
  */
 export function fullestReplica(replicas: Replicas): DurableGroup | undefined {
   let fullest: DurableGroup | undefined;
@@ -100,7 +100,7 @@ export function fullestReplica(replicas: Replicas): DurableGroup | undefined {
   return fullest;
 }
 
-/** Up to which index a log is the same as the fullest one, as far as both still have it. */
+/** The index up to which a log equals the fullest one, as far as both still have the entries. */
 export function sameThrough(stored: StoredGroup, fullest: StoredGroup): number {
   const from = Math.max(stored.base.index, fullest.base.index);
   const to = Math.min(lastOf(stored).index, lastOf(fullest).index);
@@ -113,8 +113,8 @@ export function sameThrough(stored: StoredGroup, fullest: StoredGroup): number {
 }
 
 /**
- * A log with what its node has deleted of it, as far as others still have it or it was archived. Logs that have one entry
- * in common are the same before it.
+ * A log together with the entries that its node has deleted, as far as other nodes or the archive have them. Logs that
+ * have one entry in common are equal before it.
  */
 export function wholeLog(
   replicas: Replicas,
@@ -144,10 +144,11 @@ export function isSameEntry(a: Entry, b: Entry): boolean {
 }
 
 /**
- * Everything up to here is certainly committed. What a node noted last may lag behind, for it notes it with its next
- * write; but what a majority holds in the newest term of all is chosen: no node without it can ever be elected.
+ * Everything up to here is certainly committed. A node's recorded commit index may lag, because it is written with the
+ * next write. But an entry of the newest term of all that a majority holds is committed: no node without it can ever be
+ * elected.
  *
- * @param copies of the group, should some node not be readable
+ * @param copies the number of copies of the group, in case some node is not readable
  */
 export function committedThrough(replicas: Replicas, fullest: StoredGroup, copies: number): number {
   let committed = 0;

@@ -1,4 +1,4 @@
-/** One row per run for the table of results: what was asked, what broke, and what the clients felt of it. */
+/** One row per run for the table of results: the number of requests, the faults, and their effect on clients. */
 import type { Operation } from './history.ts';
 import { type NemesisBand, overlaps } from './nemesis-log.ts';
 import { SLOW_MACHINE } from './slow-machine.ts';
@@ -12,14 +12,14 @@ export interface Summary {
   readonly faults: number;
   /** The longest span without a decision for some group of users. */
   readonly longestGapMillis: number;
-  /** Of decided operations while nothing was broken, and while something was. */
+  /** The latency of decided operations while there was no fault, and during faults. */
   readonly quietP99Millis: number;
   readonly faultyP99Millis: number;
-  /** From the end of a fault to the first grant after it, at most. */
+  /** The longest time from the end of a fault to the first grant after it. */
   readonly slowestRecoveryMillis: number;
 }
 
-/** What is felt of a fault for this long after it is counted to it. */
+/** For this long after a fault its effects are counted as part of it. */
 const SETTLE_NANOS = 1e9;
 
 export function summaryOf(

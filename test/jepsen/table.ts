@@ -5,7 +5,7 @@ import { readRun } from './run-folder.ts';
 import { type Summary, summaryOf, TABLE_HEAD, tableRow } from './summary.ts';
 import type { Verdict } from './verdict.ts';
 
-/** Of a run that was summed up when it ended; or summed up now, with the command that is given. */
+/** Reads the summary that a run wrote when it ended, or computes it now with the given command. */
 async function summaryIn(folder: string): Promise<Summary> {
   try {
     return JSON.parse(readFileSync(join(folder, 'summary.json'), 'utf8')) as Summary;

@@ -1,4 +1,4 @@
-/** Virtual time of a random history, and all its chance: what happens when, from one seed. */
+/** The virtual time of a random history and all its randomness, from one seed. */
 import type { RandomBelow } from '../../raft/core-state.ts';
 import { seeded } from '../raft/seeded.ts';
 
@@ -39,7 +39,7 @@ export class Timeline {
     return this.random(100) < percent;
   }
 
-  /** Until nothing more is to happen. */
+  /** Runs until no event is left. */
   run(): void {
     for (;;) {
       this.#events.sort((a, b) => a.atMillis - b.atMillis);

@@ -1,4 +1,4 @@
-/** Runs every checker on what was recorded of a run, and says in one object what they found. */
+/** Runs every checker on the recordings of a run, and combines the results into one object. */
 import type { GroupId } from '../../raft/types.ts';
 import type { Backup } from './backup-history.ts';
 import { checkBackups } from './checkers/backups.ts';
@@ -33,26 +33,26 @@ import { checkMachine } from './slow-machine.ts';
 import { openStoppedNodes } from './stopped-nodes.ts';
 
 export interface Settings {
-  /** Of the rule table that the cluster ran with. */
+  /** The drift in the rules that the cluster ran with. */
   readonly driftPpm: number;
   readonly requestIdHorizonMillis: number;
-  /** An attempt may still take effect this long after it was made, while its node stood still for example. */
+  /** An attempt may take effect this long after it was made, for example while its node was paused. */
   readonly lateMillis: number;
-  /** Of one request; `slackMillis` is what the machine may add. */
+  /** The deadline of one request. `slackMillis` is what the machine may add. */
   readonly deadlineMillis: number;
   readonly slackMillis: number;
-  /** After a fault: until the first grant, and until every request is decided. */
+  /** The time after a fault until the first grant, and until every request must be decided. */
   readonly recoveryMillisMax: number;
-  /** After a fault, and a window: until no denial may be wrong. */
+  /** The time after a fault, plus a window, after which no denial may be wrong. */
   readonly settleMillis: number;
-  /** What a planned change of leaders may cost of group time. */
+  /** How much group time a planned change of leaders may lose. */
   readonly leaderChangeMillis: number;
   /** Users with more answers are left to the certificate check. */
   readonly searchAnswersMax: number;
   readonly searchStepsMax: number;
-  /** Shorter gaps without a decision are not told. */
+  /** Shorter gaps without a decision are not reported. */
   readonly gapMillisMin: number;
-  /** The nodes were told to take snapshots often. */
+  /** The nodes were configured to take snapshots often. */
   readonly areSnapshotsExpected: boolean;
 }
 
@@ -75,21 +75,21 @@ export interface Run {
   readonly history: readonly Operation[];
   readonly joint: JointHistory;
   readonly backups: readonly Backup[];
-  /** The last of them, restored and asked; undefined: none was. */
+  /** The restoration of the last backup, with its answers. Undefined: there was none. */
   readonly restoration: Restoration | undefined;
   readonly bands: readonly NemesisBand[];
   readonly logs: readonly NodeLog[];
   readonly exits: readonly NodeExit[];
-  /** Lines of the node logs that the nemesis provoked. */
+  /** Lines of the node logs that the nemeses provoked. */
   readonly expectedLogLines: readonly RegExp[];
   /** The cluster's directory, if all of its nodes have stopped. */
   readonly clusterDirectory: string | undefined;
-  /** With what the nodes deleted of their logs, if that was kept. */
+  /** The log entries that the nodes deleted, if they were archived. */
   readonly archiveDirectory: string | undefined;
 }
 
 export interface Verdict {
-  /** `unknown`: nothing wrong was found, and not everything could be decided. */
+  /** `unknown`: no violation was found, but not everything could be decided. */
   readonly verdict: 'ok' | 'violation' | 'unknown';
   readonly operations: Readonly<Record<'total' | 'granted' | 'denied' | 'failed' | 'unknown', number>>;
   readonly checks: readonly CheckResult[];
@@ -150,7 +150,7 @@ export async function judge(run: Run, settings: Settings = SETTINGS_DEFAULTS): P
   };
 }
 
-/** What the databases of the stopped nodes say, and what that tells the other judges. */
+/** What the databases of the stopped nodes show, both as results and as input for other checkers. */
 interface Logged {
   readonly checks: readonly CheckResult[];
   readonly fates: Fates;

@@ -1,4 +1,4 @@
-/** File systems of their own for the databases of single nodes, to be filled up or to lose their power. Needs root. */
+/** Separate file systems for the databases of single nodes, which can be filled up or lose power. Needs root. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, truncateSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 const BALLAST = 'ballast';
 const BLOCK = Buffer.alloc(64 << 10);
 
-/** Runs a command; throws with what it printed if it fails. */
+/** Runs a command. If it fails, throws its output. */
 export function run(command: string, ...args: readonly string[]): void {
   const { status, error, stderr } = spawnSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   if (status === 0) return;
@@ -58,7 +58,7 @@ export class Volume {
     return bavail * bsize;
   }
 
-  /** Takes all space but `freeBytes`, as well as that can be told. */
+  /** Takes all space except about `freeBytes`. */
   fill(freeBytes: number): void {
     const file = openSync(join(this.path, BALLAST), 'a');
     try {
@@ -77,7 +77,7 @@ export class Volume {
     rmSync(join(this.path, BALLAST), { force: true });
   }
 
-  /** After a power cut, with nobody using it: the file system as it is found when the power is back. */
+  /** Mounts the file system again after a power cut, as it was left. No process may use it. */
   remount(): void {
     this.#unmount();
     this.#mount();
@@ -87,7 +87,7 @@ export class Volume {
     this.#unmount();
   }
 
-  /** For the last moment of a process: whoever still uses it keeps it until he is gone. */
+  /** Unmounts at the last moment of this process. Processes that still use the file system keep it until they end. */
   abandon(): void {
     if (this.#isMounted) spawnSync('umount', ['--lazy', this.path]);
     this.#isMounted = false;

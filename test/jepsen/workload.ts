@@ -1,8 +1,8 @@
 /**
- * Clients of a cluster under test: many users with small limits and short windows, one hot user, costs, callers' own
- * timestamps, and request ids that are repeated while there is no answer, after it, and around the time at which it is
- * forgotten, at all nodes at once. Each HTTP attempt is one operation of the history, never repeated in
- * silence; a client whose operation ended without an outcome goes on under a new process number.
+ * Clients of a cluster under test: many users with small limits and short windows, one hot user, costs and callers'
+ * timestamps. They repeat request ids at several nodes at once, while there is no answer, after it, and around the time
+ * at which it is forgotten. Each HTTP attempt is one operation of the history; there are no silent retries. A client
+ * whose operation ended without an outcome continues under a new process number.
  */
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,42 +15,42 @@ import { attempt, nowNanos, PATIENCE_MILLIS, KEPT_MILLIS_MAX } from './http-atte
 
 export interface WorkloadInit {
   readonly random: RandomBelow;
-  /** Nodes that clients may ask now, up or not. */
+  /** Nodes that clients may ask now, whether they are up or not. */
   readonly targets: () => readonly { readonly id: number; readonly port: number }[];
   readonly record: (operation: Operation) => void;
-  /** Of the nodes: an attempt is given up this long after it and a little more. */
+  /** The deadline of the nodes. A client gives an attempt up a little later. */
   readonly deadlineMillis: number;
   readonly requestIdHorizonMillis: number;
 }
 
-/** Called as the windows of the document's rules are, which come to be in their place. */
+/** The rule has the name that the document's windows get, because those windows replace it. */
 const SHORT: Rule = { id: 'default/second', limit: 3, windowMillis: 1_000, clock: 'cluster' };
 const HOT: Rule = { id: 'hot/second', limit: 40, windowMillis: 1_000, clock: 'cluster' };
 const COSTLY: Rule = { id: 'cost/2000ms', limit: 10, windowMillis: 2_000, clock: 'cluster' };
 const QUICK: Rule = { id: 'quick/200ms', limit: 1, windowMillis: 200, clock: 'cluster' };
-/** Every request has a timestamp; some do. */
+/** With `EVENT` every request has a timestamp, with `MIXED` some have. */
 const EVENT: Rule = { id: 'event/1500ms', limit: 3, windowMillis: 1_500, clock: 'request' };
 const MIXED: Rule = { id: 'mixed/second', limit: 5, windowMillis: 1_000, clock: 'request' };
 export const WORKLOAD_RULES: readonly Rule[] = [SHORT, HOT, COSTLY, QUICK, EVENT, MIXED];
-/** How often each is asked, out of ten. */
+/** How often each rule is used, out of ten requests. */
 const RULE_MIX: readonly Rule[] = [SHORT, SHORT, SHORT, HOT, COSTLY, QUICK, QUICK, EVENT, EVENT, MIXED];
 
 const CLIENTS = 32;
-/** Searching for an order of operations takes long if more than this many of one user overlap. */
+/** The search for an order of operations takes long if more than this many of one user overlap. */
 const CLIENTS_PER_USER_MAX = 16;
 const USERS = 30;
 const PAUSE_MILLIS_MAX = 90;
 const COST_MAX = 3;
-/** One request in so many is for a user whose bytes are not UTF-8. */
+/** One request in this many is for a user whose bytes are not UTF-8. */
 const MALFORMED_EVERY = 200;
 const MALFORMED_BYTES = ['ff', 'fe'] as const;
-/** Most timestamps are late by up to a second; one in so many by far, and one in more is of another epoch. */
+/** Most timestamps are late by up to a second. A few are much later, and still fewer belong to another epoch. */
 const LATE_MILLIS = 1_000;
 const VERY_LATE_EVERY = 20;
 const VERY_LATE_MILLIS = 90_000;
 const OTHER_EPOCH_EVERY = 50;
 const OTHER_EPOCH_MILLIS = 1_000_000;
-/** One answered grant in so many is asked for again. */
+/** One answered grant in this many is repeated. */
 const REPEATED_EVERY = 3;
 const REPETITIONS_MAX = 64;
 const AROUND_EXPIRY_MILLIS = 600;
@@ -59,7 +59,7 @@ const REPEATS_MAX = 3;
 
 type Asked = Omit<Question, 'process' | 'node' | 'invokeNanos'>;
 
-/** A request to be repeated under its id though it was answered. */
+/** A request that is repeated under its id although it was answered. */
 interface Repetition {
   readonly asked: Asked;
   readonly dueMillis: number;
@@ -101,7 +101,7 @@ export class Workload {
         if (operation.class === 'info') process = this.#newProcess();
         if (operation.allowed === true && question.requestId !== null)
           this.#maybeRepeat(question, repetitions);
-        // What may have counted is asked again under its id; most of the time, elsewhere.
+        // A request that may have counted is repeated under its id, mostly at another node.
         const isOpen = operation.class === 'info' && operation.requestId !== null;
         if (!isOpen || !this.#isActive || this.#init.random(5) === 0) break;
       }
@@ -114,7 +114,7 @@ export class Workload {
     return this.#processes;
   }
 
-  /** Soon, at any time while the answer is remembered, or around the time at which it is forgotten. */
+  /** Repeats soon, at any time while the answer is remembered, or around the time at which it is forgotten. */
   #maybeRepeat(asked: Asked, repetitions: Repetition[]): void {
     const { random, requestIdHorizonMillis } = this.#init;
     if (random(REPEATED_EVERY) > 0 || repetitions.length === REPETITIONS_MAX) return;
@@ -131,7 +131,7 @@ export class Workload {
   #question(client: number): Asked {
     const { random } = this.#init;
     const rule = RULE_MIX[random(RULE_MIX.length)] ?? SHORT;
-    // Two halves of the clients have users of their own, and a hot one each.
+    // The two halves of the clients have separate users, and a hot user each.
     const half = client < CLIENTS_PER_USER_MAX ? 'a' : 'b';
     const someone = rule === HOT ? `${half}-hot` : `${half}${random(USERS)}`;
     const isMalformed = random(MALFORMED_EVERY) === 0;
@@ -144,7 +144,7 @@ export class Workload {
       windowMillis: rule.windowMillis,
       cost: rule === COSTLY ? 1 + random(COST_MAX) : 1,
       timestampMillis: this.#timestamp(rule),
-      // What was asked without an id and got no answer can never be settled.
+      // A request without an id and without an answer stays unknown forever.
       requestId: random(12) === 0 ? null : `r${this.#requestIds}`,
     };
   }
@@ -152,7 +152,8 @@ export class Workload {
   #timestamp({ clock, id }: Rule): number | null {
     const { random } = this.#init;
     if (clock !== 'request' || (id === MIXED.id && random(2) === 0)) return null;
-    // A user of the mixed rule may be forgotten within seconds, and what it asks in another epoch then is its first.
+    // A user of the mixed rule may be forgotten within seconds, and its next request in another epoch is then its
+    // first.
     if (id === EVENT.id && random(OTHER_EPOCH_EVERY) === 0) return random(OTHER_EPOCH_MILLIS);
     const isVeryLate = random(VERY_LATE_EVERY) === 0;
     return Date.now() - random(isVeryLate ? VERY_LATE_MILLIS : LATE_MILLIS);
@@ -181,7 +182,7 @@ export class Workload {
   }
 }
 
-/** The body of a request. JSON cannot say what is not text. */
+/** The body of a request, as bytes, because a JSON string cannot hold text that is not UTF-8. */
 function bytesOf({ user, rule, cost, requestId, timestampMillis }: Question): Buffer {
   const isMalformed = user.startsWith(MALFORMED_USER);
   const userId = isMalformed

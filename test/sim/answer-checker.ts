@@ -1,6 +1,6 @@
 /**
- * What clients are told, against the committed log: a grant is in it and told to nobody else, a denial follows from it, in
- * its time and in real time, and whatever is told says all that was decided.
+ * Checks answers to clients against the committed log. A grant is in the log and answers no other request. A denial
+ * follows from the log, in group time and in real time. Every answer contains all that was decided.
  */
 import type { LookRequest, Standing } from '../../src/api/look.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
@@ -27,9 +27,9 @@ import { axisOf } from './naive-utc.ts';
 import { check } from './story.ts';
 
 export interface AnswerCheckerInit {
-  /** The tables as they are meant, whatever a node made of them. */
+  /** The intended tables, regardless of what a node made of them. */
   readonly tables: readonly RuleTable[];
-  /** By how much group time may lag since then; undefined if nobody can say. */
+  /** How much group time may lag since then; undefined if unknown. */
   readonly lagMax?: (group: GroupId, sinceMillis: number) => number | undefined;
   /** Real time. */
   readonly now?: () => number;
@@ -37,7 +37,7 @@ export interface AnswerCheckerInit {
 
 export interface Answered {
   readonly committedIndex: number;
-  /** When this was asked first, under its id, and when by the attempt that got the answer. */
+  /** When this request id was first asked, and when the attempt that got the answer was made. */
   readonly invokedMillis?: number;
   readonly attemptMillis?: number;
 }
@@ -61,7 +61,7 @@ export class AnswerChecker {
         `${request.userId} got an answer from entry ${index} of group ${group.id}, which is not committed`,
     );
     const asked = askedBy(request);
-    // A leader that was deposed may deny at once by what was so before.
+    // A deposed leader may deny at once by an earlier state.
     if (decision.decided.position !== undefined && invokedMillis !== undefined) {
       const where = `${wordsOf(asked)} at entry ${index} of group ${group.id}`;
       for (const { userId } of limitsOf(asked))
@@ -77,7 +77,7 @@ export class AnswerChecker {
     }
   }
 
-  /** Somebody was told how a user stands. */
+  /** A client got the status of a user. */
   looked(
     group: GroupLedger,
     { userId, ruleId, cost = 1, timestampMillis }: LookRequest,
@@ -126,8 +126,8 @@ export class AnswerChecker {
   }
 
   /**
-   * Nobody who asks later than a request id is remembered gets its grant, but for those who came while the first attempt
-   * was in flight, and waited with it.
+   * A request that comes after its id was forgotten does not get the old grant, unless it came while the first attempt
+   * was in flight and waited with it.
    */
   #checkRemembered(group: GroupLedger, asked: Asked, granted: Receipt, attemptMillis: number): void {
     const { stampedMillis, committedMillis, horizonMillis } = granted;
@@ -143,7 +143,7 @@ export class AnswerChecker {
     );
   }
 
-  /** Whoever is denied for a block is told nothing else, and is blocked there. */
+  /** An answer that denies because of a block contains nothing else, and the key is blocked there. */
   #checkBlocked(group: GroupLedger, asked: Asked, decision: Decision): void {
     const { decided } = decision;
     if (decided.position !== undefined) this.#checkLogged(group, asked, decision);
@@ -158,16 +158,18 @@ export class AnswerChecker {
     if (asked.timestampMillis === undefined) group.ids.denied(asked, decision);
   }
 
-  /** In group time a denial must follow from the log up to where it was read. Returns the limit that it is told by. */
+  /**
+   * In group time a denial must follow from the log up to where it was read. Returns the limit that the answer reports.
+   */
   #checkDenial(group: GroupLedger, request: Asked, decision: Decision): Asked {
     const { ruleId, decided } = decision;
     const rule = ruleOf(group, ruleId);
     const isLogged = decided.position !== undefined;
     const denied = toldLimit(isLogged ? this.#checkLogged(group, request, decision) : request, decision);
     if (!isLogged) this.#checkQuickDenial(group, request, denied, decision);
-    // A caller's own times say nothing about the horizon.
+    // Callers' timestamps say nothing about the horizon.
     if (request.timestampMillis === undefined) group.ids.denied(request, decision);
-    // Others have no single window to look at; that they are decided as they must is seen by the naive limiter.
+    // Other meters have no single window to check. The naive limiter checks their decisions.
     if (!group.machine.past.isPlainLog(ruleId)) return denied;
     const { userId, cost } = denied;
     // Users of both kinds are held back to their own timestamps.
@@ -185,7 +187,7 @@ export class AnswerChecker {
     return denied;
   }
 
-  /** A denial has its reason in real time too: group time may not stand still, nor fall back. */
+  /** A denial is justified in real time too: group time may neither stand still nor fall back. */
   #checkInRealTime(
     group: GroupLedger,
     { userId, cost, timestampMillis }: Asked,
@@ -196,7 +198,7 @@ export class AnswerChecker {
     if (!group.machine.past.isPlainLog(decision.ruleId)) return;
     const { ruleId, limit, windowMillis } = decision;
     const window = groupWindowMillis(windowMillis, this.#init.tables[0]?.clockDriftPpm ?? 0);
-    // Longer than needed: what the lag itself lasts lags a little too.
+    // Longer than necessary, since the lag may grow a little during the lag itself.
     const lag = this.#init.lagMax?.(group.id, invokedMillis - window) ?? Infinity;
     const since = invokedMillis - window - lag;
     if (this.#init.lagMax?.(group.id, since) === undefined) return;
@@ -213,8 +215,8 @@ export class AnswerChecker {
   }
 
   /**
-   * An answer of the log says all that the log decided: nothing else, to nobody else, however often it is told. Returns what
-   * the log holds: the same request, though another attempt of it may be under other limits.
+   * An answer from the log contains all that the log decided, and answers only this request, however often it is
+   * repeated. Returns the logged request: it is the same, although another attempt of it may have other limits.
    */
   #checkLogged(group: GroupLedger, asked: Asked, decision: Decision): Asked {
     const { index, position = '' } = decision.decided;
@@ -232,13 +234,13 @@ export class AnswerChecker {
     return logged.asked;
   }
 
-  /** What a leader denies without asking the log, it must deny by the state it read it from. */
+  /** A leader that denies without the log must deny by the state it read. */
   #checkQuickDenial(group: GroupLedger, asked: Asked, denied: Asked, decision: Decision): void {
     const { machine } = group;
     const { decided, ruleId, resetMillis } = decision;
     const rule = ruleOf(group, ruleId);
     const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
-    // Who asks in group time and is held back to its own timestamps is told when it asked by how long it has to wait.
+    // A request in group time that is held back to its user's timestamps gets its wait counted from when it asked.
     const groupMillis = decided.timeMillis - axisOf(rule, machine.past.stepsAt(decided.index));
     const emptyMillis = machine.past.emptyMillisAt(decided.index, denied, groupMillis);
     const sinceMillis = Math.max(0, resetMillis - emptyMillis);
@@ -253,13 +255,13 @@ export class AnswerChecker {
   }
 }
 
-/** The limit that a decision must be told by. All are listed: of a request under several limits, and of no other. */
+/** The limit that the answer must report. A request under several limits lists all of them, other requests none. */
 function toldLimit(asked: Asked, decision: Decision): Asked {
   const all = limitsOf(asked);
   const { allowed, limits = [decision] } = decision;
   const isListed = (decision.limits !== undefined) === all.length > 1 && limits.length === all.length;
   check(isListed, () => `${wordsOf(asked)} is told of other limits: ${JSON.stringify(decision)}`);
-  // What happened already denies nothing, however long it would have to wait.
+  // A settled request is never denied, so its wait does not matter.
   const at = tellingLimit(
     allowed,
     limits.map((limit, i) =>

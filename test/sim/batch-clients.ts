@@ -1,7 +1,7 @@
 /**
- * Users whose requests come as batches, through the very function by which the door asks for them: few at a time mostly, by a rule
- * or with descriptors, of several partitions, under ids that come again in the same batch or in another, and some that nobody can
- * decide. Each item is judged like any other request; here, that each is asked once, in order, and answered in its place.
+ * Users that send batches through the same function as the API: mostly few requests, named or described, for several
+ * partitions, with ids that are reused within the batch or in another, and some that no node can decide. Each item is
+ * checked like any other request. This file checks that each item is asked once, in order, and answered in its place.
  */
 import type { AskAnswer, Question } from '../../src/api/question.ts';
 import { type AllowRequest, COST_MAX } from '../../src/api/request.ts';
@@ -16,7 +16,7 @@ import { check } from './story.ts';
 
 type Item = AllowRequest | Question;
 
-/** Of the requests that come with batches, remembered to be asked again with another. */
+/** How many batched requests are remembered, to be repeated in a later batch. */
 const REMEMBERED_MAX = 20;
 const DESCRIBED = 0.4;
 const AGAIN_INSIDE = 0.12;
@@ -24,14 +24,17 @@ const AGAIN_LATER = 0.08;
 const UNDECIDABLE = 0.06;
 const TRIES_MAX = 3;
 const RETRY_MILLIS = 300;
-/** What may be asked again was asked before, so that nobody concludes from one answer that it is nowhere. */
+/**
+ * A request that may be repeated is not marked as a first attempt, so that no check concludes from one answer that it
+ * was not proposed.
+ */
 const NOT_THE_FIRST = 2;
 
 interface BatchClientsInit {
   readonly world: ClientWorld;
   readonly batches: BatchSettings;
   readonly clients: Pick<Clients, 'attempt' | 'draw' | 'isActive'>;
-  /** Absent: no rules find limits. */
+  /** Absent: there are no described requests. */
   readonly described: Pick<DescribedClients, 'askOnce' | 'draw'> | undefined;
   /** From then on no batch is large: disks must keep up. */
   readonly calmSince: number;
@@ -42,7 +45,7 @@ interface Batch {
   readonly life: number;
   readonly items: readonly Item[];
   readonly tries: number;
-  /** What the node said of each, by its place. */
+  /** The node's answer for each item, by its place. */
   readonly said: (AskAnswer | undefined)[];
   askedCount: number;
   saidCount: number;
@@ -99,7 +102,7 @@ class BatchClients {
     return items;
   }
 
-  /** Of this batch, or of one before. A copy: each is asked for itself. */
+  /** Repeats an item of this batch or of an earlier one, as a copy, because each item is asked separately. */
   #repeated(items: readonly Item[]): Item | undefined {
     const random = this.#random;
     const inside = items.filter(({ requestId }) => requestId !== undefined);
@@ -164,7 +167,7 @@ class BatchClients {
       () =>
         `place ${place} of a batch is ${JSON.stringify(items[place])}, asked is ${JSON.stringify(request)}`,
     );
-    // It died of what came before, and the connection with it.
+    // The node died of an earlier event, and the connection with it.
     if (!node.isOpen || node.life !== life) return;
     const { clients, described } = this.#init;
     if ('descriptors' in request)
@@ -217,7 +220,7 @@ class BatchClients {
     this.#init.world.story.seen('batch answered');
   }
 
-  /** Its node is gone: the whole body is sent again, elsewhere. */
+  /** Its node is gone: the whole body is sent again, to another node. */
   #lost(batch: Batch): void {
     if (batch.isLost) return;
     batch.isLost = true;
@@ -230,7 +233,7 @@ class BatchClients {
   }
 }
 
-/** From now on, where a world has batches. */
+/** From now on, in worlds with batches. */
 export function sendBatches(
   world: ClientWorld,
   clients: BatchClientsInit['clients'],

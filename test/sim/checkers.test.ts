@@ -1,4 +1,4 @@
-/** Each check by itself, shown what it is for: a check that cannot fail is worth nothing. */
+/** Each check on its own with an error that it must find: a check that cannot fail is worth nothing. */
 import { describe, expect, test } from 'vitest';
 import type { GroupApplication } from '../../raft/driver/group-application.ts';
 import type { Entry, Message, NodeId } from '../../raft/types.ts';
@@ -68,7 +68,7 @@ describe('the laws of Raft', () => {
       raft.written(node, [{ group: GROUP, entries: [], hardState: { term: 1, vote: 1, commit: 0 } }]);
     const app = application();
     raft.observe(1, GROUP, app, 0);
-    // The vote of node 2 is on its disk, and node 1 has not heard of it.
+    // The vote of node 2 is on its disk, but has not reached node 1.
     expect(() => app.statusChanged({ isLeader: true, term: 1, leader: 1 })).toThrow('majority of votes');
 
     const other = raftChecker();
@@ -107,7 +107,7 @@ describe('the laws of Raft', () => {
     writes(raft, 1, proposed);
     expect(() => raft.nowhere(GROUP, 'r1')).toThrow('may still be committed');
     raft.nowhere(GROUP, 'r2');
-    // With these nobody elects node 1 again.
+    // With these entries no node elects node 1 again.
     for (const node of [2, 3]) writes(raft, node, entry(1, 2));
     raft.nowhere(GROUP, 'r1');
   });
@@ -240,7 +240,7 @@ describe('a request under several limits', () => {
     retryAfterMillis: 0,
     resetMillis: 60_037,
   };
-  /** The second limit has least remaining. */
+  /** The second limit has the least remaining. */
   const granted = {
     allowed: true,
     ...byCluster,

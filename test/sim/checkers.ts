@@ -1,4 +1,4 @@
-/** All that watches a simulated world, wired to each other and to what they watch. */
+/** All checkers of a simulated world, connected to each other and to the nodes they watch. */
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
@@ -27,16 +27,16 @@ export interface CheckersInit {
   readonly settings: Settings;
   readonly story: Story;
   readonly network: SimNetwork;
-  /** Where the partitions began. */
+  /** The initial placement of the partitions. */
   readonly founded: ClusterPlacement;
   readonly nodes: () => readonly SimNode[];
   readonly node: (id: NodeId) => SimNode;
   readonly partitionOf: (userId: string) => number;
   readonly now: () => number;
   readonly after: (delayMillis: number, run: () => void) => void;
-  /** A node took office. */
+  /** A node became leader. */
   readonly led: (node: SimNode) => void;
-  /** A wrong clock was found: its node gives up what it leads. */
+  /** A wrong clock was found: its node hands over what it leads. */
   readonly clockFound: () => void;
   readonly metaCommitted: (committed: Committed) => void;
 }
@@ -53,7 +53,7 @@ export class Checkers {
   readonly members: MembersChecker;
   readonly asks: AskChecker;
   readonly coverage: Coverage;
-  /** Of worlds whose rules come as documents. */
+  /** Only in worlds whose rules come as documents. */
   readonly described: DescribedChecker | undefined;
   readonly #init: CheckersInit;
 
@@ -155,7 +155,7 @@ export class Checkers {
     this.described?.rules(command.table);
   }
 
-  /** Nothing is broken from now on, and nothing will be. */
+  /** All faults have ended, and no more will come. */
   healed(): void {
     this.times.healed();
     this.utc.healed();

@@ -1,4 +1,4 @@
-/** What the users of a simulated cluster see of it, and what an attempt of theirs is. */
+/** The part of a simulated cluster that its users see, and the attempts that they make. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { AskChecker } from './ask-checker.ts';
@@ -24,13 +24,13 @@ export interface ClientWorld {
   readonly after: (delayMillis: number, run: () => void) => void;
   readonly partitionOf: (userId: string) => number;
   committedIndex(group: number): number;
-  /** Who leads the partition of this user, and what time it is there. */
+  /** The leader of the partition of this user, and group time there. */
   leading(userId: string): { readonly node: SimNode; readonly groupMillis: number } | undefined;
-  /** No log of `group` may come to hold this request: that is what its client was told. */
+  /** The client was told that this request was not proposed, so no log of `group` may ever hold it. */
   nowhere(group: number, requestId: string): void;
   /** A partition or a node may have no room for another user. */
   mayBeFull(): boolean;
-  /** By how much group time may have outrun real time, because of a wrong clock that was not found out yet. */
+  /** How much group time may have gained on real time, because of a wrong clock that was not found yet. */
   gainedMillis(): number;
 }
 

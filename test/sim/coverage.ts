@@ -1,6 +1,6 @@
 /**
- * Which rare worlds a run came to, seen from outside: what is written, who takes office, which rules are committed. It
- * judges nothing; the totals tell whether a check had anything to look at.
+ * Counts which rare worlds a run reached, seen from outside: writes, new leaders, committed rules. Judges nothing; the
+ * totals show whether a check had anything to check.
  */
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupWrite } from '../../raft/driver/store.ts';
@@ -19,7 +19,7 @@ export interface CoverageInit {
   readonly now: () => number;
 }
 
-/** What a disk holds of one group. */
+/** The contents of a disk for one group. */
 interface Held {
   term: number;
   commit: number;
@@ -35,7 +35,7 @@ interface Use {
   isGranted: boolean;
 }
 
-/** Nothing was proposed for so long before somebody took office. */
+/** Nothing was proposed for this long before a node became leader. */
 const IDLE_MILLIS = 60_000;
 /** More entries that no leader may have committed than one write usually brings. */
 const LONG_SUFFIX = 8;
@@ -108,7 +108,7 @@ export class Coverage {
     if (use !== undefined) use.isGranted = true;
   }
 
-  /** A leader had its partition forget what is idle, or say how late it is. */
+  /** A leader proposed a sweep of idle keys, or a step of UTC. */
   proposedItself(what: 'sweep' | 'utc'): void {
     this.#seen(what);
   }
@@ -125,7 +125,7 @@ export class Coverage {
     this.#table = table;
   }
 
-  /** The newest that any log has. */
+  /** The newest in any log. */
   get newestRules(): RuleTable | undefined {
     return this.#table;
   }

@@ -1,4 +1,6 @@
-/** Short scripts, repeated with a crash at a sample of their I/O boundaries; `npm run sim -- --crash-points` takes all. */
+/**
+ * Short scripts, repeated with a crash at a sample of their I/O boundaries; `npm run sim -- --crash-points` takes all.
+ */
 import { describe, expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { SCRIPTS } from './crash-points/all.ts';
@@ -16,7 +18,7 @@ describe('a crash at every I/O boundary', () => {
       `${script.name}: ${points.length} boundaries, ${runs} runs of at most ${Math.ceil(millisMax)} simulated ms`,
     );
     expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
-    // How many there are differs with every draw; this many show that the script was run.
+    // Their number differs with every draw. This many show that the script ran.
     expect(points.length).toBeGreaterThan(50);
     expect(runs).toBeGreaterThan(sample / 2);
   });

@@ -1,6 +1,6 @@
 /**
- * Short scripts, repeated with a crash at a handful of their I/O boundaries: the same ones every time, and of one script some
- * that differ from run to run. `npm run test:long` takes more, and `npm run sim -- --crash-points` all.
+ * Short scripts, repeated with a crash at a handful of their I/O boundaries: the same ones every time, and for one
+ * script some that differ from run to run. `npm run test:long` takes more, and `npm run sim -- --crash-points` all.
  */
 import { describe, expect, test } from 'vitest';
 import { loadHash32 } from '../../src/partition/hash.ts';
@@ -11,7 +11,7 @@ import { underMutant, underSeams } from './crash-points/under-bugs.ts';
 import { changedLoads } from './mutants/seams.ts';
 
 const hash = await loadHash32();
-/** Of the crashes that `npm run test:long` takes. */
+/** The fraction of the crashes that `npm run test:long` takes. */
 const SHARE = 1 / 12;
 const SEEDS = 1_000_000;
 
@@ -19,7 +19,7 @@ async function expectKept(script: CrashScript, seed?: number): Promise<void> {
   const sample = Math.ceil(script.sample * SHARE);
   const { points, runs, failure } = await enumerateCrashes({ script, hash, sample, seed });
   expect(failure?.violation, `tell it again with: ${failure?.replay ?? ''}`).toBeUndefined();
-  // How many there are differs with every draw; this many show that the script was run.
+  // Their number differs with every draw. This many show that the script ran.
   expect(points.length).toBeGreaterThan(50);
   expect(runs).toBeGreaterThan(sample / 2);
 }

@@ -16,10 +16,10 @@ export interface CrowdsInit {
 }
 
 const CROWD = 60;
-/** In worlds that have too little room for it. */
+/** For worlds whose limits it exceeds. */
 const CROWD_LARGE = 150;
 const TRIES_MAX = 10;
-/** Asked one after the other, so that each is an entry of its own. */
+/** Asked one after the other, so that each is a separate entry. */
 const STREAM = 100;
 const STREAM_GAP_MILLIS = 5;
 const STREAM_USERS = 10;
@@ -31,13 +31,14 @@ export class Crowds {
     this.#init = init;
   }
 
-  /** Requests at one node, one after the other, that one of its leaderships decides if one is found. */
+  /** Requests at one node, one after the other, decided by a partition that this node leads if there is one. */
   stream(node: SimNode, isMeant: (userId: string) => boolean): void {
     const { world, requests, patience, attempt } = this.#init;
     for (let i = 0; i < STREAM; i += 1) {
       world.after(i * STREAM_GAP_MILLIS, () => {
         const request = requests.alone();
-        // Few names, so that a state stays small; and none is asked for often: each of them is an entry, and no denial.
+        // Few names, so that the state stays small, and each is used seldom, so that each request is an entry and not a
+        // denial.
         let userId = `${request.userId}s${i % STREAM_USERS}`;
         for (let tries = 1; tries < TRIES_MAX && !isMeant(userId); tries += 1) userId = `${userId}s`;
         if (node.isOpen && patience.mayAsk(world.partitionOf(userId)))
@@ -46,7 +47,7 @@ export class Crowds {
     }
   }
 
-  /** Many requests of one user at once, at one node; of one who `isMeant` if one is found. */
+  /** Many requests of one user at once, at one node. If there is a user with `isMeant`, it is that one. */
   crowd(node: SimNode, isMeant: (userId: string) => boolean): void {
     const { world, random, requests, attempt } = this.#init;
     const { kind, clients } = world.settings;

@@ -1,6 +1,7 @@
 /**
- * What operators said of keys, as the committed logs have it, and what that binds: whoever asks after a change was answered is
- * decided by that or a later one, and what operators are told is what the log made of it while they waited.
+ * The operators' changes of keys in the committed logs, and what follows from them. A request made after a change was
+ * answered is decided by that change or a later one. The answer to an operator is the result in the log, committed
+ * while the operator waited.
  */
 import type { CustomerOutcome } from '../../src/api/customer.ts';
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
@@ -11,18 +12,18 @@ import { check } from './story.ts';
 
 interface Said extends SaidOfKey {
   readonly decision: Decision;
-  /** When its leader stamped it, in real time; undefined if nobody knows. */
+  /** When its leader stamped it, in real time; undefined if unknown. */
   readonly stampedMillis: number | undefined;
 }
 
-/** One that was in place from when it was known to be committed until the next one was, in real time. */
+/** A record in force, in real time, from when it was known to be committed until the next one was. */
 interface PlacedRecord {
   readonly record: CustomerRecord;
   readonly fromMillis: number;
   untilMillis: number;
 }
 
-/** Where a key stands in a log. */
+/** The place of a key's change in a log. */
 interface LogPlace {
   readonly index: number;
   readonly position?: number | undefined;
@@ -33,7 +34,7 @@ export class CustomerLedger {
   readonly #said = new Map<string, Said>();
   /** By key, oldest first. */
   readonly #records = new Map<string, PlacedRecord[]>();
-  /** By key: changes and resets that an operator knows of. */
+  /** By key: changes and resets that an operator has an answer for. */
   readonly #answered = new Map<string, { readonly index: number; readonly atMillis: number }[]>();
   readonly #now: () => number;
 
@@ -41,7 +42,7 @@ export class CustomerLedger {
     this.#now = now;
   }
 
-  /** Entry `index` of `group` is committed, and decides so. */
+  /** Entry `index` of `group` is committed with this decision. */
   logged(group: number, index: number, i: number, said: Said): void {
     this.#said.set(`${group}/${index}/${i}`, said);
     const { record } = said.decision.customer ?? {};
@@ -50,7 +51,7 @@ export class CustomerLedger {
     this.#place(said.userId, record);
   }
 
-  /** A committed sweep forgot the record, which said nothing any more. */
+  /** A committed sweep forgot the record, which had no content any more. */
   forgotten(userId: string): void {
     this.#place(userId, NO_RECORD);
   }
@@ -61,13 +62,13 @@ export class CustomerLedger {
     all.push({ record, fromMillis: this.#now(), untilMillis: Infinity });
   }
 
-  /** Those that were in place at some time since; none is one of them. */
+  /** The records in force at some time since; no record counts as one. */
   recordsSince(userId: string, sinceMillis: number): readonly CustomerRecord[] {
     const all = this.#recordsOf(userId).filter(({ untilMillis }) => untilMillis >= sinceMillis);
     return all.map(({ record }) => record);
   }
 
-  /** An operator, who asked at `askedMillis`, is told. */
+  /** An operator who asked at `askedMillis` gets an answer. */
   told(
     group: number,
     { userId, type }: { readonly userId: string; readonly type: string },
@@ -84,7 +85,7 @@ export class CustomerLedger {
       () =>
         `an operator must be told ${JSON.stringify(customer)}, and not ${wordsOfRecord(record)}: ${where}`,
     );
-    // What is told was so while it was waited for.
+    // The answer was true while the operator waited.
     const { stampedMillis = Infinity } = said;
     check(stampedMillis >= askedMillis, () => `told what was so before it was asked: ${where}`);
     this.binds(userId, decided, askedMillis, where);
@@ -93,7 +94,7 @@ export class CustomerLedger {
     this.#answered.set(userId, [...answered, { index: decided.index, atMillis: this.#now() }]);
   }
 
-  /** Who asked at `invokedMillis` is decided behind all changes of its key that were answered before. */
+  /** A request made at `invokedMillis` is decided after all changes of its key that were answered before. */
   binds(userId: string, { index }: LogPlace, invokedMillis: number, where: string): void {
     const before = this.#answered.get(userId)?.filter(({ atMillis }) => atMillis < invokedMillis) ?? [];
     const newest = Math.max(0, ...before.map((one) => one.index));

@@ -1,6 +1,6 @@
 /**
- * What each process knows of customers, as far as it was told from outside: by operators, by what it read, and by who refused it for
- * another record. It must be so in the log.
+ * What each process knows of customers, as seen from outside: from operators, from records that it read, and from
+ * partitions that refused it because of another record. The log must agree.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { CustomerAnswer, CustomerRequest } from '../../src/api/customer.ts';
@@ -19,7 +19,7 @@ interface Seen {
 
 export class CustomerWatch {
   readonly #world: ClientWorld;
-  /** By process and key: what it has seen of it, and when; the last is what it knows. */
+  /** By process and key: the records that it has seen, and when. The last one is what it knows. */
   readonly #known = new Map<string, Map<string, readonly Seen[]>>();
 
   constructor(world: ClientWorld) {
@@ -30,7 +30,7 @@ export class CustomerWatch {
     return this.#knownBy(node).get(key)?.at(-1)?.record ?? NO_RECORD;
   }
 
-  /** @param askedAt when somebody asked for this customer */
+  /** @param askedAt when a client asked for this customer */
   of(node: SimNode, key: string | undefined, askedAt: number): Asking['customer'] {
     if (key === undefined) return undefined;
     return {
@@ -40,7 +40,10 @@ export class CustomerWatch {
     };
   }
 
-  /** What it knew when it denied by the state after entry `index`: that took place since `askedAt`, and it may have learnt more since. */
+  /**
+   * The record it used when it denied by the state after entry `index`: known at some time since `askedAt`, and it may
+   * have learned more since.
+   */
   #wentBy(
     node: SimNode,
     key: string,
@@ -68,7 +71,7 @@ export class CustomerWatch {
     known.set(key, [...(known.get(key) ?? []), { record, at: this.#world.now() }]);
   }
 
-  /** A node knows what it told operators. */
+  /** A node knows the changes that it confirmed to operators. */
   learning(node: SimNode, { userId }: CustomerRequest): (answer: CustomerAnswer) => void {
     const { life } = node;
     return (answer) => {
@@ -76,7 +79,7 @@ export class CustomerWatch {
     };
   }
 
-  /** The node of `asking` reads the record of whose request that is. */
+  /** The node of `asking` reads the record of its customer. */
   reading(
     asking: Asking,
     { userId, action }: CustomerRequest,
@@ -101,14 +104,14 @@ export class CustomerWatch {
       if (record.version !== before.version) this.#learn(node, userId, record);
       else if (wait !== undefined) asking.blockedMillis = wait;
       else asking.confirmed = record;
-      // A block that has ended changes no version.
+      // A block that ends does not change the version.
       if (record.version === this.known(node, userId).version) this.#learn(node, userId, record);
       if (before.isBlocked && asking.confirmed === record)
         story.seen('customer not blocked any more, by time');
     };
   }
 
-  /** The node of `asking` is told what a partition says of its limits. */
+  /** The node of `asking` gets a partition's answer about its limits. */
   heard({ node, customer }: Asking, answer: AllowAnswer, partition: number): void {
     const { limits, story } = this.#world;
     const key = customer?.key ?? '';

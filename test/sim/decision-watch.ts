@@ -1,8 +1,8 @@
 /**
- * What the state machines of a run decide, entry by entry: hashing a whole state costs more than most steps, so
- * between full hashes replicas are held to equal decisions and equal sizes of their states.
+ * Compares the decisions of the state machines of a run, entry by entry. Hashing a whole state costs more than most
+ * steps, so between full hashes replicas must have equal decisions and equal state sizes.
  *
- * Followers ask for no decisions, so all machines of this process are made to tell theirs.
+ * Followers request no decisions, so this makes all machines of this process report theirs.
  */
 import type { Decision } from '../../src/limiter/decision.ts';
 import { wordsOfRecord } from './naive-record.ts';
@@ -13,7 +13,7 @@ const TOLD_MAX = 20;
 
 let digest = 0;
 let told: Decision[] = [];
-/** What the digest that was taken last was made of. */
+/** The decisions of the last digest. */
 let taken: readonly Decision[] = [];
 
 function mix(value: number): void {
@@ -21,7 +21,7 @@ function mix(value: number): void {
   digest ^= digest >>> 15;
 }
 
-/** Decision `i` of an entry, made by a machine or expected of one. */
+/** Decision `i` of an entry, made by a machine or expected from one. */
 export function tellDecision(i: number, decision: Decision): void {
   const {
     allowed,
@@ -76,7 +76,7 @@ machine.apply = function (command, position, onDecision) {
   });
 };
 
-/** A digest of all decisions since this was last asked. */
+/** A digest of all decisions since the last call. */
 export function takeDecisions(): number {
   const before = digest >>> 0;
   digest = 0;
@@ -85,7 +85,7 @@ export function takeDecisions(): number {
   return before;
 }
 
-/** The decisions behind the digest that was taken last, for a message. */
+/** The decisions of the last digest, for a message. */
 export function lastDecisions(): string {
   return JSON.stringify(taken);
 }

@@ -1,7 +1,7 @@
 /**
- * Requests by descriptors, judged by what nodes ask for them, what logs charge, and what clients are told: by which limits is
- * worked out again from the documents. Whoever is granted holds all of its limits, whoever is not leaves nothing charged
- * behind, nobody gives back what is another's, and nothing is granted by limits that other rules have found.
+ * Judges described requests (their limits are found by rules) by the questions of nodes, the charges in logs, and the
+ * answers to clients. The limits are computed again from the documents. A grant holds all of its limits, a denial
+ * leaves no charge, a node refunds only its own charges, and no grant uses limits that other rules found.
  */
 import type { AllowAnswer, Decision } from '../../src/api/answer.ts';
 import type { AskAnswer } from '../../src/api/question.ts';
@@ -46,10 +46,10 @@ export interface DescribedCheckerInit {
   readonly now: () => number;
 }
 
-/** So many of a node are asked for at once in one partition, and others wait. */
+/** A node asks for this many refunds at once in one partition; the rest wait. */
 const RELEASES_AT_ONCE = 64;
 
-/** One that asked for a grant under some id. */
+/** An attempt that asked for the grant under its id. */
 interface Attempt {
   readonly asking: Asking;
   readonly round: Round;
@@ -63,12 +63,12 @@ export class DescribedChecker {
   readonly #init: DescribedCheckerInit;
   readonly limits: DescribedLimits;
   readonly #customers: DescribedCustomers;
-  /** The newest rules that an operator was told are in force everywhere. */
+  /** The newest rule version that an operator knows to be in force everywhere. */
   rulesTold = 0;
   /** By id: the rounds of all attempts that asked for the grant. */
   readonly #attempts = new Map<string, Attempt[]>();
   readonly #reservations = new Map<string, KnownReservation>();
-  /** By id: of reservations only. */
+  /** By id: reservations only. */
   readonly #charges = new Map<string, Charge>();
   readonly trials: DescribedTrials;
   readonly #receipts: DescribedReceipts;
@@ -83,7 +83,7 @@ export class DescribedChecker {
     this.#customers = new DescribedCustomers(init.customers, this.limits);
   }
 
-  /** A log decides by this table from now on: it must be what its document says. */
+  /** A log decides by this table from now on: it must equal its document. */
   rules(table: RuleTable): void {
     const meant = this.#init.tables.find(({ version }) => version === table.version);
     check(
@@ -92,7 +92,7 @@ export class DescribedChecker {
     );
   }
 
-  /** A node asks for limits of `asking`. The answer belongs into what is returned. */
+  /** A node asks for limits of `asking`. The caller puts the answer into the returned object. */
   asked(asking: Asking, request: AllowRequest): { answer: AllowAnswer | undefined } {
     const version = this.#versions.asked(request);
     const round = this.#roundOf(asking, version, request.guard?.version);
@@ -130,7 +130,7 @@ export class DescribedChecker {
     return round.first;
   }
 
-  /** A rule on trial is asked: nothing follows from that but what its partition decides. */
+  /** A node asks for a shadow rule. The answer affects only the count of the shadow rule in its partition. */
   tried(asking: Asking, request: AllowRequest): void {
     const version = this.#versions.asked(request);
     const expected = this.limits.of(asking, version, { record: asking.customer?.known(), isTrial: true });
@@ -141,7 +141,7 @@ export class DescribedChecker {
     this.trials.tried(asking, request, this.#init.now());
   }
 
-  /** A node asks to give back on behalf of a user. Returns false if it does so for itself. */
+  /** A node asks for a refund on behalf of a user. Returns false if it does so for itself. */
   refunded(refunding: Refunding, request: RefundRequest): boolean {
     const known = this.#reservations.get(request.requestId);
     if (!this.refunds.isFor(refunding, request.requestId, known)) return false;
@@ -149,7 +149,7 @@ export class DescribedChecker {
     return true;
   }
 
-  /** A node asks to give back. Returns what is given back. */
+  /** A node asks for a refund. Returns what is refunded. */
   released({ id: node, life }: SimNode, { userId, requestId }: RefundRequest): Reservation {
     const trial = this.trials.released({ id: node, life }, requestId);
     if (trial !== undefined) return trial;
@@ -170,7 +170,7 @@ export class DescribedChecker {
     return known.own;
   }
 
-  /** A client is told. Returns the question of which this is the answer, if its node asked none: what it denied by itself. */
+  /** A client gets an answer. Returns the question that it answers if the node denied by itself, without asking one. */
   answered(asking: Asking, answer: AskAnswer, partition: number): AllowRequest | undefined {
     const round = asking.rounds.at(-1);
     for (const before of asking.rounds.slice(0, -1)) this.#checkReleased(asking, before);
@@ -194,7 +194,7 @@ export class DescribedChecker {
     const answers = [round?.first?.answer, ...(round?.reservations ?? []).map((one) => one.answer)];
     const decisions = answers.flatMap((one) => (one?.kind === 'decision' ? [one.decision] : []));
     if (!decision.allowed) {
-      // Its node has read that, and asked nobody else.
+      // Its node has read the block, and asked no other.
       if (asking.blockedMillis !== undefined && decision.isBlocked === true) {
         const isTold = decision.retryAfterMillis === asking.blockedMillis;
         check(isTold, () => `${wordsOfAsking(asking)} is blocked for ${asking.blockedMillis} ms`);
@@ -211,7 +211,7 @@ export class DescribedChecker {
       () => `${wordsOfAsking(asking)} is granted, and its first partition did not`,
     );
     if (isRepeat(round.first?.answer)) return undefined;
-    // Attempts under one id are told the same grant: one of them made it. A node that asked twice does not say which.
+    // Attempts under one id get the same grant, which one of them made. A node that asked twice does not say which.
     const attempts = this.#attempts.get(asking.request.requestId ?? '') ?? [{ asking, round }];
     this.#customers.mustBeInPlace(attempts.map((one) => ({ asking: one.asking, record: one.round.record })));
     check(round.record?.isBlocked !== true, () => `${wordsOfAsking(asking)} is blocked, and granted`);
@@ -240,7 +240,7 @@ export class DescribedChecker {
     return undefined;
   }
 
-  /** What a node that leads a share of it would be asked for that. */
+  /** The question that the node would send to a leader of one part of the request. */
   #unasked(asking: Asking, { ruleId, rulesVersion, decided }: Decision, partition: number): AllowRequest {
     const { customer, request, recalledBy, confirmed } = asking;
     const record = customer && (recalledBy ?? confirmed ?? customer.wentBy(partition, decided.index));
@@ -254,7 +254,7 @@ export class DescribedChecker {
       () => `${wordsOfAsking(asking)} is denied by ${ruleId}, which grants it`,
     );
     const { timestampMillis } = request;
-    // Without an id nothing hangs on what stands for all that was asked.
+    // Without an id nothing depends on this placeholder for the questions.
     return {
       ...first,
       timestampMillis,
@@ -271,7 +271,7 @@ export class DescribedChecker {
     else this.refunds.charged(asked);
   }
 
-  /** A log takes this back, for the first time. */
+  /** A log refunds this, for the first time. */
   tookBack({ requestId = '', userId }: Asked): void {
     if (!requestId.startsWith(RESERVED)) return;
     const own = this.#reservations.get(requestId)?.own ?? this.trials.ownOf(requestId);
@@ -318,13 +318,13 @@ export class DescribedChecker {
     return round;
   }
 
-  /** Granted in the log, and not taken back. */
+  /** Granted in the log, and not refunded. */
   #isHeld({ request, answer, isReleased }: Reservation): boolean {
     const charge = this.#charges.get(request.requestId ?? '');
     return isGrant(answer) && charge?.isTakenBack === false && !isReleased;
   }
 
-  /** What may be charged was asked to be given back, or waits until others were. */
+  /** Each possible charge has been asked back, or waits for other refunds. */
   #checkReleased(asking: Asking, { reservations }: Round): void {
     const kept = reservations.find((one) => !isCertainlyNone(one.answer) && !one.isReleased);
     if ((asking.node.core?.requests.reservations.pendingCount ?? 0) > RELEASES_AT_ONCE) return;

@@ -1,4 +1,4 @@
-/** Which limits a described request is under, by partition: by a document, and by what is known of its customer. */
+/** The limits of a described request, by partition, from a document and the record of its customer. */
 import type { Descriptors } from '../../src/api/descriptors.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { AskAnswer } from '../../src/api/question.ts';
@@ -8,7 +8,7 @@ import { type Asking, wordsOfAsking } from './described-rounds.ts';
 import { type ExpectedLimit, expectedLimits, type RulesDocument } from './documents.ts';
 import { check } from './story.ts';
 
-/** As operators know it; undefined: the request is of nobody. */
+/** The key that operators use; undefined: the request has no customer. */
 export function customerKeyOf(descriptors: Descriptors): string | undefined {
   const id = descriptors.get('customer');
   return id === undefined ? undefined : `customer=${id}`;
@@ -23,7 +23,7 @@ export class DescribedLimits {
     this.#partitionOf = partitionOf;
   }
 
-  /** The record's tier takes the place of what the request says. */
+  /** The tier in the record replaces the tier in the request. */
   of(
     { request: { descriptors, cost = 1 } }: Asking,
     version: number,
@@ -39,7 +39,9 @@ export class DescribedLimits {
     return expectedLimits(document, known, cost, isTrial);
   }
 
-  /** It is told that no rule limits it, by rules that are no older than what was answered before it came. */
+  /**
+   * The answer is that no rule limits the request, by rules no older than those known to be in force before it came.
+   */
   mustHaveNone(
     asking: Asking,
     { kind, rulesVersion }: Extract<AskAnswer, { kind: 'unlimited' | 'unmatched' }>,
@@ -54,8 +56,8 @@ export class DescribedLimits {
   }
 
   /**
-   * By partition: in front the one that is asked last, that of the customer, else of the key whose place (`placeOf`) is first. In each
-   * that key is in front, but for the customer's own.
+   * By partition. The partition asked last comes first: that of the customer, else that of the key with the lowest
+   * place (`placeOf`). In each partition that key comes first, except for the customer's own.
    */
   sharesOf(
     asking: Asking,
@@ -91,7 +93,7 @@ export class DescribedLimits {
     );
   }
 
-  /** By some document, whatever is known of its customer. */
+  /** By some document, with any record of its customer. */
   hasLimit(asking: Asking, { userId, ruleId, cost, timestampMillis }: LookRequest): boolean {
     const { customer, confirmed, request, rounds } = asking;
     const records = [undefined, confirmed, customer?.known(), ...rounds.map(({ record }) => record)];
@@ -105,7 +107,7 @@ export class DescribedLimits {
     );
   }
 
-  /** Its customer's record lies with these. */
+  /** The record of its customer is in the same partition as these. */
   isOwn({ customer }: Asking, [first]: readonly ExpectedLimit[]): boolean {
     return (
       customer !== undefined &&
@@ -115,14 +117,14 @@ export class DescribedLimits {
   }
 }
 
-/** In the order of these texts, the first keeps the id of a request. */
+/** The first in the order of these texts keeps the id of a request. */
 function placeOf({ userId }: ExpectedLimit): string {
   const parts = userId.split(',');
   const namesUser = parts.some((part) => part.startsWith('user='));
   return `${namesUser ? Math.min(parts.length, 2) : 3} ${userId}`;
 }
 
-/** Equal for tables that say the same, of whichever version. */
+/** Equal for tables with the same rules, in any version. */
 export function wordsOfRules({ rules }: RuleTable): string {
   return JSON.stringify(
     rules.map(({ id, of, limit, windowMillis, clock, meter = 'slidingLog' }) => {

@@ -1,7 +1,7 @@
 /**
- * A described request with an id is granted once as long as that is remembered, whatever rules come and go meanwhile: every grant that
- * is told under the id has the receipt of the first one. The tier of a customer may lead a retry elsewhere, and a refund frees the id's
- * grant: such requests are not looked at.
+ * A described request with an id is granted once as long as the id is remembered, even if rules change: every reported
+ * grant under the id has the receipt of the first one. A customer's tier may lead a retry to another partition, and a
+ * refund frees the id; such requests are skipped.
  */
 import type { Decision } from '../../src/api/answer.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
@@ -19,19 +19,19 @@ export class DescribedReceipts {
   readonly #asked = new Map<string, Asked>();
 
   constructor(tables: readonly RuleTable[]) {
-    // Of a grant by any of them, by clocks that may run a little fast.
+    // For a grant by any of the tables, by clocks that may run a little fast.
     this.#horizonMillis =
       0.95 * Math.min(...tables.map(({ requestIdHorizonMillis }) => requestIdHorizonMillis));
   }
 
-  /** A node asks for the grant. It may be made from now on, whoever is told. */
+  /** A node asks for the grant. From now on it may be made, whichever attempt gets the answer. */
   asked(asking: Asking, now: number): void {
     const words = wordsOf(asking);
     if (words !== undefined && !this.#asked.has(words))
       this.#asked.set(words, { sinceMillis: now, granted: undefined });
   }
 
-  /** A client is told a grant now. */
+  /** A client gets a grant now. */
   granted(asking: Asking, { decided, rulesVersion }: Decision, now: number): void {
     const words = wordsOf(asking);
     if (words === undefined) return;
@@ -51,7 +51,7 @@ export class DescribedReceipts {
   }
 }
 
-/** Users take each other's ids, and use their own for other requests. Undefined: the request is not looked at. */
+/** Users take each other's ids, and use their own for other requests. Undefined: the request is skipped. */
 function wordsOf({ request, customer }: Asking): string | undefined {
   const { descriptors, requestId, cost, timestampMillis } = request;
   if (requestId === undefined || customer !== undefined) return undefined;

@@ -1,4 +1,7 @@
-/** Rules in shadow: which questions ask them, and what of it a node gives back. It judges who may give back what, and how often. */
+/**
+ * Shadow rules: which questions ask them, and which reservations a node refunds. Judges which refunds a node may ask
+ * for, and how often.
+ */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { type Asking, isGivenBack, type Reservation } from './described-rounds.ts';
 import { type RulesDocument, windowIdOf } from './documents.ts';
@@ -41,7 +44,7 @@ export class DescribedTrials {
     return [...this.#trials.values()];
   }
 
-  /** A node asks to give this back. Returns what is given back; undefined if it is no trial's. */
+  /** A node asks for this refund. Returns what it refunds; undefined if it belongs to no shadow rule. */
   released({ id: node, life }: Pick<SimNode, 'id' | 'life'>, requestId: string): Reservation | undefined {
     const known = this.#trials.get(requestId);
     if (known === undefined) return undefined;

@@ -1,4 +1,7 @@
-/** The directory of a simulated machine, whoever writes to it: what a process that starts finds there, and what is wrong with it. */
+/**
+ * The directory of a simulated machine, for all its processes: what a starting process finds there, and what is wrong
+ * with it.
+ */
 import { type DiskContent, emptyDisk, type TornBatch } from './database.ts';
 import { damageOfFlip, damageOfTear } from './disk-image.ts';
 import type { Random } from './random.ts';
@@ -9,7 +12,7 @@ export class SimDirectory {
   #isUsed = false;
   /** What the next start must find. */
   #damage: 'none' | 'flipped' | 'marked' | TornBatch = 'none';
-  /** It is an older copy, and nobody has noticed. */
+  /** It is an older copy, and no process has noticed. */
   #isRolledBack = false;
 
   get isDamaged(): boolean {
@@ -20,7 +23,7 @@ export class SimDirectory {
     return this.#isRolledBack;
   }
 
-  /** Nobody should count on what is in it. */
+  /** Its contents must not be relied on. */
   get isDoubtful(): boolean {
     return this.isDamaged || this.#isRolledBack;
   }
@@ -34,7 +37,7 @@ export class SimDirectory {
     this.#damage = 'marked';
   }
 
-  /** Some bits are not what they were; false if nothing was ever written. */
+  /** Some bits are wrong; false if nothing was ever written. */
   flip(): boolean {
     if (!this.#isUsed) return false;
     this.#damage = 'flipped';
@@ -55,7 +58,7 @@ export class SimDirectory {
     this.#isRolledBack = true;
   }
 
-  /** It has again what it had before it was put back. */
+  /** It has caught up to what it held before it was put back. */
   trust(): void {
     this.#isRolledBack = false;
   }
@@ -71,7 +74,10 @@ export class SimDirectory {
     this.#isRolledBack = false;
   }
 
-  /** What a process that starts finds, at once if that is known; undefined: nothing, and it would begin. */
+  /**
+   * The damage that a starting process finds, synchronously if it is known; undefined: none, and the process would
+   * begin.
+   */
   found(random: Random): string | Promise<string | undefined> {
     const damage = this.#damage;
     if (damage === 'marked') return 'found before';

@@ -1,20 +1,20 @@
-/** Flips a bit somewhere on a simulated disk, and asks the product whether it notices. */
+/** Flips a bit somewhere on a simulated disk, and checks whether the product notices. */
 import type { GroupId, StoredGroup } from '../../raft/types.ts';
 import { DamageFound } from '../../storage/errors.ts';
 import type { LevelStore } from '../../storage/level-store.ts';
 import { type DiskContent, openSimStore, SimDatabase, type TornBatch } from './database.ts';
 import type { Random } from './random.ts';
 
-/** Which snapshot a chunk that cannot be read belongs to. */
+/** The snapshot of an unreadable chunk. */
 export interface SpoiledSnapshot {
   readonly group: GroupId;
   readonly index: number;
 }
 
-/** Bits of what nobody needs any more may flip: then another one is tried. */
+/** A flipped bit in data that is no longer needed has no effect: then another one is flipped. */
 const TRIES_MAX = 200;
 
-/** Flips a bit of something that is needed, and returns the damage that a start of the product finds; undefined if none. */
+/** Flips a bit of needed data, and returns the damage that a start of the product finds; undefined if none. */
 export async function damageOfFlip(content: DiskContent, random: Random): Promise<string | undefined> {
   const whole = await readAll(content);
   for (let i = 0; i < TRIES_MAX; i += 1) {
@@ -32,11 +32,15 @@ export async function damageOfFlip(content: DiskContent, random: Random): Promis
   return undefined;
 }
 
-/** The damage that a start finds where a batch took effect in part: `undefined` if it takes it for something else than none. */
+/**
+ * The damage that a start finds after a batch took effect in part; `undefined` if the start misreads it as something
+ * else.
+ */
 export async function damageOfTear({ before, torn, after }: TornBatch): Promise<string | undefined> {
   try {
     const found = await readAll(torn);
-    // What nobody needs any more may be deleted in part, and what nobody needs yet, as a staged chunk, may be missing.
+    // Data that is no longer needed may be deleted in part, and data that is not needed yet, like a staged chunk, may
+    // be missing.
     const isWhole = found === (await readAll(before)) || found === (await readAll(after));
     return isWhole ? 'nothing that counts was torn' : undefined;
   } catch (error) {

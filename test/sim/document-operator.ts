@@ -1,4 +1,4 @@
-/** Who brings one document of rules after the other into force, through any node, while everything breaks. */
+/** The operator who brings one rule document after the other into force, through any node, while faults are active. */
 import type { DocumentSettings } from './documents.ts';
 import type { Random } from './random.ts';
 import type { Settings } from './settings.ts';
@@ -12,7 +12,7 @@ export interface DocumentOperatorWorld {
   readonly after: (delayMillis: number, run: () => void) => void;
   readonly isActive: () => boolean;
   readonly askable: () => readonly SimNode[];
-  /** Rules of this version are in force everywhere, as an operator was told. */
+  /** The operator got the answer that rules of this version are in force everywhere. */
   readonly told: (version: number) => void;
 }
 
@@ -25,7 +25,7 @@ export class DocumentOperator {
     this.#world = world;
     this.#documents = documents;
     this.#random = world.random.fork();
-    // Soon, or there is little to match by.
+    // The first change comes soon, otherwise there would be few rules to match.
     world.after(this.#random.exponential(documents.changeMeanMillis / 4), () => this.#change());
   }
 
@@ -36,7 +36,7 @@ export class DocumentOperator {
     after(this.#random.exponential(this.#documents.changeMeanMillis), () => this.#change());
   }
 
-  /** For the document behind the one that this node knows of: one that has not heard of that is refused. */
+  /** Asks for the document after the one that this node knows. A node that is behind is refused. */
   #ask(node: SimNode): void {
     const { settings, story } = this.#world;
     node.inProcess((core) => {

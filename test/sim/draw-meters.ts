@@ -1,4 +1,4 @@
-/** By which meters the rules of a seed count, in worlds that have more than logs of every millisecond. */
+/** Draws the meters of the rules of a seed, in worlds that have more than logs of every millisecond. */
 import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
 import type { Random } from './random.ts';
@@ -27,8 +27,8 @@ const FLOWING: readonly Draw[] = [
 /**
  * The same tables with meters. A rule keeps its kind from table to table, or changes it.
  *
- * @param mayBeFull what was granted has to be forgotten soon, to make room: what is in a bucket may take much longer than a
- * window to flow out when limits fall
+ * @param mayBeFull grants must be forgotten soon to make room; a bucket may take much longer than a window to drain
+ * when limits fall
  */
 export function withMeters(random: Random, tables: readonly RuleTable[], mayBeFull: boolean): RuleTable[] {
   const draws = mayBeFull ? COUNTED : [...COUNTED, ...FLOWING];

@@ -1,4 +1,4 @@
-/** Where operators say something of keys, and of which. Few keys: their records stay, and take room. */
+/** Draws where operators change keys, and which keys. They are few, since their records stay and take room. */
 import { type DocumentSettings, windowIdOf } from './documents.ts';
 import { idOfRule } from './draw-rules.ts';
 import { meterKindOf } from './naive-meters.ts';
@@ -7,7 +7,7 @@ import type { Settings } from './settings.ts';
 
 const KEYS = 3;
 const MEANS_MILLIS = [60, 150, 400];
-/** Where less is remembered, what operators say would take the room of all others. */
+/** In a smaller state the operators' records would take the room of all others. */
 const BYTES_MIN = 20_000;
 
 export function withOperators(random: Random, drawn: Settings): Settings {
@@ -18,7 +18,7 @@ export function withOperators(random: Random, drawn: Settings): Settings {
     rules.filter((rule) => meterKindOf(rule) === 'bucket').map(({ id }) => id),
   );
   const keys = Array.from({ length: KEYS }, (_, i) => {
-    // Whom half of all requests are for.
+    // Half of all requests are for this user.
     if (i === 0) return 'user0';
     if (clients.eventUsers > 0 && random.chance(0.2)) return `event${random.below(clients.eventUsers)}`;
     const user = random.below(clients.users);

@@ -6,9 +6,9 @@ import type { Settings } from './settings.ts';
 import type { Spread } from './spreads.ts';
 import type { Rule } from '../../src/api/rule.ts';
 
-/** By how much machines' clocks may differ. All of them may be faster than real time by a fifth of that. */
+/** The most that machines' clocks may differ. All of them may be faster than real time by a fifth of that. */
 export const DRIFT_PPM = 100;
-/** A full one of these has room in a run. */
+/** A full window of this length fits into a run. */
 const WINDOW_MILLIS_MAX = 10_000;
 
 /** The first one is in force from the start. */
@@ -17,7 +17,7 @@ export function drawTables(
   timing: Timing,
   { spread, isSmall }: { readonly spread: Spread; readonly isSmall: boolean },
 ): RuleTable[] {
-  // Known users fill what is kept for them: much at once, and for long.
+  // Known users fill the state: many at once, and for long.
   const windows = isSmall ? [1_000, 5_000] : spread.windowsMillis;
   const limits = isSmall ? [10, 40] : [1, 2, 3, 10, 40];
   let byRequest: Rule = {
@@ -58,14 +58,14 @@ function changed(random: Random, rule: Rule): Rule {
   };
 }
 
-/** From the shortest that a configuration may have to the longest of which a run sees the end. */
+/** From the shortest legal value to the longest whose end a run reaches. */
 function drawHorizon(random: Random, { requestDeadlineMillis }: Timing, shortest: number): number {
   const least = groupMillisMax(2 * requestDeadlineMillis, DRIFT_PPM);
   const longest = Math.max(60_000, least);
   return random.chance(shortest) ? least : Math.floor(least * (longest / least) ** random.unit());
 }
 
-/** The id by which one of the two rules is asked: where there are documents, that of its window. */
+/** The id by which a request names one of the two rules; with documents, that of its window. */
 export function idOfRule({ config }: Pick<Settings, 'config'>, name: 'default' | 'cluster'): string {
   const rule = config.rules.rules.find(({ id }) => id === name || id.startsWith(`${name}/`));
   return rule?.id ?? name;

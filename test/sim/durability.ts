@@ -1,6 +1,6 @@
 /**
- * Nothing committed is ever lost: it is on a quorum of disks when it is committed, stays there, and nobody without it could
- * win an election.
+ * Nothing committed is ever lost: it is on a quorum of disks when it is committed, stays there, and no node without it
+ * could win an election.
  */
 import { isVoterOf } from '../../raft/membership.ts';
 import type { Entry, NodeId } from '../../raft/types.ts';
@@ -9,7 +9,7 @@ import { diskOf, type GroupHistory, holdsCommitted, isOnQuorum } from './group-h
 import type { DiskMirror } from './mirror.ts';
 import { check } from './story.ts';
 
-/** The ledger: at this moment a quorum of disks has it. That a quorum keeps it is checked at every later write. */
+/** At this moment a quorum of disks has the entry. Every later write checks that a quorum keeps it. */
 export function checkQuorum(group: GroupHistory, entry: Entry): void {
   const holders = new Set<NodeId>();
   for (const [replica, disk] of group.disks) {
@@ -24,13 +24,13 @@ export function checkQuorum(group: GroupHistory, entry: Entry): void {
   );
 }
 
-/** What a disk forgets was not counted on; `gone`: nobody counts on what these hold. */
+/** A disk may forget only what no quorum needs. Nodes in `gone` do not count for a quorum. */
 export function checkStillDurable(group: GroupHistory, node: NodeId, gone: ReadonlySet<NodeId>): void {
   const disk = diskOf(group, node);
   const before = group.durable.get(node) ?? 0;
   let durable = before;
   while (durable > 0 && !holdsCommitted(group, disk, durable)) durable -= 1;
-  // A replica that is behind in terms may lose a copy that nobody counted to a leader that is behind as well.
+  // A replica with an old term may lose an uncounted copy to a leader with an old term.
   for (let index = durable + 1; index <= before && !gone.has(node); index += 1) {
     check(
       isOnQuorum(group, (voter) => holdsCommitted(group, diskOf(group, voter), index)),
@@ -45,7 +45,7 @@ export function checkStillDurable(group: GroupHistory, node: NodeId, gone: Reado
   group.durable.set(node, durable);
 }
 
-/** What a disk says is committed is committed: it has that very entry, and so has a quorum of disks. */
+/** A disk that records an entry as committed has that very entry, and so has a quorum of disks. */
 export function checkClaimed(group: GroupHistory, disk: DiskMirror, commit: number): void {
   if (commit <= disk.baseIndex) return;
   const term = disk.termAt(commit);
@@ -62,9 +62,9 @@ export function checkClaimed(group: GroupHistory, disk: DiskMirror, commit: numb
 }
 
 /**
- * Being on a quorum of disks is not enough (Raft paper, figure 8): nobody without the entry may be able to win an
- * election, now or ever. A leader that counts copies of earlier terms' entries breaks this long before it shows.
- * Nor may a change of the configuration let anybody win, by whichever of the two a candidate goes.
+ * Being on a quorum of disks is not enough (Raft paper, figure 8): no node without the entry may be able to win an
+ * election, now or ever. A leader that counts copies of entries of earlier terms breaks this long before it shows. A
+ * change of the configuration must not let such a node win either, by whichever of the two configurations it campaigns.
  */
 export function checkElectable(group: GroupHistory, entry: Entry): void {
   for (const [node, candidate] of group.disks) {

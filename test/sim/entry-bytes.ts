@@ -1,4 +1,4 @@
-/** The bytes of an entry, one value after the other. The simulator reads them by itself, not by the product's code. */
+/** The bytes of an entry, one value after the other, read without the code of the product. */
 export class EntryBytes {
   readonly #bytes: Buffer;
   #at = 0;

@@ -1,4 +1,7 @@
-/** The loop of a simulated world: one event after the other, each with all that follows from it at the same moment. */
+/**
+ * The event loop of a simulated world. It runs one event at a time, with everything that follows from it at the same
+ * moment.
+ */
 import { Schedule } from './schedule.ts';
 import { Violation } from './story.ts';
 
@@ -30,7 +33,7 @@ export class EventLoop {
     this.#soon.push(run);
   }
 
-  /** A promise is being settled: the step ends when all that follows from it has happened. */
+  /** A promise is being settled: the step ends when everything that follows from it has happened. */
   settling(): void {
     this.#settling = true;
   }
@@ -44,7 +47,7 @@ export class EventLoop {
     this.#isOver = true;
   }
 
-  /** Runs until `end`. Throws a Violation. Nothing in it waits for real time. */
+  /** Runs until `end`. Throws a Violation. Never waits for real time. */
   async run(): Promise<void> {
     while (!this.#isOver) {
       const event = this.#schedule.take();

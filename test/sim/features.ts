@@ -1,20 +1,20 @@
 /**
- * What a world may have. Swarm testing (Groce et al., ISSTA 2012): each world leaves most of this out, at random, so that what
- * it has meets often, in a cluster that works. A few worlds have everything.
+ * The features that a world may have. Swarm testing (Groce et al., ISSTA 2012): each world leaves most of them out, at
+ * random, so that the others interact often in a cluster that works. A few worlds have everything.
  */
 import type { FaultName, Kind } from './kinds.ts';
 import type { Random } from './random.ts';
 
-/** What is given of a world; the seed draws the rest. */
+/** The given part of a world; the seed draws the rest. */
 export interface Theme {
   readonly kind?: Kind | undefined;
-  /** It has these in any case. */
+  /** The world has these features in any case. */
   readonly features?: readonly Feature[] | undefined;
-  /** These break in any case. */
+  /** The world has these faults in any case. */
   readonly faults?: readonly FaultName[] | undefined;
 }
 
-/** The chance that a world has a feature, each drawn for itself. */
+/** The chance that a world has a feature. Each is drawn independently. */
 const CHANCES = {
   /** Rules come as documents, and some users ask by descriptors. */
   documents: 0.15,
@@ -22,32 +22,32 @@ const CHANCES = {
   customers: 0.14,
   /** Requests under several limits at once. */
   severalLimits: 0.3,
-  /** Users give grants back. */
+  /** Users request refunds. */
   refunds: 0.3,
   /** Many requests in one body. */
   batches: 0.1,
   /** Rules that count by buckets, fixed windows, counters or granules. */
   meters: 0.3,
-  /** Users whose requests carry times of their own, and whether some of those times are strange. */
+  /** Users whose requests carry timestamps, and whether some of these are strange. */
   timestamps: 0.35,
   strangeTimes: 0.2,
   /** Costs above 1, and up to the limit. */
   costs: 0.5,
-  /** Most requests have an id; ids are used for another request; what was granted is asked again. */
+  /** Most requests have an id; ids are reused for other requests; grants are repeated. */
   ids: 0.7,
   reusedIds: 0.3,
   repeats: 0.5,
-  /** Users who only look how a key stands. */
+  /** Users who only peek at the status of a key. */
   looks: 0.3,
-  /** Nodes say in which zone and on which host they are. */
+  /** Nodes name their zone and their host. */
   labels: 0.12,
   /** Nodes join, leave and are replaced. */
   members: 0.3,
   /** More than four partitions. */
   manyPartitions: 0.06,
-  /** Nobody asks for a minute or two. */
+  /** No client asks for a minute or two. */
   idleness: 0.07,
-  /** What a state may hold fits few users. */
+  /** The state has room for few users. */
   smallStates: 0.01,
   /** Queues of a node hold few requests. */
   shortQueues: 0.02,
@@ -58,12 +58,12 @@ const CHANCES = {
   smallWindows: 0.12,
   smallLogs: 0.04,
   smallWrites: 0.15,
-  /** Clocks of machines run at different speeds, and show different times. */
+  /** Clocks of machines run at different rates, and show different times. */
   drift: 0.3,
   wallSkew: 0.3,
   /** A process does not get the processor at once. */
   lag: 0.2,
-  /** Slow, lossy and doubtful networks. */
+  /** Slow, lossy and unreliable networks. */
   farApart: 0.12,
   slowPaths: 0.1,
   crawlingPaths: 0.04,
@@ -73,23 +73,23 @@ const CHANCES = {
   lateFrames: 0.2,
   /** Disks that take tens of milliseconds. */
   slowDisks: 0.06,
-  /** Deadlines that an election outlasts, and such that outlast many. */
+  /** Deadlines shorter than an election, and others much longer. */
   shortDeadlines: 0.12,
   longDeadlines: 0.12,
-  /** Clients that ask on, whatever they were answered. */
+  /** Clients that keep asking, whatever the answers. */
   impatience: 0.08,
 } as const;
 
 type Drawn = keyof typeof CHANCES;
 const DRAWN = Object.keys(CHANCES) as readonly Drawn[];
 
-/** Leaders gather on one node while none is busy. Without a draw of its own: other worlds stay what they were. */
+/** Leaders gather on one node while none is busy. This has no draw of its own, so other worlds stay the same. */
 const GATHERING = 'gathering';
 
 export type Feature = Drawn | typeof GATHERING;
 export const FEATURES: readonly Feature[] = [...DRAWN, GATHERING];
 
-/** Worlds that have everything, but for what leaves too little room or time for anything: that has worlds of its own. */
+/** Worlds that have everything, except features that leave too little room or time: those have worlds of their own. */
 const EVERYTHING = 0.01;
 const SCARCE: ReadonlySet<Feature> = new Set([
   'smallStates',
@@ -102,7 +102,7 @@ const SCARCE: ReadonlySet<Feature> = new Set([
   'impatience',
 ]);
 
-/** What a kind of world is about is in most of its worlds; the rest of the mix is as usual. */
+/** A kind of world has its typical features in most of its worlds. The rest of the mix stays as usual. */
 const CHANCES_OF: Readonly<Partial<Record<Kind, Readonly<Partial<Record<Drawn, number>>>>>> = {
   'far-behind': {
     members: 1,
@@ -135,7 +135,7 @@ const CHANCES_OF: Readonly<Partial<Record<Kind, Readonly<Partial<Record<Drawn, n
 export function drawFeatures(random: Random, kind: Kind, wanted: readonly Feature[]): ReadonlySet<Feature> {
   const hasAll = random.chance(EVERYTHING);
   const chances = { ...CHANCES, ...CHANCES_OF[kind] };
-  // Always as many draws, so that one feature more or less is the same world otherwise.
+  // The number of draws is constant, so a world with one feature more or less is otherwise the same.
   const drawn = DRAWN.filter((feature) => random.unit() < chances[feature]);
   const all = DRAWN.filter((feature) => chances[feature] > 0 && !SCARCE.has(feature));
   const features = new Set<Feature>(hasAll ? all : drawn);

@@ -1,4 +1,4 @@
-/** What the checker knows of one group: its committed log, who led when, and what is on which disk. */
+/** What the checker knows of one group: its committed log, its leaders, and the contents of each disk. */
 import { simpleConfig } from '../../raft/membership.ts';
 import type { Entry, GroupConfig, GroupId, NodeId } from '../../raft/types.ts';
 import { campaignConfigs, type CommittedConfig, decidersOf, isMajority } from './configs.ts';
@@ -8,34 +8,34 @@ import { check } from './story.ts';
 export interface Committed {
   readonly entry: Entry;
   readonly digest: number;
-  /** Real time at which the leader stamped it; undefined for a no-op, which nobody reports. */
+  /** Real time at which the leader stamped it; undefined for a no-op, which is not reported. */
   readonly stampedAt: number | undefined;
   /**
-   * By how much group time may have outrun real time up to here, beyond the fastest allowed rate, on leaders that had not
-   * found out yet that their clocks were wrong.
+   * How much group time may have gained on real time up to here, beyond the fastest allowed rate, under leaders that
+   * had not yet found that their clocks were wrong.
    */
   readonly gainedMillis: number;
 }
 
-/** What an entry must make of every replica. */
+/** The required outcome of an entry on every replica. */
 export interface Outcome {
   readonly decisions: number;
   readonly size: number;
-  /** Of the state, item by item: see `state-digest.ts`. */
+  /** The digest of the state, item by item: see `state-digest.ts`. */
   readonly digest: number;
 }
 
 export interface Proposal {
   readonly entry: Entry;
-  /** The request ids it holds, once somebody asked. */
+  /** The request ids it holds, computed on first use. */
   requestIds: ReadonlySet<string> | undefined;
 }
 
 export interface GroupHistory {
   readonly id: GroupId;
-  /** The committed configurations, oldest first; the first one is at index 0. */
+  /** The committed configurations, oldest first. The first one is at index 0. */
   readonly configs: CommittedConfig[];
-  /** `log[i]` is entry i; committed means that some replica has applied it. */
+  /** `log[i]` is entry i. An entry is committed once some replica has applied it. */
   readonly log: (Committed | undefined)[];
   committedIndex: number;
   readonly leaderOf: Map<number, NodeId>;
@@ -43,28 +43,28 @@ export interface GroupHistory {
   readonly digests: Map<number, number>;
   readonly stampedAt: Map<number, number>;
   readonly disks: Map<NodeId, DiskMirror>;
-  /** Up to where each disk is known to hold what is committed. */
+  /** Per disk, the index up to which it is known to hold the committed entries. */
   readonly durable: Map<NodeId, number>;
   readonly stateHashes: Map<number, string>;
-  /** What entry i made every replica decide, and the size of the state it left. */
+  /** The decisions of entry i on every replica, and the size of the state after it. */
   readonly outcomes: (Outcome | undefined)[];
-  /** The least lead of group time over real time, counted at the fastest allowed rate, among committed entries. */
+  /** The smallest lead of group time over real time, at the fastest allowed rate, among committed entries. */
   lead: number;
-  /** `leads[i]`: what `lead` was when entry i was committed. */
+  /** `leads[i]`: the value of `lead` when entry i was committed. */
   readonly leads: number[];
-  /** What leaders proposed behind what is committed, by position. */
+  /** Proposals of leaders beyond the committed entries, by position. */
   readonly proposals: Map<number, Proposal>;
   /** See `Committed`. */
   gainedMillis: number;
-  /** The last stamp among committed entries: when, in real time, and by whose leader. */
+  /** The last stamp among committed entries: its moment in real time, and the term of its leader. */
   stamped: { readonly atMillis: number; readonly term: number } | undefined;
   readonly applied: Map<NodeId, number>;
   readonly voted: Map<string, NodeId>;
-  /** Who told a candidate that it has its vote, and had that on disk, or a later term; by `campaignKey`. */
+  /** By `campaignKey`: the nodes that sent a candidate their vote and had it, or a later term, on disk. */
   readonly votes: Map<string, Set<NodeId>>;
-  /** Who answered a pre-vote with yes, by `campaignKey`. */
+  /** By `campaignKey`: the nodes that granted a pre-vote. */
   readonly preVotes: Map<string, Set<NodeId>>;
-  /** By which configurations a candidate asked whether it could win, by `campaignKey`. */
+  /** By `campaignKey`: the configurations by which a candidate asked for pre-votes. */
   readonly preVoteConfigs: Map<string, readonly GroupConfig[]>;
 }
 
@@ -117,12 +117,12 @@ export function entrySeen(group: GroupHistory, entry: Entry, where: string): voi
     );
 }
 
-/** No run comes to so many terms. */
+/** No run has that many terms. */
 export function positionKey({ index, term }: Entry): number {
   return index * 65_536 + term;
 }
 
-/** By the configuration in effect, or the one before: some may not have applied the last. */
+/** By the configuration in effect, or the one before: some replicas may not have applied the last one. */
 export function isOnQuorum(group: GroupHistory, holds: (voter: NodeId) => boolean): boolean {
   return decidersOf(group.configs, Infinity).some((config) => isMajority(config, holds));
 }
@@ -152,7 +152,7 @@ export function supports(
   else voters.add(voter);
 }
 
-/** Those who said yes are a majority of both halves of one of the configurations. */
+/** The nodes that agreed are a majority of both halves of one of the configurations. */
 function hasMajority(
   votes: ReadonlyMap<string, ReadonlySet<NodeId>>,
   { term, candidate }: Campaign,
@@ -163,19 +163,19 @@ function hasMajority(
   return configs.some((config) => isMajority(config, saidYes));
 }
 
-/** By a configuration that the candidate may go by. */
+/** By a configuration that the candidate may use. */
 export function isElected(group: GroupHistory, campaign: Campaign): boolean {
   return hasMajority(group.votes, campaign, configsOf(group, campaign.candidate));
 }
 
-/** `candidate` asks whether it could win in `term`. */
+/** `candidate` asks for pre-votes in `term`. */
 export function asksForPreVotes(group: GroupHistory, term: number, candidate: NodeId): void {
   group.preVoteConfigs.set(campaignKey(term, candidate), configsOf(group, candidate));
 }
 
 /**
- * A majority said that it could win. What it learns to be committed while it waits for the disk with its vote plays no
- * part: it asked by what it knew then.
+ * A majority granted pre-votes. Commits that the candidate learns of while its own vote is being written do not matter:
+ * it asked by its knowledge at that time.
  */
 export function couldWin(group: GroupHistory, campaign: Campaign): boolean {
   const { term, candidate } = campaign;

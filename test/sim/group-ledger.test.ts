@@ -1,4 +1,4 @@
-/** What the ledger of a group takes for a change of a key. */
+/** Which entries the ledger of a group counts as a change of a key. */
 import { expect, test } from 'vitest';
 import type { Decision } from '../../src/limiter/decision.ts';
 import { changedBy, newLedger } from './group-ledger.ts';

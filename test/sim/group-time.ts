@@ -1,21 +1,21 @@
 /**
- * Group time never outruns real time, whatever clocks and leaders do. That it does not fall behind either, while nothing
- * is broken, is for `time-checker.ts`.
+ * Group time never runs ahead of real time, with any clocks and leaders. That it does not fall behind without faults is
+ * checked in `time-checker.ts`.
  */
 import type { Entry, GroupClock, NodeId, SnapshotMeta } from '../../raft/types.ts';
 import type { Committed, GroupHistory } from './group-history.ts';
 import { check } from './story.ts';
 
-/** Two stamps are whole milliseconds, rounded down: they may lie one further apart than the moments did. */
+/** Two stamps are whole milliseconds, rounded down: they may be one further apart than the moments were. */
 const ROUNDING_MILLIS = 1 + 1e-3;
 
 export interface GroupTimeInit {
   readonly now: () => number;
-  /** The fastest that a right clock may be. */
+  /** The fastest rate of a right clock. */
   readonly driftPpm: number;
-  /** By how much the clock of a node gained on one of this rate between two moments, where it was faster. */
+  /** How much the clock of a node gained on a clock of this rate between two moments, where it was faster. */
   readonly gainedBetween: (node: NodeId, fromMillis: number, toMillis: number, rate: number) => number;
-  /** Messages are repeated, or overtaken, so that an old sighting of the time may come last. */
+  /** Messages may be repeated or reordered, so an old reading of the time may come last. */
   readonly mayBeLate: boolean;
 }
 
@@ -29,8 +29,8 @@ export class GroupTime {
   }
 
   /**
-   * From one stamp of the log to the next, group time ran on the clocks of those who led meanwhile, whatever else they
-   * left in it: so it may have gained what those gained.
+   * Between two stamps of the log, group time ran on the clocks of all leaders in between, so it may have gained what
+   * those gained.
    */
   gained(group: GroupHistory, entry: Entry, stampedAt: number | undefined): number {
     if (stampedAt === undefined) return group.gainedMillis;
@@ -43,7 +43,10 @@ export class GroupTime {
     return group.gainedMillis;
   }
 
-  /** For any two entries of one log: group time elapsed is at most real time elapsed, and what wrong clocks gained. */
+  /**
+   * For any two entries of one log, the elapsed group time is at most the elapsed real time plus the gain of wrong
+   * clocks.
+   */
   committed(group: GroupHistory, { entry, stampedAt, gainedMillis }: Committed): void {
     if (stampedAt !== undefined) {
       const lead = entry.timeMillis - gainedMillis - stampedAt * this.#fastestRate;
@@ -56,7 +59,9 @@ export class GroupTime {
     group.leads[entry.index] = group.lead;
   }
 
-  /** Whoever takes a snapshot goes by the time of its last entry: not behind it, nor ahead of what may have passed. */
+  /**
+   * A node that installs a snapshot uses the time of its last entry: neither earlier, nor later than can have passed.
+   */
   installed(group: GroupHistory, clock: GroupClock, meta: SnapshotMeta): void {
     const now = this.#init.now();
     const rate = this.#fastestRate;

@@ -1,19 +1,19 @@
-/** While it lasts, leaders that take office do not live long: their first moments are the most dangerous ones. */
+/** While it lasts, new leaders do not live long: their first moments are the most dangerous ones. */
 import { bothWays, without } from './cuts.ts';
 import type { Hand } from './nemesis-world.ts';
 import type { NetworkFaults } from './network-faults.ts';
 import type { SimNode } from './sim-node.ts';
 
-/** How often a leader whose entries are withheld may wait for somebody who starts. */
+/** How often a leader whose entries are withheld may wait for a node that starts. */
 const TRIES_MAX = 20;
 
 export class LeaderHunt {
   readonly #hand: Hand;
   readonly #network: NetworkFaults;
   #isOn = false;
-  /** It crashed with an entry that nobody else has. Nobody has led since. */
+  /** It crashed with an entry that no other node has. There was no leader since. */
   #alone: SimNode | undefined;
-  /** A leader is cut off and writes slowly: this connects it again, once another one leads. */
+  /** A leader is cut off and writes slowly: this reconnects it once another node leads. */
   #succeeded: (() => void) | undefined;
 
   constructor(hand: Hand, network: NetworkFaults) {
@@ -28,7 +28,7 @@ export class LeaderHunt {
     });
   }
 
-  /** A leader took office: little of its log is anywhere else. */
+  /** A node became leader: little of its log is anywhere else. */
   led(node: SimNode): void {
     if (!this.#isOn || !this.#hand.isActive) return;
     const { random, world } = this.#hand;
@@ -49,7 +49,7 @@ export class LeaderHunt {
     } else if (fate > 0.85) this.#detain(node);
   }
 
-  /** Nobody gets an entry of it, and everybody hears what time it is there: for a moment, or until `last` has heard it too. */
+  /** No node gets its entries, but all get its group time: for a moment, or until `last` has heard it too. */
   #withhold(node: SimNode, roundTripMillis: number, last?: SimNode): void {
     const { network, settings, after } = this.#hand.world;
     const { life } = node;
@@ -69,7 +69,7 @@ export class LeaderHunt {
     end(TRIES_MAX);
   }
 
-  /** Its first entry reaches its own disk and nobody else. */
+  /** Its first entry reaches only its own disk. */
   #silence(node: SimNode): void {
     const { random, world } = this.#hand;
     const all = world.nodes.map(({ id }) => id);
@@ -81,7 +81,10 @@ export class LeaderHunt {
     });
   }
 
-  /** Cuts it off until another one leads, and slows its disk: then entries of the other replace its own while those are being written. */
+  /**
+   * Cuts it off until another node leads, and slows its disk: then the other's entries replace its own while those are
+   * being written.
+   */
   #detain(node: SimNode): void {
     const { timing, disk } = this.#hand.world.settings;
     const all = this.#hand.world.nodes.map(({ id }) => id);

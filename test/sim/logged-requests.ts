@@ -1,10 +1,13 @@
-/** The requests of a log entry, read from its bytes as src/limiter/log/batch.ts describes them, by no code of the product. */
+/**
+ * Parses the requests of a log entry from its bytes as src/limiter/log/batch.ts describes them, without the code of the
+ * product.
+ */
 import { EntryBytes } from './entry-bytes.ts';
 import type { Asked } from './id-ledger.ts';
 
 const BATCH = 1;
 
-/** How many rows of its entry it takes. */
+/** The number of rows that it takes in its entry. */
 export function rowsOf({ further = [] }: Asked): number {
   return 1 + further.length;
 }
@@ -16,7 +19,7 @@ export function loggedRequests(data: Uint8Array): Asked[] {
   let columns = integer();
   const size = integer();
   const rules = Array.from({ length: integer() }, text);
-  /** The next column, if it is there: what it says of each row. */
+  /** Reads the next column, one value per row, if the column exists. */
   const column = <T>(value: () => T): T[] => {
     const isThere = columns % 2 === 1;
     columns = (columns - (columns % 2)) / 2;

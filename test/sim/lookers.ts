@@ -1,6 +1,6 @@
 /**
- * Users who only look how others stand, at any node, now and then. Whatever they are told must follow from the log as far as
- * it says it was read; and they are told something, in time.
+ * Users who now and then peek at the status of others, at any node. Each answer must follow from the log up to the
+ * index that it reports, and it must come in time.
  */
 import type { LookAnswer, LookRequest } from '../../src/api/look.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
@@ -10,16 +10,16 @@ import { Requests } from './requests.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
-/** So much rarer than requests for a grant. */
+/** Peeks are this much rarer than requests. */
 const RARER = 8;
 const NAMES_RULE = 0.5;
-/** As for those who ask for grants: a tick, and the answers a process still lets pass. */
+/** As for requests: a tick, and the answers that a process still lets pass. */
 const LATE_MILLIS_MAX = 25;
 
 export interface LookersInit {
   readonly world: ClientWorld;
   readonly isActive: () => boolean;
-  /** Since then nothing is broken, and every look must be answered. */
+  /** Since then there is no fault, and every peek must be answered. */
   readonly mustAnswerSince: () => number;
 }
 
@@ -29,7 +29,7 @@ interface Look {
   readonly life: number;
   readonly askedAt: number;
   readonly arrivedMonotonic: number;
-  /** Whoever answers has applied this entry. */
+  /** The node that answers has applied this entry. */
   readonly leastIndex: number;
   isAnswered: boolean;
 }
@@ -126,12 +126,12 @@ export class Lookers {
     this.#init.world.asks.answered(look.node.id, look.request);
   }
 
-  /** A process ended: whoever waited for it learns nothing. */
+  /** A process ended: its clients get no answer. */
   lost(node: SimNode): void {
     for (const look of this.#open) if (look.node === node) this.#end(look);
   }
 
-  /** At the end of a run nobody waits any more: everybody has an answer, or a process that ended. */
+  /** At the end of a run no peek is open: each has an answer, or its process ended. */
   checkAnswered(): void {
     const { requestDeadlineMillis } = this.#init.world.settings.timing;
     for (const { node, life, askedAt, request } of this.#open) {

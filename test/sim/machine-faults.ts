@@ -1,4 +1,4 @@
-/** Faults of machines: their clocks, the speed of their disks, and what there is room for. */
+/** Faults of machines: their clocks, the speed of their disks, and limits of space. */
 import type { Faults, Hand, Strike } from './nemesis-world.ts';
 import type { SimNode } from './sim-node.ts';
 
@@ -11,7 +11,7 @@ type Name =
   | 'wrongClock'
   | 'unsoundSnapshot';
 
-/** By then whoever can compare has found out. */
+/** By then the nodes that can compare clocks have found the wrong one. */
 const IDLE_FAST_MILLIS = 8_000;
 const IDLE_SLOW_MILLIS = 20_000;
 
@@ -43,7 +43,7 @@ export class MachineFaults {
       const { random, world } = this.#hand;
       const sign = random.pick([-1, 1]);
       const exponent = random.between(6, 31);
-      // Every other one that jumps forward is a time server, which all machines believe.
+      // Half of the forward jumps are those of a time server that all machines follow.
       const isServer = sign > 0 && exponent % 2 === 0;
       const byMillis = sign * Math.floor(1.5 ** exponent);
       for (const node of isServer ? world.nodes : [victim]) node.wall.move(byMillis);
@@ -71,7 +71,7 @@ export class MachineFaults {
     this.#hand.later(random.pick([2_000, 15_000]), () => this.#wrongClock?.clock.goWrong(1));
   }
 
-  /** The clock of one machine runs at one of these multiples of what is right. */
+  /** The clock of one machine runs at one of these multiples of the right rate. */
   breakClock(rates: readonly number[]): void {
     const { random, world } = this.#hand;
     const up = world.nodes.filter(({ isUp }) => isUp);
@@ -79,7 +79,7 @@ export class MachineFaults {
     this.#wrongClock?.clock.goWrong(random.pick(rates));
   }
 
-  /** Nothing disturbs the processes while one finds out that its clock is wrong, and then that it is right again. */
+  /** No process is disturbed while one finds out that its clock is wrong, and later that it is right again. */
   breakClockWhileIdle(): void {
     const { story, after } = this.#hand.world;
     story.fault('wrongClock', '(while idle)');

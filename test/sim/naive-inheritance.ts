@@ -1,6 +1,6 @@
 /**
- * What a window starts with that has granted a key nothing since it came into force: what the other windows of its rule know,
- * beyond what it knows itself. Written from docs/internals/limiter.md; it shares no code with the product.
+ * The start of a window that has granted a key nothing since it came into force: it inherits what the other windows of
+ * its rule know beyond its own knowledge. Written from docs/internals/limiter.md; it shares no code with the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import type { Known, KnownByMeter } from './naive-known.ts';
@@ -18,19 +18,19 @@ import {
 
 export interface Inherited {
   readonly cost: number;
-  /** Where logs tell it: their runs, in order. */
+  /** For logs: their runs, in order. */
   readonly brought: readonly Run[] | undefined;
-  /** Where the same meter knows all of it, and the window nothing: what that remembers. */
+  /** If the same meter knows all of it, and the window nothing: that meter's memory. */
   readonly runs: readonly Run[] | undefined;
   /** How long some of it counts. */
   readonly emptyMillis: number;
 }
 
-/** By other windows, what their meters remember of the key and this window is to hear of. */
+/** By other window: the memory of its meters of the key that this window inherits. */
 export function heardOf(known: Known, nowMillis: number): readonly (readonly KnownByMeter[])[] {
   const { sinceMillis, reachMillis, madeMillis = -Infinity } = known;
   if (known.runs !== undefined && madeMillis >= sinceMillis) return [];
-  // Later this window may have known the key, and forgotten it in time.
+  // Later, this window may have known the key and forgotten it in time.
   const isEarly = nowMillis < sinceMillis + reachMillis;
   return known.others.map((window) =>
     window.filter(({ runs, madeMillis: made = -Infinity }) => {
@@ -39,7 +39,7 @@ export function heardOf(known: Known, nowMillis: number): readonly (readonly Kno
   );
 }
 
-/** When it is asked, and what is to be added to a time of another rule's meter for that of this one. */
+/** The time of the query, and the offset that converts a time of another rule's meter into this one's. */
 interface Asking {
   readonly at: At;
   readonly later: (rule: Rule) => number;
@@ -57,7 +57,10 @@ export function inheritedOf(
   return isLogged ? ofLogs(known, all, at) : ofMost(known, heard, { at, later }, live);
 }
 
-/** Of logs the most that one and others tell together: each what the one before it does not know, within its newest millisecond too. */
+/**
+ * For logs, the largest combined knowledge: each adds what the one before it does not know, also within its newest
+ * millisecond.
+ */
 function ofLogs({ rule, runs: own }: Known, all: readonly KnownByMeter[], at: At): Inherited | undefined {
   const costOf = (runs: readonly Run[]): number => spentAt(rule, runs, at);
   const inOrder = all.map(({ runs = [] }) => runs).toSorted((a, b) => newestOf(a) - newestOf(b));
@@ -120,7 +123,7 @@ function ofMost(
   return most;
 }
 
-/** By limit and window of this rule, as the other one's meter counts. */
+/** With the limit and window of this rule, and the meter of the other one. */
 function countedAs(rule: Rule, { meter, granularityMillis }: Rule): Rule {
   const { meter: _, granularityMillis: __, ...others } = rule;
   return {
@@ -130,7 +133,7 @@ function countedAs(rule: Rule, { meter, granularityMillis }: Rule): Rule {
   };
 }
 
-/** What is remembered of a key when it has brought that along, and was not granted anything yet. */
+/** The memory of a key that has inherited and was not granted anything yet. */
 export function runsWith(
   inherited: Inherited | undefined,
   { rule, groupWindowMillis, runs }: Pick<Known, 'rule' | 'groupWindowMillis' | 'runs'>,

@@ -1,8 +1,8 @@
-/** What a request under several limits is told, of what each of them says: written from the documents. */
+/** Combines the decisions of several limits into the answer of one request: written from the documents. */
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { LimitStanding } from '../../src/api/answer.ts';
 
-/** Of all its limits, in their order. Under one limit alone the answer is that limit's. */
+/** The answer of all its limits, in their order. Under one limit alone the answer is that limit's. */
 export function grantOfAll(grants: readonly Decision[]): Decision {
   const told = grants[tellingGrant(grants)]!;
   if (grants.length === 1) return told;
@@ -10,7 +10,7 @@ export function grantOfAll(grants: readonly Decision[]): Decision {
   return { ...told, limits: grants, ...(waitMillis > 0 && { waitMillis }) };
 }
 
-/** What each of its limits says to a request that does not fit under all of them. */
+/** The answer of each limit to a request that does not fit under all of them. */
 export function denialOfAll(
   said: readonly { readonly denial: Decision; readonly fits: boolean }[],
 ): Decision {
@@ -20,18 +20,18 @@ export function denialOfAll(
   return said.length === 1 ? told : { ...told, limits };
 }
 
-/** Which limit an answer with `limits` must be told by. Who is granted nothing by a limit has to wait, others need not. */
+/** The limit that an answer with `limits` must report. A limit that denies has a wait, others have none. */
 export function tellingLimit(allowed: boolean, limits: readonly LimitStanding[]): number {
   return allowed ? tellingGrant(limits) : tellingDenial(limits);
 }
 
-/** The first with least remaining. */
+/** The first one with the least remaining. */
 export function tellingGrant(limits: readonly LimitStanding[]): number {
   const remaining = limits.map((limit) => limit.remaining);
   return remaining.indexOf(Math.min(...remaining));
 }
 
-/** The first that takes longest. */
+/** The first one with the longest wait. */
 function tellingDenial(limits: readonly LimitStanding[]): number {
   // No wait helps under a limit of 0.
   const waits = limits.map(({ limit, retryAfterMillis }) => (limit === 0 ? Infinity : retryAfterMillis));

@@ -1,6 +1,6 @@
 /**
- * What README.md and docs/internals/limiter.md promise of one decision, written down again as simply as can be: grants are
- * a list, and every question is answered by going through all of it. It shares no code with the product.
+ * One decision as README.md and docs/internals/limiter.md promise it, written again as simply as possible: grants are a
+ * list, and every question goes through all of it. It shares no code with the product.
  */
 import type { CustomerRecord } from '../../src/api/customer-record.ts';
 import type { Conflict } from '../../src/limiter/fingerprint.ts';
@@ -29,17 +29,17 @@ export interface Place {
   readonly index: number;
   readonly term: number;
   readonly position: number | undefined;
-  /** In force there. */
+  /** The version in force there. */
   readonly rulesVersion: number;
 }
 
 export interface Judged extends At {
-  /** The time it asks for; it is judged at `timeMillis`. */
+  /** The time of the request; it is judged at `timeMillis`. */
   readonly askedMillis: number;
-  /** So far ahead of group time, as far as a key is kept for longer because of that. */
+  /** How far it is ahead of group time, if the key is kept longer because of that. */
   readonly aheadMillis: number;
   readonly live: number;
-  /** How long after that time something counts of what meters of before granted. */
+  /** How long after that time a grant of former meters still counts. */
   readonly retiredMillis: number;
   readonly inherited: Inherited | undefined;
   readonly isHeld: boolean;
@@ -50,14 +50,14 @@ export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
   const { rule, groupWindowMillis, retired, steps } = known;
   const isEvent = asked.timestampMillis !== undefined && rule.clock === 'request';
   const askedMillis = isEvent ? (asked.timestampMillis ?? 0) : nowMillis + axisOf(rule, steps);
-  // What is to be added to a time of another meter.
+  // The offset that converts a time of another meter.
   const later = (other: Rule): number => (isEvent ? 0 : axisOf(rule, steps) - axisOf(other, steps));
   const windowMillis = isEvent ? rule.windowMillis : groupWindowMillis;
   const meters = [known, ...retired];
   const forgottenMillis = Math.max(
     ...meters.map((one) => forgottenOf(one, askedMillis - later(one.rule), known) + later(one.rule)),
   );
-  // A key's time never runs back.
+  // The time of a key never runs back.
   const newest = meters.map(({ rule: its, runs }) =>
     runs === undefined ? -Infinity : newestOf(runs) + later(its),
   );
@@ -80,7 +80,7 @@ export function judge(known: Known, asked: Asked, nowMillis: number): Judged {
   return { ...times, live, retiredMillis, inherited, isHeld, fits };
 }
 
-/** Something may have been forgotten of an unknown key, and of one that is known from a far epoch alone. */
+/** For an unknown key, or one known only from a far epoch, something may have been forgotten. */
 function forgottenOf(
   { rule, groupWindowMillis, evictedThroughMillis, runs }: KnownByMeter,
   askedMillis: number,
@@ -98,10 +98,10 @@ export function denialOf({ rule, ...known }: Known, judged: Judged, cost: number
   const isOther = inherited !== undefined && inherited.runs === undefined;
   const retiredMillis = Math.max(judged.retiredMillis, isOther ? inherited.emptyMillis : 0);
   const capacity = capacityOf(rule);
-  // Other limits may deny what fits here, and whoever looks is told this too.
+  // Other limits may deny a request that fits here, and a peek reports this wait too.
   const wait = fits ? 0 : Math.max(waitUntil(rule, runs, judged, capacity - cost), retiredMillis);
   const empty = Math.max(waitUntil(rule, runs, judged, 0), retiredMillis);
-  // Waits count from the time that was asked for; who need not wait need not.
+  // Waits count from the time of the request; a wait of 0 stays 0.
   const since = (millis: number): number => (millis === 0 && !isHeld ? 0 : millis + timeMillis - askedMillis);
   return {
     allowed: false,
@@ -116,7 +116,7 @@ export function denialOf({ rule, ...known }: Known, judged: Judged, cost: number
   };
 }
 
-/** `runs` holds the grant already. */
+/** `runs` already holds the grant. */
 export function grantOf(
   rule: Rule,
   judged: Judged,
@@ -133,7 +133,7 @@ export function grantOf(
   const remaining = isSettled ? Math.max(0, capacity - live - cost) : capacity - live - cost;
   const since = (millis: number): number => (millis === 0 ? 0 : millis + timeMillis - askedMillis);
   const wait = remaining > 0 ? 0 : Math.max(waitUntil(rule, runs, judged, capacity - 1), retiredMillis);
-  // What happened already waits for nothing.
+  // A settled request does not wait.
   const queued = isSettled ? 0 : since(waitUntil(rule, runs, judged, capacity - (rule.queue ?? 0)));
   return {
     allowed: true,
@@ -169,7 +169,9 @@ export function refused(
   };
 }
 
-/** Whoever is blocked is told nothing of any limit. @param retryAfterMillis until the block ends; 0 where it has no end */
+/**
+ * The answer for a blocked key reports no limit. @param retryAfterMillis until the block ends; 0 where it has no end
+ */
 export function blockedBy(
   ruleId: string,
   retryAfterMillis: number,
@@ -178,7 +180,7 @@ export function blockedBy(
   return { ...untold(at), ruleId, retryAfterMillis, isBlocked: true };
 }
 
-/** It was matched with another record than this one. */
+/** The request was matched with another record than this one. */
 export function changedTo(
   record: CustomerRecord,
   at: { readonly ruleId: string; readonly place: Place; readonly nowMillis: number },
@@ -189,7 +191,7 @@ export function changedTo(
   };
 }
 
-/** What operators are told; undefined: there is no room for what they say. */
+/** The answer to an operator; undefined: there is no room for the record. */
 export function toldOf(
   customer: { readonly isDone: boolean; readonly record: CustomerRecord } | undefined,
   at: { readonly place: Place; readonly nowMillis: number },
@@ -202,7 +204,7 @@ function untold({ place, nowMillis }: { readonly place: Place; readonly nowMilli
   return told;
 }
 
-/** What is told of a refund: of which grant, or of none. */
+/** The answer to a refund: the grant it refunded, or none. */
 export function refundOf(
   grant:
     | { readonly decision: Decision; readonly cost: number; readonly attempt: number | undefined }
@@ -232,7 +234,10 @@ function receiptOf({ index, term, position }: Place, timeMillis: number): Decisi
   return { index, term, timeMillis, ...(position !== undefined && { position }) };
 }
 
-/** How a request differs from the one that has its id: in what was asked where that is told, else the first of rule, cost and timestamp. */
+/**
+ * How a request differs from the one that has its id: in the digest if it has one, else the first of rule, cost and
+ * timestamp.
+ */
 export function differenceOf(first: Asked, other: Asked): Conflict | undefined {
   if (first.askedDigest !== other.askedDigest) return { field: 'descriptors', first: undefined };
   if (first.askedDigest !== undefined) return undefined;
@@ -243,13 +248,13 @@ export function differenceOf(first: Asked, other: Asked): Conflict | undefined {
   return undefined;
 }
 
-/** Equal for two limits that are told to stand the same. */
+/** Equal for two limits with the same status. */
 export function wordsOfStanding(standing: LimitStanding): string {
   const { ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis } = standing;
   return JSON.stringify([ruleId, limit, windowMillis, remaining, retryAfterMillis, resetMillis]);
 }
 
-/** Equal for two decisions that say the same, to a client. */
+/** Equal for two decisions that look the same to a client. */
 export function sayingOf(decision: Decision): string {
   const {
     allowed,

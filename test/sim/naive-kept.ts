@@ -1,5 +1,6 @@
 /**
- * What the naive limiter keeps of keys: it grants, takes back, forgets and sweeps, and follows the rules. It decides nothing.
+ * The memory of keys of the naive limiter: grants, refunds, forgetting, sweeps, and changes of rules. It decides
+ * nothing.
  */
 import type { Entry } from '../../raft/types.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
@@ -44,7 +45,7 @@ export class NaiveKept {
     this.#tally = tally;
   }
 
-  /** By the meter that counted it. Only a log of every millisecond knows what it granted before its rule changed. */
+  /** Uses the meter that counted it. Only a log of every millisecond knows its grants from before its rule changed. */
   takeBack(
     { asked: { userId, cost }, decision }: GrantedLimit,
     { index, timeMillis: nowMillis }: Entry,
@@ -56,7 +57,7 @@ export class NaiveKept {
     if (keys === undefined || key === undefined || before === undefined) return;
     const { rule, ruledIndex } = keys.state;
     if (meterKindOf(rule) !== 'slidingLog' && decided.index <= ruledIndex) return;
-    // It was reset since, or forgotten; or nobody knows any more what flowed out of it at which rate.
+    // The key was reset since, or forgotten; or it is unknown how much of the grant has drained at which rate.
     if (decided.index < key.sinceIndex) return;
     const laterMillis = axisOf(rule, this.#past.stepsAt(index));
     const back = { timeMillis: decided.timeMillis, cost, nowMillis: nowMillis + laterMillis };
@@ -105,7 +106,7 @@ export class NaiveKept {
   changeRules(table: RuleTable, { index, timeMillis }: Entry): void {
     const since = new Map<string, number>();
     for (const { state } of this.#rules) if (state.isActive) since.set(state.rule.id, state.sinceMillis);
-    // Out of force a rule still says what its grants count by, as long as clocks of today make of that.
+    // A rule that is no longer in force still sets the window of its grants, with the drift of today.
     for (const keys of this.#rules) {
       const { rule, sinceMillis } = keys.state;
       const followed = inForceFrom(index, { rule, table, before: keys.state, sinceMillis });
@@ -158,7 +159,10 @@ export class NaiveKept {
     }
   }
 
-  /** Why it cannot be set: nothing changes then. All of these rules are in force, and grant as much, or nothing is set. */
+  /**
+   * Why it cannot be set, in which case nothing changes. All of these rules must be in force and their limits large
+   * enough, otherwise none is set.
+   */
   refusesUse(
     userId: string,
     { ruleIds, used }: WantedUse,
@@ -177,7 +181,10 @@ export class NaiveKept {
     return bytes > 0 && this.#tally.bytes + bytes > capBytes ? { kind: 'full' } : undefined;
   }
 
-  /** That alone counts of a key, as granted now. It is not new to the windows: they know all that there is to know. */
+  /**
+   * Sets the used amount of a key, as if granted now, in place of everything before. The key is not new to the windows:
+   * they know its whole history.
+   */
   use(userId: string, { ruleIds, used }: WantedUse, { index, timeMillis }: Entry): void {
     this.reset(userId, index, ruleIds);
     for (const ruleId of ruleIds) {
@@ -201,7 +208,7 @@ export class NaiveKept {
     }
   }
 
-  /** All that is remembered of a key, whatever counts of it. */
+  /** Everything remembered of a key, whether it counts or not. */
   reset(userId: string, index: number, ruleIds?: readonly string[]): void {
     for (const [place, keys] of this.#rules.entries()) {
       if (ruleIds?.includes(keys.state.rule.id) === false) continue;
@@ -213,7 +220,9 @@ export class NaiveKept {
     }
   }
 
-  /** From entry `index` on a key has other limits: of what its buckets were granted before nobody can tell what flowed out. */
+  /**
+   * From entry `index` on a key has other limits: for earlier grants in its buckets it is unknown how much has drained.
+   */
   followOwn(userId: string, index: number): void {
     for (const { state, keys } of this.#rules) {
       const key = keys.get(userId);
@@ -246,7 +255,7 @@ export class NaiveKept {
     if (last !== undefined && last !== key) keys.order[keys.order.indexOf(key)] = last;
   }
 
-  /** As it is for the key now. */
+  /** The rule as it applies to the key now. */
   #ruleOf({ state }: KeysOfRule, { userId }: Pick<Key, 'userId'>): Rule {
     return ruleOfKey(state.rule, this.#past.records.at(userId, Infinity));
   }

@@ -1,32 +1,32 @@
-/** What the naive limiter knows of a key where it decides something. Data only. */
+/** What the naive limiter knows of a key when it decides. Data only. */
 import type { Rule } from '../../src/api/rule.ts';
 import type { Run } from './naive-meters.ts';
 import type { Steps } from './naive-utc.ts';
 
-/** What is known of a key by one meter of a rule. */
+/** What one meter of a rule knows of a key. */
 export interface KnownByMeter {
   readonly rule: Rule;
   /** The rule's window in group time. */
   readonly groupWindowMillis: number;
-  /** All that was forgotten of the near epoch is out of the window then. */
+  /** By this time everything that was forgotten of the near epoch is out of the window. */
   readonly evictedThroughMillis: number;
-  /** What its meter remembers; undefined if nothing is known of it. */
+  /** What its meter remembers; undefined if it knows nothing of the key. */
   readonly runs: readonly Run[] | undefined;
-  /** When it was granted something last, in group time, or later: see `naive-keys.ts`. */
+  /** Group time of its last grant, or later: see `naive-keys.ts`. */
   readonly madeMillis: number | undefined;
 }
 
-/** What a decision depends on. */
+/** All that a decision depends on. */
 export interface Known extends KnownByMeter {
   /** When its window came into force. */
   readonly sinceMillis: number;
   /** How long a grant counts at most, for any key. */
   readonly reachMillis: number;
-  /** The other windows of its rule, in the order of their ids, by all meters that they had. */
+  /** The other windows of its rule, in the order of their ids, each with all meters that it had. */
   readonly others: readonly (readonly KnownByMeter[])[];
   readonly nearEpochMillis: number;
-  /** Of UTC, up to there. */
+  /** The steps of UTC up to there. */
   readonly steps: Steps;
-  /** By the meters that the rule had before: what they remember counts on top. */
+  /** The meters that the rule had before. What they remember counts in addition. */
   readonly retired: readonly KnownByMeter[];
 }

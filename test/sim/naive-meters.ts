@@ -1,25 +1,26 @@
 /**
- * What each meter remembers of a key, and what that spends, written down again from README.md and docs/internals/limiter.md as
- * simply as can be: a few runs that nothing changes, each grant makes new ones. It shares no code with the product.
+ * What each meter remembers of a key, and how much of the limit that uses, written again from README.md and
+ * docs/internals/limiter.md as simply as possible: a few immutable runs, which each grant replaces by new ones. It shares
+ * no code with the product.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import { aheadAt, NO_STEPS, type Steps } from './naive-utc.ts';
 
-/** What of it means what depends on the meter; the last one has the time of the newest grant. */
+/** The meaning of its fields depends on the meter. The last run has the time of the newest grant. */
 export interface Run {
   readonly timeMillis: number;
   readonly cost: number;
   readonly windowMillis?: number;
 }
 
-/** At which time something is asked of a meter, and in which window. */
+/** The time at which a meter is queried, and its window. */
 export interface At {
   readonly timeMillis: number;
   readonly windowMillis: number;
-  /** What the log has said of UTC, and what that is when this is asked. */
+  /** The steps of UTC in the log, which give UTC at that time. */
   readonly steps: Steps;
   readonly utcAheadMillis: number;
-  /** It is a timestamp of a caller. */
+  /** The time is a caller's timestamp. */
   readonly isEvent: boolean;
 }
 
@@ -35,7 +36,7 @@ const DAY_MILLIS = 86_400_000;
 const WEEK_MILLIS = 604_800_000;
 const GRANULAR_KEY_BYTES = 8;
 
-/** Rules of one kind share what was granted. */
+/** Rules of one kind share grants. */
 export function meterKindOf({ meter = 'slidingLog', granularityMillis = 1 }: Rule): string {
   if (meter === 'tokenBucket' || meter === 'leakyBucket') return 'bucket';
   return meter === 'slidingLog' && granularityMillis > 1 ? 'granules' : meter;
@@ -58,12 +59,12 @@ function costOf(runs: readonly Run[]): number {
   return runs.reduce((sum, { cost }) => sum + cost, 0);
 }
 
-/** Of a rule that denies all, what was granted before flows out slowly. */
+/** Under a rule with limit 0 earlier grants drain slowly. */
 function rateOf({ limit }: Rule): number {
   return Math.max(1, limit);
 }
 
-/** What a bucket holds at that time, in as many parts of a cost as its window has milliseconds. */
+/** The level of a bucket at that time, in units of a cost divided by the milliseconds of its window. */
 function levelAt(rule: Rule, runs: readonly Run[], { timeMillis, windowMillis }: In): number {
   const [run] = runs;
   if (run === undefined) return 0;
@@ -71,7 +72,7 @@ function levelAt(rule: Rule, runs: readonly Run[], { timeMillis, windowMillis }:
   return Math.max(0, level - rateOf(rule) * (timeMillis - run.timeMillis));
 }
 
-/** What was granted in the aligned window of that time, and in the one before. */
+/** The grants in the aligned window of that time, and in the one before. */
 function countsAt(
   { windowMillis }: Rule,
   runs: readonly Run[],
@@ -90,15 +91,15 @@ function isSameWindow({ windowMillis }: Rule, one: number, other: number): boole
   return Math.floor(one / windowMillis) === Math.floor(other / windowMillis);
 }
 
-/** From when on nothing counts that was granted in the window of that time, in group time. */
+/** The group time from which nothing granted in the window of that time counts. */
 function endOf({ windowMillis }: Rule, timeMillis: number, steps: Steps): number {
   const end = (Math.floor(timeMillis / windowMillis) + 1) * windowMillis;
   return end - aheadAt(steps, timeMillis);
 }
 
 /**
- * The last run is of the window of the newest grant. One before it was granted before a step of UTC. Without a step, and for who
- * brings timestamps, each counts in its own window of UTC.
+ * The last run belongs to the window of the newest grant. A run before it was granted before a step of UTC. Without a
+ * step, and for callers' timestamps, each counts in its own UTC window.
  */
 function liveQuotas(rule: Rule, runs: readonly Run[], at: At): readonly Run[] {
   if (at.isEvent) return runs.filter((run) => at.timeMillis < endOf(rule, run.timeMillis, NO_STEPS));
@@ -106,7 +107,7 @@ function liveQuotas(rule: Rule, runs: readonly Run[], at: At): readonly Run[] {
   return runs.filter((run) => groupMillis < endOf(rule, run.timeMillis, at.steps));
 }
 
-/** Of a fixed window, after a grant, whoever made it. */
+/** The runs of a fixed window after a grant, made by any rule. */
 function quotasAfter(rule: Rule, runs: readonly Run[], at: At, cost: number): readonly Run[] {
   const { timeMillis, steps, utcAheadMillis } = at;
   const live = liveQuotas(rule, runs, { ...at, isEvent: false }).filter((run) => run.cost > 0);
@@ -117,7 +118,7 @@ function quotasAfter(rule: Rule, runs: readonly Run[], at: At, cost: number): re
   const isSame = isSameWindow(rule, last.timeMillis, timeMillis);
   const isStepped = aheadAt(steps, last.timeMillis) !== utcAheadMillis;
   if (isSame && !isStepped) return [...before, { timeMillis, cost: last.cost + cost }];
-  // Two that are carried count until the later one is out; so one of another window is not put together with what this one has.
+  // Two carried runs count until the later one is out, so a run of another window is not merged with this one's.
   const isOther = before.some((run) => !isSameWindow(rule, run.timeMillis, last.timeMillis));
   if (isSame && isOther) return [...before, { ...last, cost: last.cost + cost }];
   const all = [...before, last];
@@ -126,7 +127,7 @@ function quotasAfter(rule: Rule, runs: readonly Run[], at: At, cost: number): re
   return [{ timeMillis: latest.timeMillis, cost: costOf(all) }, grant];
 }
 
-/** How much of the capacity is spent. */
+/** How much of the capacity is used. */
 export function spentAt(rule: Rule, runs: readonly Run[], at: At): number {
   switch (meterKindOf(rule)) {
     case 'bucket':
@@ -145,7 +146,7 @@ export function spentAt(rule: Rule, runs: readonly Run[], at: At): number {
   }
 }
 
-/** How long after that time no more than `room` is spent: what is spent never rises by itself. */
+/** How long after that time at most `room` is used: usage never rises by itself. */
 export function waitUntil(rule: Rule, runs: readonly Run[], at: At, room: number): number {
   if (room < 0) return Infinity;
   const isWithin = (wait: number): boolean =>
@@ -162,7 +163,7 @@ export function waitUntil(rule: Rule, runs: readonly Run[], at: At, room: number
   return enough;
 }
 
-/** What is remembered after a grant. Of logs, what is out of the longer window is forgotten with it. */
+/** The memory after a grant. A log forgets what is out of the longer window. */
 export function afterGrant(
   rule: Rule,
   runs: readonly Run[],
@@ -195,7 +196,7 @@ export function afterGrant(
   }
 }
 
-/** What is remembered after a grant was taken back. All since then was granted by the same rule, but for a plain log. */
+/** The memory after a refund. All grants since then were made by the same rule, except for a plain log. */
 export function afterRefund(
   rule: Rule,
   runs: readonly Run[],
@@ -233,7 +234,7 @@ export function afterRefund(
     }
     case 'granules': {
       const granule = rule.granularityMillis ?? 1;
-      // The last run only says when the newest grant was made; nothing is spent by it.
+      // The last run only records when the newest grant was made; it uses nothing.
       const made = runs.slice(-1);
       const log = lessAt(Math.ceil(timeMillis / granule) * granule).slice(0, -1);
       const after = backTo(backMillis, log);
@@ -247,7 +248,7 @@ export function afterRefund(
   }
 }
 
-/** Runs of which nothing is left go, and the newest one falls to that time, if the one before it is older. */
+/** Empty runs are removed, and the newest one falls back to that time if the one before it is older. */
 function backTo(millis: number, runs: readonly Run[]): readonly Run[] {
   const kept = withoutEmpty(runs);
   const [before, last] = [kept.at(-2), kept.at(-1)];
@@ -256,7 +257,7 @@ function backTo(millis: number, runs: readonly Run[]): readonly Run[] {
   return [...kept.slice(0, -1), { ...last, timeMillis: Math.min(last.timeMillis, millis) }];
 }
 
-/** Nothing is left of a run: only the newest one may be such, for its time. */
+/** Removes empty runs, except the newest one, which keeps its time. */
 export function withoutEmpty(runs: readonly Run[]): readonly Run[] {
   return runs.filter((run, i) => run.cost > 0 || i === runs.length - 1);
 }
@@ -268,7 +269,7 @@ function withRun(runs: readonly Run[], run: Run): readonly Run[] {
   return [...runs.slice(0, -1), { ...run, cost: last.cost + run.cost }];
 }
 
-/** From when on nothing is spent, in a window of that length and in group time. */
+/** The group time from which nothing is used, in a window of that length. */
 export function idleAt(rule: Rule, runs: readonly Run[], windowMillis: number, steps: Steps): number {
   const newest = newestOf(runs);
   switch (meterKindOf(rule)) {

@@ -1,6 +1,6 @@
 /**
- * All that the naive limiter has ever known, from which entry on: its rules, their keys, and the time. The limiter adds to it,
- * and asks it as of any entry; it decides nothing.
+ * Everything that the naive limiter has ever known, by entry: its rules, their keys, and the time. The limiter adds to
+ * it and queries it as of any entry. It decides nothing.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import type { RuleTable } from '../../src/limiter/rules.ts';
@@ -21,7 +21,7 @@ export class NaivePast {
   /** Group time. */
   readonly times: Since<number>[] = [];
   readonly #steps: Since<Steps>[] = [{ index: 0, value: NO_STEPS }];
-  /** All rules there ever were, and of each all meters that it had, also those that were forgotten: they were known before. */
+  /** All rules that ever existed, each with all meters that it had, including forgotten ones. */
   readonly rules = new Map<string, KeysOfRule[]>();
   createdMillis = 0;
   readonly records: NaiveRecords;
@@ -38,7 +38,7 @@ export class NaivePast {
     return valueAt(this.#steps, index) ?? NO_STEPS;
   }
 
-  /** UTC is so much ahead after that entry, if it is more than before. Returns whether it is. */
+  /** UTC is this much ahead after that entry, if that is more than before. Returns whether it is. */
   stepUtc(
     aheadMillis: number,
     { index, timeMillis }: { readonly index: number; readonly timeMillis: number },
@@ -49,7 +49,7 @@ export class NaivePast {
     return true;
   }
 
-  /** As replicas have them. */
+  /** In the form that replicas use. */
   get utcSteps(): { readonly fromMillis: number; readonly aheadMillis: number }[] {
     let beforeMillis = 0;
     return this.stepsAt(Infinity).map(({ groupMillis, aheadMillis }) => {
@@ -73,7 +73,7 @@ export class NaivePast {
     return this.rules.get(ruleId)?.find(({ states }) => valueAt(states, index)?.isActive === true);
   }
 
-  /** By the first of its limits, as all that follows. */
+  /** By the first limit of the request, like all that follows. */
   knownAt(asked: Asked, index: number): Known | undefined {
     const active = this.activeAt(asked.rule, index);
     if (active === undefined) return undefined;
@@ -88,7 +88,7 @@ export class NaivePast {
     return { ...known, retired, reachMillis, others, nearEpochMillis, steps: this.stepsAt(index) };
   }
 
-  /** What each meter that this rule had and still is known remembers of a key. */
+  /** What each known meter that this rule ever had remembers of a key. */
   #byMeter(ruleId: string, userId: string, index: number) {
     const record = this.records.at(userId, index);
     return (this.rules.get(ruleId) ?? []).flatMap((keys) => {
@@ -101,7 +101,7 @@ export class NaivePast {
     });
   }
 
-  /** The ids of the other windows of its rule, there ever were. */
+  /** The ids of all other windows that its rule ever had. */
   #windowsBeside({ id, of = id }: Rule): readonly string[] {
     const beside = [...this.rules].filter(([other, [keys]]) => {
       const { rule } = keys?.state ?? {};
@@ -115,7 +115,7 @@ export class NaivePast {
     return valueAt(keys?.keys.get(asked.userId)?.runs ?? [], index) !== undefined;
   }
 
-  /** By its rule alone, and at that time in group time, how long it takes until nothing counts of what this user was granted. */
+  /** How long until no grant of this user counts under the rule, at that group time, without other windows. */
   emptyMillisAt(index: number, asked: Asked, timeMillis: number): number {
     const known = this.knownAt(asked, index);
     if (known === undefined) return 0;
@@ -126,19 +126,19 @@ export class NaivePast {
     return Math.max(...waits, inherited?.emptyMillis ?? 0);
   }
 
-  /** Nothing but a log of every millisecond ever kept the grants of this rule. */
+  /** The grants of this rule were only ever kept in a log of every millisecond. */
   isPlainLog(ruleId: string): boolean {
     return (this.rules.get(ruleId) ?? []).every(({ state }) => meterKindOf(state.rule) === 'slidingLog');
   }
 
-  /** Something that other windows granted may count in this one: what it brought along is out after another window. */
+  /** Grants of other windows may count in this one: inherited ones are out after another window. */
   isNewAt(index: number, asked: Asked, timeMillis: number): boolean {
     const known = this.knownAt(asked, index);
     if (known === undefined || known.others.length === 0) return false;
     return timeMillis < known.sinceMillis + 2 * known.groupWindowMillis;
   }
 
-  /** How a user stands there under a rule, as whoever asks for so much is told; undefined if there is no such rule. */
+  /** The status of a user under a rule, as a peek for this cost reports it; undefined if there is no such rule. */
   standingAt(
     at: { readonly index: number; readonly term: number; readonly timeMillis: number },
     { userId, rule, cost, timestampMillis }: Pick<Asked, 'userId' | 'rule' | 'cost' | 'timestampMillis'>,

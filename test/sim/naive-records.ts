@@ -1,6 +1,6 @@
 /**
- * What operators said of keys, once more: their records, from which entry on. Written from docs/internals/limiter.md; it shares no
- * code with the product.
+ * The operators' records of keys, by entry. Written again from docs/internals/limiter.md; it shares no code with the
+ * product.
  */
 import { type CustomerRecord, NO_RECORD } from '../../src/api/customer-record.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
@@ -12,11 +12,11 @@ import { type Since, type Tally, valueAt } from './naive-state.ts';
 const CUSTOMER_BYTES = 320;
 const OVERRIDE_BYTES = 96;
 
-/** What becomes of a record. `same`: it was not for this version, or there is nothing to change. */
+/** The result of a change of a record. `same`: it named another version, or there is nothing to change. */
 export type RecordChange =
   | { readonly kind: 'same'; readonly isDone: boolean; readonly record: CustomerRecord }
   | { readonly kind: 'full' }
-  /** Also `hasOwn`: limits of the key's own came, or went. */
+  /** `hasOwn`: the key's own limits were added or removed. */
   | { readonly kind: 'changed'; readonly record: CustomerRecord; readonly hasOwn: boolean };
 
 export class NaiveRecords {
@@ -38,8 +38,8 @@ export class NaiveRecords {
   }
 
   /**
-   * A sweep, in entry `index`: whose records it forgets, for they say nothing but that a block has ended. In one sweep, as no world has
-   * as many as a sweep looks at.
+   * The sweep of entry `index`: returns the keys whose records it forgets, since they hold only a block that has ended.
+   * One sweep covers all records: no world has as many as a sweep visits.
    */
   sweep(index: number, nowMillis: number): readonly string[] {
     const forgotten = [...this.#records.keys()].filter((userId) => {
@@ -55,7 +55,10 @@ export class NaiveRecords {
     return forgotten;
   }
 
-  /** Before it that one, from entry `index` of group time `nowMillis` on what is said. @param capBytes of the state */
+  /**
+   * The record before the change is that of the previous entry; entry `index` has group time `nowMillis`. @param
+   * capBytes of the state
+   */
   change(
     { userId, said }: SaidOfKey,
     {

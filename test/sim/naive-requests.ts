@@ -1,4 +1,4 @@
-/** The request ids that the naive limiter remembers: those of grants, for a while, the newest of a user and id. */
+/** The request ids that the naive limiter remembers: those of grants, for a while, the newest per user and id. */
 import type { Decision } from '../../src/limiter/decision.ts';
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import type { Asked } from './id-ledger.ts';
@@ -7,16 +7,16 @@ import type { Tally } from './naive-state.ts';
 /** The model of sizes: docs/internals/limiter.md. */
 const ID_BYTES = 144;
 
-/** One limit of a request that was granted. */
+/** One limit of a granted request. */
 export interface GrantedLimit {
   readonly asked: Asked;
   readonly decision: Decision;
 }
 
-/** It is kept, and forgotten, limit by limit. */
+/** A request is kept and forgotten limit by limit. */
 interface RememberedLimit extends GrantedLimit {
   readonly untilMillis: number;
-  /** It is found by its id: only the first of a request is, and only until the id is granted again. */
+  /** It is found by its id. Only the first limit of a request is, and only until the id is granted again. */
   isFound: boolean;
   isRefunded: boolean;
 }
@@ -30,7 +30,7 @@ interface Remembered {
 }
 
 export class NaiveRequests {
-  /** In grant order, down to what has expired and was not swept. */
+  /** In grant order, including those that expired but were not swept. */
   readonly #queue: RememberedLimit[] = [];
   /** By user and id, the newest last. */
   readonly #ids = new Map<string, Remembered[]>();
@@ -40,7 +40,7 @@ export class NaiveRequests {
     this.#tally = tally;
   }
 
-  /** What is remembered of this id after entry `index`, if it still counts. */
+  /** The remembered request of this id after entry `index`, if it still counts. */
   find(
     asked: Asked,
     { index, nowMillis }: { readonly index: number; readonly nowMillis: number },
@@ -49,7 +49,7 @@ export class NaiveRequests {
     return newest !== undefined && newest.limits[0]!.untilMillis >= nowMillis ? newest : undefined;
   }
 
-  /** @param granted of all its limits, in their order */
+  /** @param granted all its limits, in their order */
   remember(
     { asked, decision }: GrantedLimit,
     granted: readonly GrantedLimit[],
@@ -72,7 +72,7 @@ export class NaiveRequests {
     }
   }
 
-  /** It was taken back under all its limits: they stay remembered as that. */
+  /** It was refunded under all its limits, and they stay remembered as refunded. */
   refund({ limits }: Remembered): void {
     for (const limit of limits) {
       this.#tally.count(requestItem(limit), -1);
@@ -81,7 +81,7 @@ export class NaiveRequests {
     }
   }
 
-  /** Forgets the oldest that do not count any more, so many at most. */
+  /** Forgets the oldest that no longer count, at most `drops` of them. */
   expire(nowMillis: number, drops: number): void {
     for (let dropped = 0; dropped < drops; dropped += 1) {
       const oldest = this.#queue[0];
@@ -104,7 +104,7 @@ export function requestBytes({ userId, requestId = '' }: Asked, ruleId: string):
 
 function requestItem({ asked, decision, untilMillis, isFound, isRefunded }: RememberedLimit): StateItem {
   const { userId, requestId = '', rule: ruleId, cost, askedDigest, attempt } = asked;
-  // What was asked says all.
+  // The digest covers the timestamp as well.
   const timestampMillis = askedDigest === undefined ? asked.timestampMillis : undefined;
   return {
     kind: 'request',

@@ -15,34 +15,34 @@ export interface NemesisWorld {
   readonly network: SimNetwork;
   readonly nodes: readonly SimNode[];
   readonly after: (delayMillis: number, run: () => void) => void;
-  /** Nodes that lead something, as far as they know. */
+  /** Nodes that believe they lead something. */
   readonly leaders: () => SimNode[];
   readonly directoryLost: (node: NodeId) => void;
   readonly copyOf: (node: NodeId) => DiskCopy;
   readonly mayGoBack: (node: NodeId, copy: DiskCopy) => boolean;
   readonly wentBack: (node: NodeId, copy: DiskCopy) => void;
-  /** Many clients ask this node at once, for a user of whom `leader` decides if one is given. */
+  /** Many clients ask this node at once, for a user of a partition that `leader` leads, if given. */
   readonly crowd: (node: SimNode, leader?: SimNode) => void;
-  /** Clients ask this node, one after the other, for what it leads. */
+  /** Clients ask this node, one after the other, for partitions that it leads. */
   readonly stream: (leader: SimNode) => void;
-  /** Clients ask, or do not. */
+  /** Turns the clients on or off. */
   readonly ask: (isActive: boolean) => void;
   readonly whenCaughtUp: (node: SimNode, run: () => void) => void;
   /** Losing this node's directory leaves a quorum of everything. */
   readonly mayLose: (node: SimNode) => boolean;
-  /** Asks for a change of the nodes, if none is under way. */
+  /** Asks for a change of members, if none is under way. */
   readonly changeNodes: () => void;
-  /** The last one that this node wrote or installed; undefined if there is none. */
+  /** The last snapshot that this node wrote or installed; undefined if there is none. */
   readonly snapshotOf: (node: NodeId, group: GroupId) => SnapshotMeta | undefined;
 }
 
-/** Whom a fault strikes, drawn before it is known which fault it is. */
+/** The targets of a fault, drawn before the fault is chosen. */
 export interface Strike {
   readonly victim: SimNode;
-  /** Somebody who leads something, if anybody does. */
+  /** A node that leads something, if there is one. */
   readonly leader: SimNode;
   readonly up: readonly SimNode[];
-  /** All machines that are there. */
+  /** All machines that exist. */
   readonly nodes: readonly SimNode[];
   readonly all: readonly NodeId[];
 }
@@ -70,7 +70,7 @@ export class Hand {
     node.crash(this.fate());
   }
 
-  /** What becomes of the write in flight. */
+  /** The fate of the write in flight. */
   fate(): Fate {
     return this.random.chance(this.world.settings.disk.keep) ? 'kept' : 'lost';
   }

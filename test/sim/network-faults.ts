@@ -1,4 +1,4 @@
-/** Faults of the network: who cannot hear whom, for a while. */
+/** Faults of the network: nodes that cannot hear each other for a while. */
 import type { NodeId } from '../../raft/types.ts';
 import { bothWays, Cuts, type Path, ringOf, without } from './cuts.ts';
 import type { Faults, Hand, Strike } from './nemesis-world.ts';
@@ -56,7 +56,7 @@ export class NetworkFaults {
     blind: ({ victim }) => this.#blind(victim),
   };
 
-  /** Returns what heals these paths again. */
+  /** Returns a function that heals these paths. */
   cut(paths: readonly Path[]): () => void {
     return this.#cuts.cut(paths);
   }
@@ -80,7 +80,7 @@ export class NetworkFaults {
       ? [[victim.id, other]]
       : without(all, [victim.id]).map((peer) => [victim.id, peer]);
     this.cutFor(random.chance(0.5) ? paths : paths.map(([a, b]) => [b, a]), 2_000);
-    // What was acknowledged meanwhile is lost with its connection: it has to be found out anew.
+    // The acknowledgements on this connection are lost with it, so the leader must learn of them again.
     if (random.chance(0.5)) this.#hand.later(2_000, () => this.#break(victim.id, other));
   }
 
@@ -91,8 +91,8 @@ export class NetworkFaults {
   }
 
   /**
-   * What a node asks a leader is stuck on the way. It may have been asked on another way, and answered, when it arrives
-   * after all.
+   * A node's requests to a leader are stuck. When they arrive at last, they may already have been sent on another path
+   * and answered.
    */
   #holdRequests(asking: SimNode, leader: SimNode): void {
     const { random } = this.#hand;
@@ -105,7 +105,7 @@ export class NetworkFaults {
     });
   }
 
-  /** A node hears nothing of group 0, and everything else: it lags behind in who belongs to the cluster. */
+  /** A node hears nothing of group 0, and everything else: its list of members lags behind. */
   #blind(node: SimNode): void {
     const { network, changeNodes } = this.#hand.world;
     network.censor.blind(node.id, true);

@@ -1,4 +1,7 @@
-/** What the clients saw, without a look inside: acknowledged grants, and whether they prove that too much was granted. */
+/**
+ * The acknowledged grants that clients saw, without internal knowledge, and whether they prove that too much was
+ * granted.
+ */
 import { findOverGrant, type ObservedGrant } from '../cluster/over-grant.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';
 import type { RefundRequest } from '../../src/api/refund.ts';
@@ -7,7 +10,7 @@ import type { Attempt, ClientWorld } from './client-world.ts';
 import { askedBy, limitsOf } from './id-ledger.ts';
 import { check } from './story.ts';
 
-/** By which rules it was granted. */
+/** The rules of the grant. */
 interface ToldGrant {
   readonly ruleId: string;
   readonly limits?: readonly { readonly ruleId: string }[];
@@ -15,12 +18,12 @@ interface ToldGrant {
 
 export class ObservedGrants {
   readonly #world: ClientWorld;
-  /** Those without timestamps, by rule and user. */
+  /** Grants without timestamps, by rule and user. */
   readonly #observed = new Map<string, (ObservedGrant & { readonly id: string })[]>();
   readonly #acknowledged = new Set<string>();
-  /** By user and id: somebody may have given it back. */
+  /** By user and id: the grant may have been refunded. */
   readonly #givenBack = new Set<string>();
-  /** By user and id: it may have been told as a cost that was used, which no limit denies. */
+  /** By user and id: it may have been granted as a settled cost, which no limit denies. */
   readonly #settled = new Set<string>();
   /** Keys that may have been reset, and by rule and user the highest limit that may have been their own. */
   readonly #reset = new Set<string>();
@@ -30,25 +33,25 @@ export class ObservedGrants {
     this.#world = world;
   }
 
-  /** Somebody asks this. Under one id a repetition is told what the first was granted. */
+  /** A client asks this. A repetition under the same id gets the first grant. */
   asked(request: AllowRequest): void {
     if (request.requestId === undefined) return;
     if (limitsOf(askedBy(request)).some(({ isSettled }) => isSettled === true))
       this.#settled.add(idOf(request));
   }
 
-  /** Under each of its limits. */
+  /** The grant counts under each of its limits. */
   granted({ request, charge }: Attempt, { ruleId, limits = [{ ruleId }] }: ToldGrant): void {
     if (request.timestampMillis !== undefined) return;
     const completeMillis = this.#world.now();
-    // Whoever asked the same under this id before, and was not rejected, may be whom it was granted to.
+    // The grant may have been made for an earlier attempt under this id that was not rejected.
     const { begunMillis } =
       request.requestId === undefined ? charge : this.#world.rejections.firstLike(charge);
     const grant = { invokeMillis: begunMillis, completeMillis, id: idOf(request) };
     for (const [i, { userId, cost, isSettled }] of limitsOf(askedBy(request)).entries()) {
       if (!userId.startsWith('user') || isSettled === true) continue;
       const key = `${limits[i]?.ruleId ?? ruleId}/${userId}`;
-      // A repeated answer is the same grant: the interval of the first one that got it is enough.
+      // A repeated answer reports the same grant, so the interval of its first attempt is enough.
       const acknowledged = `${key}/${grant.id}`;
       if (request.requestId !== undefined && this.#acknowledged.has(acknowledged)) continue;
       this.#acknowledged.add(acknowledged);
@@ -58,12 +61,12 @@ export class ObservedGrants {
     }
   }
 
-  /** What was granted under this id may count no more. */
+  /** The grant under this id may no longer count. */
   refunding(request: RefundRequest): void {
     this.#givenBack.add(idOf(request));
   }
 
-  /** An operator wants this of a key. */
+  /** An operator requests this change of a key. */
   operated({ userId, action }: CustomerRequest): void {
     if (action.type === 'reset' || action.type === 'set') this.#reset.add(userId);
     if (action.type !== 'put') return;
@@ -73,16 +76,16 @@ export class ObservedGrants {
     }
   }
 
-  /** No certain violation in real time. */
+  /** Throws if real time proves a violation. */
   check(): void {
     const { tables } = this.#world.settings;
     for (const [key, all] of this.#observed) {
       const grants = all.filter(({ id }) => !this.#givenBack.has(id) && !this.#settled.has(id));
-      // Users have none in their names.
+      // User names contain no slash.
       const end = key.lastIndexOf('/');
       const ruleId = key.slice(0, end);
       const rules = tables.flatMap((table) => table.rules.filter((rule) => rule.id === ruleId));
-      // Others promise nothing for a rolling window alone.
+      // Other meters do not promise a rolling window.
       if (!rules.every(({ meter = 'slidingLog' }) => meter === 'slidingLog')) continue;
       if (this.#reset.has(key.slice(end + 1))) continue;
       const limit = Math.max(this.#ownLimits.get(key) ?? 0, ...rules.map((rule) => rule.limit));

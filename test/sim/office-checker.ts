@@ -1,7 +1,7 @@
 /**
- * What a leader may answer at once, and what it must. It reads its state only when it has applied an entry of its own
- * term, and with it all that former leaders decided (Raft, dissertation, 6.4). And a cost above the limit that is in force,
- * which no grant can ever follow from, is refused before it costs anybody a write.
+ * What a leader may answer at once, and what it must. It reads its state only after it has applied an entry of its own
+ * term, and with it all decisions of former leaders (Raft dissertation, 6.4). A cost above the limit in force, which
+ * can never be granted, is refused without a write.
  */
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { GroupId, NodeId } from '../../raft/types.ts';
@@ -17,7 +17,7 @@ import { capacityOf } from './naive-meters.ts';
 import { ruleOfKey } from './naive-record.ts';
 import { check } from './story.ts';
 
-/** A request that a leader puts into its log, by its state after entry `index`. */
+/** A request that a leader appends to its log, by its state after entry `index`. */
 export interface Proposed {
   readonly node: NodeId;
   readonly group: GroupId;
@@ -40,7 +40,7 @@ export class OfficeChecker {
     this.#init = init;
   }
 
-  /** `applied` says up to where the replica has applied its log. */
+  /** `applied` returns the index up to which the replica has applied its log. */
   observe(node: NodeId, group: GroupId, app: GroupApplication, applied: () => number): void {
     if (!(app instanceof Partition)) return;
     let office: number | undefined;
@@ -81,26 +81,26 @@ export class OfficeChecker {
     };
   }
 
-  /** Whoever has an id may wait for the answer of an earlier attempt. */
+  /** A request with an id may wait for the answer of an earlier attempt. */
   #isTooMuch(group: GroupId, index: number, request: UserRequest): boolean {
     if (request.ask !== undefined || request.requestId !== undefined) return false;
     const rules = this.#init.tableAt(group, index)?.rules;
     const ruleOf = (named: string): Rule | undefined =>
       named === '' ? rules?.[0] : rules?.find(({ id }) => id === named);
     const records = limitsOf(askedBy(request)).map(({ userId }) => this.#init.recordAt(group, index, userId));
-    // Whose request it is, and whether that is blocked, is looked at before.
+    // The customer's record, and whether it is blocked, is checked first.
     if (request.guard !== undefined || records.some(({ isBlocked }) => isBlocked)) return false;
     return limitsOf(askedBy(request)).some(({ rule: named, cost, isSettled }, i) => {
       if (isSettled === true) return false;
       const rule = ruleOf(named);
       const capacity = rule && capacityOf(ruleOfKey(rule, records[i]!));
-      // Of a limit of 0 everything is denied.
+      // A limit of 0 denies everything.
       return capacity !== undefined && capacity > 0 && cost > capacity;
     });
   }
 }
 
-/** Which rules found its limits is looked at before what they say of it. */
+/** The version of the rules that found the limits is checked before those rules are applied. */
 function isOfOtherRules(request: UserRequest, answer: Answer): boolean {
   const isMatched = request.ask === undefined && request.matchedBy !== undefined;
   return isMatched && answer.kind === 'unavailable' && answer.reason === 'rules_changed';

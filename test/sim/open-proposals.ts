@@ -1,6 +1,7 @@
 /**
- * What leaders proposed and nobody committed yet: whoever was told that its request is nowhere must not be in what may
- * still be committed. That is so while a replica that has it on disk could win an election, whether or not one ever does.
+ * Entries that leaders proposed and that are not committed yet. A request that was reported as not proposed must not be
+ * in an entry that may still be committed. An entry may be committed as long as a replica that has it on disk could win
+ * an election, whether or not one does.
  */
 import { isVoterOf } from '../../raft/membership.ts';
 import type { Entry, NodeId } from '../../raft/types.ts';
@@ -13,7 +14,7 @@ export function proposed(group: GroupHistory, entry: Entry): void {
   if (entry.kind === 'command') group.proposals.set(positionKey(entry), { entry, requestIds: undefined });
 }
 
-/** `index` is committed: nothing else stands there, and what does is no matter of doubt. */
+/** `index` is committed, so no other entry can be there, and nothing about it is in doubt. */
 export function decided(group: GroupHistory, index: number): void {
   for (const [key, { entry }] of group.proposals) if (entry.index <= index) group.proposals.delete(key);
 }

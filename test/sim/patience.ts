@@ -1,6 +1,6 @@
 /**
- * How users of a cluster wait. Who gets no decision does not ask the same partition again at once: it waits, twice as long each
- * time. Then one of them asks, and the others wait for what that is told. And nobody asks a node again that said it is no member.
+ * How users wait. After a failure a user waits before it asks the same partition again, twice as long each time. Then
+ * one of them asks, and the others wait for its answer. Users do not ask a node again that reported it is no member.
  */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { AskAnswer } from '../../src/api/question.ts';
@@ -13,28 +13,28 @@ const LAST_MILLIS = 2_000;
 interface Wait {
   untilMillis: number;
   millis: number;
-  /** One has asked since. */
+  /** A user has asked since. */
   isTried: boolean;
 }
 
 export interface PatienceInit {
   readonly random: Random;
   readonly now: () => number;
-  /** Clients that ask on are none of these. */
+  /** False: clients keep asking. */
   readonly isPatient: boolean;
 }
 
 export class Patience {
   readonly #init: PatienceInit;
   readonly #waits = new Map<number, Wait>();
-  /** Who said in which life that it is no member. */
+  /** Nodes that reported they are no member, with the process that did. */
   readonly #outside = new Map<SimNode, number>();
 
   constructor(init: PatienceInit) {
     this.#init = init;
   }
 
-  /** Whether a client may ask this partition now. After a failure only one may: the others wait for what it is told. */
+  /** Whether a client may ask this partition now. After a failure only one may; the others wait for its answer. */
   mayAsk(partition: number): boolean {
     const wait = this.#waits.get(partition);
     if (wait === undefined) return true;
@@ -45,14 +45,14 @@ export class Patience {
     return true;
   }
 
-  /** Those of `nodes` that are worth asking; all, if none is. */
+  /** The `nodes` that are worth asking; all of them if none is. */
   worthAsking(nodes: readonly SimNode[]): readonly SimNode[] {
     if (this.#outside.size === 0) return nodes;
     const rest = nodes.filter((node) => this.#outside.get(node) !== node.life);
     return rest.length > 0 ? rest : nodes;
   }
 
-  /** What `node` said, or undefined if it died. */
+  /** The answer of `node`, or undefined if it died. */
   answered(node: SimNode, partition: number, answer: AllowAnswer | AskAnswer | undefined): void {
     if (!this.#init.isPatient) return;
     if (answer !== undefined && answer.kind !== 'unavailable') {
@@ -62,7 +62,7 @@ export class Patience {
     if (answer?.reason === 'not_member') this.#outside.set(node, node.life);
     const { now, random } = this.#init;
     const wait = this.#waits.get(partition) ?? { untilMillis: 0, millis: FIRST_MILLIS, isTried: false };
-    // All that failed in the same wait are one failure.
+    // All failures during one wait count as one.
     if (now() < wait.untilMillis && !wait.isTried) return;
     wait.isTried = false;
     wait.untilMillis = now() + wait.millis * (0.5 + random.unit());

@@ -19,12 +19,12 @@ interface Version {
   readonly text: string;
   readonly nodes: readonly NodeId[];
   readonly labelled: readonly Labelled[];
-  /** By partition; the first one should lead it. */
+  /** By partition. The first node should lead it. */
   readonly rows: readonly (readonly NodeId[])[];
 }
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** What a node may hold or lead above its part. */
+/** How much a node may hold or lead above its part. */
 const ABOVE_PART_MAX = 2;
 
 export class PlacementChecker {
@@ -37,11 +37,11 @@ export class PlacementChecker {
     this.#replicas = replicas;
   }
 
-  /** So it is committed. */
+  /** The committed state. */
   metaChanged(state: MetaState): void {
     const { version, nodes, placement, settledVersion, settledPlacement } = state;
     const ids = nodes.map(({ id }) => id);
-    // Of nodes with labels the first that is committed is the second: they go on from where groups are founded.
+    // For nodes with labels version 2 is committed first: it continues from the founding placement.
     if (this.#versions.size === 0 && version === 2) this.#founded(state);
     const known = this.#versions.get(version);
     const text = known?.text ?? placement;
@@ -67,12 +67,12 @@ export class PlacementChecker {
     this.#versions.set(1, first);
   }
 
-  /** The nodes that should have partition `partition` under a version that is committed. */
+  /** The nodes that should have partition `partition` under a committed version. */
   replicasOf(version: number, partition: number): readonly NodeId[] {
     return this.#versions.get(version)?.rows[partition] ?? [];
   }
 
-  /** What a running node goes by. */
+  /** Compares what a running node knows. */
   compare({ id, core }: SimNode): void {
     const version = core?.meta.state?.version;
     if (core === undefined || version === undefined) return;

@@ -60,7 +60,7 @@ export class ProcessFaults {
     },
   };
 
-  /** Dies again and again while it recovers. */
+  /** Dies again and again during recovery. */
   #crashLoop(node: SimNode, left: number): void {
     this.#hand.crash(node);
     if (left > 1) this.#hand.later(150, () => this.#crashLoop(node, left - 1));
@@ -70,23 +70,23 @@ export class ProcessFaults {
     const { world, random } = this.#hand;
     leader.core?.raft.handOver();
     if (random.chance(0.5)) return;
-    // What is asked meanwhile waits for the end of it, also if whoever is meant never takes over.
+    // Requests to the new leader wait for the end of the hand-over, even if that node never takes over.
     this.#network.cutFor([[leader.id, random.pick(without(all, [leader.id]))]], 1_000);
     world.crowd(leader, leader);
   }
 
-  /** Those in force are replaced while requests are on their way. */
+  /** Replaces the rules in force while requests are on their way. */
   #newRules({ victim }: Strike): void {
     const { tables } = this.#hand.world.settings;
     const asked = victim.core;
     const next = tables.find(({ version }) => version === (asked?.rules.newest?.version ?? 0) + 1);
     if (asked === undefined || next === undefined) return;
     const { version, ...table } = next;
-    // What becomes of it is seen in the logs.
+    // The logs show the result.
     victim.inProcess((core) => core.rules.change({ table, ifVersion: version - 1 }, () => undefined));
     const { random } = this.#hand;
     if (random.chance(0.5)) return;
-    // Others bring it into force, while requests are on their way.
+    // Other nodes bring it into force, while requests are on their way.
     this.#hand.later(random.between(1, 500), () => {
       for (const node of this.#hand.world.leaders()) node.core?.raft.handOver();
     });

@@ -1,4 +1,4 @@
-/** What nodes say to each other: no message may promise more than its sender's disk holds. */
+/** Messages between nodes: none may promise more than its sender's disk holds. */
 import type { PeerMessage } from '../../raft/driver/peer-message.ts';
 import type { Message, NodeId } from '../../raft/types.ts';
 import {
@@ -12,7 +12,7 @@ import {
 import type { DiskMirror } from './mirror.ts';
 import { check } from './story.ts';
 
-/** A vote, an acknowledgement and a term are on disk before a word of them leaves. */
+/** A vote, an acknowledgement and a term are on disk before they are sent. */
 export function checkPromise(group: GroupHistory, node: NodeId, message: Message): void {
   switch (message.type) {
     case 'vote':
@@ -77,8 +77,8 @@ export function checkPromise(group: GroupHistory, node: NodeId, message: Message
 }
 
 /**
- * What is acknowledged is what the leader has. Entries of its own term are the same wherever they are; all others it had
- * on its disk when it was elected.
+ * An acknowledged entry is the leader's entry. Entries of its own term are the same everywhere; all others were on its
+ * disk when it was elected.
  */
 function checkAgrees(
   disk: DiskMirror,

@@ -1,6 +1,6 @@
 /**
- * The laws of Raft, checked while a run goes on: one leader per term, equal logs, nothing committed is ever lost, no
- * promise before it is on disk, equal states, and group time that never outruns real time.
+ * The laws of Raft, checked during a run: one leader per term, equal logs, nothing committed is ever lost, no promise
+ * before it is on disk, equal states, and group time that never runs ahead of real time.
  */
 import { decodeConfig, isSuccessor, simpleConfig } from '../../raft/membership.ts';
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
@@ -32,13 +32,13 @@ export interface RaftCheckerInit extends GroupTimeInit {
   /** The voters that a group begins with. */
   readonly foundersOf: (group: GroupId) => readonly NodeId[];
   readonly story: Story;
-  /** A node took office. */
+  /** A node became leader. */
   readonly led: (node: NodeId, group: GroupId) => void;
-  /** A leader sends entries, which may be on its own way to its disk still. */
+  /** A leader sends entries, which may not be on its own disk yet. */
   readonly appended?: (node: NodeId, group: GroupId, entries: readonly Entry[]) => void;
   /** A node sends this, whether or not it arrives. */
   readonly sent?: (node: NodeId, to: NodeId, message: PeerMessage) => void;
-  /** A node goes on from a snapshot. */
+  /** A node continues from a snapshot. */
   readonly installed?: (node: NodeId, group: GroupId) => void;
   /** A new entry is committed, in log order. */
   readonly committed: (group: GroupId, committed: Committed) => void;
@@ -49,7 +49,7 @@ export class RaftChecker {
   readonly #time: GroupTime;
   readonly #groups = new Map<GroupId, GroupHistory>();
   readonly #gone = new Set<NodeId>();
-  /** Nodes with another database than the one that is recorded under their id: they may take no part. */
+  /** Nodes with another database than the one recorded under their id: they may not take part. */
   readonly #strangers = new Set<NodeId>();
 
   constructor(init: RaftCheckerInit) {
@@ -106,7 +106,7 @@ export class RaftChecker {
     return this.#group(id).log[index];
   }
 
-  /** The directory of `node` is gone: it counts as one that never comes back. */
+  /** The directory of `node` is gone: it counts as a node that never comes back. */
   lost(node: NodeId): void {
     this.#gone.add(node);
   }
@@ -165,7 +165,7 @@ export class RaftChecker {
     }
   }
 
-  /** Listens to a replica from the outside. */
+  /** Observes a replica from outside. */
   observe(node: NodeId, id: GroupId, app: GroupApplication, applied: number): void {
     if (this.#strangers.has(node)) {
       app.apply = () => check(false, () => `node ${node} was made anew, and takes part in group ${id}`);
@@ -262,12 +262,12 @@ export class RaftChecker {
     check(entry.kind === 'noop', () => `term ${entry.term} of group ${group.id} does not begin with a no-op`);
   }
 
-  /** Of all groups the most. */
+  /** The maximum of all groups. */
   get gainedMillis(): number {
     return Math.max(0, ...[...this.#groups.values()].map(({ gainedMillis }) => gainedMillis));
   }
 
-  /** A client was told that its request, the only one under this id, reached no log and never will. */
+  /** A client was told that its request, the only one under this id, was never proposed. */
   nowhere(id: GroupId, requestId: string): void {
     const entry = openProposalOf(this.#group(id), requestId, this.#gone);
     check(
@@ -276,7 +276,7 @@ export class RaftChecker {
     );
   }
 
-  /** Nothing a node says may promise more than its disk holds. */
+  /** No message of a node may promise more than its disk holds. */
   sending(node: NodeId, to: NodeId, payload: Uint8Array): void {
     if (this.#strangers.has(node)) return;
     for (const sent of decodePeerMessages(payload, node, to)) {

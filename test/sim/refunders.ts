@@ -1,6 +1,6 @@
 /**
- * Users who give back what they were granted, at any node, now and then, and some of it twice. Whatever they are told must
- * follow from the log; and what was given back is granted to nobody who asks for it later.
+ * Users who refund their grants now and then, at any node, and some of them twice. Every answer must follow from the
+ * log, and a refunded grant does not answer any later request.
  */
 import type { AllowRequest } from '../../src/api/request.ts';
 import type { RefundAnswer, RefundRequest } from '../../src/api/refund.ts';
@@ -11,9 +11,9 @@ import type { Random } from './random.ts';
 import type { SimNode } from './sim-node.ts';
 import { check } from './story.ts';
 
-/** Of the grants with ids, in worlds with refunds. */
+/** The fraction of the grants with ids that are refunded, in worlds with refunds. */
 const SHARE = 0.25;
-/** And of those once more. */
+/** The fraction of those that are refunded once more. */
 const AGAIN = 0.4;
 const SOON_MILLIS = 400;
 const AGAIN_MILLIS = 2_000;
@@ -21,9 +21,9 @@ const AGAIN_MILLIS = 2_000;
 export interface RefundersInit {
   readonly world: ClientWorld;
   readonly isActive: () => boolean;
-  /** From now on a grant of this id may be taken back. */
+  /** From now on a grant of this id may be refunded. */
   readonly refunding: (request: RefundRequest) => void;
-  /** Since then nothing is broken, and everything must be answered. */
+  /** Since then there is no fault, and everything must be answered. */
   readonly mustDecideSince: () => number;
 }
 
@@ -39,10 +39,10 @@ export class Refunders {
   readonly #init: RefundersInit;
   readonly #random: Random;
   readonly #open = new Set<Attempt>();
-  /** By user and id: the receipt of what was given back, and when its user knew. */
+  /** By user and id: the receipt of the refunded grant, and when its user got the answer. */
   readonly #refunded = new Map<string, { readonly receipt: string; readonly toldAt: number }>();
   readonly #asked = new Set<string>();
-  /** Of those, what was granted under several limits. */
+  /** Those that were granted under several limits. */
   readonly #joint = new Set<string>();
 
   constructor(init: RefundersInit) {
@@ -50,12 +50,12 @@ export class Refunders {
     this.#random = init.world.random.fork();
   }
 
-  /** Somebody has given, or wants to give, this back. */
+  /** A user has refunded this, or wants to. */
   isAsked({ userId, requestId = '' }: AllowRequest): boolean {
     return this.#asked.has(keyOf(userId, requestId));
   }
 
-  /** A client has a grant, asked for at `askedAt`. */
+  /** A client has a grant that it requested at `askedAt`. */
   granted({ userId, requestId }: AllowRequest, { decided, limits }: Decision, askedAt: number): void {
     if (requestId === undefined) return;
     const refund = this.#refunded.get(keyOf(userId, requestId));
@@ -65,7 +65,7 @@ export class Refunders {
       !isUsedTwice,
       () => `${userId} gave ${requestId} back, asked again, and was granted ${refund?.receipt}`,
     );
-    // What the recovery waits for is not given back.
+    // The grants that the recovery waits for are not refunded.
     const hasRefunds = this.#init.world.settings.features.includes('refunds');
     if (!hasRefunds || userId.startsWith('probe') || !this.#random.chance(SHARE)) return;
     if (limits !== undefined) this.#joint.add(keyOf(userId, requestId));
@@ -128,7 +128,7 @@ export class Refunders {
     this.#init.world.asks.answered(attempt.node.id, attempt.request);
   }
 
-  /** A process ended: whoever waited for it learns nothing. */
+  /** A process ended: its clients get no answer. */
   lost(node: SimNode): void {
     for (const attempt of this.#open) if (attempt.node === node) this.#end(attempt);
   }

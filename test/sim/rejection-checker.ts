@@ -1,17 +1,17 @@
 /**
- * Rejections leave no trace: what a client was told is denied, invalid, in conflict with another request, or nowhere, is
- * charged to nobody, then or later. It knows what clients asked and were told, and what the log charged, and nothing of
- * how a request gets there.
+ * Rejections leave no trace: a request that was answered as denied, invalid, conflicting or not proposed is never
+ * charged. The check knows the requests and answers of clients and the charges of the log, but not how a request gets
+ * there.
  *
- * A request with an id may be asked again, and an earlier attempt whose outcome nobody knows may still be granted. So a
- * charge is a trace of a rejection only if every attempt that could have made it, because it began before the leader
- * stamped the entry, was rejected. Without an id two requests may read the same, and each makes one charge at most: of
- * those that began before it there must be at least as many that were not rejected as there are charges.
+ * A request with an id may be repeated, and an earlier attempt with an unknown outcome may still be granted. So a
+ * charge breaks the rule only if every attempt that could have made it, because it began before the leader stamped the
+ * entry, was rejected. Without an id two requests may be equal, and each makes one charge at most: among those that
+ * began before it, at least as many must not be rejected as there are charges.
  */
 import { type Asked, wordsOf } from './id-ledger.ts';
 import { check } from './story.ts';
 
-/** One request of a client to one node. What nobody was told about it may be anything. */
+/** One request of a client to one node. Without an answer its outcome is unknown. */
 export interface Try {
   readonly asked: Asked;
   readonly begunMillis: number;
@@ -25,14 +25,14 @@ interface Charge {
   readonly where: string;
 }
 
-/** All that reads the same, oldest first. */
+/** All equal requests, oldest first. */
 interface Account {
   readonly tries: Try[];
   readonly charges: Charge[];
   /** How many entries hold it, and when the last was stamped. */
   logged: number;
   loggedMillis: number;
-  /** How many tries began before that, and of those that are not said to be nowhere. */
+  /** How many tries began before that, and how many of them were not reported as not proposed. */
   next: number;
   possible: number;
 }
@@ -60,7 +60,9 @@ export class RejectionChecker {
     checkLogged(account, attempt.asked, 'some entry');
   }
 
-  /** The log holds what reads so: without an id no attempt is there twice, nor one that was said to be nowhere. */
+  /**
+   * The log holds an equal request: without an id no attempt is there twice, nor one that was reported as not proposed.
+   */
   logged(asked: Asked, { stampedMillis, where }: Charge): void {
     const account = this.#accountOf(asked);
     account.logged += 1;
@@ -74,12 +76,12 @@ export class RejectionChecker {
     checkLogged(account, asked, where);
   }
 
-  /** The first attempt that reads so and was not rejected: a grant of `attempt` may be that one's. */
+  /** The first equal attempt that was not rejected: a grant of `attempt` may be that one's. */
   firstLike(attempt: Try): Try {
     return this.#accountOf(attempt.asked).tries.find(({ isRejected }) => !isRejected) ?? attempt;
   }
 
-  /** The log charges what reads so; its leader wrote it down at `stampedMillis`. */
+  /** The log charges an equal request; its leader stamped it at `stampedMillis`. */
   charged(asked: Asked, charge: Charge): void {
     this.#accountOf(asked).charges.push(charge);
     this.#check(asked);

@@ -1,6 +1,6 @@
 /**
- * Listens to one replica from the outside: it applies every entry once and in order, decides what the log decides, and its
- * state is what follows from the log, however it came by it.
+ * Observes one replica from outside: it applies every entry once and in order, decides as the log does, and its state
+ * follows from the log, however the replica got it.
  */
 import type { GroupApplication } from '../../raft/driver/multi-raft.ts';
 import type { Entry, NodeId, SnapshotMeta } from '../../raft/types.ts';
@@ -18,13 +18,13 @@ const STATE_HASH_EVERY = 128;
 export interface Watched {
   readonly group: GroupHistory;
   readonly node: NodeId;
-  /** Up to where it goes on from what is on its disk. */
+  /** The index that its disk state covers. */
   readonly applied: number;
   /** The next entry, before the replica sees it. */
   readonly applies: (entry: Entry) => void;
-  /** It goes on from a snapshot. */
+  /** It continues from a snapshot. */
   readonly installed: (meta: SnapshotMeta) => void;
-  /** A leader puts this into its log. */
+  /** A leader appends this to its log. */
   readonly proposed: (entry: Entry) => void;
   readonly leads: (term: number) => void;
 }

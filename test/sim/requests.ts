@@ -1,4 +1,4 @@
-/** What the users of the simulated cluster ask for: whom, by which rule, how much, at what time, and under which id. */
+/** Draws the requests of the users of the simulated cluster: user, rule, cost, timestamp and id. */
 import type { AllowRequest } from '../../src/api/request.ts';
 import { MAX_AHEAD_MILLIS_DEFAULT, type RuleTable } from '../../src/limiter/rules.ts';
 import { JointRequests } from './joint-requests.ts';
@@ -12,15 +12,15 @@ export interface RequestsInit {
   readonly random: Random;
   readonly now: () => number;
   readonly partitionOf: (userId: string) => number;
-  /** The newest that any log has; undefined: none has any. */
+  /** The newest in any log; undefined: no log has rules. */
   readonly rules: () => RuleTable | undefined;
 }
 
-/** Who asks for what no rule grants. */
+/** Chance of a request that no rule can grant. */
 const MISTAKEN = 0.05;
 const LAST_GRANTED_MAX = 20;
 const MINUTE_MILLIS = 60_000;
-/** Times that users stamp their requests with. */
+/** How users choose their timestamps. */
 const HABITS = ['now', 'late', 'epoch', 'any', 'early'] as const;
 type Habit = (typeof HABITS)[number];
 
@@ -28,7 +28,7 @@ export class Requests {
   readonly #init: RequestsInit;
   readonly #random: Random;
   #ids = 0;
-  /** Requests with ids that were granted lately. */
+  /** Requests with ids that were granted recently. */
   readonly #lastGranted: AllowRequest[] = [];
   /** Ids that more than one request has. */
   readonly #shared = new Set<string>();
@@ -36,7 +36,10 @@ export class Requests {
 
   readonly #default: string;
   readonly #cluster: string;
-  /** Whose timestamps may be anything: in some worlds nearly anything, in others two kinds that meet the more often. */
+  /**
+   * The timestamps of these users may be anything: in some worlds any habit, in others only two, which interact more
+   * often.
+   */
   readonly #anyTimes: readonly Habit[];
 
   constructor(init: RequestsInit) {
@@ -64,10 +67,10 @@ export class Requests {
     return `r${this.#ids}`;
   }
 
-  /** Another request under the id of one that was granted lately, or that waits for its answer. */
+  /** Another request under the id of one that was granted recently, or that waits for its answer. */
   underSameId(waiting: readonly AllowRequest[]): AllowRequest | undefined {
     const random = this.#random;
-    // Not what the recovery waits for: it asks under one id until it gets its grant.
+    // Except the requests that the recovery waits for, which keep their ids until granted.
     const candidates = [...this.#lastGranted, ...waiting].filter(
       ({ requestId, userId }) => requestId !== undefined && !userId.startsWith('probe'),
     );
@@ -81,7 +84,7 @@ export class Requests {
     const hasTime = first.timestampMillis !== undefined;
     const named = ruleId === undefined ? {} : { ruleId };
     this.#shared.add(first.requestId ?? '');
-    // A time of 0 is a time; to have none is something else.
+    // A timestamp of 0 is a timestamp; having none is different.
     const mayBeTimed = hasTime || (ruleId !== this.#cluster && !first.userId.startsWith('user'));
     switch (
       random.pick(mayBeTimed ? ['cost', 'rule', 'time', 'zero', 'user'] : ['cost', 'rule', 'user', 'user'])
@@ -106,7 +109,7 @@ export class Requests {
     return joint > 0 && this.#random.chance(joint) ? this.#joint.of(request) : request;
   }
 
-  /** Now and then above any limit. */
+  /** Sometimes above any limit. */
   #settled(): AllowRequest {
     const request = this.alone();
     const cost = this.#random.pick([request.cost ?? 1, 1, this.#cost(request.ruleId ?? this.#default) * 3]);
@@ -118,7 +121,7 @@ export class Requests {
     const random = this.#random;
     const { users, eventUsers, withId } = this.#init.settings.clients;
     const isEvent = random.below(users + eventUsers) >= users;
-    // Some users are asked for much more often than others.
+    // Some users are used much more often than others.
     const plain = random.chance(0.5) ? 0 : random.below(users);
     const kind = isEvent ? 'event' : plain === 1 ? 'mixed' : 'user';
     const userId = isEvent ? `event${random.below(eventUsers)}` : `${kind}${plain}`;
@@ -133,7 +136,7 @@ export class Requests {
     };
   }
 
-  /** Users know which rules there are, or most of them do. */
+  /** Users know which rules exist, or most of them do. */
   #rule(): string | undefined {
     const rule = this.#random.pick([undefined, this.#default, this.#cluster, this.#cluster]);
     const isThere = rule === undefined || this.#inForce.rules.some(({ id }) => id === rule);
@@ -159,7 +162,7 @@ export class Requests {
     return random.chance(0.4) ? limit : random.between(1, limit);
   }
 
-  /** Each user keeps to habits: of now, minutes late, early, of another epoch, or anything. */
+  /** Each user keeps its habit: now, minutes late, early, another epoch, or anything. */
   #timestamp(userId: string): number {
     const random = this.#random;
     const now = Math.floor(this.#init.now());
@@ -173,7 +176,7 @@ export class Requests {
       case 'early':
         return now + random.between(0, random.pick([100, 2_000, MAX_AHEAD_MILLIS_DEFAULT]));
       case 'epoch':
-        // Seconds for milliseconds, or a counter, which begins at 0.
+        // Seconds instead of milliseconds, or a counter that begins at 0.
         if (random.chance(0.8)) return Math.floor(now / 1_000) + random.between(-30, 5);
         return random.chance(0.2) ? 0 : random.between(0, 1_000);
       default:

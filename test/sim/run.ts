@@ -1,4 +1,7 @@
-/** A whole run of one seed: first anything may break and everything must stay correct, and then what is healed must get on. */
+/**
+ * A whole run of one seed: first faults are active and every check must hold, then the healed cluster must make
+ * progress.
+ */
 import type { Hash32 } from '../../src/partition/hash.ts';
 import type { Seams } from './node-world.ts';
 import type { Theme } from './features.ts';
@@ -17,7 +20,7 @@ export interface RunResult {
   /** No rule applied. */
   readonly unlimited: number;
   readonly unavailable: number;
-  /** Of those, for want of room. */
+  /** Those that failed because the state was full. */
   readonly atCapacity: number;
   /** Refused because another request has their id. */
   readonly conflicts: number;

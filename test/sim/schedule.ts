@@ -1,4 +1,4 @@
-/** Virtual time: a queue of what happens when. Equal times happen in the order they were asked for. */
+/** Virtual time: a queue of future events. Events at equal times run in the order they were scheduled. */
 
 interface Event {
   readonly at: number;
@@ -33,7 +33,7 @@ export class Schedule {
     heap[i] = event;
   }
 
-  /** Moves time to the next event and returns it; undefined when nothing will ever happen again. */
+  /** Moves time to the next event and returns it; undefined when no event is left. */
   take(): (() => void) | undefined {
     const heap = this.#heap;
     const first = heap[0];

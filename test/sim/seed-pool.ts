@@ -1,4 +1,6 @@
-/** Runs seeds on several cores, each worker one seed after the other; results come as they are ready, not in order. */
+/**
+ * Runs seeds on several cores, each worker one seed after the other. Results arrive as they are ready, not in order.
+ */
 import { Worker } from 'node:worker_threads';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { runSeed, type RunResult } from './run.ts';
@@ -9,9 +11,9 @@ export interface SeedPoolInit {
   readonly first: number;
   readonly seeds: number;
   readonly jobs: number;
-  /** Of their worlds. */
+  /** The theme of their worlds. */
   readonly theme: Theme;
-  /** Told line by line, which one worker alone can do. */
+  /** Gets the output line by line, which works only with a single worker. */
   readonly say?: Say | undefined;
   readonly finished: (result: RunResult) => void;
 }
@@ -33,7 +35,7 @@ function send(worker: Worker, seed: number): void {
   worker.postMessage(seed);
 }
 
-/** Ends when there are no more seeds. A worker that dies takes the run with it: its seed was not judged. */
+/** Ends when there are no more seeds. A worker that dies ends the run, because its seed was not judged. */
 async function work(
   takeSeed: () => number | undefined,
   theme: Theme,

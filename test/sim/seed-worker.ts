@@ -1,4 +1,4 @@
-/** One worker of a pool: is given seeds, and answers with what became of each. */
+/** One worker of a pool: gets seeds and sends back their results. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { loadHash32 } from '../../src/partition/hash.ts';
 import { runSeed } from './run.ts';

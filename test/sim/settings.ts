@@ -1,4 +1,4 @@
-/** What a simulated world is: its size, its timing, its rules, what breaks, and how often. */
+/** The settings of a simulated world: its size, timing, rules, faults, and their frequency. */
 import type { NodeAddress } from '../../src/api/node-address.ts';
 import type { MultiRaftOptions } from '../../raft/driver/multi-raft.ts';
 import type { NodeId } from '../../raft/types.ts';
@@ -12,10 +12,10 @@ import type { FaultName, Kind } from './kinds.ts';
 export interface NetworkSettings {
   readonly delayMinMillis: number;
   readonly delayMeanMillis: number;
-  /** Share of the paths that are slow for good, and by how much. */
+  /** The fraction of the paths that are always slow, and by how much. */
   readonly slowShare: number;
   readonly slowMillis: number;
-  /** Share of the paths that take longer than a deadline allows, until a quorum is healed, and by how much. */
+  /** The fraction of the paths that are slower than a deadline allows, until a quorum is healed, and by how much. */
   readonly crawlShare: number;
   readonly crawlMillis: number;
   /** Per frame. */
@@ -36,57 +36,57 @@ export interface DiskSettings {
 }
 
 export interface ClientSettings {
-  /** Between two moments in which somebody asks. */
+  /** The mean time between two moments in which a client asks. */
   readonly meanMillis: number;
-  /** The most requests in one such moment. In half of them there is one. */
+  /** The most requests in one such moment. Half of the moments have one. */
   readonly atOnceMax: number;
   readonly users: number;
   readonly eventUsers: number;
   readonly withId: number;
-  /** Chance that a request takes the id of an earlier one, which asked for something else. */
+  /** Chance that a request takes the id of an earlier one that asked for something else. */
   readonly reuse: number;
-  /** Chance that a request that was granted is asked again, soon or about when its id is forgotten. */
+  /** Chance that a granted request is repeated, soon or around the time when its id is forgotten. */
   readonly again: number;
-  /** Share of the requests with a cost above 1, and whether such costs go up to the limit. */
+  /** The fraction of the requests with a cost above 1, and whether such costs go up to the limit. */
   readonly withCost: number;
   readonly costsUpToLimit: boolean;
   /** Some users' timestamps are minutes late, or of another epoch. */
   readonly strangeTimes: boolean;
-  /** Share of the requests that are under several limits. */
+  /** The fraction of the requests under several limits. */
   readonly joint: number;
-  /** Share of those that happened already. */
+  /** The fraction of settled requests among those. */
   readonly settled: number;
-  /** Nobody asks but in bursts, until the faults end; undefined: there are no bursts. */
+  /** Clients ask only in bursts until the faults end; undefined: there are no bursts. */
   readonly bursts: { readonly burstMillis: number; readonly sleepMillis: number } | undefined;
-  /** Who gets no decision waits before it asks that partition again, and longer each time (patience.ts). */
+  /** A client without a decision waits before it asks that partition again, longer each time (patience.ts). */
   readonly isPatient: boolean;
 }
 
-/** Requests that come many in one body. */
+/** Requests that come together in one body. */
 export interface BatchSettings {
   readonly meanMillis: number;
 }
 
-/** What operators say of keys. */
+/** Operators' changes of keys. */
 export interface OperatorSettings {
   readonly meanMillis: number;
-  /** Of users who name their rules. */
+  /** Keys of users who name their rules. */
   readonly keys: readonly string[];
-  /** Rules that such a key may have limits of its own under, and which of all rules are buckets. */
+  /** Rules under which such a key may have limits of its own, and which of all rules are buckets. */
   readonly rules: readonly string[];
   readonly buckets: readonly string[];
-  /** Of users who are customers, and the same for these. */
+  /** Users who are customers, and the rules for them. */
   readonly customers: readonly string[];
   readonly customerRules: readonly string[];
 }
 
-/** Of how many zones and hosts nodes may say that they are there. */
+/** The number of zones and hosts that nodes may name as their location. */
 export interface LabelSettings {
   readonly zones: number;
   readonly hosts: number;
 }
 
-/** Nobody asks, and nothing new breaks, for a long time; then whoever leads is gone. */
+/** No client asks and no fault begins for a long time; then the leader fails. */
 export interface Idleness {
   readonly atMillis: number;
   readonly forMillis: number;
@@ -95,22 +95,22 @@ export interface Idleness {
 export interface Settings {
   readonly kind: Kind;
   readonly features: readonly Feature[];
-  /** Those the cluster is created with. */
+  /** The founding nodes. */
   readonly nodes: number;
-  /** Machines that may join later; the last one only in place of one that is lost for good. */
+  /** Machines that may join later. The last one joins only in place of one that is lost for good. */
   readonly spares: number;
-  /** Between changes of the nodes; 0: there are none. */
+  /** The mean time between membership changes; 0: there are none. */
   readonly changeMeanMillis: number;
-  /** Chance that a node that was removed goes on running. */
+  /** Chance that a removed node goes on running. */
   readonly zombies: number;
   readonly timing: Timing;
   readonly raft: Partial<MultiRaftOptions>;
-  /** What a node may remember. */
+  /** The most bytes that the state of a node may hold. */
   readonly stateBytesMax: number;
   readonly config: ClusterConfig;
-  /** The rule tables a cluster goes through, oldest first; the first one is in `config`. */
+  /** The rule tables that a cluster goes through, oldest first. The first one is in `config`. */
   readonly tables: readonly RuleTable[];
-  /** Of these tables all but the first come as documents, and users ask by descriptors; absent: none does. */
+  /** All of these tables but the first come as documents, and users ask by descriptors. Absent: there are none. */
   readonly documents?: DocumentSettings;
   /** Absent: there are none. */
   readonly operators?: OperatorSettings;
@@ -125,14 +125,14 @@ export interface Settings {
   readonly faultMeanMillis: number;
   readonly safetyMillis: number;
   readonly idle: Idleness | undefined;
-  /** Of a node and its partitions; undefined: the product's own, which no run fills. */
+  /** The queues of a node and its partitions; undefined: the product's own sizes, which no run fills. */
   readonly queues: QueueBounds | undefined;
-  /** How fast the clocks of machines run, as long as they are right: parts per million from real time. */
+  /** The rate of right clocks: parts per million from real time. */
   readonly driftPpm: readonly [min: number, max: number];
-  /** No such clock is faster by more. */
+  /** No right clock is faster by more. */
   readonly maxDriftPpm: number;
   readonly wallSkewMillis: number;
-  /** Chance that a turn of a node does not run at once. */
+  /** Chance that a turn of a node's event loop is delayed. */
   readonly lag: number;
 }
 

@@ -1,4 +1,4 @@
-/** Whose database a simulated machine has, and what its copy of the configuration says: both may be other than they should be. */
+/** The owner of the database of a simulated machine, and its copy of the configuration. Both may be wrong. */
 import type { NodeId } from '../../raft/types.ts';
 import { factsDigest, factsOf } from '../../src/config/cluster-facts.ts';
 import type { NodeAddress } from '../../src/api/node-address.ts';
@@ -11,7 +11,7 @@ export class SimIdentity {
   readonly #id: NodeId;
   readonly #config: ClusterConfig;
   #database = 0;
-  /** What the local file lists; undefined: what it was created with, and this node. */
+  /** The nodes in the local file; undefined: those of its creation, and this node. */
   #nodes: readonly NodeAddress[] | undefined;
 
   constructor(id: NodeId, config: ClusterConfig) {
@@ -23,12 +23,12 @@ export class SimIdentity {
     return incarnationOf(this.#id, this.#database);
   }
 
-  /** The database is another one from now on. */
+  /** The database is a new one from now on. */
   makeAnew(): void {
     this.#database += 1;
   }
 
-  /** Somebody edits the file: it lists this node and some others, whether they belong to the cluster or not. */
+  /** An operator edits the file: it lists this node and some others, members or not. */
   editFile(ids: readonly NodeId[], random: Random): void {
     const others = random.shuffled(ids.filter((id) => id !== this.#id));
     const some = others.slice(0, random.between(0, others.length));

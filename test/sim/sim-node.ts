@@ -1,4 +1,4 @@
-/** One simulated machine: its clocks, its directory, and the process on it, which crashes and starts again. */
+/** One simulated machine: its clocks, its directory, and its process, which crashes and starts again. */
 import type { AllowAnswer } from '../../src/api/answer.ts';
 import type { CustomerRequest } from '../../src/api/customer.ts';
 import type { LookRequest } from '../../src/api/look.ts';
@@ -34,20 +34,20 @@ export class SimNode implements Endpoint, Machine {
   /** Counts processes. */
   life = 0;
   readonly wall = new SimWallClock();
-  /** The snapshots it sends are not what they were, and nothing but the state machine can tell. */
+  /** The snapshots it sends are damaged, and only the state machine can notice. */
   sendsUnsound = false;
-  /** By how much each of those that slow the disk down does. */
+  /** The factors by which faults slow the disk down. */
   readonly #slowness = new Set<{ readonly factor: number }>();
   readonly identity: SimIdentity;
   readonly directory = new SimDirectory();
-  /** Its directory was lost and made anew under its old id: nobody may take it for the one it was. */
+  /** Its directory was lost and made anew under its old id: it is not the node that it was. */
   isStranger = false;
   readonly clock: SimClock;
-  /** Of the last process, in real time. */
+  /** Start of the last process, in real time. */
   startedAt = 0;
   isLowDisk = false;
   stateBytesMax: number;
-  /** The process before this one did not come to take part. */
+  /** The process before this one died before it took part. */
   #diedRecovering = false;
   #recoveryCrashes: { readonly left: number; readonly fate: Fate } | undefined;
 
@@ -63,12 +63,12 @@ export class SimNode implements Endpoint, Machine {
     this.wall.move(this.#random.between(-wallSkewMillis, wallSkewMillis));
   }
 
-  /** It is none of those the cluster was created with. */
+  /** It is none of the founding nodes. */
   get joins(): boolean {
     return this.id > this.#world.settings.nodes;
   }
 
-  /** The machine is there from now on. */
+  /** The machine exists from now on. */
   begin(): void {
     if (this.state !== 'absent') return;
     this.#state = 'down';
@@ -96,7 +96,7 @@ export class SimNode implements Endpoint, Machine {
     return this.#process?.backlog.isPaused ?? false;
   }
 
-  /** Real time at which the last pause of this process ended; while one lasts, the future. */
+  /** Real time at which the last pause of this process ended; during a pause, the future. */
   get pausedAt(): number {
     return this.#process?.backlog.pausedAt ?? 0;
   }
@@ -162,7 +162,7 @@ export class SimNode implements Endpoint, Machine {
     this.inProcess((core) => core.ask(request, done));
   }
 
-  /** The operator asks this node to change the nodes of the cluster. */
+  /** The operator asks this node to change the members of the cluster. */
   changeNodes(change: NodeChange, done: ChangeDone): void {
     const { life } = this;
     this.inProcess((core) =>
@@ -177,7 +177,7 @@ export class SimNode implements Endpoint, Machine {
     return this.#process?.backlog.arrives() ?? 0;
   }
 
-  /** As its process, when that comes to it; never if it ends before. */
+  /** Runs a step in its process, when that gets to it; never if the process ends before. */
   inProcess(step: (core: NodeCore) => void): void {
     const process = this.#process;
     process?.run(() => {
@@ -238,7 +238,7 @@ export class SimNode implements Endpoint, Machine {
     if (this.isUp) this.#process?.dieAfter(steps, fate);
   }
 
-  /** The next processes, so many, die while they read the disk. */
+  /** The next processes, this many, die while they read the disk. */
   dieRecovering(times: number, fate: Fate): void {
     this.#recoveryCrashes = { left: times, fate };
   }
@@ -262,25 +262,25 @@ export class SimNode implements Endpoint, Machine {
     this.#process?.lookAtDisk();
   }
 
-  /** What it may remember; undefined: as much as at first. */
+  /** The size of its state; undefined: the initial one. */
   limitState(bytesMax: number = this.#world.settings.stateBytesMax): void {
     this.stateBytesMax = bytesMax;
     this.#process?.limitState(bytesMax);
   }
 
-  /** A multiple of what the disk usually takes: the most that anybody slows it down. */
+  /** A multiple of what the disk usually takes: the largest active factor. */
   get diskFactor(): number {
     return Math.max(1, ...[...this.#slowness].map(({ factor }) => factor));
   }
 
-  /** Returns what ends it. */
+  /** Returns a function that ends it. */
   slowDisk(factor: number): () => void {
     const slowness = { factor };
     this.#slowness.add(slowness);
     return () => this.#slowness.delete(slowness);
   }
 
-  /** Nobody slows the disk down any more, and what it is doing ends. */
+  /** No fault slows the disk down any more, and the current operation ends. */
   healDisk(): void {
     this.#slowness.clear();
     this.#process?.disk.hasten();
@@ -296,7 +296,7 @@ export class SimNode implements Endpoint, Machine {
     return this.state === 'down' && this.directory.flip();
   }
 
-  /** A bit flips under a running process, in a snapshot that is read only when somebody needs it. */
+  /** A bit flips under a running process, in a snapshot that is read only on demand. */
   spoilSnapshot(): boolean {
     return this.isUp && this.#process?.disk.spoil((among) => this.#random.pick(among)) === true;
   }
@@ -306,19 +306,19 @@ export class SimNode implements Endpoint, Machine {
     return this.#process?.disk.copy() ?? this.directory.content;
   }
 
-  /** An older copy takes the place of the directory of a process that ended. */
+  /** An older copy replaces the directory of a process that ended. */
   putBack(copy: DiskContent): void {
     if (this.state !== 'down') throw new RangeError(`node ${this.id} is ${this.state}`);
     this.directory.putBack(copy);
   }
 
-  /** It may come back, or may find that it must not: nobody should count on it. */
+  /** It may come back, or may find that it must not: it must not be relied on. */
   get isDoubtful(): boolean {
     if (this.state === 'gone' || this.isStranger || this.directory.isDoubtful) return true;
     return this.#process?.disk.isSpoiled === true;
   }
 
-  /** Of the batch that is on its way only a part reaches the disk; false if none is. The next start must refuse it. */
+  /** Only a part of the batch in flight reaches the disk; false if there is none. The next start must refuse it. */
   tearBatch(): boolean {
     if (!this.isUp || !this.isWriting) return false;
     const torn = this.#process?.disk.torn((among) => this.#random.below(among));

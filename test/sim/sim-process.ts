@@ -1,4 +1,4 @@
-/** One process of a simulated machine, from its start to its end: what the product is given, when it runs, and how it stops. */
+/** One process of a simulated machine, from its start to its end: its environment, when it runs, and how it stops. */
 import type { NodeId } from '../../raft/types.ts';
 import { RolledBackError } from '../../raft/errors.ts';
 import type { LogStore } from '../../raft/driver/store.ts';
@@ -21,15 +21,15 @@ import { someShed } from './some-shed.ts';
 import { Violation } from './story.ts';
 import { withUnsound } from './unsound-snapshots.ts';
 
-/** So long, at most, it goes on taking requests when others lead. */
+/** For at most this long it continues to take requests after it has handed over. */
 const STOP_LINGER_MILLIS = 300;
-/** How often a process looks at the free space while there is too little. */
+/** How often a process checks the free space while there is too little. */
 const SPACE_LOOK_MILLIS = 1_000;
 
-/** What a process knows of where it runs. */
+/** What a process knows of its machine. */
 export interface Machine {
   readonly id: NodeId;
-  /** Of the last process. */
+  /** Number of the last process. */
   readonly life: number;
   readonly clock: SimClock;
   readonly identity: SimIdentity;
@@ -41,7 +41,7 @@ export interface Machine {
   readonly stateBytesMax: number;
   wallMillis(): number;
   crash(fate: Fate): void;
-  /** It must not come back. */
+  /** The machine must not come back. */
   dismiss(): void;
 }
 
@@ -51,7 +51,7 @@ export interface ProcessInit {
   readonly random: Random;
   /** Counts the processes of the machine. */
   readonly life: number;
-  /** It dies at the end of this countdown, in the middle of what it does then. */
+  /** The process dies at the end of this countdown, in the middle of its work. */
   readonly countdown: Countdown | undefined;
 }
 
@@ -172,12 +172,12 @@ export class SimProcess {
     };
   }
 
-  /** What it still does after its end is its own, until another one begins. */
+  /** Until another process begins, effects after its end are still its own. */
   get #isLatest(): boolean {
     return this.#machine.life === this.life;
   }
 
-  /** The directory of a process that ended is damaged: this one must find out and end. */
+  /** The directory of a process that ended is damaged: this process must find out and end. */
   #refuseToStart(): void {
     const { id, directory } = this.#machine;
     const world = this.#world;
@@ -227,7 +227,7 @@ export class SimProcess {
     else this.#world.soon(guarded);
   }
 
-  /** As this process: never if it is over, and later if it is paused. */
+  /** Runs a step as this process: never if it has ended, and later if it is paused. */
   run(step: () => void): void {
     if (this.state !== 'over') this.backlog.run(step);
   }
@@ -244,7 +244,7 @@ export class SimProcess {
     return lives();
   }
 
-  /** The process dies on its own at one of the next moments that others can see: a send, a write, the end of one. */
+  /** The process dies at one of the next moments that other nodes can notice: a send, a write, the end of a write. */
   dieAfter(steps: number, fate: Fate): void {
     this.#countdown = { left: steps, fate };
   }

@@ -1,7 +1,10 @@
-/** A node that now and then has too much to do for what others forward to it. No time passes in a simulated round of its event loop. */
+/**
+ * A node that is sometimes too busy for forwarded requests and sheds them. In a simulated round of its event loop no
+ * time passes.
+ */
 import type { SheddingOfForwarded } from '../../src/api/shedding.ts';
 
-/** So often a node has no room for what another one forwards: it says so before anything of it reaches a log. */
+/** One forwarded request in this many is shed, before any part of it reaches a log. */
 const SHED_EACH = 7;
 
 export function someShed(): SheddingOfForwarded {

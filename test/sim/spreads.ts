@@ -1,23 +1,23 @@
-/** From which numbers a world of each kind is drawn, where no feature says otherwise (features.ts). */
+/** The ranges from which each kind of world draws its numbers, unless a feature changes them (features.ts). */
 import type { Random } from './random.ts';
 import type { Kind } from './kinds.ts';
 
-/** Lists are picked from, each value as likely as any other. */
+/** A list means that each of its values is equally likely. */
 export interface Spread {
   readonly nodes: readonly number[];
   readonly partitions: readonly number[];
-  /** With more partitions than this every step costs, and a run is short. */
+  /** With more partitions than this every step is expensive, so the run is short. */
   readonly partitionsAtLength: number;
-  /** How long anything may break. */
+  /** How long faults may be active. */
   readonly busyMillis: readonly number[];
   readonly tickMillis: readonly number[];
   readonly spares: readonly number[];
   readonly changeMeanMillis: readonly number[];
   readonly faultMeanMillis: readonly number[];
-  /** Between two moments in which somebody asks for grants. */
+  /** The time between two moments in which a client asks for grants. */
   readonly clientMeanMillis: readonly number[];
   readonly windowsMillis: readonly number[];
-  /** Chance that a request id is remembered no longer than it must be. */
+  /** Chance that a request id is remembered for the shortest legal time. */
   readonly shortestHorizon: number;
   readonly delayMeanMillis: readonly number[];
   readonly syncMeanMillis: readonly number[];
@@ -41,7 +41,7 @@ const USUAL: Spread = {
 
 export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
   usual: USUAL,
-  // Most bugs need neither many nodes nor much time, but that much happens to the same few entries and keys.
+  // Most bugs need neither many nodes nor much time, but many events on the same few entries and keys.
   small: {
     ...USUAL,
     nodes: [3],
@@ -58,14 +58,14 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
   crowded: { ...USUAL, clientMeanMillis: [8, 20] },
   'short-reigns': {
     ...USUAL,
-    // Each group begins anew, and with it the time of the first leader.
+    // Each group starts anew, and so does the time of its first leader.
     partitions: [1, 2, 8],
     busyMillis: [6_000, 10_000],
     tickMillis: [20],
     faultMeanMillis: [400, 1_000],
     clientMeanMillis: [15, 30],
   },
-  // Groups rest between bursts of requests, and faults find them at rest.
+  // Groups rest between bursts of requests, and faults hit resting groups.
   idle: {
     ...USUAL,
     partitions: [1, 2, 4, 8],
@@ -74,8 +74,8 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     busyMillis: [10_000, 20_000],
     faultMeanMillis: [1_000, 3_000],
   },
-  // What it waits for has to come about several times in a run: everything is quick, and what is remembered is forgotten
-  // soon. The smaller a state is, the shorter a log that takes a snapshot.
+  // The rare events of this kind must happen several times in a run, so everything is quick and is forgotten soon. The
+  // smaller a state is, the shorter the log that triggers a snapshot.
   'far-behind': {
     ...USUAL,
     partitions: [8, 16],
@@ -86,7 +86,7 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
     spares: [5, 6],
     changeMeanMillis: [300],
     faultMeanMillis: [300],
-    // Streams bring the requests that matter.
+    // The decisive requests come from streams.
     clientMeanMillis: [50, 150],
     windowsMillis: [40, 250],
     shortestHorizon: 1,
@@ -95,7 +95,7 @@ export const SPREAD_OF: Readonly<Record<Kind, Spread>> = {
   },
 };
 
-/** In few worlds there are many partitions, and in fewer very many. */
+/** Few worlds have many partitions, and still fewer very many. */
 export function drawPartitions(random: Random, spread: Spread, hasMany: boolean): number {
   if (!hasMany) return random.pick(spread.partitions);
   return random.chance(0.8) ? random.between(5, 16) : random.between(17, 64);

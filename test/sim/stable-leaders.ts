@@ -1,4 +1,4 @@
-/** Who has led a partition alone for a while, as one that looks again and again finds it. */
+/** Finds the nodes that have led a partition alone for a while, by polling. */
 import type { GroupId, NodeId } from '../../raft/types.ts';
 import { groupOfPartition } from '../../src/partition/placement.ts';
 import type { Settings } from './settings.ts';
@@ -18,13 +18,13 @@ export class StableLeaders {
     { readonly node: NodeId; readonly term: number; readonly since: number }
   >();
 
-  /** @param stableMillis nobody who is told has led for less */
+  /** @param stableMillis the minimum time that a reported node has led */
   constructor(init: StableLeadersInit, stableMillis: number) {
     this.#init = init;
     this.#stableMillis = stableMillis;
   }
 
-  /** Tells the leader of each partition that has one, and has had it for long enough. */
+  /** Reports the leader of each partition that has had it for long enough. */
   each(tell: (partition: number, leader: SimNode) => void): void {
     const { settings, nodes } = this.#init;
     for (let partition = 0; partition < settings.config.partitions; partition += 1) {

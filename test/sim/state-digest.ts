@@ -1,4 +1,4 @@
-/** A digest of a state from its items, in whatever order they come: so it can be kept up item by item. */
+/** A digest of a state that does not depend on the order of its items, so it can be updated item by item. */
 import type { StateItem } from '../../src/limiter/state/inspection.ts';
 import { sayingOf } from './naive-judgement.ts';
 import { wordsOfRecord } from './naive-record.ts';

@@ -1,4 +1,4 @@
-/** Adds up what many runs did. */
+/** Adds up the results of many runs. */
 import { createHash } from 'node:crypto';
 import type { RunResult } from './run.ts';
 
@@ -16,7 +16,7 @@ export interface TotalsJson {
   readonly trace: string;
 }
 
-/** Of its requests a world should decide so many: the others exercise few laws. */
+/** A world should decide this fraction of its requests: undecided ones exercise few laws. */
 const DECISIVE = 0.8;
 
 export class Totals {
@@ -28,7 +28,7 @@ export class Totals {
   #grants = 0;
   #denials = 0;
   #unlimited = 0;
-  /** Seeds of which most requests were decided. */
+  /** Seeds with most requests decided. */
   #decisive = 0;
   #unavailable = 0;
   #atCapacity = 0;
@@ -55,7 +55,10 @@ export class Totals {
     addAll(this.#coverage, result.coverage);
   }
 
-  /** Of every step of all seeds, in whatever order they ended: what changes no behaviour does not change it. */
+  /**
+   * A digest of every step of all seeds, independent of the order in which they ended. A change that changes no
+   * behavior does not change it.
+   */
   get trace(): string {
     const hash = createHash('sha256');
     for (const [seed, steps] of [...this.#hashes].sort(([a], [b]) => a - b))

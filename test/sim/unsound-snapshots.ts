@@ -1,11 +1,16 @@
-/** Snapshots that were spoiled before their checksum was made: only the state machine that reads them can tell. */
+/**
+ * Snapshots that were damaged before their checksum was computed: only the state machine that reads them can notice.
+ */
 import { crc32 } from 'node:zlib';
 import type { PeerMessage, SnapshotChunk } from '../../raft/driver/peer-message.ts';
 import type { NodeId } from '../../raft/types.ts';
 import { META_GROUP } from '../../src/meta/cluster-placement.ts';
 import { decodePeerMessages, encodePeerMessages } from '../../src/wire/peer-messages.ts';
 
-/** A turn's messages, those of snapshots changed. That of group 0 has no digest of its own to tell by. */
+/**
+ * Damages the snapshots among one turn's messages. The snapshot of group 0 stays: it has no digest that would reveal
+ * the damage.
+ */
 export function withUnsound(payload: Uint8Array, from: NodeId, to: NodeId): Uint8Array {
   const messages = decodePeerMessages(payload, from, to);
   if (!messages.some(isSpoiled)) return payload;
@@ -19,12 +24,12 @@ function isSpoiled(message: PeerMessage): message is SnapshotChunk {
   return message.kind === 'chunk' && message.group !== META_GROUP && message.meta.byteLength > 0;
 }
 
-/** The first bit of the snapshot is another, and the checksum is right for that. */
+/** Flips the first bit of the snapshot and corrects the checksum. */
 function unsound(message: SnapshotChunk): SnapshotChunk {
   const { meta, chunk } = message;
   const data = message.data.slice();
   if (chunk === 0) data[0] = (data[0] ?? 0) ^ 1;
-  // CRCs are linear: what a change does to one does not depend on the rest.
+  // CRCs are linear: the effect of a change does not depend on the rest.
   const change = Buffer.alloc(meta.byteLength);
   const unchanged = crc32(change);
   change[0] = 1;

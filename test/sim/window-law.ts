@@ -1,6 +1,6 @@
 /**
- * What is granted to one key keeps to its limit, in log time and in real time: no rolling window over it, and of other meters
- * what they promise.
+ * The grants of one key respect its limit, in log time and in real time: no rolling window exceeds it, and other meters
+ * keep their own promises.
  */
 import type { Rule } from '../../src/api/rule.ts';
 import { costSince, type Grant, type GroupLedger, realCostSince } from './group-ledger.ts';
@@ -10,7 +10,7 @@ import { meterKindOf } from './naive-meters.ts';
 import { costAround } from './rolling-window.ts';
 import { check } from './story.ts';
 
-/** A grant, and all of its key before that was not taken back; it is the last of them. */
+/** A grant, and all earlier ones of its key that were not refunded. It is the last of them. */
 interface Granted {
   readonly grants: readonly Grant[];
   readonly grant: Grant;
@@ -28,7 +28,7 @@ function isLog(rule: Rule): boolean {
   return ['slidingLog', 'granules'].includes(meterKindOf(rule));
 }
 
-/** Its time never runs back, not even when it was forgotten. */
+/** The time of the user never runs back, not even when the user was forgotten. */
 function isOrdered(userId: string): boolean {
   return !userId.startsWith('mixed') && !userId.startsWith('event');
 }
@@ -54,7 +54,7 @@ function checkRolling(group: GroupLedger, rule: Rule, granted: Granted): void {
   );
 }
 
-/** What other meters promise, of all that was granted since the rule, or what the key has of its own, changed last. */
+/** The promise of other meters, for all grants since the rule, or the key's own limit, last changed. */
 function checkPromise(group: GroupLedger, rule: Rule, { grants: all, userId, where }: Granted): void {
   const changed = Math.max(group.changed.get(rule.id) ?? 0, group.ownChanged.get(userId) ?? 0);
   const grants = all.filter(({ index }) => index > changed);

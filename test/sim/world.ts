@@ -38,14 +38,14 @@ export interface WorldInit {
   readonly say?: Say | undefined;
   /** Drawn from the seed if absent. */
   readonly settings?: Settings | undefined;
-  /** Told as well; whoever is may crash a node that has reached a boundary. */
+  /** Also notified. It may crash a node that has reached a boundary. */
   readonly witness?: Witness | undefined;
 }
 
 export interface Witness {
   reached(node: SimNode, boundary: Boundary): void;
   durable(writes: readonly GroupWrite[]): void;
-  /** From when a write is durable until its process learns of it: it may die in between. */
+  /** From when a write is durable until its process learns of it. The process may die in between. */
   readonly completionMillis: number;
 }
 
@@ -63,22 +63,22 @@ export class World {
   readonly limits: LimitChecker;
   readonly clients: Clients;
   readonly lookers: Lookers;
-  /** Where rules come as documents. */
+  /** Only in worlds with documents. */
   readonly described: DescribedUse | undefined;
-  /** Where operators say something of keys. */
+  /** Only in worlds with operators. */
   readonly customers: CustomerOperators | undefined;
   readonly nemesis: Nemesis;
   readonly operator: Operator;
-  /** Where the committed list of nodes wants the partitions. */
+  /** The partition placement by the committed list of nodes. */
   readonly placement: ClusterPlacement;
   readonly #hash: Hash32;
   readonly #loop = new EventLoop(START_MILLIS);
   #meta: MetaRecord | undefined;
-  /** What was on a disk that went back to an older copy. */
+  /** The contents that a disk had before an older copy replaced it. */
   readonly #forgotten = new Map<NodeId, DiskCopy>();
   /** Nodes that clients may ask. */
   askable: (node: SimNode) => boolean = (node) => node.isOpen;
-  /** What happens when a process ends. */
+  /** Called when a process ends. */
   onEnded: (node: SimNode) => void;
 
   constructor({ seed, hash, theme, seams = {}, say, settings: given, witness }: WorldInit) {
@@ -238,7 +238,7 @@ export class World {
       },
       whenCaughtUp: (node, run) => this.#whenCaughtUp(node, run),
       mayLose: (node) => this.#mayLose(node),
-      // Without a spare machine a lost one could not be replaced in time.
+      // Without a spare machine a lost node could not be replaced in time.
       changeNodes: () => settings.spares > 0 && this.operator.begin(),
       snapshotOf: (node, group) => this.checkers.coverage.snapshotOf(node, group),
       leaders: () => this.nodes.filter((node) => (node.core?.raft.leaderships ?? 0) > 0 && node.isRunning),
@@ -252,7 +252,7 @@ export class World {
     });
   }
 
-  /** The nodes of the cluster, as committed. */
+  /** The committed list of nodes. */
   get meta(): MetaState | undefined {
     return this.#meta?.state;
   }
@@ -267,7 +267,7 @@ export class World {
     this.operator.metaChanged(record.state);
   }
 
-  /** All partitions are where they should be, and nobody is about to change that. */
+  /** All partitions are where they should be, and no change is pending. */
   get isSettled(): boolean {
     const { meta } = this;
     return this.operator.isIdle && (meta === undefined || meta.settledVersion === meta.version);
@@ -296,7 +296,7 @@ export class World {
     });
   }
 
-  /** Only a member that others can do without, and only one at a time. */
+  /** Only a member that the others can do without, and only one at a time. */
   #mayLose(node: SimNode): boolean {
     const { meta } = this;
     const members = meta?.nodes.map(({ id }) => id) ?? this.settings.config.nodes.map(({ id }) => id);

@@ -1,4 +1,7 @@
-/** Which worlds seeds give: each leaves most out, a few have nearly all, and a theme is in all that are asked for it. */
+/**
+ * The worlds that seeds give: each leaves most features out, a few have nearly all, and a requested theme is in all of
+ * them.
+ */
 import { describe, expect, it } from 'vitest';
 import { drawFeatures, FEATURES } from './features.ts';
 import { drawFaults, drawKind, FAULTS, KINDS, type Kind } from './kinds.ts';
@@ -10,7 +13,7 @@ function drawn<T>(draw: (random: Random) => T): readonly T[] {
   return SEEDS.map((seed) => draw(new Random(seed)));
 }
 
-/** How many of the draws have it. */
+/** The fraction of the draws that have it. */
 function share<T>(draws: readonly ReadonlySet<T>[], one: T): number {
   return draws.filter((each) => each.has(one)).length / draws.length;
 }

@@ -1,11 +1,14 @@
-/** Is a backup to be had when it should be: one that fails in health is an error, and a run without any has not tried what it should have. */
+/**
+ * Checks that backups can be taken when they should be. A backup that fails in a healthy cluster is an error. A run
+ * without any backup did not test backups at all.
+ */
 import { type Backup, isFinished } from '../backup-history.ts';
 import { type NemesisBand, overlaps } from '../nemesis-log.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
 
 export interface BackupsTakenOptions {
   readonly bands: readonly NemesisBand[];
-  /** After a fault: until then a backup may fail. */
+  /** A backup may still fail for this long after a fault. */
   readonly settleMillis: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Judges the backups that were taken while the cluster ran: each is what the log of every group leads to, holds what was
- * acknowledged before it began, and is whole. It knows of a backup what its manifest says.
+ * Judges the backups that were taken while the cluster ran. Each must equal the state that the log of every group leads
+ * to, hold what was acknowledged before it began, and be undamaged. The check knows a backup only by its manifest.
  */
 import type { GroupId } from '../../../raft/types.ts';
 import { type Backup, type FinishedBackup, isFinished } from '../backup-history.ts';
@@ -12,7 +12,7 @@ import { type CheckResult, Findings, skipped } from './result.ts';
 export interface BackupsOptions {
   readonly history: readonly Operation[];
   readonly joint: JointHistory;
-  /** What the logs lead to; undefined: there are none. */
+  /** The states that the logs lead to. Undefined: there are no logs. */
   readonly states: ReadonlyMap<GroupId, GroupStates> | undefined;
 }
 
@@ -32,7 +32,7 @@ export function checkBackups(backups: readonly Backup[], options: BackupsOptions
   return findings.result();
 }
 
-/** What the log of each group leads to at the index that the backup names. */
+/** Compares the backup with the state that the log of each group has at the index that the backup names. */
 function compareWithLogs(
   { directory, groups, rulesVersion }: FinishedBackup,
   logs: ReadonlyMap<GroupId, GroupStates>,
@@ -71,7 +71,7 @@ interface Told {
   readonly what: string;
 }
 
-/** What clients knew by when. To be asked in the order of time. */
+/** What had been acknowledged to clients at a moment. Queries must come in the order of time. */
 class Acknowledged {
   readonly #receipts: readonly Told[];
   readonly #versions: readonly { readonly completeNanos: number; readonly version: number }[];
@@ -95,7 +95,7 @@ class Acknowledged {
       .sort(byCompletion);
   }
 
-  /** What was acknowledged before it began, and is not in it. */
+  /** Lists what was acknowledged before the backup began and is missing from it. */
   *lackedBy({ directory, invokeNanos, groups, rulesVersion }: FinishedBackup): Generator<string> {
     this.#goTo(invokeNanos);
     if (rulesVersion < this.#version)

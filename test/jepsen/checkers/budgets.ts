@@ -1,25 +1,25 @@
 /**
- * Splits a history into budgets (one user under one rule: nothing else shares a limit) and its attempts into
- * distinct grants, denials and unknown outcomes. Retries of one request id are one grant. Judges nothing.
+ * Splits a history into budgets, one per user and rule: nothing else shares a limit. Splits the attempts of each budget
+ * into distinct grants, denials and unknown outcomes. Retries of one request id are one grant. Judges nothing.
  */
 import type { Operation } from '../history.ts';
 import type { Fates } from './fates.ts';
 
-/** One grant, however many attempts were told of it. */
+/** One grant, even if several attempts got it as their answer. */
 export interface Grant {
-  /** The first answer that told of it. */
+  /** The first answer that reported it. */
   readonly op: Operation;
   /** Every other answer with the same receipt. */
   readonly copies: Operation[];
-  /** It was made in this interval: no attempt was there before, and this answer knew of it. */
+  /** The grant was made in this interval: no attempt was made before it, and this answer already knew of the grant. */
   invokeNanos: number;
   completeNanos: number;
 }
 
 /**
- * What was perhaps charged and not told: no attempt of a request got a grant as its answer, and one or more none at
- * all. Or an attempt was answered from memory while another node had it too, which may have read it when the answer
- * was forgotten.
+ * A request that may have been charged without a client seeing it. Either no attempt of it got a grant as its answer,
+ * and at least one got no answer. Or one attempt was answered from memory while another node had the request too, and
+ * that node may have processed it after the answer was forgotten.
  */
 export interface Unknown {
   readonly op: Operation;
@@ -31,13 +31,13 @@ export interface Budget {
   readonly rule: string;
   readonly limit: number;
   readonly windowMillis: number;
-  /** By group, index and position of their receipts. */
+  /** Ordered by group, index and position of their receipts. */
   readonly grants: readonly Grant[];
   readonly denials: readonly Operation[];
-  /** By invocation. */
+  /** Ordered by invocation. */
   readonly unknowns: readonly Unknown[];
   readonly operations: readonly Operation[];
-  /** Some requests brought their own timestamps. */
+  /** Some requests carried timestamps of their callers. */
   readonly hasEventTimes: boolean;
 }
 
@@ -46,13 +46,13 @@ export function nameOf({ user, rule }: { readonly user: string; readonly rule: s
 }
 
 export interface IdHorizon {
-  /** How long an answer is remembered under its request id. */
+  /** How long the cluster remembers an answer under its request id. */
   readonly requestIdHorizonMillis: number;
-  /** An attempt may still take effect this long after it was made, while its node stood still for example. */
+  /** An attempt may take effect this long after it was made, for example while its node was paused. */
   readonly lateMillis: number;
 }
 
-/** No request id is ever used again for another request. */
+/** Never forgets: a request id is never used for a second request. */
 const FOREVER: IdHorizon = { requestIdHorizonMillis: Infinity, lateMillis: 0 };
 const NANOS_PER_MILLI = 1e6;
 
@@ -123,7 +123,7 @@ function budgetOf(operations: readonly Operation[], horizon: IdHorizon): Budget 
   };
 }
 
-/** Without what the logs show not to have been charged. */
+/** Removes the unknown outcomes that the logs prove were not charged. */
 export function settledBy(fates: Fates, budgets: readonly Budget[]): Budget[] {
   return budgets.map((budget) => ({
     ...budget,
@@ -142,8 +142,8 @@ export function isSameReceipt(a: Operation, b: Operation): boolean {
 }
 
 /**
- * Attempts under one id are one request, until its answer is forgotten: what takes effect later is another one, and
- * may be charged on its own.
+ * Attempts under one id are one request until its answer is forgotten. An attempt that takes effect later is another
+ * request and may be charged again.
  */
 function unknownsOf(
   operations: readonly Operation[],
@@ -171,7 +171,7 @@ function unknownsOf(
     }
     const isWithinHorizon = (completeNanos: number): boolean =>
       Math.max(invokeNanos + lateNanos, completeNanos) - first <= horizonNanos;
-    // Both were made while the one was remembered that was made first.
+    // Both attempts were made while the first one was remembered.
     if (grantOf.get(requestId)?.some(({ completeNanos }) => isWithinHorizon(completeNanos))) continue;
     const isFirst = isWithinHorizon(invokeNanos);
     if (isFirst && seen.has(requestId)) continue;

@@ -1,7 +1,7 @@
 /**
- * The certificate check: every answer names its place in the log and its time, so the history comes with the order
- * it claims to be equal to. This checks the claim: the order respects real time, group time does not outrun it, and
- * the model, asked in that order, gives every answer. No search; O(n log n).
+ * The certificate check. Every answer names its place in the log and its time, so the history brings the order that it
+ * claims to be equivalent to. This check verifies the claim: the order respects real time, group time does not run
+ * ahead of real time, and the model, asked in that order, gives every answer. It needs no search and takes O(n log n).
  */
 import { gainedMillis } from '../gained-time.ts';
 import type { Operation } from '../history.ts';
@@ -12,7 +12,7 @@ import { BudgetReplay, type CertificateOptions, describe } from './replay.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
 
 const NANOS_PER_MILLI = 1e6;
-/** Stamps are rounded down to whole milliseconds; the rest is for doubles of the size of 1e12. */
+/** Stamps are rounded down to whole milliseconds. The rest covers the precision of doubles around 1e12. */
 const ROUNDING_MILLIS = 1.001;
 
 /** An answer and its receipt. */
@@ -20,13 +20,16 @@ interface Certified {
   readonly op: Operation;
   readonly isGrant: boolean;
   readonly index: number;
-  /** Null where it is not told, or there is none. */
+  /** Null if the answer does not report it, or if there is none. */
   readonly position: number | null;
   readonly term: number;
   readonly timeMillis: number;
-  /** That is group time, not a stamp of a caller: a denial may be held back behind one without having its own. */
+  /**
+   * The time is group time, not a caller's stamp. A denial may be held back behind a caller's stamp without having one
+   * of its own.
+   */
   readonly isGroupTime: boolean;
-  /** It was decided in this interval. */
+  /** The answer was decided in this interval. */
   readonly invokeNanos: number;
   readonly completeNanos: number;
 }
@@ -95,7 +98,7 @@ function checkOneGroup(budget: Budget, findings: Findings): void {
   if (groups.size > 1) findings.add(`${nameOf(budget)} was decided by groups ${[...groups].join(', ')}`);
 }
 
-/** Retries of one request id get one answer, and are charged once. */
+/** Retries of one request id get one answer and are charged once. */
 function checkRetries({ grants }: Budget, horizonMillis: number, findings: Findings): void {
   const earlier = new Map<string, Grant[]>();
   for (const grant of grants) {
@@ -116,7 +119,7 @@ function checkRetries({ grants }: Budget, horizonMillis: number, findings: Findi
   }
 }
 
-/** A grant is remembered by its request id, whether it was told to a client or only the log tells of it. */
+/** A grant is remembered by its request id, whether a client saw it or only the log shows it. */
 function checkMemory(
   { operations, grants, denials, hasEventTimes }: Budget,
   { fates, requestIdHorizonMillis, driftPpm }: CertificateOptions,
@@ -147,13 +150,13 @@ function checkMemory(
   for (const op of denials) {
     const id = op.requestId ?? '';
     const own = told.get(id) ?? [];
-    // A caller's own times say nothing about the horizon: there, real time does.
+    // Callers' timestamps say nothing about the horizon, so real time is used for them.
     const isForgotten = ({ invokeNanos, completeNanos }: Grant): boolean =>
       completeNanos >= op.invokeNanos || (op.completeNanos ?? Infinity) - invokeNanos >= realHorizonNanos;
     const at = hasEventTimes
       ? own.find((grant) => !isForgotten(grant))?.op
       : [...own.map((grant) => grant.op), ...(untold.get(id) ?? [])].find(
-          // A leader that had not applied the grant could not remember it.
+          // A leader that had not applied the grant yet could not remember it.
           (place) =>
             isWithinHorizon(place, op) && (isBefore(place, op) ?? costs.get(op.requestId ?? '') === op.cost),
         );
@@ -169,18 +172,18 @@ interface LogPlace {
 }
 
 /**
- * Was `grant` made before `denial` was? Undefined: they are in one entry, and where is not told. Then what did not fit
- * before the grant was made does not fit later.
+ * Whether `grant` was made before `denial`. Undefined: they are in one entry and their order in it is unknown. A
+ * request that did not fit before the grant does not fit after it either.
  */
 function isBefore(grant: LogPlace, denial: LogPlace): boolean | undefined {
   const [granted, denied] = [grant.index ?? 0, denial.index ?? 0];
   if (granted !== denied) return granted < denied;
   if (grant.position === null) return undefined;
-  // Without a place of its own, it was read after the whole entry.
+  // A denial without a position was read after the whole entry.
   return denial.position === null || grant.position < denial.position;
 }
 
-/** At most as long as the two are apart in group time. */
+/** The two are at most as far apart as they are in group time. */
 function apartMillis(a: Grant, b: Grant): number {
   const isGroupTime = a.op.timestampMillis === null && b.op.timestampMillis === null;
   if (isGroupTime) return Math.abs((a.op.timeMillis ?? 0) - (b.op.timeMillis ?? 0));
@@ -188,7 +191,7 @@ function apartMillis(a: Grant, b: Grant): number {
   return nanos / NANOS_PER_MILLI;
 }
 
-/** Along the log neither terms nor group times decrease, and one entry has one of each. */
+/** Along the log neither terms nor group times decrease, and all answers of one entry have the same term and time. */
 function checkLogOrder(group: number, receipts: Certified[], findings: Findings): void {
   receipts.sort((a, b) => a.index - b.index || Number(b.isGrant) - Number(a.isGrant));
   let before: Certified | undefined;
@@ -208,12 +211,12 @@ function checkLogOrder(group: number, receipts: Certified[], findings: Findings)
         : receipt.timeMillis < newest.timeMillis;
       if (isBroken) findings.add(`group ${group}: time decreases along the log: ${pair(newest, receipt)}`);
     }
-    // A denial's time is that of the question: the next entry may be stamped by a leader that lags behind it.
+    // A denial has the time of its request. The next entry may be stamped by a leader whose time lags behind that.
     if (receipt.isGrant) newest = receipt;
   }
 }
 
-/** Every decision that an entry made has a place in it of its own, so that every grant has a receipt of its own. */
+/** Each decision has its own place in its entry, so each grant has its own receipt. */
 function checkOwnReceipts(group: number, receipts: readonly Certified[], findings: Findings): void {
   const owners = new Map<string, Certified>();
   for (const receipt of receipts) {
@@ -228,14 +231,14 @@ function checkOwnReceipts(group: number, receipts: readonly Certified[], finding
   }
 }
 
-/** A request without an id is asked once. */
+/** A request without an id is asked only once. */
 function isSameRequest({ op: a }: Certified, { op: b }: Certified): boolean {
   return a.requestId !== null && a.requestId === b.requestId && a.user === b.user;
 }
 
 /**
- * What was answered before a request was made comes before it in the log. Only grants are entries of their own; a
- * denial is read from whatever its leader had applied, and may be read late: that is counted.
+ * An answer that arrived before a request was made must come before it in the log. This holds for grants, which are
+ * entries. A denial is read from the state its leader had applied, which may be old: such denials are only counted.
  */
 function checkRealTimeOrder(group: number, receipts: readonly Certified[], findings: Findings): void {
   const byCompletion = [...receipts].sort((a, b) => a.completeNanos - b.completeNanos);
@@ -258,8 +261,8 @@ function checkRealTimeOrder(group: number, receipts: readonly Certified[], findi
 }
 
 /**
- * Group time never runs faster than real time, but for drift and rounding. Sound for what clients see: an entry was
- * stamped after its request was made, and before it was answered.
+ * Group time never runs faster than real time, except for drift and rounding. Client times suffice for this check: an
+ * entry is stamped after its request was made and before it was answered.
  */
 function checkGroupTime(
   group: number,

@@ -2,10 +2,10 @@
 
 export class CostLine {
   readonly #times: number[] = [];
-  /** Cost before each of them; one longer than the times. */
+  /** The sum of the costs before each entry. It is one longer than the times. */
   readonly #before: number[] = [0];
 
-  /** Nearly always at the end, else a few places before it. */
+  /** New costs nearly always belong at the end, otherwise a few places before it. */
   insert(timeMillis: number, cost: number): void {
     let at = this.#times.length;
     while (at > 0 && (this.#times[at - 1] ?? 0) > timeMillis) at -= 1;
@@ -14,19 +14,19 @@ export class CostLine {
     for (let i = at + 2; i < this.#before.length; i += 1) this.#before[i] = (this.#before[i] ?? 0) + cost;
   }
 
-  /** Drops what is at or after `t`. */
+  /** Drops the costs at or after `t`. */
   dropFrom(t: number): void {
     const keep = this.#times.findLastIndex((time) => time < t) + 1;
     this.#times.length = keep;
     this.#before.length = keep + 1;
   }
 
-  /** -Infinity of nothing. */
+  /** -Infinity if there is none. */
   get newestMillis(): number {
     return this.#times.at(-1) ?? -Infinity;
   }
 
-  /** The cost of all with `time > t - windowMillis`: also of those after `t`. */
+  /** The sum of all costs with `time > t - windowMillis`, including those after `t`. */
   live(t: number, windowMillis: number): number {
     let low = 0;
     let high = this.#times.length;

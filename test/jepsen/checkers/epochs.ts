@@ -1,7 +1,7 @@
 /**
- * Who is idle is forgotten: once its grants are out of the window, and a minute later where callers give timestamps. What
- * it asks in another epoch then, it asks as a new user. Finds those grants; whoever judges must not hold against them what
- * was forgotten.
+ * Finds grants before which a user may have been forgotten. The limiter forgets an idle user once its grants are out of
+ * the window, plus a minute if callers give timestamps. A timestamp of another epoch is then judged as if the user were
+ * new. Checkers must not count the forgotten grants against such a request.
  */
 import { gainedMillis } from '../gained-time.ts';
 import type { Operation } from '../history.ts';
@@ -9,7 +9,7 @@ import { groupWindowMillis } from '../model.ts';
 import type { NemesisBand } from '../nemesis-log.ts';
 import type { Budget } from './budgets.ts';
 
-/** As the README states them. */
+/** The horizons that the README states. */
 const NEAR_EPOCH_MILLIS = 31 * 86_400_000;
 const FORGOTTEN_AFTER_MILLIS = 60_000;
 
@@ -18,13 +18,13 @@ const NANOS_PER_MILLI = 1e6;
 export interface EpochOptions {
   readonly driftPpm: number;
   readonly bands: readonly NemesisBand[];
-  /** Stamps before it are of another epoch. */
+  /** Stamps before this belong to another epoch. */
   readonly nearEpochMillis: number;
 }
 
 /**
- * 31 days before the cluster was created, as far as its answers tell: it was there when the first of them was given.
- * Without an answer in group time no stamp is of another epoch.
+ * 31 days before the cluster was created. The cluster existed when its first answer was given, so that answer is the
+ * estimate. Without an answer in group time no stamp belongs to another epoch.
  */
 export function nearEpochMillis(budgets: readonly Budget[]): number {
   let earliest = Infinity;
@@ -39,8 +39,8 @@ export function nearEpochMillis(budgets: readonly Budget[]): number {
 }
 
 /**
- * The grant of another epoch before which a user may have been forgotten. It is one at most: who was granted something
- * there is kept for a day, which is longer than any history.
+ * The grant of another epoch before which a user may have been forgotten. There is at most one: a user with a grant in
+ * another epoch is kept for a day, longer than any history.
  */
 export function begunAnew(budget: Budget, options: EpochOptions): Operation | undefined {
   const { driftPpm, bands, nearEpochMillis: near } = options;
@@ -48,7 +48,7 @@ export function begunAnew(budget: Budget, options: EpochOptions): Operation | un
   const grant = budget.grants[first];
   if (grant === undefined || first === 0) return undefined;
   const windowMillis = groupWindowMillis(budget.windowMillis, driftPpm);
-  // Within a window of the near epoch it would meet what was forgotten there.
+  // Within a window of the near epoch the request would count together with what was forgotten there.
   if ((grant.op.timeMillis ?? Infinity) > near - windowMillis) return undefined;
   let madeNanos = -Infinity;
   for (const { invokeNanos } of budget.grants.slice(0, first)) madeNanos = Math.max(madeNanos, invokeNanos);

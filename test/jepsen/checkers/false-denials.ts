@@ -1,6 +1,6 @@
 /**
- * Denials that were certainly wrong in real time: at no moment while they were asked could the limit have been
- * spent. Legal while something is broken, an error in a healthy cluster.
+ * Finds denials that were certainly wrong in real time: at no moment while the request was open could the limit have
+ * been used up. They are legal during a fault, and an error in a healthy cluster.
  */
 import { groupWindowMillis } from '../model.ts';
 import { type NemesisBand, overlaps } from '../nemesis-log.ts';
@@ -13,9 +13,9 @@ export interface FalseDenialOptions {
   readonly driftPpm: number;
   readonly fates: Fates;
   readonly bands: readonly NemesisBand[];
-  /** How long after a fault, in addition to a window, wrong denials are still its consequence. */
+  /** For this long after a fault, plus a window, a wrong denial still counts as its consequence. */
   readonly settleMillis: number;
-  /** What a planned change of leaders may cost of group time. */
+  /** How much group time a planned change of leaders may lose. */
   readonly slackMillis: number;
 }
 
@@ -24,10 +24,10 @@ const NANOS_PER_MILLI = 1e6;
 export function checkFalseDenials(budgets: readonly Budget[], options: FalseDenialOptions): CheckResult {
   const findings = new Findings('false-denials');
   for (const budget of budgets) {
-    // A caller's timestamps say nothing about real time.
+    // Callers' timestamps say nothing about real time.
     if (budget.hasEventTimes || budget.denials.length === 0) continue;
     const { windowMillis, limit } = budget;
-    // Real time may also run slower than group time, by as much.
+    // Real time may also run slower than group time, by the same drift.
     const { driftPpm, slackMillis } = options;
     const liveMillis = groupWindowMillis(groupWindowMillis(windowMillis, driftPpm), driftPpm) + slackMillis;
     const settleNanos = (liveMillis + options.settleMillis) * NANOS_PER_MILLI;
@@ -55,7 +55,7 @@ function possibleLoad({ grants, unknowns }: Budget, liveNanos: number, fates: Fa
     changes.push({ at: invokeNanos, by: op.cost }, { at: completeNanos + liveNanos, by: -op.cost });
   }
   for (const { op, invokeNanos } of unknowns) {
-    // When one took effect is not known, so it may count for ever.
+    // It is unknown when the request took effect, so it may count forever.
     const fate = fates.get(op);
     const times = fate?.kind === 'granted' ? fate.at.length : 1;
     if (fate?.kind !== 'uncharged') changes.push({ at: invokeNanos, by: op.cost * times });

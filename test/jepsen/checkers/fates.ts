@@ -1,24 +1,27 @@
-/** What the logs of the stopped nodes tell about requests whose outcome no client knows. Plain data. */
+/** What the logs of the stopped nodes show about requests whose outcome no client knows. Plain data. */
 import type { Operation } from '../history.ts';
 
 export interface Placement {
   readonly group: number;
   readonly index: number;
-  /** In the entry; null: not known. */
+  /** Position in the entry. Null: unknown. */
   readonly position: number | null;
-  /** The time the decision used. */
+  /** The time that the decision used. */
   readonly timeMillis: number;
 }
 
 export type Fate =
-  /** In no log, or denied there: nothing was charged. */
+  /** The request is in no log or was denied there: nothing was charged. */
   | { readonly kind: 'uncharged' }
-  /** At each of these places; they are several if an answer was forgotten, and the request repeated. */
+  /** Granted at each of these places. There are several if an answer was forgotten and the request repeated. */
   | { readonly kind: 'granted'; readonly at: readonly Placement[] }
-  /** It is in the log, but before what can be replayed: granted at one of these places, or denied at all. */
+  /**
+   * The request is in the log, but before the part that can be replayed: it was granted at one of these places, or
+   * denied.
+   */
   | { readonly kind: 'logged'; readonly at: readonly Placement[] };
 
-/** By the operation of the `Unknown`. What is missing here may be granted anywhere. */
+/** Keyed by the operation of the `Unknown`. A request that is missing here may have been granted anywhere. */
 export type Fates = ReadonlyMap<Operation, Fate>;
 
 export const NO_FATES: Fates = new Map();

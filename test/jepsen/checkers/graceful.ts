@@ -1,6 +1,6 @@
 /**
- * Nodes that are asked to stop and started again cost their clients nothing: one that makes its connections anew sees no
- * other error, and nobody is undecided for longer than a hand-over.
+ * A planned restart of a node costs its clients nothing. A client that reconnects sees no other error, and no request
+ * waits longer than a leadership hand-over takes.
  */
 import { unavailabilityGaps } from '../gaps.ts';
 import type { Operation } from '../history.ts';
@@ -8,9 +8,12 @@ import { type NemesisBand, overlaps } from '../nemesis-log.ts';
 import { type CheckResult, Findings } from './result.ts';
 
 const GRACEFUL = /^(rolling|graceful)-restart$/;
-/** A listener that ends refuses, or resets what it had not accepted yet: then nothing was asked. */
+/**
+ * A listener that closes refuses connections, or resets those it had not accepted yet. In both cases the request was
+ * not sent.
+ */
 const TRIES_AGAIN = /^(ECONNREFUSED|ECONNRESET on a new connection)$/;
-/** Every leader looks for a successor for at most this long, and a client's request reaches it there. */
+/** A leader looks for a successor for at most this long, and a client's request reaches the successor. */
 const HAND_OVER_MILLIS_MAX = 2_000;
 const NANOS_PER_MILLI = 1e6;
 
@@ -19,7 +22,7 @@ export function checkGraceful(history: readonly Operation[], bands: readonly Nem
   const graceful = bands.filter(({ kind }) => GRACEFUL.test(kind));
   const others = bands.filter(({ kind }) => !GRACEFUL.test(kind));
   const settleNanos = HAND_OVER_MILLIS_MAX * NANOS_PER_MILLI;
-  /** In a graceful restart, and in nothing else. */
+  /** Judged are only moments inside a graceful restart without any other fault. */
   const isJudged = (from: number, to: number): boolean =>
     graceful.some((band) => overlaps(band, from, to)) &&
     !others.some((band) => overlaps(band, from, to, settleNanos));

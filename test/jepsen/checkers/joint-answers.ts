@@ -1,6 +1,7 @@
 /**
- * What answers must say of each other: one id has one answer, what was given back stays so and is what was granted, no two
- * requests have one place in the log, and every limit that is told is one of the request's, all of one version of the rules.
+ * Checks that answers agree with each other. One request id has one answer. A refund stays refunded and returns what
+ * was granted. No two requests have the same place in the log. Every reported limit belongs to the request, and all
+ * limits in an answer come from one version of the rules.
  */
 import type { Operation } from '../history.ts';
 import type { Ask, JointHistory, LimitAsked, LimitTold, Receipt } from '../joint-history.ts';
@@ -13,10 +14,10 @@ import { type CheckResult, Findings, skipped } from './result.ts';
 export interface JointAnswersOptions {
   readonly requestIdHorizonMillis: number;
   readonly driftPpm: number;
-  /** Single requests: their places in the log are nobody else's. */
+  /** Single requests. No other request may have their places in the log. */
   readonly history: readonly Operation[];
   readonly bands: readonly NemesisBand[];
-  /** How long after a fault a leader that was cut off may still take itself for one. */
+  /** For this long after a fault a leader that was cut off may still believe that it leads. */
   readonly settleMillis: number;
 }
 
@@ -48,7 +49,7 @@ export function checkJointAnswers(joint: JointHistory, options: JointAnswersOpti
   return findings.result();
 }
 
-/** While a grant is remembered, every attempt under its id is told it. */
+/** As long as a grant is remembered, every attempt under its id gets it as the answer. */
 function checkRepeats(
   { attempts, givenBackFromNanos, requestId }: JointRequest,
   grant: JointGrant,
@@ -74,7 +75,7 @@ function checkRepeats(
   }
 }
 
-/** What was given back is what was granted, stays so, and is found as long as the grant is remembered. */
+/** A refund returns the granted rule and cost, stays refunded, and is found as long as the grant is remembered. */
 function checkRefunds(
   { attempts, refunds, limits, cost, requestId }: JointRequest,
   grant: JointGrant,
@@ -112,7 +113,7 @@ interface ToldOptions extends Pick<JointAnswersOptions, 'bands' | 'settleMillis'
   readonly inForce: LimitsInForce;
 }
 
-/** What is told of limits is of those that the request is under, and all of one version. */
+/** All limits that an answer reports belong to the request and come from one rule version. */
 function checkTold(ask: Ask, request: JointRequest, options: ToldOptions, findings: Findings): void {
   const { inForce } = options;
   const { allowed, told, limits, requestId, cost } = ask;
@@ -123,23 +124,24 @@ function checkTold(ask: Ask, request: JointRequest, options: ToldOptions, findin
   for (const { rule, remaining, limit } of told) {
     if (!isOneOf(limits, rule)) findings.add(`'${requestId}' was told of rule '${rule}'`);
     const { windowMillis = Infinity } = limits.find((asked) => asked.rule === rule) ?? {};
-    // The answer to a settlement says what is left after its estimate was refunded. The cost it charged may have left the window by then.
+    // The answer to a settlement shows what remains after the refund of its estimate. The cost that it charged may have
+    // left the window by then.
     const isOut = ask.settled && ask.completeNanos > from + windowMillis * 1e6;
-    // A settled cost may exceed the limit. Nothing remains then.
+    // A settled cost may exceed the limit. Then nothing remains.
     if (remaining < 0 || remaining > Math.max(0, limit - (allowed && !isOut ? cost : 0)))
       findings.add(`'${requestId}' was told that ${remaining} of ${limit} remain under '${rule}'`);
   }
   const possible = inForce.possible(from, ask.completeNanos);
-  // A retry is told what the first partition remembers, and the Redis protocol tells the limit that binds. A settlement is asked again
-  // by its node if the rules change under it.
+  // A retry gets what the first partition remembers, and the Redis protocol reports only the limit that binds. The node
+  // repeats a settlement itself if the rules change meanwhile.
   const tellsAll = isFirst && ask.door !== 'redis' && !(ask.settled && possible.length > 1);
   if (tellsAll && allowed && told.length !== limits.length)
     findings.add(`'${requestId}' was granted under ${told.length} of its ${limits.length} limits`);
   const known = allowed ? possible : inForce.possible(staleFrom(ask, from, options), ask.completeNanos);
   const isOf = (limits: readonly LimitTold[]): boolean =>
     known.some((change) => limits.every(({ rule, limit }) => change.limits[rule] === limit));
-  // A retry may be told what is remembered of a grant, beside what it reserved itself by newer rules. A settlement is asked again of all
-  // partitions if the rules change under it.
+  // A retry may get a remembered grant together with what it reserved itself under newer rules. The node repeats a
+  // settlement in all partitions if the rules change meanwhile.
   const isOfOne = isFirst && !ask.settled ? isOf(told) : told.every((each) => isOf([each]));
   if (told.length > 1) findings.tally('severalTold');
   if (possible.length > 0 && !isOfOne) {
@@ -150,7 +152,10 @@ function checkTold(ask: Ask, request: JointRequest, options: ToldOptions, findin
   }
 }
 
-/** A leader that was cut off denies by the rules of when it was, for as long as it believes that it leads. It grants nothing. */
+/**
+ * A leader that is cut off keeps denying by the rules it knows, for as long as it believes that it leads. It grants
+ * nothing.
+ */
 function staleFrom({ invokeNanos, completeNanos }: Ask, from: number, options: ToldOptions): number {
   const settleNanos = options.settleMillis * NANOS_PER_MILLI;
   const faults = options.bands.filter((band) => overlaps(band, invokeNanos, completeNanos, settleNanos));

@@ -1,8 +1,9 @@
 /**
- * Denials under limits that rules find that were certainly wrong in real time: at no moment while it was asked could one of its
- * limits have been spent, also by what was reserved for others. Whatever may count does so from when it was asked until its
- * window is over, or until its key was reset, not longer: what stays charged, stays found. Whoever may be blocked may be denied. Legal
- * while something is broken, an error in a healthy cluster.
+ * Finds denials of described requests (their limits are found by rules) that were certainly wrong in real time: at no
+ * moment while the request was open could one of its limits have been used up, not even by reservations for other
+ * requests. A charge that may count does so from its invocation until its window is over or its key was reset, and no
+ * longer, so a charge that never expires is found. A key that may be blocked may be denied. Wrong denials are legal
+ * during a fault, and an error in a healthy cluster.
  */
 import type { JointHistory } from '../joint-history.ts';
 import { groupWindowMillis } from '../model.ts';
@@ -17,9 +18,9 @@ import { type CheckResult, Findings, skipped } from './result.ts';
 export interface JointDenialOptions {
   readonly driftPpm: number;
   readonly bands: readonly NemesisBand[];
-  /** How long after a fault requests made before may take effect, and time may have stood still. */
+  /** For this long after a fault, earlier requests may still take effect, and time may have stood still. */
   readonly settleMillis: number;
-  /** What a planned change of leaders may cost of group time. */
+  /** How much group time a planned change of leaders may lose. */
   readonly slackMillis: number;
 }
 
@@ -36,9 +37,9 @@ export function checkJointDenials(joint: JointHistory, options: JointDenialOptio
   for (const ask of joint.asks) {
     const { allowed, limits, cost, invokeNanos, completeNanos, requestId } = ask;
     if (allowed === null) continue;
-    // What it reserved itself is in the load already, and so is what was granted.
+    // The load already includes what the request reserved itself, and what was granted.
     const own = allowed || homes.mayReserve(ask) ? 0 : cost;
-    /** None of its limits can have been spent. */
+    /** None of its limits can have been used up. */
     const hadRoom = limits.every((limit) => {
       const most = loads.get(budgetName(limit))?.most(invokeNanos, completeNanos) ?? 0;
       return most + own <= inForce.least(limit.rule, invokeNanos, completeNanos);
@@ -57,7 +58,7 @@ export function checkJointDenials(joint: JointHistory, options: JointDenialOptio
   return findings.result();
 }
 
-/** By limit, what all requests together may have had charged. */
+/** Per limit, everything that all requests together may have charged. */
 function loadsOf(
   joint: JointHistory,
   { homes, keyChanges }: { readonly homes: Homes; readonly keyChanges: KeyChanges },
@@ -69,10 +70,10 @@ function loadsOf(
     const isTold = request.attempts.every(({ allowed }) => allowed === true);
     for (const [fromNanos, toNanos] of chargesOf(request, homes)) {
       for (const limit of request.limits) {
-        // Real time may also run slower than group time, by as much.
+        // Real time may also run slower than group time, by the same drift.
         const liveMillis =
           groupWindowMillis(groupWindowMillis(limit.windowMillis, driftPpm), driftPpm) + slackMillis;
-        // What was told as granted is charged no later than that; what is in doubt may come late.
+        // A reported grant was charged no later than its answer. A charge in doubt may come late.
         const resetNanos = isTold ? keyChanges.isResetFrom(limit.key, toNanos) : Infinity;
         const overAt = overNanos(fromNanos, toNanos, liveMillis * NANOS_PER_MILLI, options);
         const at = Math.min(overAt, resetNanos);
@@ -87,8 +88,9 @@ function loadsOf(
 }
 
 /**
- * Between which moments it may have been charged, as often as that may be: each attempt may reserve anew, also one that is denied in
- * the end. Where all limits lie together nothing is reserved, and one id is charged once.
+ * The intervals in which the request may have been charged, one for each possible charge. Each attempt may reserve
+ * anew, also one that is denied in the end. If all its limits lie in one partition nothing is reserved, and one id is
+ * charged once.
  */
 function chargesOf({ attempts, grant }: JointRequest, homes: Homes): (readonly [number, number])[] {
   const sent = attempts.filter(({ class: outcome, status }) => outcome !== 'fail' || status !== 0);
@@ -102,7 +104,10 @@ function chargesOf({ attempts, grant }: JointRequest, homes: Homes): (readonly [
     : [[first.invokeNanos, Math.max(...open.map(({ completeNanos }) => completeNanos))]];
 }
 
-/** When it is out of the window: later by every fault that it may have waited for, or in which time stood still. */
+/**
+ * When the charge is out of its window. Every fault that may have delayed it, or during which time stood still, makes
+ * this later.
+ */
 function overNanos(
   fromNanos: number,
   toNanos: number,

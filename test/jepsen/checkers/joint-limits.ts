@@ -1,9 +1,9 @@
 /**
- * Certain violations of limits that rules find, in real time: of what clients were told, more counts at one limit within its
- * window than was in force for whatever was granted last, wherever in their intervals the grants were made. A granted request
- * counts at each of its limits; what may have been given back counts until that was asked for. Costs that were told after the fact
- * exceed nothing themselves, and count for whoever was granted after them. A key that an operator blocked is granted nothing. No false
- * alarm.
+ * Finds certain violations of limits in real time, for described requests. A violation: within one window of a limit,
+ * more was granted than the limit in force at the last of these grants allows, wherever in their intervals the grants
+ * were made. A granted request counts at each of its limits. A grant that may have been refunded counts until the
+ * refund was requested. Settled (post-paid) costs may exceed a limit themselves, and count for later grants. A blocked
+ * key gets no grant. There are no false alarms.
  */
 import { gainedMillis } from '../gained-time.ts';
 import type { JointHistory, LimitAsked } from '../joint-history.ts';
@@ -16,7 +16,7 @@ import { type CheckResult, Findings, skipped } from './result.ts';
 const NANOS_PER_MILLI = 1e6;
 export const NO_JOINT = 'nobody asked under limits that rules find';
 
-/** At one limit. */
+/** A charge at one limit. */
 interface Charge {
   readonly cost: number;
   readonly settled: boolean;
@@ -43,7 +43,7 @@ export function checkJointLimits(joint: JointHistory, bands: readonly NemesisBan
     for (const limit of limits) {
       const { invokeNanos, completeNanos } = grant;
       const resetFromNanos = keyChanges.mayBeResetFrom(limit.key, invokeNanos);
-      // A refund reaches all limits of its request, in whichever partitions they lie.
+      // A refund reaches all limits of its request, in all their partitions.
       const givenBackFromNanos = Math.min(request.givenBackFromNanos, resetFromNanos);
       const name = budgetName(limit);
       const budget = budgets.get(name) ?? { limit, charges: [] };
@@ -74,9 +74,10 @@ function checkBlocks(
 }
 
 /**
- * Ends a span at each answer. All that was made within it, shorter than the window, counted when the last of it was decided, but
- * for what may have been given back; and the last was decided by a limit that may have been in force while it was asked. A settled
- * cost counts if it was told before whichever of the others was the last one was asked for.
+ * Ends a span at each answer. Everything granted within a span shorter than the window still counted when its last
+ * grant was decided, except for possible refunds, and that last grant was decided by a limit that may have been in
+ * force while it was open. A settled cost counts if its answer arrived before the last of the other grants was
+ * requested.
  */
 function overCharged(
   limit: LimitAsked,

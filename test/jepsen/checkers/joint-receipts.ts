@@ -1,7 +1,8 @@
 /**
- * The same by the order and the time of the log, to the millisecond, as far as receipts tell: what was granted with a receipt
- * counts in the partition of its first key, together with all of its limits that lie there. Between two such grants passed the
- * time that their partition says; what is reserved elsewhere has no receipt, and is left out. No false alarm.
+ * Checks the same limits as joint-limits.ts by the order and the time of the log, to the millisecond, for grants with
+ * receipts. Such a grant counts in the partition of its first key, at all of its limits there. The time between two
+ * such grants is the group time of their partition. Reservations in other partitions have no receipt and are left out.
+ * There are no false alarms.
  */
 import type { JointHistory, LimitAsked, Receipt } from '../joint-history.ts';
 import { groupWindowMillis } from '../model.ts';
@@ -11,7 +12,7 @@ import { KeyChanges } from './key-changes.ts';
 import { LimitsInForce } from './limits-in-force.ts';
 import { type CheckResult, Findings, skipped } from './result.ts';
 
-/** At one limit, with its receipt. */
+/** A charge at one limit, with its receipt. */
 interface Charge {
   readonly request: JointRequest;
   readonly grant: JointGrant;
@@ -45,7 +46,7 @@ export function checkJointReceipts(
   for (const { limit, charges } of budgets.values()) {
     charges.sort((a, b) => inLog(a.receipt, b.receipt));
     for (const [i, charge] of charges.entries()) {
-      // It is charged whatever counts already.
+      // A settled cost is charged regardless of what counts already.
       if (charge.request.settled) continue;
       const finding = overChargedBy(charge, charges.slice(0, i + 1), {
         limit,
@@ -59,7 +60,7 @@ export function checkJointReceipts(
   return findings.result();
 }
 
-/** Whoever told of it: any attempt, or a refund. */
+/** The receipt from any attempt or refund that reported it. */
 function receiptOf({ attempts, refunds }: JointRequest): Receipt | undefined {
   const tellers = [
     ...attempts.filter(({ allowed }) => allowed === true),
@@ -72,7 +73,10 @@ function inLog(a: Receipt, b: Receipt): number {
   return a.group - b.group || a.index - b.index || (a.position ?? 0) - (b.position ?? 0);
 }
 
-/** What certainly counted when a grant was made, and itself, against the largest limit that may have been in force then. */
+/**
+ * Compares what certainly counted when a grant was made, plus the grant, with the largest limit that may have been in
+ * force then.
+ */
 function overChargedBy(
   { grant, receipt }: Charge,
   through: readonly Charge[],
@@ -93,7 +97,7 @@ function overChargedBy(
   for (let j = through.length - 1; j >= 0; j -= 1) {
     const earlier = through[j];
     if (earlier === undefined || earlier.receipt.timeMillis <= beginMillis) break;
-    // Asked to be given back before this one was answered: it may have been free already.
+    // If a refund was requested before this grant was answered, the cost may have been free already.
     const givenBackFromNanos = Math.min(
       earlier.request.givenBackFromNanos,
       keyChanges.mayBeResetFrom(limit.key, earlier.grant.invokeNanos),

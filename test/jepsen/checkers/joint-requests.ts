@@ -1,6 +1,6 @@
 /**
- * Attempts under one id are one request: when it was granted at the earliest and the latest, and from when on that may be
- * given back, at which of its limits. Judges nothing.
+ * Groups attempts under one id into one request: the earliest and latest moment of its grant, the moment from which it
+ * may have been refunded, and the limits it counts at. Judges nothing.
  */
 import type { Ask, JointHistory, LimitAsked, Refund } from '../joint-history.ts';
 
@@ -8,15 +8,15 @@ export interface JointRequest {
   readonly requestId: string;
   readonly limits: readonly LimitAsked[];
   readonly cost: number;
-  /** Its cost was told after the fact. */
+  /** The cost is settled after the fact. */
   readonly settled: boolean;
-  /** By invocation. */
+  /** Ordered by invocation. */
   readonly attempts: readonly Ask[];
-  /** Made between the first attempt and the first answer that told of it; undefined: no answer told. */
+  /** Made between the first attempt and the first answer that reported it. Undefined: no answer did. */
   readonly grant: JointGrant | undefined;
-  /** By invocation, whatever they were answered. */
+  /** Ordered by invocation, with any outcome. */
   readonly refunds: readonly Refund[];
-  /** Before this moment nobody had asked for what may have given it back; Infinity: nobody ever did. */
+  /** Before this moment no client had requested anything that could refund it. Infinity: none ever did. */
   readonly givenBackFromNanos: number;
 }
 
@@ -59,7 +59,7 @@ function groupBy<T extends Ask | Refund>(events: readonly T[]): Map<string, T[]>
   return groups;
 }
 
-/** In which partition each key lies, as receipts of grants tell of the first key of a request. */
+/** The partition of each key, learned from the receipts of grants: a receipt names the partition of the first key. */
 export class Homes {
   readonly #groups = new Map<string, Set<number>>();
 
@@ -73,26 +73,26 @@ export class Homes {
     }
   }
 
-  /** Keys that several partitions decided for: there must be none. */
+  /** Keys that several partitions decided for. There must be none. */
   get divided(): readonly (readonly [key: string, groups: readonly number[]])[] {
     return [...this.#groups]
       .filter(([, groups]) => groups.size > 1)
       .map(([key, groups]) => [key, [...groups]]);
   }
 
-  /** Undefined: nobody told. */
+  /** Undefined: no receipt shows it. */
   #groupOf(key: string): number | undefined {
     return this.#groups.get(key)?.values().next().value;
   }
 
-  /** Undefined: it is not known of one of them. */
+  /** Undefined: the partition of one of them is unknown. */
   areTogether(a: string, b: string): boolean | undefined {
     if (a === b) return true;
     const [first, second] = [this.#groupOf(a), this.#groupOf(b)];
     return first === undefined || second === undefined ? undefined : first === second;
   }
 
-  /** Some limits may have been reserved before the request was decided. */
+  /** Whether limits may have been reserved before the request was decided. */
   mayReserve({ limits }: Ask): boolean {
     return limits.some(({ key }) => this.areTogether(limits[0]?.key ?? '', key) !== true);
   }

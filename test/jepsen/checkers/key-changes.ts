@@ -1,4 +1,7 @@
-/** What an operator's changes of keys mean for requests about them, in real time. An unanswered change may take effect at any later moment. Judges nothing. */
+/**
+ * What an operator's changes of keys (block, unblock, reset) mean for requests, in real time. An unanswered change may
+ * take effect at any later moment. Judges nothing.
+ */
 import type { Ask, KeyAction, KeyChange } from '../joint-history.ts';
 
 export class KeyChanges {
@@ -13,13 +16,13 @@ export class KeyChanges {
     }
   }
 
-  /** From this moment on a reset may have taken back what was charged to the key at `chargedFromNanos` at the earliest. */
+  /** From this moment on a reset may have cleared what was charged to the key at `chargedFromNanos` or later. */
   mayBeResetFrom(key: string, chargedFromNanos: number): number {
     const resets = this.#of(key, 'reset').filter((reset) => endOf(reset) >= chargedFromNanos);
     return Math.min(Infinity, ...resets.map(({ invokeNanos }) => invokeNanos));
   }
 
-  /** From this moment on a reset has certainly taken back what was charged to the key at `chargedToNanos` at the latest. */
+  /** From this moment on a reset has certainly cleared what was charged to the key at `chargedToNanos` or earlier. */
   isResetFrom(key: string, chargedToNanos: number): number {
     const resets = this.#of(key, 'reset').filter(
       (reset) => reset.class === 'ok' && reset.invokeNanos >= chargedToNanos,
@@ -27,7 +30,10 @@ export class KeyChanges {
     return Math.min(Infinity, ...resets.map(({ completeNanos }) => completeNanos));
   }
 
-  /** Somebody may have blocked one of its keys, and no answer says that it was unblocked before the request was made. */
+  /**
+   * An operator may have blocked one of its keys, and no answer shows that it was unblocked before the request was
+   * made.
+   */
   mayBeBlocked({ limits, invokeNanos, completeNanos }: Ask): boolean {
     return limits.some(({ key }) =>
       this.#of(key, 'block').some(
@@ -43,7 +49,10 @@ export class KeyChanges {
     );
   }
 
-  /** The answer to a block was there before the request was made at `fromNanos`, and nobody may have unblocked the key by `toNanos`. */
+  /**
+   * The key was certainly blocked: the block was answered before the request was made at `fromNanos`, and no operator
+   * may have unblocked the key by `toNanos`.
+   */
   isBlocked(key: string, fromNanos: number, toNanos: number): boolean {
     return this.#of(key, 'block').some(
       (block) =>

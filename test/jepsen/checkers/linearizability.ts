@@ -1,7 +1,7 @@
 /**
- * Linearizability of one budget at a time, without looking at where in the log its answers were decided: the search
- * of Wing and Gong with Lowe's memoisation. It knows intervals, answers and their times. For small histories: the
- * search is exponential in the number of concurrent requests, and gives up (`unknown`) after `stepsMax`.
+ * Checks the linearizability of one budget at a time, without using the log positions of its answers: the search of
+ * Wing and Gong with Lowe's memoization. It knows intervals, answers and their times. It is meant for small histories:
+ * the search is exponential in the number of concurrent requests and gives up (`unknown`) after `stepsMax`.
  */
 import { groupWindowMillis, type Mode, UserModel } from '../model.ts';
 import type { NemesisBand } from '../nemesis-log.ts';
@@ -11,12 +11,12 @@ import { type CheckResult, Findings, skipped } from './result.ts';
 
 export interface LinearizabilityOptions {
   readonly driftPpm: number;
-  /** What was broken when: a clock that was too fast is allowed for. */
+  /** The faults and their times: group time may run ahead by what a fast clock gained. */
   readonly bands: readonly NemesisBand[];
   readonly mode: Mode;
   /** Budgets with more answers than this are left to the certificate check. */
   readonly answersMax: number;
-  /** Steps of the search for one budget. */
+  /** The step limit of the search for one budget. */
   readonly stepsMax: number;
 }
 
@@ -31,7 +31,7 @@ interface Answer {
   readonly mode: Mode;
 }
 
-/** A choice made, and those still open at the same place. */
+/** A choice that was made, and the alternatives left at the same place. */
 interface Frame {
   readonly candidates: readonly Choice[];
   next: number;
@@ -53,7 +53,7 @@ export function checkLinearizability(
   for (const budget of budgets) {
     const answers = answersOf(budget, options);
     const isTooLong = answers !== undefined && answers.length > options.answersMax;
-    // The model never forgets a user; the certificate check knows when one was.
+    // The model never forgets a user. The certificate check knows when the cluster forgot one.
     if (answers === undefined || isTooLong || begunAnew(budget, epochs) !== undefined) {
       findings.tally('budgetsLeftOut');
       continue;
@@ -67,13 +67,13 @@ export function checkLinearizability(
       findings.add(`${nameOf(budget)}: no order explains the answers; ${search.stuckAt()}`);
   }
   if (undecided > 0) findings.tally('budgetsUndecided', undecided);
-  // Nothing looked at is nothing found, and no praise.
+  // If no budget was searched, the result must not be `ok`.
   if (findings.counts['budgets'] === undefined && budgets.length > 0)
     return skipped(findings.name, 'every user has too many answers, or answers without a time');
   return findings.result(undecided > 0 ? 'unknown' : 'ok');
 }
 
-/** Undefined if the answers tell no times. */
+/** Undefined if the answers carry no times. */
 function answersOf(budget: Budget, { driftPpm, mode }: LinearizabilityOptions): Answer[] | undefined {
   const answers: Answer[] = [];
   const groupWindow = groupWindowMillis(budget.windowMillis, driftPpm);
@@ -105,10 +105,10 @@ class Search {
   #placedCount = 0;
   /** All answers before this one are placed. */
   #first = 0;
-  /** Invocations of the unknown outcomes by cost, and how many of each are used. */
+  /** Per cost, the invocations of the unknown outcomes and how many of them are used. */
   readonly #unseen = new Map<number, { readonly invokeNanos: number[]; used: number }>();
   readonly #visited = new Set<string>();
-  /** The first answer without a place when the search had come furthest. */
+  /** The first unplaced answer at the furthest point of the search. */
   #furthest = { placed: -1, answer: 0 };
   steps = 0;
 
@@ -117,7 +117,7 @@ class Search {
     this.#model = new UserModel(budget.limit, budget.windowMillis);
     this.#stepsMax = stepsMax;
     this.#placed = new Uint8Array(answers.length);
-    // A grant nobody saw can only explain denials, and those need no reason here.
+    // A grant that no client saw can only explain denials, and in this mode denials need no explanation.
     if (mode === 'lenient') return;
     for (const { op, invokeNanos } of budget.unknowns) {
       const same = this.#unseen.get(op.cost);
@@ -157,7 +157,7 @@ class Search {
     return `${this.#furthest.placed} of ${this.#answers.length} fit before the ${what} at ${answer?.t} ms`;
   }
 
-  /** What may come next: whatever was invoked before the first of the unplaced was answered. */
+  /** The answers that may come next: those invoked before the first completion among the unplaced ones. */
   #frame(): Frame {
     const places: number[] = [];
     let end = Infinity;
@@ -169,7 +169,7 @@ class Search {
       places.push(at);
     }
     const possible = places.filter((at) => (this.#answers[at]?.invokeNanos ?? 0) <= end);
-    // Their times tell the likely order; grants first, since they can explain a denial of the same millisecond.
+    // Their times suggest the likely order. Grants come first, since they can explain a denial of the same millisecond.
     possible.sort((a, b) => {
       const [left, right] = [this.#answers[a], this.#answers[b]];
       if (left === undefined || right === undefined) return 0;
@@ -195,7 +195,7 @@ class Search {
     return this.#model.isLegal(allowed, t, cost, mode, windowMillis);
   }
 
-  /** Takes a choice, if the model allows it; returns what takes it back. */
+  /** Applies a choice if the model allows it. Returns a function that undoes it. */
   #take(choice: Choice): (() => void) | undefined {
     if (choice.kind === 'unseen') {
       const unseen = this.#unseen.get(choice.cost);

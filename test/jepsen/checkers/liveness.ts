@@ -1,6 +1,6 @@
 /**
- * Is the cluster there when it should be: how long after a fault the first grant comes, whether answers come before
- * their deadline, and whether everything is decided once it has recovered.
+ * Checks that the cluster is available when it should be: how soon after a fault the first grant comes, whether answers
+ * come before their deadline, and whether every request is decided once the cluster has recovered.
  */
 import type { Attempt } from '../history.ts';
 import { type NemesisBand, overlaps } from '../nemesis-log.ts';
@@ -8,17 +8,19 @@ import { type CheckResult, Findings } from './result.ts';
 
 export interface LivenessOptions {
   readonly bands: readonly NemesisBand[];
-  /** Of one request, and what a loaded machine may add. */
+  /** The deadline of one request, and the delay that a loaded machine may add. */
   readonly deadlineMillis: number;
   readonly slackMillis: number;
-  /** After a fault is undone: the first grant must come by then, and from then on every request must be decided. */
+  /**
+   * The first grant must come within this time after a fault is undone. After this time every request must be decided.
+   */
   readonly recoveryMillisMax: number;
 }
 
 export interface Recovery {
   readonly kind: string;
   readonly nodes: readonly number[];
-  /** From the end of the fault to the first grant that was asked for after it; null: none came. */
+  /** From the end of the fault to the first grant requested after it. Null: there was none. */
   readonly firstGrantMillis: number | null;
 }
 
@@ -26,7 +28,7 @@ const NANOS_PER_MILLI = 1e6;
 
 export function checkLiveness(history: readonly Attempt[], options: LivenessOptions): CheckResult {
   const findings = new Findings('liveness');
-  // Nothing that the other checkers look for can be seen there.
+  // Without a decision no other checker can find anything.
   if (history.length > 0 && history.every(({ allowed }) => allowed === null))
     findings.add(`none of ${history.length} requests was decided`);
   checkDeadlines(history, options, findings);
@@ -44,7 +46,7 @@ export function checkLiveness(history: readonly Attempt[], options: LivenessOpti
       continue;
     }
     const limitNanos = endNanos + options.recoveryMillisMax * NANOS_PER_MILLI;
-    // Another fault before it had the time, or a recording that ends: no statement.
+    // No statement if another fault began earlier, or if the recording ends before.
     const isDisturbed = options.bands.some(
       (other) => other !== band && overlaps(other, endNanos, limitNanos),
     );
@@ -60,7 +62,7 @@ export function recoveries(history: readonly Attempt[], bands: readonly NemesisB
   const grants = history
     .filter(({ allowed }) => allowed === true)
     .sort((a, b) => a.invokeNanos - b.invokeNanos);
-  // The earliest completion among the grants from each one on.
+  // Per grant, the earliest completion among it and all later ones.
   const firstFrom = new Float64Array(grants.length + 1).fill(Infinity);
   for (let i = grants.length - 1; i >= 0; i -= 1) {
     firstFrom[i] = Math.min(firstFrom[i + 1] ?? Infinity, grants[i]?.completeNanos ?? Infinity);
@@ -80,7 +82,7 @@ export function recoveries(history: readonly Attempt[], bands: readonly NemesisB
   });
 }
 
-/** No request is answered after its deadline, but by nodes that are being stopped or cut off meanwhile. */
+/** No request is answered after its deadline, except by nodes that are stopped or cut off meanwhile. */
 function checkDeadlines(history: readonly Attempt[], options: LivenessOptions, findings: Findings): void {
   const latestNanos = (options.deadlineMillis + options.slackMillis) * NANOS_PER_MILLI;
   for (const op of history) {
@@ -99,12 +101,12 @@ function checkDeadlines(history: readonly Attempt[], options: LivenessOptions, f
   }
 }
 
-/** Without a fault for long enough, every request is decided. */
+/** Once there was no fault for long enough, every request is decided. */
 function checkRecovered(history: readonly Attempt[], options: LivenessOptions, findings: Findings): void {
   const settleNanos = options.recoveryMillisMax * NANOS_PER_MILLI;
   for (const { class: outcome, invokeNanos, completeNanos, error, node, status } of history) {
     if (outcome === 'ok') continue;
-    // A bad request is answered, and a recording has to end somewhere.
+    // A bad request gets an answer, too. Requests still open when the recording ends are skipped.
     if ((status >= 400 && status < 500) || completeNanos === null) continue;
     findings.tally('undecided');
     if (options.bands.some((band) => overlaps(band, invokeNanos, completeNanos, settleNanos))) continue;

@@ -1,4 +1,4 @@
-/** What may have counted at a limit, at any moment of real time. Judges nothing. */
+/** The cost that may have counted at a limit at any moment of real time. Judges nothing. */
 import { MaxTree } from './max-tree.ts';
 
 /** The cost that may have counted, as a step function of real time. */
@@ -8,7 +8,7 @@ export class Load {
   readonly #load: MaxTree;
 
   constructor(changes: { readonly at: number; readonly by: number }[]) {
-    // What begins comes before what ends at the same moment: rather too much load than too little.
+    // At equal times, costs are added before others are removed: the load is overestimated rather than underestimated.
     changes.sort((a, b) => a.at - b.at || b.by - a.by);
     this.#times = Float64Array.from(changes, ({ at }) => at);
     let load = 0;
@@ -22,7 +22,7 @@ export class Load {
     return Math.max(0, this.#load.max(first, end));
   }
 
-  /** How many changes are at or before `at`. */
+  /** The number of changes at or before `at`. */
   #count(at: number): number {
     let low = 0;
     let high = this.#times.length;

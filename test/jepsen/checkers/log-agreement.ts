@@ -1,7 +1,7 @@
 /**
- * What clients saw against what the logs of the stopped nodes hold: every acknowledged grant is there, on a majority,
- * decided as it was answered; nothing is there that was said not to be; nobody was charged twice. It also settles
- * what became of the requests without an answer.
+ * Compares what clients saw with the logs of the stopped nodes. Every acknowledged grant is in the log of a majority,
+ * decided as it was answered. No request that was reported as not proposed is there. No request was charged twice. It
+ * also finds out what became of the requests without an answer.
  */
 import type { Operation } from '../history.ts';
 import type { LoggedRequest, PartitionLog } from '../log-entries.ts';
@@ -12,7 +12,7 @@ import { type CheckResult, Findings } from './result.ts';
 
 export interface LogAgreementOptions {
   readonly requestIdHorizonMillis: number;
-  /** Copies of each partition; 0: how many nodes should have an entry is not checked. */
+  /** Copies of each partition. 0: the check does not require a majority. */
   readonly replicas: number;
 }
 
@@ -88,7 +88,7 @@ class LogIndex {
     return this.#byEntry.get(group)?.get(index) ?? [];
   }
 
-  /** What is certainly charged to a budget, where that was first. */
+  /** The certain charges of a budget, each at its first place. */
   chargesOf(user: string, rule: string): readonly LoggedRequest[] {
     return this.#charges.get(nameOf({ user, rule })) ?? [];
   }
@@ -129,14 +129,14 @@ function checkGrant(op: Operation, index: LogIndex, replicas: number, findings: 
           (op.remaining === null || decision.remaining === op.remaining))),
   );
   if (!isAsAnswered) findings.add(`the log decides otherwise: ${describe(op)}`);
-  // A node that was wiped or left has no copy, and cannot be counted on.
+  // A node that was wiped or removed has no copy, so a majority cannot be required.
   if (replicas === 0 || log.heldThrough.length < replicas) return;
   const at = op.index;
   const copies = log.heldThrough.filter((through) => through >= at).length;
   if (copies <= replicas / 2) findings.add(`only ${copies} of ${replicas} nodes have it: ${describe(op)}`);
 }
 
-/** The log's own denials have a place in it. */
+/** A denial that was decided in the log has a place in it. */
 function checkDenial(op: Operation, index: LogIndex, findings: Findings): void {
   const log = index.logOf(op);
   if (log === undefined || op.group === null || op.index === null || op.position === null) return;
@@ -155,7 +155,7 @@ function isThatOf(op: Operation, { user, requestId, cost, rule }: LoggedRequest)
   return user === op.user && requestId === op.requestId && cost === op.cost && isSameRule;
 }
 
-/** A request of which every attempt was said to have reached no log. */
+/** A request whose every attempt was reported as not proposed must be in no log. */
 function checkFailed({ operations }: Budget, index: LogIndex, findings: Findings): void {
   const maybe = new Set<string>();
   for (const { class: outcome, requestId } of operations) {
@@ -172,7 +172,7 @@ function checkFailed({ operations }: Budget, index: LogIndex, findings: Findings
   }
 }
 
-/** Whatever the log charges was told, or is what an attempt without that answer was in doubt about. */
+/** Every charge in the log was reported to a client, or belongs to an attempt with an unknown outcome. */
 function checkExplained({ user, rule, grants, unknowns }: Budget, index: LogIndex, findings: Findings): void {
   const told = new Set(grants.map(({ op }) => `${op.index}/${op.requestId}`));
   const toldWithoutId = new Map<number, number>();
@@ -196,11 +196,11 @@ function checkExplained({ user, rule, grants, unknowns }: Budget, index: LogInde
   }
 }
 
-/** Undefined if the log does not tell. */
+/** Undefined if the log does not show it. */
 function fateOf(op: Operation, index: LogIndex, baseAt: BasesByTime): Fate | undefined {
   if (op.requestId === null) return undefined;
   const all = index.placesOf(op);
-  // Of an attempt that was answered, what else it led to.
+  // For an attempt that was answered: its other places.
   const places = op.class === 'ok' ? all.filter(({ request }) => request.decision?.index !== op.index) : all;
   const charges = new Map<string, Placement>();
   for (const { log, request } of places) {
@@ -221,16 +221,18 @@ function fateOf(op: Operation, index: LogIndex, baseAt: BasesByTime): Fate | und
     }));
     return { kind: 'logged', at };
   }
-  // Nowhere: for certain only if no log had been cut off beyond where this request could be.
+  // Not in any log. This is certain only if no log was compacted beyond the point where the request could be.
   return baseAt.isCoveredFrom(op.invokeNanos) ? { kind: 'uncharged' } : undefined;
 }
 
 interface BasesByTime {
-  /** Does every log still hold all entries proposed at or after this moment? */
+  /** Whether every log still holds all entries proposed at or after this moment. */
   isCoveredFrom(nanos: number): boolean;
 }
 
-/** A log with base b holds everything proposed after an answer with an index of b or more was received. */
+/**
+ * A log with base b holds everything that was proposed after a client received an answer with an index of b or more.
+ */
 function basesByTime(budgets: readonly Budget[], logs: readonly PartitionLog[]): BasesByTime {
   const from = new Map<number, number>();
   for (const { partition, baseIndex } of logs) from.set(partition, baseIndex === 0 ? -Infinity : Infinity);

@@ -1,6 +1,6 @@
 /**
- * Reads what the nodes wrote while they ran, for signs that a process was not well: errors, unhandled rejections,
- * stack traces, leaks, and exits that nobody caused. Knows the form of pino's lines and nothing of the product.
+ * Searches the log output of the nodes for signs of trouble: errors, unhandled rejections, stack traces, leaks, and
+ * unexpected exits. It knows the format of pino's lines and nothing about the product.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -22,17 +22,17 @@ export interface NodeExit {
 export interface LogOptions {
   readonly exits: readonly NodeExit[];
   readonly bands: readonly NemesisBand[];
-  /** Lines that match one of these were provoked: a full disk must be complained about. */
+  /** Lines that match one of these were provoked: for example a node must complain about a full disk. */
   readonly expected: readonly RegExp[];
 }
 
 /** pino: 50 is error, 60 is fatal. */
 const ERROR_LEVEL = 50;
 const LINE_TOLD_MAX = 300;
-/** An exit is noticed a little after it was caused. */
+/** An exit is noticed a little after its cause. */
 const EXIT_NOTICED_NANOS = 2e9;
 
-/** Kinds of faults after which a process is meant to be gone; none dies of a pause or a lost network. */
+/** Faults that end a process. A pause or a lost network ends none. */
 const ENDS_PROCESSES = /kill|stop|restart|crash|disk|upgrade|remove/i;
 
 const SYMPTOMS: readonly (readonly [string, RegExp])[] = [
@@ -65,14 +65,14 @@ export async function checkLogs(logs: readonly NodeLog[], options: LogOptions): 
   return findings.result();
 }
 
-/** What is wrong with one line of a log; undefined if nothing is. */
+/** The symptom in one log line; undefined if there is none. */
 export function symptomOf(line: string): string | undefined {
   const fields = parsed(line);
   if (fields === undefined) return SYMPTOMS.find(([, pattern]) => pattern.test(line))?.[0];
   const { level } = fields;
   if (typeof level === 'number' && level >= ERROR_LEVEL)
     return level === ERROR_LEVEL ? 'error' : 'fatal error';
-  // A stack trace inside a warning is information; these are not, at any level.
+  // A stack trace inside a warning is information. The other symptoms are wrong at any level.
   return SYMPTOMS.find(([name, pattern]) => name !== 'stack trace' && pattern.test(line))?.[0];
 }
 
@@ -85,7 +85,7 @@ function parsed(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A fault of a kind that ends processes was open on the node, or had just been. */
+/** A fault that ends processes was active on the node, or had just been. */
 function isCaused({ node, atNanos }: NodeExit, bands: readonly NemesisBand[]): boolean {
   return bands.some(
     (band) =>

@@ -12,7 +12,7 @@ export class MaxTree {
     for (let i = this.#size - 1; i > 0; i -= 1) this.#nodes[i] = this.#larger(2 * i, 2 * i + 1);
   }
 
-  /** Of the values from `begin` up to but excluding `end`; -Infinity of none. */
+  /** The maximum of the values from `begin` up to but excluding `end`; -Infinity for an empty range. */
   max(begin: number, end: number): number {
     let most = -Infinity;
     let low = begin + this.#size;

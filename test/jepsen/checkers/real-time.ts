@@ -1,6 +1,6 @@
 /**
- * Certain violations in real time: what clients saw granted does not fit under the limit at any moments at all.
- * Needs no certificate and believes no clock but the recorder's.
+ * Finds certain violations in real time: grants that exceed the limit no matter when in their intervals they were made.
+ * It uses no receipts and trusts no clock but the recorder's.
  */
 import { findOverGrant } from '../../cluster/over-grant.ts';
 import { gainedMillis } from '../gained-time.ts';
@@ -13,7 +13,7 @@ const NANOS_PER_MILLI = 1e6;
 export function checkRealTime(budgets: readonly Budget[], bands: readonly NemesisBand[]): CheckResult {
   const findings = new Findings('real-time');
   for (const budget of budgets) {
-    // The promise for callers' timestamps is in the callers' time; the certificate check covers it.
+    // For callers' timestamps the limit holds in the callers' time, which the certificate check covers.
     const grants = budget.grants.filter(({ op }) => op.timestampMillis === null);
     findings.tally('grants', grants.length);
     const observed = grants.map(({ op, invokeNanos, completeNanos }) => ({

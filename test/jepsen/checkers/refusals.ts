@@ -1,8 +1,8 @@
-/** What can be nobody's request is refused, whatever is broken: a user that is no text is no user, and has no budget. */
+/** A malformed request is refused even during faults: a user that is not valid text has no budget. */
 import type { Operation } from '../history.ts';
 import { type CheckResult, Findings } from './result.ts';
 
-/** How the history calls users whose bytes are not UTF-8; the rest of the name is the bytes. */
+/** The name prefix that the history gives users whose bytes are not UTF-8. The rest of the name is the bytes. */
 export const MALFORMED_USER = 'not UTF-8: ';
 
 export function checkRefusals(history: readonly Operation[]): CheckResult {
@@ -11,7 +11,7 @@ export function checkRefusals(history: readonly Operation[]): CheckResult {
     if (!user.startsWith(MALFORMED_USER)) continue;
     findings.tally('asked');
     if (status === 400) findings.tally('refused');
-    // Without an answer nothing was said.
+    // Without an answer there is nothing to check.
     else if (status !== 0) findings.add(`node ${node} answered ${status} (${error}) for the user '${user}'`);
   }
   return findings.result();

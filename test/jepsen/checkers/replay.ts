@@ -1,6 +1,7 @@
 /**
- * Asks the model again, in the order of the log, for every answer about one budget. What no client saw granted but
- * may have been is kept as a bound, so nothing is called wrong that an unknown outcome explains.
+ * Replays the answers about one budget in the order of the log and asks the model for each of them. Charges that no
+ * client saw but that may have happened are kept as a bound, so an answer is never called wrong if an unknown outcome
+ * explains it.
  */
 import { groupWindowMillis } from '../model.ts';
 import type { Operation } from '../history.ts';
@@ -13,36 +14,36 @@ import type { Findings } from './result.ts';
 
 export interface CertificateOptions {
   readonly driftPpm: number;
-  /** What was broken when: a clock that was too fast is allowed for. */
+  /** The faults and their times: group time may run ahead by what a fast clock gained. */
   readonly bands: readonly NemesisBand[];
   readonly requestIdHorizonMillis: number;
   readonly fates: Fates;
-  /** Stamps before it are of another epoch. */
+  /** Stamps before this belong to another epoch. */
   readonly nearEpochMillis: number;
 }
 
-/** Something that was charged, or may have been, at a known place of the log. */
+/** A charge, certain or possible, at a known place of the log. */
 interface Step {
   readonly index: number;
-  /** In the entry; null: not told. */
+  /** Position in the entry. Null: not reported. */
   readonly position: number | null;
   readonly timeMillis: number;
   readonly cost: number;
   readonly isCertain: boolean;
-  /** The answer that told of it; undefined if only the log does. */
+  /** The answer that reported it. Undefined: only the log shows it. */
   readonly op: Operation | undefined;
 }
 
 const NANOS_PER_MILLI = 1e6;
 const NO_ENTRY = { index: 0, timeMillis: 0, cost: 0 };
 
-/** Where the order is not told, what remained tells it. */
+/** Where the order within an entry is not reported, the remaining amounts reveal it. */
 function withinEntry(a: Step, b: Step): number {
   if (a.position !== null && b.position !== null) return a.position - b.position;
   return a.timeMillis - b.timeMillis || (b.op?.remaining ?? -1) - (a.op?.remaining ?? -1);
 }
 
-/** A denial without a place was read from the state after the whole entry. */
+/** A denial without a position was read from the state after the whole entry. */
 function placeOf({ position }: Operation): number {
   return position ?? Infinity;
 }
@@ -51,20 +52,20 @@ export class BudgetReplay {
   readonly #budget: Budget;
   readonly #findings: Findings;
   readonly #groupWindowMillis: number;
-  /** What was certainly charged so far; what may have been. */
+  /** The certain charges so far, and the possible ones. */
   readonly #sure = new CostLine();
   readonly #most = new CostLine();
   readonly #steps: readonly Step[];
-  /** Unknown outcomes at no known place, by invocation, and their cost up to each. */
+  /** Unknown outcomes without a known place, ordered by invocation, and the sum of their costs up to each. */
   readonly #loose: readonly Unknown[];
   readonly #looseCost: readonly number[];
-  /** The newest stamp that was certainly charged so far; that may have been; and of a caller's own ones. */
+  /** The newest stamp so far: of the certain charges, of the possible charges, and of callers' timestamps. */
   #newestSure = -Infinity;
   #newestMost = -Infinity;
   #newestEvent = -Infinity;
   /** The newest certain grant so far was made after this. */
   #madeNanos = -Infinity;
-  /** What the entry replayed last granted, if it does not tell its order. */
+  /** The grants of the last replayed entry, if its order is not reported. */
   #entry = NO_ENTRY;
   readonly #nearEpochMillis: number;
   readonly #begunAnew: Operation | undefined;
@@ -92,7 +93,7 @@ export class BudgetReplay {
         const isCertain = fate.kind === 'granted';
         for (const at of fate.at) {
           const place = `${at.index}/${at.position}`;
-          // Several attempts, or an answer to another one, may tell of one grant.
+          // Several attempts, or an answer to another attempt, may report one grant.
           if (at.position !== null && places.has(place)) continue;
           places.add(place);
           steps.push({ ...at, cost, isCertain, op: undefined });
@@ -111,7 +112,7 @@ export class BudgetReplay {
       .filter(({ index, timeMillis }) => index !== null && timeMillis !== null)
       .sort((a, b) => (a.index ?? 0) - (b.index ?? 0) || placeOf(a) - placeOf(b));
     let nextDenial = 0;
-    /** Those up to a place of the log, itself included. */
+    /** Judges the denials up to and including a place of the log. */
     const judgeDenialsThrough = (index: number, position: number): void => {
       for (; nextDenial < denials.length; nextDenial += 1) {
         const denial = denials[nextDenial];
@@ -156,7 +157,7 @@ export class BudgetReplay {
     if (op === undefined) this.#judgeUntold(timeMillis);
   }
 
-  /** The entry does not tell its order: what no client saw may come before all others, and may come behind. */
+  /** The order of the entry is not reported: grants that no client saw may come before all others or after them. */
   #replayUnordered(steps: readonly Step[]): void {
     this.#entry = { index: steps[0]?.index ?? 0, timeMillis: steps[0]?.timeMillis ?? 0, cost: 0 };
     for (const { op, timeMillis, cost } of steps) {
@@ -175,7 +176,7 @@ export class BudgetReplay {
     for (const { op, timeMillis } of steps) if (op === undefined) this.#judgeUntold(timeMillis);
   }
 
-  /** Only the log told of a grant at `t`, so no answer was judged for it. */
+  /** Only the log shows the grant at `t`, so no answer was judged for it. */
   #judgeUntold(t: number): void {
     const { limit, hasEventTimes } = this.#budget;
     const live = this.#sure.live(t, this.#groupWindowMillis);
@@ -184,7 +185,7 @@ export class BudgetReplay {
     }
   }
 
-  /** Its user was forgotten, so nothing of what it was granted until then counts. */
+  /** The user was forgotten, so its earlier grants count no more. */
   #beginAnew(): void {
     for (const line of [this.#sure, this.#most]) line.dropFrom(this.#nearEpochMillis);
     this.#newestSure = this.#sure.newestMillis;
@@ -217,7 +218,7 @@ export class BudgetReplay {
     }
   }
 
-  /** A key's stamps do not decrease, and no request is judged later than at its own time but for an earlier stamp. */
+  /** The stamps of a key do not decrease. A request is judged at its own time unless an earlier stamp is newer. */
   #judgeStamp(op: Operation, t: number): void {
     if (t < this.#newestSure) {
       this.#findings.add(`stamped before an earlier grant at ${this.#newestSure} ms: ${describe(op)}`);
@@ -230,8 +231,9 @@ export class BudgetReplay {
   }
 
   /**
-   * May a request be denied unasked because it is behind its user's newest stamp, or behind users that were forgotten?
-   * For the latter its user must be forgotten too, which takes more than a window without a grant.
+   * Whether a request may be denied without asking the model, because its timestamp is behind the newest stamp of its
+   * user, or behind users that were forgotten. In the second case its own user must be forgotten too, which takes more
+   * than a window without a grant.
    */
   #mayBeHeldBack({ timestampMillis, timeMillis, completeNanos }: Operation): boolean {
     const t = timeMillis ?? 0;
@@ -240,7 +242,7 @@ export class BudgetReplay {
     return timestampMillis === null && (t <= this.#newestEvent || this.#loose.length > 0);
   }
 
-  /** Against the state of its receipt's index, at its time. */
+  /** Judges a denial against the state at the index of its receipt, at its time. */
   #judgeDenial(op: Operation): void {
     const { limit, hasEventTimes } = this.#budget;
     const t = op.timeMillis ?? 0;
@@ -255,7 +257,7 @@ export class BudgetReplay {
       return;
     }
     if (op.remaining === null || (hasEventTimes && t !== op.timestampMillis)) return;
-    // It may have been judged within its entry, before some of what that granted. At a later time, it was not.
+    // If it was judged within its entry, some grants of that entry may come after it. At a later time it was not.
     const isWithin = op.index === this.#entry.index && t === this.#entry.timeMillis;
     const atLeast = this.#sure.live(t, windowMillis) - (isWithin ? this.#entry.cost : 0);
     if (op.remaining > limit - atLeast || op.remaining < limit - atMost) {
@@ -269,7 +271,7 @@ export class BudgetReplay {
     return op.timestampMillis === null ? this.#groupWindowMillis : this.#budget.windowMillis;
   }
 
-  /** The cost of the unknown outcomes at no known place that were asked for before `op` was answered. */
+  /** The cost of the unknown outcomes without a known place that were requested before `op` was answered. */
   #looseBefore(op: Operation): number {
     const before = op.completeNanos ?? Infinity;
     let low = 0;

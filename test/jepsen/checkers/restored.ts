@@ -1,6 +1,7 @@
 /**
- * Judges a cluster that was restored from a backup of the run: for a full window it grants nothing, as nobody knows what was granted
- * since; then it grants again, and with what the backup holds never more than a limit in one window of group time, which goes on.
+ * Judges a cluster that was restored from a backup of the run. It grants nothing for a full window, because nothing is
+ * known about grants after the backup. Then it grants again. Together with the grants in the backup it never exceeds a
+ * limit in one window of group time, and group time continues from the backup.
  */
 import type { Backup } from '../backup-history.ts';
 import type { Operation } from '../history.ts';
@@ -56,8 +57,8 @@ function nameOf({ limits }: RestoredSubject): string {
 }
 
 /**
- * What the backup may not hold was granted before the processes of the restored cluster ran. And its group time goes on from that of
- * the backup, so a window begins there at the earliest.
+ * Grants that the backup may miss were made before the processes of the restored cluster started. Group time continues
+ * from the backup, so a window begins there at the earliest.
  */
 function checkSaturated(
   subject: RestoredSubject,
@@ -83,7 +84,7 @@ function checkSaturated(
       );
 }
 
-/** With what was granted before, by group time. */
+/** Checks the windows together with earlier grants, by group time. */
 function checkWindows(
   subject: RestoredSubject,
   held: ReadonlyMap<string, readonly Charge[]>,
@@ -105,7 +106,10 @@ function checkWindows(
   }
 }
 
-/** What clients know to be in the backup, by rule and key. What was given back is in it, too: its window is over before the first grant. */
+/**
+ * The charges that clients know to be in the backup, by rule and key. Refunded grants are included: their windows are
+ * over before the first grant.
+ */
 function chargesIn(
   backup: Backup | undefined,
   asked: ReadonlySet<string>,
@@ -115,7 +119,7 @@ function chargesIn(
   const charges = new Map<string, Charge[]>();
   const places = new Set<string>();
   const add = (limit: string, place: string, charge: Charge): void => {
-    // An answer that was repeated tells of the same grant.
+    // A repeated answer reports the same grant.
     if (!asked.has(limit) || places.has(`${limit} ${place}`)) return;
     places.add(`${limit} ${place}`);
     const known = charges.get(limit);
@@ -131,7 +135,7 @@ function chargesIn(
   for (const { allowed, receipt, limits, cost } of joint.asks) {
     if (allowed !== true || receipt === null || !isHeld(receipt.group, receipt.index)) continue;
     const { index, position, timeMillis } = receipt;
-    // Of limits in other partitions the receipt tells nothing.
+    // The receipt says nothing about limits in other partitions.
     const [first] = limits;
     for (const limit of limits)
       if (limit.key === first?.key) add(limitName(limit), `${index}/${position}`, { timeMillis, cost });

@@ -1,12 +1,14 @@
 /** The outcome of one checker: what it counted, what it found, and whether that is a violation. */
 
-/** `unknown`: it could not be decided, which is never taken for `ok`. `skipped`: what it needs was not recorded. */
+/**
+ * `unknown`: the checker could not decide, which never counts as `ok`. `skipped`: the run did not record what it needs.
+ */
 export type CheckStatus = 'ok' | 'violation' | 'unknown' | 'skipped';
 
 export interface CheckResult {
   readonly name: string;
   readonly status: CheckStatus;
-  /** How many findings there were; only the first few are told. */
+  /** The number of findings. Only the first few are reported in full. */
   readonly violations: number;
   readonly findings: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
@@ -15,7 +17,7 @@ export interface CheckResult {
 
 const FINDINGS_TOLD_MAX = 20;
 
-/** Collects the findings of one checker; a broken run may have millions. */
+/** Collects the findings of one checker. A broken run may have millions. */
 export class Findings {
   readonly name: string;
   readonly #told: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * Counts from the logs of the nodes what became of snapshots: taken, installed from a leader, started from. A run that
- * was to have them and had none has not tried what it should have: that is `unknown`, not `ok`. Judges no snapshot.
+ * Counts in the nodes' log output how many snapshots were taken, installed from a leader, and started from. A run that
+ * should have had snapshots and had none did not test them: the result is `unknown`, not `ok`. Does not judge the
+ * snapshots themselves.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -8,13 +9,13 @@ import type { NodeLog } from './logs.ts';
 import { type CheckResult, Findings } from './result.ts';
 
 export interface SnapshotOptions {
-  /** The threshold of the nodes was made small, so that there must be some. */
+  /** The snapshot threshold of the nodes was set low, so there must be snapshots. */
   readonly isExpected: boolean;
-  /** What was done: new members have no log of their own. */
+  /** The kinds of faults in the run: some add members that have no log of their own. */
   readonly kinds: readonly string[];
 }
 
-/** After them some replica has to begin with a leader's snapshot. */
+/** After these faults some replica must begin with a leader's snapshot. */
 const NEEDS_INSTALL = /^(add-node|replace-node|directory-lost)$/;
 
 export async function checkSnapshots(
@@ -31,7 +32,7 @@ export async function checkSnapshots(
         hasOne = true;
         counts[line.includes('"from":"leader"') ? 'installed' : 'taken'] += 1;
       } else if (line.includes('"node is up"')) {
-        // A database made anew holds nothing.
+        // A new database holds nothing.
         hasStartedAfterOne ||= hasOne && !line.includes('"partitions":0');
         if (Number(/"snapshotsLoaded":(\d+)/.exec(line)?.[1] ?? 0) > 0) counts.startsFromOne += 1;
       }

@@ -1,25 +1,25 @@
 /**
- * Imported into the node processes of a test: keeps every log entry that they have synced in a file, because they
- * delete their logs behind snapshots and the judges want all of it. Nothing in the product knows of it.
+ * Loaded into the node processes of a test. Nodes delete their logs behind snapshots, and the checkers need all
+ * entries, so this module copies every synced log entry into a file. The product knows nothing of it.
  */
 import { appendFileSync } from 'node:fs';
 import type { Entry } from '../../../raft/types.ts';
 import { LevelStore } from '../../../storage/level-store.ts';
 
-/** What one write did to the log of one group. */
+/** The effect of one write on the log of one group. */
 export interface ArchivedWrite {
   readonly group: number;
   readonly entries: readonly (Omit<Entry, 'data'> & { readonly data: string })[];
-  /** Of entries up to here the node keeps only what follows from them: they are committed. */
+  /** The node may delete entries up to here, because they are committed and applied. */
   readonly compactedTo: number | null;
-  /** A snapshot of the leader replaced the log, or it was removed. */
+  /** A leader's snapshot replaced the log, or the log was removed. */
   readonly isReplaced: boolean;
 }
 
 const file = process.env['QUORATE_TEST_ARCHIVE'];
 
 if (file !== undefined) {
-  // The last process may have died within a line.
+  // The previous process may have died in the middle of a line.
   appendFileSync(file, '\n');
   // oxlint-disable-next-line typescript/unbound-method -- it is called with its object below
   const { write } = LevelStore.prototype;

@@ -1,9 +1,9 @@
-/** A module loader hook: puts other code in the place of compiled modules. */
+/** A module loader hook that replaces the code of compiled modules. */
 import type { InitializeHook, LoadHook } from 'node:module';
 
 let modules: ReadonlyMap<string, string> = new Map();
 
-/** By path below `dist`, like `raft/log.js`. */
+/** Keyed by path below `dist`, like `raft/log.js`. */
 export const initialize: InitializeHook<ReadonlyMap<string, string>> = (data) => {
   modules = data;
 };

@@ -1,6 +1,6 @@
 /**
- * Imported into the node processes of a test before anything else: stalls the event loop and changes the clocks
- * when told over IPC, and has some ports lead nowhere. Nothing in the product knows of it.
+ * Loaded into the node processes of a test before anything else. On orders over IPC it stalls the event loop and
+ * changes the clocks. It also makes some ports unreachable. The product knows nothing of it.
  */
 import { syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
@@ -41,17 +41,17 @@ function obey(order: Order): void {
       wallSinceMillis = realWall();
       return;
     case 'monotonicRate':
-      // Goes on from where it is: this clock never jumps.
+      // Continues from the current value: this clock never jumps.
       monotonicAtMillis = monotonicMillis();
       monotonicSinceMillis = realMonotonic();
       monotonicRate = 1 + order.ppm / 1e6;
   }
 }
 
-/** Where nobody listens. */
+/** A port without a listener. */
 const NOWHERE = 1;
 const unreachable = new Set((process.env['QUORATE_TEST_UNREACHABLE'] ?? '').split(',').map(Number));
-// Nodes tell each other where they are: a way around the proxies, if it led anywhere.
+// Nodes exchange their addresses, which would lead around the proxies. So connections to these addresses must fail.
 const connect = net.connect.bind(net) as (options: net.TcpNetConnectOpts) => net.Socket;
 net.connect = ((options: net.TcpNetConnectOpts) =>
   connect(unreachable.has(options.port) ? { ...options, port: NOWHERE } : options)) as typeof net.connect;

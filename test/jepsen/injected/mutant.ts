@@ -1,4 +1,7 @@
-/** Imported into the node processes of a test: puts the bug named by `QUORATE_TEST_MUTANT` into what is loaded next. */
+/**
+ * Loaded into the node processes of a test: puts the bug named by `QUORATE_TEST_MUTANT` into the modules loaded after
+ * it.
+ */
 import { register } from 'node:module';
 import { compiled, Sources } from '../../sim/mutants/places.ts';
 import { NODE_MUTANTS } from '../mutants.ts';

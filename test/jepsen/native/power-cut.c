@@ -1,6 +1,6 @@
 /*
- * Shuts an ext4 file system down without writing anything back, as a power cut does: what was not synced is gone.
- * From then on everything on it fails until it is mounted again. Usage: power-cut <mount point>
+ * Shuts an ext4 file system down without writing anything back, as a power cut does: unsynced data is lost. From then
+ * on every access to it fails until it is mounted again. Usage: power-cut <mount point>
  */
 #include <fcntl.h>
 #include <stdint.h>

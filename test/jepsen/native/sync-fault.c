@@ -1,7 +1,7 @@
 /*
- * Preloaded into a node: makes the syncs of LevelDB's logs slow, or fail, as the file named by QUORATE_SYNC_FAULT
- * says at that moment: "stall 300" holds each one up for 300 ms, "fail 2" fails the first two of the process with
- * EIO and does not sync. Anything else, or no file: the disk works.
+ * Preloaded into a node: makes the syncs of LevelDB's logs slow or makes them fail, as the file named by
+ * QUORATE_SYNC_FAULT currently says. "stall 300" delays each sync by 300 ms. "fail 2" fails the first two syncs of the
+ * process with EIO, without syncing. Anything else, or no file: the disk works.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ static int is_log(int fd) {
   return length > 4 && memcmp(path + length - 4, ".log", 4) == 0;
 }
 
-/* Returns the number after `word`, or 0 if the file orders something else. */
+/* Returns the number after `word`, or 0 if the file does not hold this order. */
 static int ordered(const char *word, const char *orders) {
   size_t length = strlen(word);
   return strncmp(orders, word, length) == 0 ? atoi(orders + length) : 0;

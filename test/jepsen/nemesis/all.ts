@@ -1,4 +1,4 @@
-/** All nemeses, those of them that this machine can run, and the context to run them in. */
+/** All nemeses, the selection that this machine can run, and the context to run them in. */
 import type { ClusterUnderTest } from '../cluster-under-test.ts';
 import { seeded } from '../../raft/seeded.ts';
 import { CLOCK_NEMESES } from './clock.ts';
@@ -20,7 +20,7 @@ export const NEMESES: readonly Nemesis[] = [
   ...IDENTITY_NEMESES,
 ];
 
-/** Those that can run here; prints each other one, and why. */
+/** The nemeses that can run here. Prints each of the others with the reason. */
 export function usableNemeses(nemeses: readonly Nemesis[], print: (line: string) => void): Nemesis[] {
   return nemeses.filter((nemesis) => {
     const lack = nemesis.needs();

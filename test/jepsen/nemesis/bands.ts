@@ -1,8 +1,8 @@
-/** What the nemeses did, as bands of time, and what nodes may say of it. It breaks nothing. */
+/** Converts the log of the nemeses into bands of time, and into the log lines that nodes may print because of them. */
 import type { NemesisBand } from '../nemesis-log.ts';
 import type { NemesisLog } from './nemesis.ts';
 
-/** From each start to its end. Nemeses of one name do not overlap. */
+/** A band reaches from each start to its end. Nemeses of one name do not overlap. */
 export function bandsOf(log: NemesisLog): NemesisBand[] {
   const bands: NemesisBand[] = [];
   const open = new Map<string, { nodes: readonly number[]; startNanos: number }>();
@@ -18,7 +18,10 @@ export function bandsOf(log: NemesisLog): NemesisBand[] {
   return bands.sort((a, b) => a.startNanos - b.startNanos);
 }
 
-/** What a node says that another database stands for: only those that were made anew may. */
+/**
+ * Matches the complaint that a peer has another database than expected. Only nodes whose database was made anew may
+ * cause it.
+ */
 export function complaintsOfStrangers(bands: readonly NemesisBand[]): RegExp[] {
   const madeAnew = bands.filter(({ kind }) => kind === 'made-anew').flatMap(({ nodes }) => nodes);
   return madeAnew.map((id) => new RegExp(`another database is recorded under node id ${id}\\b`));

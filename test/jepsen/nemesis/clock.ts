@@ -1,13 +1,13 @@
 /**
- * Clocks that are wrong: wall clocks by any amount, by libfaketime or else by a module in the node; the clock that
- * durations are measured with by what the product allows for, or by so much more that the others must notice.
+ * Wrong clocks. Wall clocks are wrong by any amount, set by libfaketime or by a module inside the node. The monotonic
+ * clock is wrong by the allowed drift, or by so much more that the other nodes must notice.
  */
 import type { NodeId } from '../../../raft/types.ts';
 import { FAST_CLOCK, FAST_PPM_MAX, FOUND_MILLIS_MAX } from '../gained-time.ts';
 import { between, chance, magnitude, pick, shuffled } from './draw.ts';
 import { hold, type Nemesis, type NemesisContext, perform } from './nemesis.ts';
 
-/** From a few milliseconds to a few days, either way. */
+/** From a few milliseconds to a few days, in either direction. */
 function offset({ random }: NemesisContext): number {
   return (chance(random, 2) ? 1 : -1) * magnitude(random, 4, 300_000_000);
 }
@@ -17,7 +17,7 @@ function someNodes({ cluster, random }: NemesisContext): NodeId[] {
   return all.slice(0, between(random, 1, all.length));
 }
 
-/** A wall clock that is wrong, until it is set right, which is a jump as well. */
+/** A wall clock that is wrong until it is corrected, which is a jump as well. */
 function wall(
   name: string,
   act: (context: NemesisContext, nodes: readonly NodeId[]) => Promise<unknown>,
@@ -39,7 +39,7 @@ function wall(
   };
 }
 
-/** Several jumps, each of every node by as much as it likes. */
+/** Several jumps. At each, every node jumps by an amount of its own. */
 const jump = wall('wall-clock-jump', async (context, nodes) => {
   const { cluster, random, signal } = context;
   const jumps = 1 + random(5);
@@ -55,7 +55,7 @@ const jump = wall('wall-clock-jump', async (context, nodes) => {
   return { offsets };
 });
 
-/** The same wrong time throughout, different on each node. */
+/** A constant wrong time, different on each node. */
 const skew = wall('wall-clock-skew', async (context, nodes) => {
   const offsets = nodes.map(() => offset(context));
   for (const [i, id] of nodes.entries()) context.cluster.node(id).setWallClock(offsets[i] ?? 0);
@@ -65,7 +65,7 @@ const skew = wall('wall-clock-skew', async (context, nodes) => {
 
 const STROBES_MAX = 2_000;
 
-/** To and fro between two times, quickly. */
+/** Switches quickly between two times. */
 const strobe = wall('wall-clock-strobe', async (context, nodes) => {
   const { cluster, random, signal, tempo } = context;
   const offsetMillis = offset(context);
@@ -90,8 +90,8 @@ const rate = wall('wall-clock-rate', async (context, nodes) => {
 });
 
 /**
- * The clocks that replicated time is made of run apart, by as much in all as windows are widened for. It lasts: a
- * node has another rate from then on.
+ * The monotonic clocks, from which group time is made, drift apart, in total by as much as windows are widened for. It
+ * is permanent: a node keeps its new rate.
  */
 const drift: Nemesis = {
   name: 'monotonic-drift',
@@ -110,10 +110,10 @@ const drift: Nemesis = {
 };
 
 const LOOK_MILLIS = 100;
-/** Half a minute after its clock is right again, and what the machine adds. */
+/** Half a minute after its clock is right again, plus the delay of the machine. */
 const TAKEN_BACK_MILLIS_MAX = 60_000;
 
-/** Until the node says so of itself. False if it does not in time. */
+/** Waits until the node reports it. False if it does not in time. */
 async function says(
   { cluster }: NemesisContext,
   id: NodeId,
@@ -131,7 +131,9 @@ async function says(
   return false;
 }
 
-/** A leader's clock is too fast: it must find out and lead nothing, and may lead again when its clock is right. */
+/**
+ * The clock of a leader is too fast. The node must notice and lead nothing, and may lead again when its clock is right.
+ */
 const fast: Nemesis = {
   name: FAST_CLOCK,
   family: 'clock',
@@ -157,7 +159,7 @@ const fast: Nemesis = {
         cluster.node(id).setMonotonicRate(0);
       }
     });
-    // Before that another one would be too many.
+    // Before that, a second fast clock would be one too many.
     if (signal.aborted) return;
     const isTakenBack = await says(context, id, (clock) => clock === 'fit', TAKEN_BACK_MILLIS_MAX);
     if (!isTakenBack) throw new Error(`node ${id} is still unfit long after its clock was right`);

@@ -1,6 +1,6 @@
 /**
- * Nodes that lose what they had synced: flipped bits, lost and old directories. Such a node must refuse to start, and
- * a new one takes its place. Never more of them at once than a partition can do without.
+ * Nodes that lose synced data: flipped bits, lost directories and old directories. Such a node must refuse to start,
+ * and a new node replaces it. Never more nodes at once than a partition can lose.
  */
 import { cpSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import {
   withVictims,
 } from './nemesis.ts';
 
-/** What a start with damaged data leads to. */
+/** The outcome of a start with damaged data. */
 type Outcome = 'refused' | 'started';
 
 async function startDamaged(context: NemesisContext, id: NodeId): Promise<Outcome> {
@@ -28,7 +28,7 @@ async function startDamaged(context: NemesisContext, id: NodeId): Promise<Outcom
   return isUp ? 'started' : 'refused';
 }
 
-/** The place of a node that must never run again is taken by a new one. Until then its data counts as damaged. */
+/** Replaces a node that must never run again by a new one. Until then its data counts as damaged. */
 async function replace(context: NemesisContext, id: NodeId): Promise<{ by: NodeId | undefined }> {
   await context.cluster.kill(id);
   const by = await context.replaceNode(context, id);
@@ -36,7 +36,7 @@ async function replace(context: NemesisContext, id: NodeId): Promise<{ by: NodeI
   return { by };
 }
 
-/** `harm` leaves a stopped node with damaged data, `mend` sees to it that all is well again. */
+/** `harm` damages the data of a stopped node, `mend` restores a healthy state. */
 function damage(
   name: string,
   harm: (context: NemesisContext, id: NodeId) => Promise<unknown>,
@@ -64,18 +64,21 @@ function damage(
   };
 }
 
-/** After a crash, only logs of this size are hit, in the first quarter: many batches follow there. */
+/**
+ * After a crash only logs of at least this size are damaged, in their first quarter, so that many batches follow the
+ * damage.
+ */
 const CRASHED_LOG_BYTES_MIN = 1 << 20;
 
-/** How much of a file may be hit, from its beginning. */
+/** How many bytes at the beginning of a file may be damaged. */
 function vulnerableBytes(name: string, bytes: number, isCleanStop: boolean): number {
   if (isCleanStop || name.endsWith('.ldb')) return bytes;
   return bytes < CRASHED_LOG_BYTES_MIN ? 0 : Math.floor(bytes / 4);
 }
 
 /**
- * One bit, anywhere in a log or table after a clean stop. After a crash the last batch of a log looks like a write
- * that was cut off, which no single node can tell from damage: the end of a log is left alone then.
+ * Flips one bit. After a clean stop it may be anywhere in a log or table. After a crash, damage to the last batch of a
+ * log looks like a write that was cut off, which no single node can tell apart, so the end of a log is left alone.
  */
 const bitFlip = damage(
   'bit-flip',
@@ -89,7 +92,7 @@ const bitFlip = damage(
       .map((name) => ({ name, path: join(directory, name), bytes: statSync(join(directory, name)).size }))
       .map((file) => ({ ...file, end: vulnerableBytes(file.name, file.bytes, isCleanStop) }))
       .filter(({ end }) => end > 0);
-    // Most tables are tiny: any of the files, or the largest.
+    // Most tables are tiny: choose any of the files, or the largest.
     const bySize = files.toSorted((a, b) => b.end - a.end);
     const [file] = chance(random, 2) ? bySize : shuffled(random, files);
     if (file === undefined) return 'there was no file to hit';
@@ -101,7 +104,7 @@ const bitFlip = damage(
   },
   async (context, id) => {
     if ((await startDamaged(context, id)) === 'refused') return replace(context, id);
-    // It read and verified everything: the bit was one of those that mean nothing.
+    // The node read and verified everything: the bit had no meaning.
     context.claims.repaired(id);
     return 'harmless';
   },
@@ -123,7 +126,7 @@ const directoryLost = damage(
   },
 );
 
-/** A complete and valid directory, only older than what the node has told others since. */
+/** A complete and valid directory that is older than what the node has acknowledged since. */
 const oldDirectory: Nemesis = {
   ...damage(
     'old-directory',
@@ -147,7 +150,7 @@ const oldDirectory: Nemesis = {
         cluster.node(id).expectExit('older copy');
         await hold(context, 1_000, 6_000);
       }
-      // Nothing in the directory gives it away: it is told by whoever leads and remembers its acknowledgements.
+      // Nothing in the directory reveals it. The leader finds out, since it remembers the node's acknowledgements.
       const wasNoticed = !cluster.node(id).isRunning;
       return { wasNoticed, ...(await replace(context, id)) };
     },

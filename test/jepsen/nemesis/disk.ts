@@ -1,4 +1,4 @@
-/** Disks that are slow, full, fail a sync or lose their power. Everything that was synced is still there afterwards. */
+/** Disks that are slow or full, fail a sync or lose power. All synced data survives. */
 import type { NodeId } from '../../../raft/types.ts';
 import { eventually } from '../../cluster/harness.ts';
 import { lacks } from '../machine.ts';
@@ -13,14 +13,14 @@ import {
   withVictims,
 } from './nemesis.ts';
 
-/** sysexits.h EX_SOFTWARE, with which a node ends that cannot trust its disk. */
+/** sysexits.h EX_SOFTWARE: the exit code of a node that cannot trust its disk. */
 const EXIT_FATAL = 70;
-/** Until the node writes, nothing happens. */
+/** Nothing happens until the node writes. */
 const EXIT_MILLIS_MAX = 10_000;
-/** A process that met the fault just before it was lifted has ended by then. */
+/** A process that met the fault just before its end has exited after this time. */
 const SETTLE_MILLIS = 300;
 
-/** Waits for the end of a node that this fault should end, lifts the fault, and starts it again. */
+/** Waits until the fault ends the node, removes the fault, and starts the node again. */
 async function endAndRevive(context: NemesisContext, id: NodeId, lift: () => void): Promise<string> {
   const { cluster } = context;
   try {
@@ -67,7 +67,7 @@ const slowDisk: Nemesis = {
     const { cluster, random } = context;
     const millis = magnitude(random, 20, 2_000);
     const from = await candidates(context, random(3) > 0);
-    // Nobody is claimed: what is slow may be killed as well.
+    // No node is claimed: a slow node may be killed as well.
     const nodes = random(3) === 0 ? from : from.slice(0, 1);
     await perform(context, { name: this.name, nodes, detail: { millis } }, async () => {
       try {
@@ -93,7 +93,7 @@ const diskFull: Nemesis = {
       perform(context, { name: this.name, nodes: [id] }, async () => {
         const volume = cluster.node(id).machine.volume;
         try {
-          // First its leaders only have to refuse; then nothing more can be written.
+          // With this little space its leaders only refuse requests. Then the disk fills up completely.
           volume?.fill(Math.floor(cluster.config.freeFloorBytes / 2));
           await hold(context, 1_000, 4_000);
           cluster.node(id).expectExit(this.name);
@@ -108,7 +108,7 @@ const diskFull: Nemesis = {
   },
 };
 
-/** One node, or all at the same moment: what was answered was synced, so nothing of it may be missing. */
+/** Cuts the power of one node, or of all at once. Every answer was synced before it was sent, so none may be lost. */
 const powerCut: Nemesis = {
   name: 'power-cut',
   family: 'disk',

@@ -1,4 +1,4 @@
-/** Draws that nemeses make from seeded randomness. */
+/** Random draws of the nemeses, from seeded randomness. */
 import type { RandomBelow } from '../../../raft/core-state.ts';
 import { seeded } from '../../raft/seeded.ts';
 
@@ -11,7 +11,7 @@ export function between(random: RandomBelow, min: number, max: number): number {
   return min + random(max - min + 1);
 }
 
-/** Like `between`, but every order of magnitude is as likely as any other. */
+/** Like `between`, but every order of magnitude is equally likely. */
 export function magnitude(random: RandomBelow, min: number, max: number): number {
   return Math.round(min * (max / min) ** (random(1_001) / 1_000));
 }
@@ -25,7 +25,7 @@ export function shuffled<T>(random: RandomBelow, items: readonly T[]): T[] {
   return items.flatMap(() => left.splice(random(left.length), 1));
 }
 
-/** Randomness of its own for something that runs beside others. */
+/** A separate random stream for a nemesis that runs beside others. */
 export function fork(random: RandomBelow): RandomBelow {
   return seeded(random(2 ** 31 - 1));
 }

@@ -1,6 +1,6 @@
 /**
- * Somebody edits a fact of the cluster in one node's file, or prepares a node whose disk was lost again under its old
- * id. The one must not start, and the other must not take part.
+ * Operator errors: a changed cluster fact in one node's file, or a node whose lost disk was prepared again under its
+ * old id. The first node must not start, and the second must not take part.
  */
 import type { NodeId } from '../../../raft/types.ts';
 import { eventually } from '../../cluster/harness.ts';
@@ -16,7 +16,7 @@ import {
 
 const REFUSED_MILLIS_MAX = 20_000;
 
-/** Starts a node that should refuse to. If it runs all the same, clients have some time to notice. */
+/** Starts a node that should refuse to start. If it runs nevertheless, clients get some time to notice. */
 async function startUnsound(
   context: NemesisContext,
   id: NodeId,

@@ -1,4 +1,4 @@
-/** Nodes are added, removed and replaced while clients ask and other things break. */
+/** Adds, removes and replaces nodes while clients ask and other faults are active. */
 import type { NodeId } from '../../../raft/types.ts';
 import { eventually } from '../../cluster/harness.ts';
 import type { ClusterReport } from '../../../src/api/cluster-report.ts';
@@ -10,7 +10,7 @@ export interface Change {
   readonly remove?: NodeId;
 }
 
-/** The cluster does not want this change. */
+/** The cluster refuses this change. */
 class RefusedError extends Error {
   readonly code = 'CHANGE_REFUSED';
 }
@@ -18,13 +18,13 @@ class RefusedError extends Error {
 const ACCEPT_MILLIS_MAX = 60_000;
 const MOVE_MILLIS_MAX = 180_000;
 const ANSWER_MILLIS_MAX = 5_000;
-/** The cluster does not shrink below its first size, nor grow without end. */
+/** The cluster does not shrink below its first size, and grows by at most this much. */
 const GROWTH_MAX = 2;
 
-/** The answer of one node, wherever it redirects to. Undefined: ask again, a repetition changes nothing. */
+/** Asks one node and follows its redirects. Undefined: ask again; a repeated change has no further effect. */
 async function ask({ cluster }: NemesisContext, id: NodeId, change: Change): Promise<number | undefined> {
   const { add, remove } = change;
-  // Where it speaks the Redis protocol a node tells by itself.
+  // A node reports its Redis address itself.
   const { resp: _, ...address } = cluster.node(add ?? id).machine.address;
   const body = JSON.stringify({
     ...(add !== undefined && { add: address }),
@@ -59,7 +59,7 @@ async function accepted(context: NemesisContext, change: Change): Promise<number
   );
 }
 
-/** All partitions are where this version, or a later one, wants them. */
+/** Waits until all partitions are on the nodes that this version, or a later one, assigns. */
 async function settled({ cluster, random }: NemesisContext, version: number): Promise<void> {
   const isSettled = (report: ClusterReport | undefined): boolean => (report?.settledVersion ?? 0) >= version;
   await eventually(
@@ -73,8 +73,8 @@ async function settled({ cluster, random }: NemesisContext, version: number): Pr
 }
 
 /**
- * Carries a change out, to the end: starts who is to join, and switches off who has left once the partitions have
- * moved. The caller has claimed the one to be removed; the other may be killed like any node from when it belongs.
+ * Carries a change out to its end: starts the node that joins, and stops the node that leaves once its partitions have
+ * moved. The caller has claimed the leaving node. The joining one may be killed like any node once it is a member.
  */
 export async function changeNodes(context: NemesisContext, change: Change): Promise<{ version: number }> {
   const { cluster } = context;
@@ -97,7 +97,7 @@ export async function changeNodes(context: NemesisContext, change: Change): Prom
   return { version };
 }
 
-/** The hook of the context: see there. */
+/** Implements `replaceNode` of the context. */
 export async function replaceNode(context: NemesisContext, oldId: NodeId): Promise<NodeId | undefined> {
   const { claims, cluster, log } = context;
   const [newId] = claims.take(cluster.spares, 1);
@@ -134,7 +134,7 @@ const addNode: Nemesis = {
   },
 };
 
-/** Whom to remove, and in what state: working, just killed, or paused until it is over. */
+/** Chooses the node to remove, and its state: running, just killed, or paused until the change is over. */
 async function withLeaver(
   context: NemesisContext,
   name: string,
@@ -143,7 +143,7 @@ async function withLeaver(
   const { claims, cluster, random, log } = context;
   const from = chance(random, 2) ? await cluster.byLeadership() : shuffled(random, cluster.members);
   await withVictims(context, name, from, 1, async ([id]) => {
-    // Its copies are missing until others have them, like those of a damaged node.
+    // Its copies are missing until other nodes have them, as for a damaged node.
     const mayMiss = cluster.node(id).isRunning && claims.mayDamage;
     const state = mayMiss ? pick(random, ['working', 'working', 'killed', 'paused']) : 'as it was';
     await perform(context, { name, nodes: [id], detail: { state } }, async () => {
@@ -162,7 +162,7 @@ async function withLeaver(
         cluster.node(id).resume();
       }
     });
-    // Who was removed and does not know it comes back, and must not be able to do anything.
+    // A removed node that does not know of its removal comes back, and must not be able to do anything.
     if (cluster.members.includes(id) || !chance(random, 2)) return;
     cluster.node(id).start();
     cluster.node(id).expectExit('retired');

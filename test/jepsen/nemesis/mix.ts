@@ -1,8 +1,11 @@
-/** Many nemeses together: packages drawn by chance, run at the same time, with pauses in which nothing is wrong. */
+/** Runs many nemeses together: random packages, each run at the same time, with pauses without faults. */
 import { between, chance, fork, shuffled } from './draw.ts';
 import { FAMILIES, hold, type Nemesis, type NemesisContext } from './nemesis.ts';
 
-/** After so many packages another selection of nemeses takes turns: what is left out matters as much as what is in. */
+/**
+ * After this many packages another selection of nemeses is used: the absence of some faults matters as much as the
+ * presence of others.
+ */
 const PACKAGES_PER_SELECTION = 6;
 const TOGETHER_MAX = 3;
 
@@ -11,7 +14,7 @@ function selection(context: NemesisContext, nemeses: readonly Nemesis[]): Nemesi
   return some.length === 0 ? [...nemeses] : some;
 }
 
-/** At most one of each family: two of them would undo what the other did. */
+/** At most one nemesis of each family, since two would undo each other's faults. */
 function drawPackage({ random }: NemesisContext, nemeses: readonly Nemesis[]): Nemesis[] {
   const count = between(random, 1, TOGETHER_MAX);
   const inOrder = shuffled(random, nemeses);
@@ -23,8 +26,8 @@ function drawPackage({ random }: NemesisContext, nemeses: readonly Nemesis[]): N
 }
 
 /**
- * Runs packages until the context's signal is aborted, or `packages` of them. Resolves when all has healed. Rejects,
- * also only then, if something did not heal; nothing new is begun after that.
+ * Runs packages until the context's signal is aborted, or `packages` of them. Resolves when everything has healed.
+ * Rejects only if something did not heal; nothing new starts after that.
  */
 export async function runMix(
   context: NemesisContext,
@@ -45,7 +48,7 @@ export async function runMix(
       result.status === 'rejected' ? [result.reason as unknown] : [],
     );
     if (errors.length > 0) throw new AggregateError(errors, `not healed: ${errors.map(String).join('; ')}`);
-    // A quarter of the time or so nothing is wrong, now and then for long enough that all is as it was.
+    // About a quarter of the time there is no fault, sometimes for long enough that everything recovers.
     await hold(context, 200, chance(random, 3) ? 10_000 : 2_000);
   }
 }

@@ -1,4 +1,4 @@
-/** What a nemesis is, and what it is given: the cluster, randomness, a log, and claims on nodes it may harm. */
+/** What a nemesis is, and what it works with: the cluster, randomness, a log, and claims on nodes that it may harm. */
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RandomBelow } from '../../../raft/core-state.ts';
@@ -12,13 +12,13 @@ export type Family = (typeof FAMILIES)[number];
 export interface Nemesis {
   readonly name: string;
   readonly family: Family;
-  /** What happens is more than the product promises to notice; only run if asked for by name. */
+  /** The product does not promise to notice this fault. It runs only if requested by name. */
   readonly isBeyondPromise?: true;
-  /** The judges can allow for it only if nothing else is broken: it is drawn with no others. */
+  /** The checkers can allow for this fault only if no other is active, so it is never combined. */
   readonly isAlone?: true;
-  /** Why this machine cannot do it; undefined if it can. */
+  /** Why this machine cannot run it; undefined if it can. */
   needs(): string | undefined;
-  /** Does harm, and resolves when it has healed. Rejects if what should have healed did not. */
+  /** Injects the fault, and resolves when it has healed. Rejects if something that should have healed did not. */
   run(context: NemesisContext): Promise<void>;
 }
 
@@ -29,11 +29,11 @@ export interface NemesisContext {
   readonly claims: Claims;
   /** Once aborted, everything heals as soon as it can. */
   readonly signal: AbortSignal;
-  /** Multiplies how long things last. 1 in a real run. */
+  /** Multiplies all durations. 1 in a real run. */
   readonly tempo: number;
   /**
-   * A new node takes the place of one that must not come back. Resolves with its id when all partitions have moved,
-   * or with undefined if that did not happen: the old one is then still a member.
+   * A new node takes the place of one that must not come back. Resolves with its id when all partitions have moved, or
+   * with undefined if that failed: the old node is then still a member.
    */
   readonly replaceNode: (context: NemesisContext, oldId: NodeId) => Promise<NodeId | undefined>;
 }
@@ -45,7 +45,7 @@ export interface NemesisEvent {
   readonly detail?: unknown;
 }
 
-/** One JSON object a line: when (by this process's monotonic clock, as operations are timed), what, to whom. */
+/** One JSON object a line: the time (of this process's monotonic clock, like the operations), the fault, the nodes. */
 export class NemesisLog {
   readonly events: (NemesisEvent & { readonly atNanos: number })[] = [];
   readonly #file: string | undefined;
@@ -65,8 +65,8 @@ export class NemesisLog {
 }
 
 /**
- * Who is doing something to which node's process or disk, so that nemeses which run at the same time do not start
- * what another one stopped; and which nodes' data is damaged, so that it is never more than a minority's.
+ * Which nemesis currently uses which node's process or disk, so that concurrent nemeses do not start a node that
+ * another one stopped. Also counts the nodes with damaged data, so that these are never more than a minority.
  */
 export class Claims {
   readonly #held = new Set<NodeId>();
@@ -80,7 +80,7 @@ export class Claims {
     this.#damagedMax = () => Math.floor((Math.min(cluster.config.replicas, cluster.members.length) - 1) / 2);
   }
 
-  /** The first `count` of the candidates that nobody else has. */
+  /** The first `count` candidates that are not claimed. */
   take(candidates: readonly NodeId[], count: number): NodeId[] {
     const taken = candidates.filter((id) => !this.#held.has(id)).slice(0, count);
     for (const id of taken) this.#held.add(id);
@@ -91,7 +91,7 @@ export class Claims {
     for (const id of ids) this.#held.delete(id);
   }
 
-  /** Few enough are damaged, and there is a machine to take the place of one more. */
+  /** Few enough nodes are damaged, and a spare could replace one more. */
   get mayDamage(): boolean {
     return this.#spares() > 0 && this.#damaged.size < this.#damagedMax();
   }
@@ -100,24 +100,24 @@ export class Claims {
     this.#damaged.add(id);
   }
 
-  /** It is whole after all, or another node has its place. */
+  /** The node is undamaged after all, or another node has replaced it. */
   repaired(id: NodeId): void {
     this.#damaged.delete(id);
   }
 }
 
-/** Waits, some time between the two by chance, times the tempo; not much longer once all is to end. */
+/** Waits a random time between the two, multiplied by the tempo, and little longer once the run is to end. */
 export async function hold(
   { random, tempo, signal }: NemesisContext,
   minMillis: number,
   maxMillis: number,
 ): Promise<void> {
   const millis = Math.ceil(between(random, minMillis, maxMillis) * tempo);
-  // A rejection says that it was aborted: then there is nothing to wait for.
+  // A rejection means that the wait was aborted, so it is over.
   await delay(millis, undefined, { signal }).catch(() => undefined);
 }
 
-/** Runs one fault between two lines in the log. What it resolves with is noted in the second. */
+/** Runs one fault between two lines in the log. The second line holds its result. */
 export async function perform(
   { log }: NemesisContext,
   event: Omit<NemesisEvent, 'event'>,
@@ -133,7 +133,7 @@ export async function perform(
   }
 }
 
-/** Members that run, in random order or, if wished, those first that lead most. */
+/** Running members in random order, or ordered by how much they lead. */
 export async function candidates(context: NemesisContext, leadersFirst: boolean): Promise<NodeId[]> {
   const { cluster, random } = context;
   if (leadersFirst) return cluster.byLeadership();
@@ -142,7 +142,7 @@ export async function candidates(context: NemesisContext, leadersFirst: boolean)
 
 export type Victims = readonly [NodeId, ...NodeId[]];
 
-/** Claims up to `count` nodes for the time of a fault; says so in the log if there are none. */
+/** Claims up to `count` nodes for the time of a fault. Logs it if there are none. */
 export async function withVictims(
   context: NemesisContext,
   name: string,
@@ -162,7 +162,7 @@ export async function withVictims(
   }
 }
 
-/** Starts nodes again, one a moment after the other. Throws if one does not come up. */
+/** Starts nodes again, one shortly after the other. Throws if one does not come up. */
 export async function revive(context: NemesisContext, ids: readonly NodeId[]): Promise<void> {
   const { cluster } = context;
   for (const id of ids) {

@@ -1,4 +1,4 @@
-/** Links between nodes that are cut, one-way, slow, clogged or garbled, by the fault proxies: runs everywhere. */
+/** Cut, one-way, slow, clogged and corrupted links between nodes, made by the fault proxies. Runs on every machine. */
 import type { FaultsBetween } from '../fault-network.ts';
 import type { Faults } from '../faults.ts';
 import type { NodeId } from '../../../raft/types.ts';
@@ -6,15 +6,15 @@ import { between, chance, magnitude, pick, shuffled } from './draw.ts';
 import { candidates, hold, type Nemesis, type NemesisContext, perform } from './nemesis.ts';
 
 interface Topology {
-  /** Those singled out, for the log. */
+  /** The affected nodes, for the log. */
   readonly nodes: readonly NodeId[];
   readonly hears: (from: NodeId, to: NodeId) => boolean;
 }
 
-/** How a direction is broken: whoever cannot be heard is told so, or is not, or comes in late and all at once. */
+/** Ways to break a direction: the sender notices, or does not, or its data arrives late and all at once. */
 const BREAKS: readonly [Faults, ...Faults[]] = [{ cut: true }, { blackHole: true }, { clog: true }];
 
-/** The spares too: they may join meanwhile. */
+/** Includes the spares: they may join meanwhile. */
 function everybody({ cluster, random }: NemesisContext): NodeId[] {
   return shuffled(random, [...cluster.members, ...cluster.spares]);
 }
@@ -24,7 +24,7 @@ async function oneNode(context: NemesisContext): Promise<NodeId> {
   return first ?? context.cluster.members[0] ?? 0;
 }
 
-/** Sets faults, holds them, heals. Faults that change meanwhile are the business of `vary`. */
+/** Sets faults, holds them, removes them. `vary` changes the faults meanwhile. */
 async function disturb(
   context: NemesisContext,
   event: { readonly name: string; readonly nodes: readonly NodeId[]; readonly detail: unknown },
@@ -105,7 +105,10 @@ const bridge = partition('partition-bridge', async (context) => {
 
 const RING_NODES_MIN = 4;
 
-/** On a ring, each node hears as many neighbours as make a majority with itself: no two hear the same ones. */
+/**
+ * On a ring, each node hears as many neighbors as make a majority together with itself. No two nodes hear the same
+ * ones.
+ */
 export function hearsOnRing(ring: readonly NodeId[], from: NodeId, to: NodeId): boolean {
   const reach = Math.ceil(Math.floor(ring.length / 2) / 2);
   const distance = Math.abs(ring.indexOf(from) - ring.indexOf(to));
@@ -118,7 +121,7 @@ const majoritiesRing = partition('partition-majorities-ring', async (context) =>
   return { nodes: ring, hears: (from, to) => hearsOnRing(ring, from, to) };
 });
 
-/** Some directions, each drawn apart: all of them, those of one node, or one in three. */
+/** Breaks some directions, each with its own draw: all of them, those of one node, or one in three. */
 async function someDirections(
   context: NemesisContext,
 ): Promise<{ nodes: NodeId[]; isHit: (from: NodeId, to: NodeId) => boolean }> {
@@ -150,7 +153,9 @@ const corrupt = degrade('corrupt-bytes', ({ random }) => ({ flipOneIn: magnitude
 const resets = degrade('reset-mid-frame', ({ random }) => ({ resetOneIn: magnitude(random, 3, 300) }));
 const neverRead = degrade('never-read', () => ({ neverRead: true }));
 
-/** Directions clog one after the other and are freed in another order: old messages of old leaders come in bursts. */
+/**
+ * Directions clog one after the other and are freed in another order: old messages of former leaders come in bursts.
+ */
 const swizzle = network('swizzle-clog', async (context) => {
   const { cluster, random } = context;
   const ids = everybody(context);
@@ -177,7 +182,7 @@ const swizzle = network('swizzle-clog', async (context) => {
   );
 });
 
-/** A node that comes and goes, faster or slower than elections. */
+/** A node that disconnects and reconnects, faster or slower than elections take. */
 const flapping = network('flapping', async (context) => {
   const { cluster, random, signal } = context;
   const one = await oneNode(context);

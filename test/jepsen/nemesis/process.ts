@@ -1,4 +1,4 @@
-/** Processes that die, stand still or start over again. Needs nothing but signals. */
+/** Processes that are killed, paused or restarted. Needs only signals. */
 import { magnitude, pick, shuffled } from './draw.ts';
 import {
   candidates,
@@ -19,7 +19,7 @@ const SIZES = {
 } as const;
 type Size = keyof typeof SIZES;
 
-/** A fault of as many nodes as its size means when it is drawn. Leaders are preferred more often than not. */
+/** A fault of a drawn number of nodes. It prefers leaders more often than not. */
 function strike(
   name: string,
   drawSize: (context: NemesisContext) => Size,
@@ -69,7 +69,7 @@ const pause = (size: Size): Nemesis =>
     },
   );
 
-/** Killed again and again while it starts: recovery must survive its own end. */
+/** A node is killed again and again while it starts: its recovery must survive interruptions. */
 const restartLoop = strike(
   'restart-loop',
   ({ random }) => (random(3) === 0 ? 'minority' : 'one'),
@@ -81,14 +81,14 @@ const restartLoop = strike(
       await cluster.kill(...nodes);
       await hold(context, 0, 200);
       for (const id of nodes) cluster.node(id).start();
-      // Starting takes about half a second: most kills fall into it.
+      // A start takes about half a second, so most kills fall into it.
       await hold(context, 0, 1_500);
     }
     await revive(context, nodes);
   },
 );
 
-/** As an operator upgrades a cluster: each node in turn is asked to stop and started again. */
+/** As in an operator's upgrade, each node in turn is asked to stop and started again. */
 const rollingRestart: Nemesis = {
   name: 'rolling-restart',
   family: 'process',
@@ -103,7 +103,7 @@ const rollingRestart: Nemesis = {
           await cluster.node(id).stop();
           await hold(context, 0, 500);
           await revive(context, [id]);
-          // Not before: two of three would be away.
+          // Wait for this node first, otherwise two of three would be away.
           if (!signal.aborted) await cluster.node(id).isReady();
         }
       }),
@@ -122,7 +122,9 @@ const gracefulRestart = strike(
   },
 );
 
-/** The event loop does nothing for a while: unlike after a pause, timers and sockets are then served in one heap. */
+/**
+ * Blocks the event loop for a while. Unlike after a pause, all timers and sockets that are due are then served at once.
+ */
 const stall = strike(
   'event-loop-stall',
   ({ random }) => pick(random, ['one', 'one', 'minority', 'majority']),
@@ -132,7 +134,7 @@ const stall = strike(
     log.write({ event: 'note', name: 'event-loop-stall', nodes, detail: { millis } });
     for (const id of nodes) cluster.node(id).stall(millis);
     await new Promise((resolve) => setTimeout(resolve, millis));
-    // It may have got the order late.
+    // The node may have received the order late.
     for (const id of nodes) {
       if (!(await cluster.node(id).isUp())) throw new Error(`node ${id} ended during a stall`);
     }

@@ -8,7 +8,7 @@ import { GROUP_SCRIPTS } from './scripts.ts';
 
 /** A twelfth of them. */
 const GROUP_SAMPLE = 100;
-/** One in two hundred. A run of whole nodes takes several times as long as one of a group. */
+/** One in two hundred. A run of whole nodes takes several times as long as a run of one group. */
 const NODE_SAMPLE = 25;
 
 const groups = GROUP_SCRIPTS.map((script): CrashScript => ({
@@ -27,7 +27,7 @@ const nodes = NODE_SCRIPTS.map((script): CrashScript => ({
 
 export const SCRIPTS: readonly CrashScript[] = [...groups, ...nodes];
 
-/** @throws RangeError if there is none */
+/** @throws RangeError for an unknown name */
 export function scriptNamed(name: string): CrashScript {
   const script = SCRIPTS.find((candidate) => candidate.name === name);
   if (script === undefined) {

@@ -1,4 +1,4 @@
-/** Counts the I/O boundaries of a run and crashes at one of them; whose run it is brings back who died. */
+/** Counts the I/O boundaries of a run and crashes at one of them. The owner of the run restarts the crashed nodes. */
 import type { GroupWrite } from '../../../raft/driver/store.ts';
 import type { SimNode } from '../sim-node.ts';
 import type { Story } from '../story.ts';
@@ -7,26 +7,26 @@ import type { Crash, Point, PointKind, Variant } from './crash.ts';
 export interface Surroundings {
   readonly nodes: readonly SimNode[];
   readonly story: Story;
-  /** A process was ended here, and is to start again. */
+  /** A process crashed here and must be started again. */
   crashed(victim: SimNode, returns: Variant['returns']): void;
 }
 
-/** A new process reads every group, and then says and hears the first things: it dies at one of so many boundaries. */
+/** A new process reads every group and then exchanges its first messages. It dies at one of this many boundaries. */
 const RECOVERY_BOUNDARIES = 16;
 
 export class Boundaries {
   /** In order, up to the crash. */
   readonly points: Point[] = [];
-  /** From where the script says so to its end or the crash. */
+  /** From the point that the script marks, to its end or to the crash. */
   #isCounting = false;
-  /** The largest snapshot that a node took over, in chunks. */
+  /** The largest snapshot that a node installed, in chunks. */
   chunksInstalled = 0;
   readonly #crash: Crash | undefined;
   readonly #surroundings: () => Surroundings;
-  /** Who dies once more, and at which boundary from now. */
+  /** The node that dies once more, and after how many boundaries. */
   #dyingAgain: { readonly node: SimNode; left: number } | undefined;
 
-  /** @param surroundings asked only once something counts */
+  /** @param surroundings called only once boundaries count */
   constructor(crash: Crash | undefined, surroundings: () => Surroundings) {
     this.#crash = crash;
     this.#surroundings = surroundings;
@@ -41,7 +41,7 @@ export class Boundaries {
     this.#isCounting = false;
   }
 
-  /** A boundary: the node may die here. False if it did. */
+  /** A boundary: the node may die here. Returns false if it did. */
   reached(node: SimNode, kind: PointKind): boolean {
     if (this.#dyingAgain?.node === node) return this.#reachedAgain(node, kind, this.#dyingAgain);
     if (!this.#isCounting) return true;

@@ -1,4 +1,4 @@
-/** A client that does not give up: it asks under one id until that is decided. */
+/** A client that does not give up: it repeats a request under one id until it is decided. */
 import type { AllowAnswer } from '../../../src/api/answer.ts';
 import type { AllowRequest } from '../../../src/api/request.ts';
 import type { SimNode } from '../sim-node.ts';
@@ -46,7 +46,7 @@ export class Question implements Client {
     this.#asking = node;
     if (!this.#cluster.reached(node, 'asked')) return;
     node.allow(this.#request, (answer) => {
-      // What a process says after its end reaches nobody.
+      // Answers of a process after its end reach no client.
       if (node.life !== life || !node.isUp || !this.#cluster.reached(node, 'answer')) return;
       this.#cluster.story.tell(
         () => `node ${node.id} answers ${JSON.stringify(this.#request)}: ${JSON.stringify(answer)}`,

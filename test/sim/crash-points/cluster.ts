@@ -1,6 +1,6 @@
 /**
- * A small simulated cluster that follows a script, and crashes at one boundary of it or at none. Everything takes
- * fixed or seeded time, so runs with and without the crash are equal up to it.
+ * A small simulated cluster that follows a script, and crashes at one boundary of it or at none. All durations are
+ * fixed or seeded, so runs with and without the crash are equal up to it.
  */
 import type { NodeId } from '../../../raft/types.ts';
 import { META_GROUP } from '../../../src/meta/cluster-placement.ts';
@@ -22,11 +22,14 @@ import { follow, type Steps } from './steps.ts';
 export interface Script {
   readonly name: string;
   readonly snapshotEveryBytes: number;
-  /** Its boundaries count from where it says so: another script begins with the same steps, and crashes there. */
+  /**
+   * Boundaries count only from the point that the script marks: another script begins with the same steps and covers
+   * those.
+   */
   readonly countsLate: boolean;
-  /** Grants in the log when all is done: each request id counts once. */
+  /** Grants in the log at the end. Each request id counts once. */
   readonly grants: number;
-  /** What is done, and after each step what is waited for. */
+  /** The actions, each with the condition to wait for after it. */
   steps(cluster: Cluster): Steps;
 }
 
@@ -34,7 +37,7 @@ export interface ClusterInit extends Start {
   readonly script: Script;
 }
 
-/** Told when a process ends. */
+/** Called when a process ends. */
 export interface Client {
   lost(node: SimNode): void;
 }
@@ -45,9 +48,9 @@ const START_MILLIS = 1_700_000_000_000;
 const COMPLETION_MILLIS = 0.3;
 /** A process cannot start at the very moment it dies. */
 const AT_ONCE_MILLIS = 1;
-/** By then the others have elected a leader and gone on. */
+/** By then the other nodes have elected a leader and made progress. */
 const LATER_MILLIS = 120;
-/** From the start of a run to its end, whatever crashes. */
+/** From the start of a run to its end, with any crash. */
 const FINISH_MILLIS_MAX = 5_000;
 
 export class Cluster implements Play {
@@ -61,7 +64,7 @@ export class Cluster implements Play {
   readonly #boundaries: Boundaries;
   /** Stopped by the script. */
   readonly #away = new Set<SimNode>();
-  /** Not to return within the script. */
+  /** These do not return during the script. */
   readonly #dead = new Set<SimNode>();
 
   constructor({ script, hash, crash, seams = {}, say, seed = SEED_DEFAULT }: ClusterInit) {
@@ -140,12 +143,12 @@ export class Cluster implements Play {
     return this.#loop.now;
   }
 
-  /** Did a crash take a node away for the rest of the script? */
+  /** A crash took a node away for the rest of the script. */
   get hasDead(): boolean {
     return this.#dead.size > 0;
   }
 
-  /** Of the script, in order, up to the crash. */
+  /** The boundaries of the script in order, up to the crash. */
   get points(): readonly Point[] {
     return this.#boundaries.points;
   }
@@ -164,7 +167,7 @@ export class Cluster implements Play {
     return node;
   }
 
-  /** A boundary: the node may die here. False if it did. */
+  /** A boundary: the node may die here. Returns false if it did. */
   reached(node: SimNode, kind: PointKind): boolean {
     return this.#boundaries.reached(node, kind);
   }
@@ -172,7 +175,7 @@ export class Cluster implements Play {
   crashed(victim: SimNode, returns: Variant['returns']): void {
     if (returns === 'never') this.#dead.add(victim);
     else this.#startAfter(victim, returns === 'later');
-    // The script may count on a quorum, so who was away has to help out.
+    // The script may count on a quorum, so nodes that it stopped must help out.
     if (this.hasDead) for (const one of this.#away) this.#startAfter(one, false);
   }
 
@@ -181,7 +184,7 @@ export class Cluster implements Play {
     this.#boundaries.countFromHere();
   }
 
-  /** All nodes crash, and start again. */
+  /** All nodes crash and start again. */
   cutPower(): void {
     for (const node of this.nodes) {
       node.crash('lost');
@@ -208,7 +211,7 @@ export class Cluster implements Play {
     if (this.#away.delete(node)) node.start();
   }
 
-  /** Who was to stay away is brought back after all. */
+  /** Brings back a node that was to stay away. */
   revive(): void {
     for (const node of this.#dead) node.start();
     this.#dead.clear();
@@ -223,7 +226,7 @@ export class Cluster implements Play {
     return node.core?.raft.status(GROUP);
   }
 
-  /** Runs the script, then what must hold after it. Throws a Violation. */
+  /** Runs the script, then the final checks. Throws a Violation. */
   run(): Promise<void> {
     const after = (delay: number, run: () => void): void => this.after(delay, run);
     follow(this.script.steps(this), after, () => {

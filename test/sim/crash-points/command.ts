@@ -1,4 +1,4 @@
-/** `npm run sim -- --crash-points`: all crashes of the scripts, or one of them told line by line. */
+/** `npm run sim -- --crash-points`: runs all crashes of the scripts, or prints the steps of one of them. */
 import { loadHash32 } from '../../../src/partition/hash.ts';
 import type { Seams } from '../node-world.ts';
 import { scriptNamed, SCRIPTS } from './all.ts';
@@ -8,14 +8,14 @@ import { type Failure, enumerateCrashes, runPoint } from './enumerate.ts';
 export interface CrashPointsOptions {
   /** All scripts if absent. */
   readonly script?: string | undefined;
-  /** The boundary to crash at; with `variant`, and of one script. No crash if absent. */
+  /** The boundary to crash at. It needs `script` and `variant`. No crash if absent. */
   readonly at?: number | undefined;
   readonly variant?: string | undefined;
   readonly trace?: boolean | undefined;
   readonly seed?: number | undefined;
 }
 
-/** Prints what it finds. Returns whether everything held. */
+/** Prints what it finds. Returns whether all checks passed. */
 export async function crashPoints(
   options: CrashPointsOptions,
   print: (line: string) => void,
@@ -52,7 +52,7 @@ export interface FirstCrash {
   readonly violation?: string;
 }
 
-/** Runs the scripts, or one of them, until something is violated; for mutants. */
+/** Runs the scripts, or one of them, until a check fails. Used by mutants. */
 export async function firstCrash(seams: Seams | undefined, name?: string): Promise<FirstCrash> {
   const hash = await loadHash32();
   let runs = 0;

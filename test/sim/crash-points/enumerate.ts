@@ -1,32 +1,35 @@
-/** Repeats a script with a crash at its first boundary, its second, and so on until it ends before the next. */
+/**
+ * Repeats a script with a crash at its first boundary, then at its second, and so on, until a run ends before its
+ * crash.
+ */
 import type { Hash32 } from '../../../src/partition/hash.ts';
 import type { Seams } from '../node-world.ts';
 import { type Say, type Story, wordsOfEnd } from '../story.ts';
 import { type Crash, isVariantAt, nameOf, type Point, type Variant } from './crash.ts';
 
-/** What is repeated: a script, with whom it is played. */
+/** A script and the cluster that plays it. */
 export interface CrashScript {
   readonly name: string;
-  /** The crashes that make a difference to it. */
+  /** The variants of a crash that make a difference to it. */
   readonly variants: readonly Variant[];
-  /** How many crashes `npm run test:long` has time for. */
+  /** The number of crashes that `npm run test:long` has time for. */
   readonly sample: number;
   begin(init: Start): Play;
 }
 
 export interface Start {
   readonly hash: Hash32;
-  /** At one boundary, or at none. */
+  /** The crash at one boundary; undefined: no crash. */
   readonly crash?: Crash | undefined;
   readonly seams?: Seams | undefined;
   readonly say?: Say | undefined;
-  /** Of the small differences in how long things take. */
+  /** The seed of the small differences in durations. */
   readonly seed?: number | undefined;
 }
 
-/** One run of it. */
+/** One run of the script. */
 export interface Play {
-  /** Up to the crash. */
+  /** The boundaries up to the crash. */
   readonly points: readonly Point[];
   readonly chunksInstalled: number;
   readonly story: Story;
@@ -39,7 +42,7 @@ export interface EnumerationInit {
   readonly hash: Hash32;
   readonly seams?: Seams | undefined;
   readonly seed?: number | undefined;
-  /** About so many of the crashes, spread evenly; all of them if absent. */
+  /** Try about this many of the crashes, evenly spread; all if absent. */
   readonly sample?: number | undefined;
 }
 
@@ -51,27 +54,27 @@ export interface PointRun {
 }
 
 export interface Enumeration {
-  /** Of the run without a crash. */
+  /** The boundaries of the run without a crash. */
   readonly points: readonly Point[];
   readonly chunksInstalled: number;
   readonly runs: number;
   /** The longest run, in simulated milliseconds. */
   readonly millisMax: number;
-  /** The first one; undefined if everything holds. */
+  /** The first failure; undefined if all checks passed. */
   readonly failure: Failure | undefined;
 }
 
 export interface Failure {
-  /** Undefined: without any crash. */
+  /** Undefined: it failed without a crash. */
   readonly crash: Crash | undefined;
   readonly violation: string;
-  /** The command that tells it again. */
+  /** The command that repeats it with output. */
   readonly replay: string;
 }
 
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** Most of a start is the placement of partitions, by the same texts each time. */
+/** Most of the time of a start goes into the placement of partitions, which hashes the same texts each time. */
 function remembering(hash: Hash32): Hash32 {
   const known = new Map<string, number>();
   return (text) => {
@@ -129,13 +132,16 @@ export async function enumerateCrashes({ sample, ...asked }: EnumerationInit): P
   return result(undefined);
 }
 
-/** Spread evenly, from a first one that the seed says. A point has a few variants: it is not always the same one. */
+/**
+ * Evenly spread, with a start that depends on the seed. A point has a few variants, and the start varies which one is
+ * taken.
+ */
 function sampleOf(crashes: readonly Crash[], count = crashes.length, seed = 0): readonly Crash[] {
   const share = count / crashes.length;
   return crashes.filter((_, i) => ((i + seed) * GOLDEN_RATIO) % 1 < share);
 }
 
-/** A run that is not equal to the first one up to its crash has not crashed where it was meant to. */
+/** A run that differs from the first one before its crash has not crashed where it should. */
 function differenceAt(at: number, points: readonly Point[], others: readonly Point[]): string | undefined {
   const told = (some: readonly Point[]): string => JSON.stringify(some[at - 1]);
   return told(points) === told(others) ? undefined : `boundary ${at} is ${told(others)}, not ${told(points)}`;

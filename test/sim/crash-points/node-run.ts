@@ -1,6 +1,6 @@
 /**
- * A cluster of whole nodes that follows a script while its nodes change, and crashes at one boundary of it or at none: the
- * world of the seeds with all its checkers, and nothing in it left to chance but how long things take.
+ * A cluster of whole nodes that follows a script of membership changes, and crashes at one boundary of it or at none.
+ * It is a world of the seeds with all its checkers, where only durations are left to chance.
  */
 import { META_GROUP } from '../../../src/meta/cluster-placement.ts';
 import type { NodeChange } from '../../../src/api/cluster-change.ts';
@@ -21,9 +21,9 @@ import { all, type Condition, follow, type Steps } from './steps.ts';
 
 export interface NodeScript extends Scene {
   readonly name: string;
-  /** Who belongs to the cluster when all is done. */
+  /** The final members of the cluster. */
   readonly members: readonly NodeId[];
-  /** What is done, and after each step what is waited for. */
+  /** The actions, each with the condition to wait for after it. */
   steps(run: NodeRun): Steps;
 }
 
@@ -31,17 +31,17 @@ const SEED_DEFAULT = 1;
 const COMPLETION_MILLIS = 0.3;
 /** A process cannot start at the very moment it dies. */
 const AT_ONCE_MILLIS = 1;
-/** By then the others have elected leaders and gone on. */
+/** By then the other nodes have elected leaders and made progress. */
 const LATER_MILLIS = 300;
 const AGAIN_MILLIS = 20;
-/** Less than a window: nothing is forgotten in a run. Whoever is refused once dials again seconds later. */
+/** Less than a window, so nothing is forgotten in a run. A client that is refused once dials again seconds later. */
 const FINISH_MILLIS_MAX = 40_000;
 
 export class NodeRun implements Play {
   readonly world: World;
   readonly #script: NodeScript;
   readonly #boundaries: Boundaries;
-  /** Of the user of each partition. */
+  /** The sum charged to the user of each partition. */
   readonly #charged: number[];
   #grants = 0;
 
@@ -96,7 +96,7 @@ export class NodeRun implements Play {
     return [META_GROUP, ...this.#partitions.map(groupOfPartition)];
   }
 
-  /** A grant in every partition, each under its id; of `cost` or of all that is left. */
+  /** A grant in every partition, each with its own id, of `cost` or of everything that is left. */
   grantEverywhere(id: string, cost?: number): Condition {
     return all(
       this.#partitions.map((partition) => {
@@ -124,7 +124,7 @@ export class NodeRun implements Play {
         again();
         return;
       }
-      // Asked again under its id: what was said to be nowhere may come to a log all the same.
+      // Asked again under its id: a request that was reported as not proposed may still enter a log this way.
       this.world.clients.attempt(node, request, 2, (answer) => {
         if (answer?.kind !== 'decision') {
           again();
@@ -148,7 +148,7 @@ export class NodeRun implements Play {
     }
   }
 
-  /** No partition has all of its log: a newcomer has to be sent snapshots. */
+  /** No partition has its whole log any more, so a new member needs snapshots. */
   get isCompacted(): boolean {
     return this.#partitions.every((partition) => {
       const starts = this.nodes.map((node) => statusOf(node, groupOfPartition(partition))?.logStart ?? 2);
@@ -156,7 +156,7 @@ export class NodeRun implements Play {
     });
   }
 
-  /** An operator asks for a change of the nodes until it is accepted, and switches the newcomer on. */
+  /** The operator asks for a change of members until it is accepted, and starts the new node. */
   *change(change: NodeChange): Steps {
     const { operator } = this.world;
     operator.change(change);
@@ -168,13 +168,13 @@ export class NodeRun implements Play {
     return this.world.isSettled;
   }
 
-  /** How many replicas of partitions these nodes hold. */
+  /** The number of partition replicas that these nodes hold. */
   replicasOn(ids: readonly NodeId[]): number {
     const held = ids.map((id) => this.world.node(id).core?.partitions.size ?? 0);
     return held.reduce((sum, size) => sum + size, 0);
   }
 
-  /** A node is away until it is started. */
+  /** Stops a node until it is started again. */
   stop(id: NodeId): void {
     this.world.node(id).crash('lost');
   }
@@ -183,7 +183,7 @@ export class NodeRun implements Play {
     this.world.node(id).start();
   }
 
-  /** These hear nothing of each other for so long; others hear them, and are heard. */
+  /** These nodes hear nothing from each other for the given time. All other paths work. */
   part(ids: readonly NodeId[], millis: number): Condition {
     const { network } = this.world;
     const paths = bothWays(ids, ids).filter(([from, to]) => from !== to);
@@ -196,7 +196,7 @@ export class NodeRun implements Play {
     return () => isOver;
   }
 
-  /** Runs the script, then what must hold after it. Throws a Violation. */
+  /** Runs the script, then the final checks. Throws a Violation. */
   run(): Promise<void> {
     const { world } = this;
     const after = (delay: number, run: () => void): void => world.after(delay, run);
@@ -212,7 +212,7 @@ export class NodeRun implements Play {
     return world.run();
   }
 
-  /** The change is finished, everybody agrees on it, every node gets grants everywhere, and nothing is lost. */
+  /** The change is finished, all nodes agree on it, every node gets grants in every partition, and nothing is lost. */
   *#finale(): Steps {
     const { world } = this;
     yield () => this.unfinished === undefined;
@@ -246,7 +246,7 @@ export class NodeRun implements Play {
     return this.#decided([node], { userId, requestId: `for ${userId}` }, 'grant');
   }
 
-  /** What is not yet as it should be; undefined if nothing. */
+  /** The first condition that does not hold yet; undefined if all do. */
   get unfinished(): string | undefined {
     const { world } = this;
     if (!world.isSettled) return 'the change of the nodes is not finished';
@@ -259,7 +259,7 @@ export class NodeRun implements Play {
     return disagreement(world, members) ?? this.#misconfigured(members) ?? this.#incomplete();
   }
 
-  /** A replica may count what a snapshot brings as applied a moment before its state is there. */
+  /** A replica may count the entries of a snapshot as applied shortly before their state is there. */
   #incomplete(): string | undefined {
     const { placement, raft } = this.world;
     for (const group of this.#groups) {
@@ -270,7 +270,7 @@ export class NodeRun implements Play {
     return undefined;
   }
 
-  /** Every group has the members that are wanted, as committed and as everybody knows who is one. */
+  /** Every group has the members that are wanted, both as committed and as each member knows it. */
   #misconfigured(nodes: readonly SimNode[]): string | undefined {
     const { placement, raft } = this.world;
     for (const group of this.#groups) {

@@ -1,4 +1,4 @@
-/** Scripts of whole nodes: the nodes of a cluster change, and its partitions move, while users go on asking. */
+/** Scripts of whole nodes: the members of a cluster change and its partitions move, while users continue to ask. */
 import type { NodeId } from '../../../raft/types.ts';
 import type { NodeChange } from '../../../src/api/cluster-change.ts';
 import { addressOf } from '../settings.ts';
@@ -8,7 +8,7 @@ import type { NodeScript } from './node-run.ts';
 const SNAPSHOT_BYTES = 100;
 const NEVER_BYTES = 1 << 30;
 
-/** The nodes change, one way or another; each boundary until the last change is finished is one to crash at. */
+/** A membership change of one kind. Each boundary until the last change is finished is crashed at. */
 function changes(
   name: string,
   asked: { readonly nodes: number; readonly spares: number; readonly members: readonly NodeId[] },
@@ -32,7 +32,7 @@ function changes(
       run.countFromHere();
       yield* run.change(last);
       yield run.grantEverywhere('c', 1);
-      // Until replicas that moved away are deleted.
+      // Until the replicas that moved away are deleted.
       yield () => run.unfinished === undefined;
     },
   };
@@ -40,12 +40,13 @@ function changes(
 
 const newcomer = { add: addressOf(4) };
 
-/** Campaigns begin, and fail or succeed, several times. */
+/** Enough for several campaigns to begin and fail or succeed. */
 const CAMPAIGNS_MILLIS = 300;
 
 /**
- * Node 3 sleeps while its partitions move to a newcomer, and others forget theirs. It wakes up when the newcomer leaves and
- * they hold again what they held, and nothing in it: with one of them it would be a majority of those it knows.
+ * Node 3 is down while its partitions move to a new node, and others delete theirs. It wakes up when the new node
+ * leaves and the others hold these partitions again, but empty. Together with one of them it would be a majority of the
+ * members it knows.
  */
 const oversleeps: NodeScript = {
   name: 'node-oversleeps',
@@ -54,7 +55,7 @@ const oversleeps: NodeScript = {
   members: [1, 2, 3],
   partitions: 3,
   replicas: 3,
-  // Whoever comes back gets all of the log again, under the indexes of what was deleted.
+  // A returning node gets the whole log again, with the same indexes as the deleted entries.
   snapshotEveryBytes: NEVER_BYTES,
   *steps(run) {
     const awake = [1, 2];
@@ -67,7 +68,7 @@ const oversleeps: NodeScript = {
     yield* run.change({ remove: 4 });
     yield () => run.replicasOn(awake) === held;
     run.countFromHere();
-    // Whoever leads does not tell them what they have forgotten.
+    // The leader must not send them what they have deleted.
     const isOver = run.part([1, 2, 4], CAMPAIGNS_MILLIS);
     run.start(3);
     yield isOver;
@@ -80,7 +81,7 @@ export const NODE_SCRIPTS: readonly NodeScript[] = [
   changes('node-joins', { nodes: 3, spares: 1, members: [1, 2, 3, 4] }, newcomer),
   changes('node-leaves', { nodes: 4, spares: 0, members: [2, 3, 4] }, { remove: 1 }),
   changes('node-is-replaced', { nodes: 3, spares: 1, members: [1, 3, 4] }, { ...newcomer, remove: 2 }),
-  // What had moved to the newcomer comes back to where nothing but a tombstone is.
+  // The partitions that moved to the new node come back to nodes that have only tombstones of them.
   changes('node-comes-and-goes', { nodes: 3, spares: 1, members: [1, 2, 3] }, { remove: 4 }, [newcomer]),
   oversleeps,
 ];

@@ -1,4 +1,6 @@
-/** Scripts of one group whose every boundary is crashed at. They are short: each boundary costs several runs. */
+/**
+ * Scripts of one group that crash at each of their boundaries. They are short, since each boundary costs several runs.
+ */
 import type { AllowRequest } from '../../../src/api/request.ts';
 import { Question } from './clients.ts';
 import type { Cluster, Script } from './cluster.ts';
@@ -17,7 +19,7 @@ function denial(cluster: Cluster, first: number, request: AllowRequest): Conditi
   return () => question.isDone;
 }
 
-/** Grants with and without costs, one by one and at once, up to the limit; then one too many. */
+/** Grants with and without costs, one by one and several at once, up to the limit; then one too many. */
 const propose: Script = {
   name: 'propose',
   snapshotEveryBytes: NEVER_BYTES,
@@ -34,7 +36,7 @@ const propose: Script = {
   },
 };
 
-/** A follower is away while the others compact their logs, and comes back to a snapshot. */
+/** A follower is down while the others compact their logs, and comes back to a snapshot. */
 const snapshot: Script = {
   name: 'snapshot',
   snapshotEveryBytes: 200,
@@ -65,7 +67,7 @@ const snapshot: Script = {
   },
 };
 
-/** The power fails. Nodes come back to snapshots and logs, and crash again on their way. */
+/** The power fails. Nodes recover from snapshots and logs, and crash again during recovery. */
 const recover: Script = {
   name: 'recover',
   snapshotEveryBytes: 200,

@@ -1,4 +1,4 @@
-/** The world of the scripts: quick elections, a small network, and every size small enough to be met. */
+/** The world of the scripts: quick elections, a small network, and all sizes small enough to be reached. */
 import { RAFT_DEFAULTS } from '../../../raft/core-state.ts';
 import { groupOfPartition } from '../../../src/partition/placement.ts';
 import { PARTITION_BYTES_DEFAULT } from '../../../src/limiter/rules.ts';
@@ -10,10 +10,10 @@ import {
   type Settings,
 } from '../settings.ts';
 
-/** What a user may get in a run: nothing leaves a window. */
+/** The limit of a user in a run: nothing leaves a window. */
 export const LIMIT = 6;
 
-/** Scripts of one group are about that of this partition. */
+/** Scripts with a single group use that of this partition. */
 export const GROUP = groupOfPartition(0);
 
 const TICK_MILLIS = 10;
@@ -34,7 +34,7 @@ const NETWORK: NetworkSettings = {
   late: 0,
 };
 
-/** They ask what the script has them ask. */
+/** The clients send only the requests of the script. */
 const CLIENTS: ClientSettings = {
   meanMillis: 1_000,
   atOnceMax: 1,
@@ -53,7 +53,7 @@ const CLIENTS: ClientSettings = {
 };
 
 export interface Scene {
-  /** Those the cluster is created with, and machines that may join. */
+  /** The founding nodes, and machines that may join. */
   readonly nodes: number;
   readonly spares: number;
   readonly partitions: number;
@@ -88,7 +88,7 @@ export function settingsOf(scene: Scene): Settings {
       raft: { ...RAFT_DEFAULTS, heartbeatTicks: HEARTBEAT_TICKS, electionTicks: ELECTION_TICKS },
       snapshotEveryBytes: scene.snapshotEveryBytes,
       keepLogBytes: 0,
-      // Each chunk is a write of its own.
+      // Each chunk is a separate write.
       snapshotWriteBytesMax: 1,
       streams: { outgoingMax: 2, silentTicksMax: 10 },
       balanceTicks: 20,

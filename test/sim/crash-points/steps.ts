@@ -1,4 +1,4 @@
-/** The steps of a script: after each there is something to wait for. */
+/** The steps of a script. After each step the script waits for a condition. */
 export type Condition = () => boolean;
 export type Steps = Generator<Condition, void>;
 
@@ -8,7 +8,7 @@ export function all(conditions: readonly Condition[]): Condition {
   return () => conditions.every((condition) => condition());
 }
 
-/** Goes from one step to the next as soon as what it waits for is so. */
+/** Starts each step as soon as the condition of the previous one holds. */
 export function follow(
   steps: Steps,
   after: (delayMillis: number, run: () => void) => void,

@@ -1,11 +1,11 @@
-/** Enumerations that are to find a bug: of a mutant, or of a node whose surroundings are changed otherwise. Judges nothing. */
+/** Enumerations that should find a bug: a mutant, or a node in a changed environment. Judges nothing. */
 import { loadHash32 } from '../../../src/partition/hash.ts';
 import { mutantOf } from '../mutants/all.ts';
 import type { Seams } from '../node-world.ts';
 import { scriptNamed } from './all.ts';
 import { type Enumeration, enumerateCrashes } from './enumerate.ts';
 
-/** A bug ends an enumeration soon: it may look at more than a run that finds nothing. */
+/** A bug ends an enumeration early, so it may try more crashes than a run that finds nothing. */
 const SAMPLES_PER_BUG = 4;
 
 export async function underMutant(id: string, name: string): Promise<Enumeration> {
