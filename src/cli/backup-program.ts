@@ -1,4 +1,4 @@
-/** `quorate backup`, `quorate restore` and `quorate recover`: what the command line takes, and what is told. */
+/** The options of `quorate backup`, `quorate restore` and `quorate recover`, and what these commands print. */
 import type { Command } from 'commander';
 import { NODES_MAX } from '../config/config.ts';
 import { LOCAL_DEFAULTS } from '../config/cluster-directory.ts';
@@ -23,6 +23,7 @@ interface BackupOptions extends ClusterOptions {
   readonly json?: true;
 }
 
+/** The options of `quorate restore`. */
 export interface RestoreOptions {
   readonly from: string;
   readonly data: string;
@@ -35,6 +36,7 @@ export interface RestoreOptions {
   readonly json?: true;
 }
 
+/** Adds `backup`, `restore` and `recover` to the program. */
 export function addBackupCommands(program: Command, print: (line: string) => void): void {
   withCluster(
     explained(program.command('backup'), {

@@ -1,4 +1,4 @@
-/** `quorate customers`: what the command line takes, and what it asks for. */
+/** The options of `quorate customers`, and the requests that it makes. */
 import { type Command, Option } from 'commander';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
 import { explained } from './command-help.ts';
@@ -17,6 +17,7 @@ interface CustomerPutOptions extends Asked {
   readonly unblock?: true;
 }
 
+/** Adds `customers` to the program. */
 export function addCustomersCommands(program: Command, print: (line: string) => void): void {
   const customers = explained(program.command('customers'), {
     does: 'show and change what is so of one customer only',

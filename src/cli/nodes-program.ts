@@ -1,4 +1,4 @@
-/** `quorate nodes`: what the command line takes, and what it asks for. */
+/** The options of `quorate nodes`, and the changes that it requests. */
 import type { Command } from 'commander';
 import type { NodeAddress } from '../api/node-address.ts';
 import type { LabelChange } from '../api/cluster-change.ts';
@@ -9,7 +9,7 @@ import { explained } from './command-help.ts';
 import { changeNodes, type NodesCommandInit } from './nodes-command.ts';
 import { HOST, HTTP, JSON_OPTION, NODE_ID, PEER, timeoutOption, ZONE } from './options.ts';
 
-/** Until all partitions have moved. */
+/** Default time to wait until all partitions have moved. */
 const TIMEOUT_MILLIS = 600_000;
 const EXITS = { 0: 'all partitions have moved', 75: 'not within --timeout; it goes on by itself' };
 
@@ -18,12 +18,13 @@ interface NodesOptions extends ClusterOptions {
   readonly json?: true;
 }
 
-/** False: it is taken away. */
+/** False: remove the label. */
 interface LabelOptions {
   readonly zone?: string | boolean;
   readonly host?: string | boolean;
 }
 
+/** Adds `nodes` to the program. */
 export function addNodesCommands(program: Command, print: (line: string) => void): void {
   const change = async (
     { timeout: timeoutMillis, json, ...options }: NodesOptions,
@@ -94,7 +95,7 @@ export function addNodesCommands(program: Command, print: (line: string) => void
     );
 }
 
-/** Undefined: it stays. */
+/** Undefined: keep the label. Null: remove it. */
 function wanted(label: string | boolean | undefined): string | null | undefined {
   if (label === false) return null;
   return typeof label === 'string' ? label : undefined;

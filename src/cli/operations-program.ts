@@ -1,4 +1,4 @@
-/** `quorate drain` and what else shows how a running cluster is: what the command line takes, and what it asks for. */
+/** The options of `quorate status`, `doctor`, `top` and `drain`. */
 import type { Command } from 'commander';
 import { type ClusterOptions, clusterOf, nodeOf, withCluster } from './asked-cluster.ts';
 import { explained } from './command-help.ts';
@@ -25,11 +25,12 @@ interface TopOptions extends Asked {
   readonly once?: true;
 }
 
-/** Over what was shown before, without a flicker. */
+/** Overwrites the previous screen, without clearing it first, to avoid flicker. */
 function overwrite(lines: readonly string[]): void {
   process.stdout.write(`\u001B[H${lines.map((line) => `${line}\u001B[K`).join('\n')}\n\u001B[J`);
 }
 
+/** Adds these commands to the program. */
 export function addOperationsCommands(program: Command, print: (line: string) => void): void {
   addDrain(program, print);
   withCluster(

@@ -1,4 +1,4 @@
-/** The `quorate` command, with all that it takes: creates a cluster's directories, runs one node, changes its nodes and rules. */
+/** The `quorate` command with all its subcommands. */
 import type { Command } from 'commander';
 import { addBackupCommands } from './backup-program.ts';
 import { addCertsCommands } from './certs-commands.ts';
@@ -20,7 +20,7 @@ import { EXIT_WORDS } from './explain-error.ts';
 
 const print = (line: string): void => console.log(line);
 
-/** @param version of the package */
+/** Builds the command. @param version the version of the package */
 export function quorateProgram(version: string): Command {
   const program = explained(newCommand('quorate'), {
     does: 'A rate limiter cluster that never grants one too many.',

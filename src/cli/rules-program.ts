@@ -1,4 +1,4 @@
-/** `quorate rules`: what the command line takes, and what it asks for. */
+/** The options of `quorate rules`. */
 import type { Command } from 'commander';
 import { ConfigError } from '../config/config.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
@@ -13,6 +13,7 @@ interface Asked extends ClusterOptions {
   readonly json?: true;
 }
 
+/** Adds `rules` to the program. */
 export function addRulesCommands(program: Command, print: (line: string) => void): void {
   const rules = explained(program.command('rules'), {
     does: 'show, check, compare and apply rules',

@@ -1,12 +1,13 @@
-/** `quorate tokens`: makes, lists and revokes the tokens of a running cluster, at one of its nodes. It keeps no token. */
+/** `quorate tokens`: creates, lists and revokes tokens of a running cluster. It stores no token. */
 import type { TokenAsked } from '../api/token.ts';
 import { answerOf, answerOfChange } from './answer-of.ts';
 import { askNode, type NodeBody, type Sent } from './ask-node.ts';
 
-/** The node waits some seconds for others before it answers. */
+/** Longest time for an answer. The node waits some seconds for the others. */
 const ANSWER_MILLIS_MAX = 30_000;
 const PATH = '/v1/tokens';
 
+/** Which node to ask, and how to print. */
 export interface TokensCommandOptions {
   /** The URL of a node. */
   readonly node: string;
@@ -14,10 +15,10 @@ export interface TokensCommandOptions {
   readonly print: (line: string) => void;
 }
 
-/** `pending`: it is done, and nodes that could not be reached have not heard of it. */
+/** `pending`: it is done, but some nodes could not be told yet. */
 export type TokensOutcome = 'done' | 'pending';
 
-/** @throws ClusterCommandError `unfinished` if there may be a token that nobody was shown */
+/** @throws ClusterCommandError `unfinished` if a token may exist that nobody has seen */
 export async function createToken(
   asked: TokenAsked,
   { node, json, print }: TokensCommandOptions,
@@ -51,7 +52,12 @@ export async function listTokens({ node, json, print }: TokensCommandOptions): P
   }
 }
 
-/** @param isOpenAllowed also if no token of role admin is left, and everybody may ask. @throws ClusterCommandError */
+/**
+ * Revokes a token.
+ *
+ * @param isOpenAllowed also revoke the last token of role admin, which opens the cluster to everybody
+ * @throws ClusterCommandError
+ */
 export async function revokeToken(
   id: string,
   { isOpenAllowed, node, json, print }: TokensCommandOptions & { readonly isOpenAllowed: boolean },

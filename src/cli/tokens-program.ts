@@ -1,4 +1,4 @@
-/** `quorate tokens`: what the command line takes, and what it asks for. */
+/** The options of `quorate tokens`. */
 import { type Command, Option } from 'commander';
 import { ROLES, TOKEN_NAME_BYTES_MAX, type TokenAsked } from '../api/token.ts';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
@@ -13,6 +13,7 @@ interface TokensOptions extends ClusterOptions {
   readonly json?: true;
 }
 
+/** Adds `tokens` to the program. */
 export function addTokensCommands(program: Command, print: (line: string) => void): void {
   const tokens = explained(program.command('tokens'), {
     does: 'make, list and revoke the tokens of a running cluster',

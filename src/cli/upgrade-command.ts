@@ -1,27 +1,26 @@
-/**
- * `quorate upgrade`: shows how far a rolling upgrade is, and finishes it. A repetition changes nothing, so it may be asked again
- * whatever became of it before.
- */
+/** `quorate upgrade`: shows how far a rolling upgrade is, and finishes it. It can be repeated at any time. */
 import { type ClusterReport, isClusterReport } from '../api/cluster-report.ts';
 import { askNode, ClusterCommandError, messageOf } from './ask-node.ts';
 import { askUntilAccepted } from './ask-until-accepted.ts';
 import { textTable } from './text-table.ts';
 import { type UpgradeProgress, upgradeProgress } from './upgrade-progress.ts';
 
+/** Which node to ask, and how to print. */
 export interface UpgradeStatusInit {
-  /** The URL of any node of the cluster that was upgraded. */
+  /** The URL of any upgraded node of the cluster. */
   readonly node: string;
   readonly json?: true;
   readonly print: (line: string) => void;
 }
 
+/** How long to wait for the end of the upgrade. */
 export interface UpgradeFinishInit extends UpgradeStatusInit {
   readonly timeoutMillis: number;
 }
 
 const STATUS_MILLIS_MAX = 2_000;
 
-/** @throws ClusterCommandError if the node does not say how its cluster is */
+/** @throws ClusterCommandError if the node does not report the state of its cluster */
 export async function showUpgrade({
   node,
   json,
@@ -49,7 +48,7 @@ export async function showUpgrade({
   return isFinished ? 'finished' : 'unfinished';
 }
 
-/** @throws ClusterCommandError if it is refused, nobody could be asked, or it was not decided in time */
+/** @throws ClusterCommandError if it is refused, no node could be asked, or it was not decided in time */
 export async function finishUpgrade(init: UpgradeFinishInit): Promise<void> {
   const { node, timeoutMillis, json, print } = init;
   const say = json === true ? (): void => undefined : print;

@@ -1,4 +1,4 @@
-/** `quorate upgrade`: what the command line takes, and what it asks for. */
+/** The options of `quorate upgrade`. */
 import type { Command } from 'commander';
 import { type ClusterOptions, nodeOf, withCluster } from './asked-cluster.ts';
 import { explained } from './command-help.ts';
@@ -11,6 +11,7 @@ interface Asked extends ClusterOptions {
   readonly json?: true;
 }
 
+/** Adds `upgrade` to the program. */
 export function addUpgradeCommands(program: Command, print: (line: string) => void): void {
   const upgrade = explained(program.command('upgrade'), {
     does: 'look at a rolling upgrade of a cluster, or finish it when all its nodes run the new version',

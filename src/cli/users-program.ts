@@ -1,4 +1,4 @@
-/** `quorate allow` and `quorate users`: what the command line takes, and what it asks for. */
+/** The options of `quorate allow` and `quorate users`. */
 import type { Command } from 'commander';
 import { COST_MAX } from '../api/request.ts';
 import { FIXED_LIMIT_MAX } from '../api/rule.ts';
@@ -28,7 +28,7 @@ interface AllowOptions extends Asked {
 }
 
 interface ChangeOptions extends Asked {
-  /** Only of the command that blocks. */
+  /** Only with `block`. */
   readonly duration?: number;
 }
 
@@ -43,6 +43,7 @@ const CHANGES: Readonly<Record<UserChange, { does: string; example: string }>> =
   reset: { does: 'forget what a key was granted', example: 'quorate users reset ada' },
 };
 
+/** Adds `allow` and `users` to the program. */
 export function addUsersCommands(program: Command, print: (line: string) => void): void {
   withCluster(
     explained(program.command('allow'), {
