@@ -28,7 +28,7 @@ export function describeLeaders(status: ClusterReport): string {
 
 function sayRules(inForce: ShownRules | undefined): void {
   if (inForce === undefined) {
-    console.log('  no node says yet which rules are in force: ask with GET /v1/rules');
+    console.log('  no node reports its rules yet: try GET /v1/rules');
     return;
   }
   const { version, definitions } = inForce;
@@ -36,7 +36,7 @@ function sayRules(inForce: ShownRules | undefined): void {
   for (const rule of definitions.slice(0, RULES_SHOWN_MAX))
     console.log(`    rule '${rule.id}': ${ruleInWords(rule)}`);
   const more = definitions.length - RULES_SHOWN_MAX;
-  if (more > 0) console.log(`    and ${more} more; GET /v1/rules tells all`);
+  if (more > 0) console.log(`    and ${more} more; GET /v1/rules has all of them`);
 }
 
 /** Prints the introduction. */

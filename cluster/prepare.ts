@@ -80,7 +80,7 @@ function changed(stored: ClusterConfig, local: LocalNodes, options: StartOptions
     if (options[name] === undefined) continue;
     throw new ConfigError(
       `--${name}`,
-      `is for a new cluster: the one in ${data} has its rules already; start it, and change them with \`quorate rules apply\``,
+      `is only for a new cluster: the one in ${data} has its rules already; start it, and change them with \`quorate rules apply\``,
     );
   }
   if (options.tls === true && stored.tls === undefined) {
@@ -153,7 +153,7 @@ function toStart(config: ClusterConfig, { here, members, removed }: LocalNodes, 
   if (lost !== undefined) {
     throw new ConfigError(
       'nodes',
-      `of cluster.json say nothing about node ${lost}, which is to be started here`,
+      `of cluster.json have no address for node ${lost}, which should be started here`,
     );
   }
   if (ids.length === 0) throw new ConfigError(data, 'holds no node that belongs to the cluster');

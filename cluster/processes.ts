@@ -160,7 +160,7 @@ async function refuseIfClosed(node: NodeAddress, tls: Tls): Promise<void> {
   if (response?.status !== 401 && response?.status !== 403) return;
   throw new ConfigError(
     TOKEN_VARIABLE,
-    'must hold a token of role read or admin: the cluster tells nobody else how it is',
+    'must hold a token of role read or admin: the cluster reports its state only with such a token',
   );
 }
 

@@ -15,7 +15,7 @@ export function answerOf({ status, body, isUnreachable }: NodeResponse, node: st
   const message = messageIn({ status, body });
   if (isUnreachable === true) throw noNodeAt(node, message);
   if (status === 0 || status === 503)
-    throw new ClusterCommandError(`${node} gives no answer: ${message}; try again`, 'unreachable');
+    throw new ClusterCommandError(`${node} cannot answer: ${message}; try again`, 'unreachable');
   throw new ClusterCommandError(`${node} refuses: ${message}`);
 }
 
@@ -28,7 +28,7 @@ export function answerOf({ status, body, isUnreachable }: NodeResponse, node: st
 export function answerOfChange(
   answer: NodeResponse,
   node: string,
-  advice = 'see what is so before you try again',
+  advice = 'check the current state before you try again',
 ): NodeBody {
   const { status, body, isUnreachable } = answer;
   const message = messageIn(answer);

@@ -59,7 +59,7 @@ export async function askNode(url: URL, timeoutMillis: number, sent: Sent = {}):
     });
     const body = (await response.json()) as NodeBody;
     if (response.status !== 401) return { status: response.status, body };
-    const message = `no valid token was shown: put one into ${TOKEN_VARIABLE}, or its file into --token-file`;
+    const message = `no valid token was sent: put it into ${TOKEN_VARIABLE}, or name its file with --token-file`;
     return { status: response.status, body: { ...body, message } };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;

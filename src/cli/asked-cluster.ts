@@ -38,7 +38,7 @@ export const NODE = [
 /** The option `--ca`. */
 export const CA = [
   '--ca <file>',
-  'the CA of the nodes, which speak TLS then (default: what cluster.json says)',
+  'the CA of the nodes, which then use TLS (default: as in cluster.json)',
 ] as const;
 const URL_DEFAULT = 'http://127.0.0.1:8101';
 const READY_MILLIS_MAX = 2_000;

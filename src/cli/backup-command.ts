@@ -22,7 +22,7 @@ export async function backUp({ out, node, maxBytesPerSecond, json, print }: Back
   if (json === true) return print(JSON.stringify(manifest));
   const bytes = manifest.groups.reduce((sum, { fileBytes }) => sum + fileBytes, 0);
   print(
-    `done: ${manifest.groups.length} groups by version ${manifest.rulesVersion} of the rules, ${bytes} bytes in ${out}`,
+    `done: ${manifest.groups.length} groups with version ${manifest.rulesVersion} of the rules, ${bytes} bytes in ${out}`,
   );
-  print('it holds the ids of users and digests of tokens: keep it as you keep the databases');
+  print('it contains user ids and digests of tokens: protect it like the databases');
 }

@@ -44,11 +44,11 @@ export const CA_KEY = ['--ca-key <file>', 'the key of the CA (default: ca/ca.key
 /** Adds `certs` to the program. */
 export function addCertsCommands(program: Command): void {
   const certs = explained(program.command('certs'), {
-    does: 'make the certificates by which nodes and clients know the nodes of a cluster',
+    does: 'make the certificates with which nodes prove who they are to each other and to clients',
     examples: ['quorate certs init', 'quorate certs issue 1'],
   });
   explained(certs.command('init'), {
-    does: 'make the CA of the cluster, once: certs/ca.crt, and ca/ca.key, which is to be moved to where no node runs',
+    does: 'make the CA of the cluster, once: certs/ca.crt, and ca/ca.key; move the key to a machine without a node',
     examples: ['quorate certs init'],
   })
     .option(...DATA)
@@ -78,7 +78,9 @@ export function addCertsCommands(program: Command): void {
       const { files, hosts, until } = await makeNodeCertificate({ ...options, id, hosts: hostname });
       if (json === true) return console.log(JSON.stringify({ ...files, hosts, until: until.toISOString() }));
       const at =
-        hosts.length === 0 ? 'for no host: clients that check it need --hostname' : `for ${hosts.join(', ')}`;
+        hosts.length === 0
+          ? 'for no host: clients that check the host need --hostname'
+          : `for ${hosts.join(', ')}`;
       console.log(`made ${files.cert} and ${files.key}, ${at}, valid until ${until.toISOString()}`);
     });
 }

@@ -56,7 +56,7 @@ export function healthOf({ report, nodes, failed }: Survey): Health {
   const notes: string[] = failed.map(({ url, problem }) => `${url} was asked first: ${problem}`);
   problems.push(...partitionProblems(partitions));
   if (report.rules === null)
-    problems.push({ found: 'no rules are known', action: 'look at the log of the nodes' });
+    problems.push({ found: 'no rules are known', action: 'check the logs of the nodes' });
   const { moving } = partitions;
   if (moving.length > 0 || report.settledVersion < report.version)
     notes.push(
@@ -95,12 +95,12 @@ function partitionProblems(health: PartitionsHealth): Problem[] {
   for (const { partition, node, lag } of notCaughtUp)
     problems.push({
       found: `partition ${partition}: node ${node} lacks ${lag} entries`,
-      action: 'wait while it catches up, or look at its disk',
+      action: 'wait until it catches up, or check its disk',
       passes: true,
     });
   if (restored.length > 0)
     problems.push({
-      found: `partition ${listed(restored)}: restored, so everybody is denied for a window of each rule`,
+      found: `partition ${listed(restored)}: restored, so all requests are denied for a window of each rule`,
       action: `wait ${Math.ceil(restoredMillis / 1_000)} s at most`,
       passes: true,
     });
@@ -123,19 +123,19 @@ function problemsOf({ node, readiness, metrics, problem }: SurveyedNode): Proble
   if (readiness !== undefined && status !== 'ready' && status !== 'draining')
     found.push({
       found: `node ${id} is not ready: ${text(status)}${reason === undefined ? '' : `, ${text(reason)}`}`,
-      action: 'look at its log if it stays so',
+      action: 'check its log if this does not change',
     });
   if (clock === 'fast' || clock === 'slow')
     found.push({
-      found: `node ${id}: its clock is too ${clock}, so it leads nothing`,
+      found: `node ${id}: its clock is too ${clock}, so it leads no partition`,
       action: 'check the time daemon of its machine',
     });
   const free = metrics?.value('quorate_disk_free_bytes');
   const floor = metrics?.value('quorate_disk_free_floor_bytes');
   if (free !== undefined && floor !== undefined && free < FREE_FLOORS_MIN * floor)
     found.push({
-      found: `node ${id} has ${bytesText(free)} of its disk left, and takes nothing below ${bytesText(floor)}`,
-      action: 'make room on it',
+      found: `node ${id} has ${bytesText(free)} of disk space left, and takes no requests below ${bytesText(floor)}`,
+      action: 'free some disk space',
     });
   return found;
 }

@@ -35,7 +35,7 @@ export function clusterSource(node: string, maxBytesPerSecond: number | undefine
   return {
     rulesVersion: async () => (await readKnownRules(node)).version,
     async open(group) {
-      let problem = 'nobody leads it';
+      let problem = 'it has no leader';
       for (const url of urlsOf(node, await reportOf(node), group)) {
         const answer = await asked(new URL(`/v1/backup/${group}${query}`, url));
         if ('chunks' in answer) return answer;

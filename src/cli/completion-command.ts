@@ -18,7 +18,7 @@ interface Entry {
 /** Adds `completion` to the program. */
 export function addCompletionCommand(program: Command, print: (line: string) => void): void {
   explained(program.command('completion'), {
-    does: 'print a script by which a shell completes commands and options',
+    does: 'print a shell script that completes commands and options',
     examples: ['source <(quorate completion bash)', 'quorate completion fish | source'],
   })
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
@@ -34,7 +34,7 @@ function entriesOf(command: Command, path = '', shared = command.options): reado
   const options = [...new Set([...command.options, ...shared])].flatMap(({ long, description }) =>
     long === null || long === undefined ? [] : [{ word: long, description }],
   );
-  const help = { word: '--help', description: 'what it takes' };
+  const help = { word: '--help', description: 'show help' };
   const own = { path, words: [...commands, ...choices, ...options, help] };
   return [own, ...command.commands.flatMap((each) => entriesOf(each, `${path} ${each.name()}`, shared))];
 }

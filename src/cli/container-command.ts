@@ -85,13 +85,10 @@ async function prepare(
   if (record.isMade === true && !isWhole)
     throw new ConfigError(
       database,
-      'is gone, and with it what this node promised: bring the volume back, or give this container an empty one and a new id',
+      'is gone, and with it the votes and grants of this node: bring the volume back, or use an empty one and a new id',
     );
   if (record.founding === undefined && isWhole)
-    throw new ConfigError(
-      data,
-      'holds the database of a node that no container made: give this one an empty volume',
-    );
+    throw new ConfigError(data, 'holds a database that was not created by a container: use an empty volume');
   const known = record.founding ?? (await heardFounding(settings, record));
   if (known !== undefined) refuseFoundedWithout(settings, known);
   const backup = isWhole ? undefined : await backupToRestore(settings, known, say);

@@ -65,13 +65,13 @@ export function addContainerSecretsCommand(container: Command, print: (line: str
     )
     .option(
       '--also-host <name>',
-      'a name by which clients reach all of them; may be repeated',
+      'a name by which clients reach any of them; may be repeated',
       hostOption,
       [],
     )
     .option('--nodes <n>', `number of nodes, 1 to ${NODES_MAX}`, integerFrom(1, NODES_MAX), 3)
     .option('--node-ids <list>', 'as QUORATE_NODE_IDS, such as 1:1001', '')
-    .option('--out <dir>', 'a directory of its own', directoryOption, './secrets')
+    .option('--out <dir>', 'a directory only for these files', directoryOption, './secrets')
     .option('--mounted-at <dir>', 'where the containers have the certificates mounted', '/secrets')
     .option(...DAYS)
     .option(...CA_KEY)
@@ -83,9 +83,7 @@ export function addContainerSecretsCommand(container: Command, print: (line: str
       print(
         `mount ${made.mounted} in all containers, at ${options.mountedAt}: it has the cluster id and the digests of the tokens`,
       );
-      print(
-        `${made.tokens} has a token of role admin and one of role read, for those who ask and nobody else`,
-      );
+      print(`${made.tokens} has a token of role admin and one of role read: give them only to operators`);
       if (options.caKey === undefined) print(keepApart(options.out));
     });
 }

@@ -61,7 +61,7 @@ export async function changeCustomer(
 export async function forgetCustomer(id: string, options: CustomersOptions): Promise<void> {
   const answer = await askNode(urlOf(id, options), ANSWER_MILLIS_MAX, { method: 'DELETE' });
   const body = answerOfChange(answer, options.node);
-  options.print(options.json === true ? shown(body) : `nothing is known of customer ${id} any more`);
+  options.print(options.json === true ? shown(body) : `all settings of customer ${id} are deleted`);
 }
 
 function urlOf(id: string, { node }: CustomersOptions): URL {

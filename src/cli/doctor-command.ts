@@ -60,7 +60,7 @@ function linesOf(findings: readonly Finding[]): string[] {
       lines.push(`${MARKS[kind]}  ${whose}${text}`);
     }
   }
-  return [...lines, `${count.fail} failed, ${count.warn} to look at, ${count.ok} in order`];
+  return [...lines, `${count.fail} failed, ${count.warn} need attention, ${count.ok} ok`];
 }
 
 /** Checks only what was named: a node, or a directory and its machine. */
@@ -85,7 +85,7 @@ async function isThere(directory: string): Promise<boolean> {
 function missingFinding(data: string): Finding {
   return warn(
     CONFIG_CHECK,
-    `there is no cluster in ${data}, so nothing of this machine is looked at`,
+    `there is no cluster in ${data}, so this machine was not checked`,
     'name the directory of the cluster with --data, or create one with `quorate init`',
   );
 }
@@ -108,7 +108,7 @@ async function machineFindings(options: DoctorCommandOptions, config: ClusterCon
     cluster = await clusterOf(options);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    findings.push(fail('cluster', error.message, 'mend that, or give the CA of the cluster with --ca'));
+    findings.push(fail('cluster', error.message, 'fix that, or give the CA of the cluster with --ca'));
   }
   let isRunning = false;
   for (const each of ids) {
@@ -148,7 +148,7 @@ async function clusterFindings(cluster: AskedCluster, version: string, isRunning
       (problem.passes === true ? warn : fail)('cluster', problem.found, problem.action),
     );
     if (problems.length === 0)
-      findings.push(ok('cluster', `${found.nodes.length} nodes, nothing is wrong, as ${found.asked} says`));
+      findings.push(ok('cluster', `${found.nodes.length} nodes, no problems, as reported by ${found.asked}`));
     const clocks = found.nodes.map(({ node }) => `node ${node.id} ${node.clock ?? 'unknown'}`);
     findings.push(ok('clock rates', `against a majority: ${clocks.join(', ')}`));
     const others = found.nodes.flatMap(({ node, metrics }) => {
@@ -169,8 +169,8 @@ async function clusterFindings(cluster: AskedCluster, version: string, isRunning
   } catch (error) {
     if (!(error instanceof ClusterCommandError)) throw error;
     if (error.outcome === 'refused')
-      return [fail('cluster', error.message, 'show a token of role read, or give --ca, and look again')];
-    const nobody = `nobody answers at ${cluster.urls.join(', ')}`;
+      return [fail('cluster', error.message, 'use a token of role read, or give --ca, and try again')];
+    const nobody = `no node answers at ${cluster.urls.join(', ')}`;
     return [
       (isRunning ? fail : warn)('cluster', nobody, 'start its nodes, or name one that runs with --node'),
     ];

@@ -77,7 +77,7 @@ function storeFinding(id: number, store: Awaited<ReturnType<typeof examineStore>
 async function removalFindings(id: number, database: string): Promise<Finding[]> {
   const known = await readKnownMembers(database);
   if (known?.isRemoved !== true) return [];
-  const action = 'do not start it again; its directory may be deleted';
+  const action = 'do not start it again; you can delete its directory';
   return [warn(`node ${id}: membership`, 'it was removed from the cluster', action)];
 }
 
@@ -175,8 +175,8 @@ async function holderFinding(
   const said = messageOf(answer.body) ?? `status ${answer.status}`;
   return warn(
     check,
-    `taken, and who answers there does not say that it is this node: ${said}`,
-    'show a token of role read, or give --ca, and look again',
+    `taken, and the program there does not report that it is this node: ${said}`,
+    'use a token of role read, or give --ca, and try again',
   );
 }
 
@@ -243,7 +243,7 @@ async function exposureFinding(database: string, config: ClusterConfig, node: No
     return ok(
       check,
       open === undefined
-        ? 'who shows a token, and nobody else'
+        ? 'only requests with a token'
         : `open to every program on this machine: no ${lacks.join(' and no ')}`,
     );
   } catch (error) {

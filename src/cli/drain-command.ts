@@ -43,7 +43,7 @@ export async function drainNode(init: DrainCommandInit): Promise<'done' | 'pendi
   const say = json === true ? (): void => undefined : print;
   const deadline = performance.now() + timeoutMillis;
   await accepted(init, deadline, say);
-  say(`node ${id} is to ${isDraining ? 'be drained' : 'take requests again'}, as ${node} says`);
+  say(`${node} has accepted: node ${id} will ${isDraining ? 'be drained' : 'take requests again'}`);
   let progress = await progressOf(init);
   let said = '';
   while (wait && !progress.isDone && performance.now() < deadline) {
@@ -55,7 +55,7 @@ export async function drainNode(init: DrainCommandInit): Promise<'done' | 'pendi
   const { leads, isDone, text } = progress;
   if (json === true)
     print(JSON.stringify({ node: id, draining: isDraining, leads: leads ?? null, done: isDone }));
-  else print(isDone ? `done: ${text}` : `not done yet: ${text}; it goes on by itself`);
+  else print(isDone ? `done: ${text}` : `not done yet: ${text}; the cluster continues without this command`);
   return isDone || !wait ? 'done' : 'pending';
 }
 
@@ -78,7 +78,7 @@ async function accepted(
 async function progressOf({ node: asked, id, isDraining }: DrainCommandInit): Promise<Progress> {
   const { status, body } = await askNode(new URL('/v1/cluster', asked), STATUS_MILLIS_MAX);
   if (status !== 200 || !isClusterReport(body)) {
-    const text = `${asked} does not say how the cluster is: ${messageOf(body) ?? `status ${status}`}`;
+    const text = `${asked} does not report the state of the cluster: ${messageOf(body) ?? `status ${status}`}`;
     return { leads: undefined, isDone: false, text };
   }
   const node = body.nodes.find((each) => each.id === id);
@@ -86,7 +86,7 @@ async function progressOf({ node: asked, id, isDraining }: DrainCommandInit): Pr
   if (node === undefined) return { leads: known, isDone: true, text: `node ${id} was removed` };
   const { http, up } = node;
   if (!up) return { leads: known, isDone: isDraining && known === 0, text: `node ${id} does not run` };
-  if (http === null) return { leads: known, isDone: false, text: `where node ${id} answers is not known` };
+  if (http === null) return { leads: known, isDone: false, text: `the address of node ${id} is not known` };
   const ready = new URL('/readyz', `${new URL(asked).protocol}//${http}`);
   const { body: said } = await askNode(ready, STATUS_MILLIS_MAX);
   const { status: state, leads: own } = said;

@@ -19,12 +19,12 @@ export const EXIT_TEMPORARY = 75;
 
 /** What the exit codes mean for every command. Some commands replace a text by a more exact one. */
 export const EXIT_WORDS: Readonly<Record<number, string>> = {
-  0: 'it is done, or all is well',
-  [EXIT_MISTAKES]: 'what was looked at is wrong, or a request is denied',
-  [EXIT_USAGE]: 'a wrong option, value or configuration, or a refusal; nothing was changed',
+  0: 'done, or no problem found',
+  [EXIT_MISTAKES]: 'a check found a problem, or a request was denied',
+  [EXIT_USAGE]: 'a wrong option, value or configuration, or the cluster refused; nothing was changed',
   [EXIT_UNAVAILABLE]: 'no node answers, or a port is taken; nothing was changed',
   [EXIT_FATAL]: 'the database or state of the node cannot be trusted',
-  [EXIT_TEMPORARY]: 'it is not finished, or it is not known whether it was done',
+  [EXIT_TEMPORARY]: 'not finished, or it is unknown whether the change was made',
 };
 
 /** The cluster to start is running already, or another one is using its ports. */
@@ -100,9 +100,12 @@ function explainListen(error: Error & { syscall?: string; code?: string }): Expl
         exitCode: EXIT_UNAVAILABLE,
       };
     case 'EADDRNOTAVAIL':
-      return { message: `${address} is no address of this machine; see cluster.json`, exitCode: EXIT_USAGE };
+      return {
+        message: `${address} is not an address of this machine; check cluster.json`,
+        exitCode: EXIT_USAGE,
+      };
     case 'EACCES':
-      return { message: `${where} needs privileges; choose one above 1023`, exitCode: EXIT_USAGE };
+      return { message: `${where} needs privileges; choose a port above 1023`, exitCode: EXIT_USAGE };
     default:
       return undefined;
   }

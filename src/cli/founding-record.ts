@@ -177,14 +177,14 @@ function sha256At(value: unknown, path: string): string {
 /**
  * Returns the founding that this volume or another one remembers.
  *
- * @param others the records of the founders that answered, by node id
+ * @param records the records of the founders that answered, by node id
  * @throws ConfigError if the cluster was founded with another volume of this node
  */
 export function knownFounding(
   own: FoundingRecord,
-  others: ReadonlyMap<number, FoundingRecord>,
+  records: ReadonlyMap<number, FoundingRecord>,
 ): Founding | undefined {
-  const all = [own, ...told.values()].flatMap(({ founding }) => founding ?? []);
+  const all = [own, ...records.values()].flatMap(({ founding }) => founding ?? []);
   const [known, ...others] = all;
   const other = others.find(({ clusterId }) => clusterId !== known?.clusterId);
   if (other !== undefined)
@@ -196,29 +196,29 @@ export function knownFounding(
   if (same === undefined || same.incarnation === own.incarnation) return known;
   throw new ConfigError(
     `node ${own.nodeId}`,
-    'has another volume than the cluster was founded with: what that one promised would be forgotten. Bring that volume back, or ' +
-      'give this container a new id in QUORATE_NODE_IDS and add that in place of the old one',
+    'has another volume than the one that the cluster was founded with, so its votes and grants would be lost. Bring that volume back, or ' +
+      'give this container a new id in QUORATE_NODE_IDS and replace the old node by it',
   );
 }
 
 /**
  * Decides the founding from the own record and those of the other founders.
  *
- * @param others the records of the founders that answered, by node id
+ * @param records the records of the founders that answered, by node id
  * @returns undefined while records are missing
  * @throws ConfigError if the cluster was founded with another volume of this node, or the founders would begin with
  *   different backups
  */
 export function foundingOf(
   own: FoundingRecord,
-  others: ReadonlyMap<number, FoundingRecord>,
+  records: ReadonlyMap<number, FoundingRecord>,
   { founders, partitions }: { readonly founders: number; readonly partitions: number },
 ): Founding | undefined {
-  const known = knownFounding(own, others);
+  const known = knownFounding(own, records);
   if (known !== undefined) return known;
   const ids = Array.from({ length: founders }, (_, i) => i + 1);
   if (!ids.includes(own.nodeId)) return undefined;
-  const all = ids.map((id) => (id === own.nodeId ? own : others.get(id)));
+  const all = ids.map((id) => (id === own.nodeId ? own : records.get(id)));
   for (const other of all) if (other !== undefined) refuseDifferent(own, other);
   // Only node 1 founds a cluster, and only after all other founders have answered that they know of none.
   if (own.nodeId !== 1 || !all.every((record) => record !== undefined)) return undefined;
@@ -244,6 +244,6 @@ function refuseDifferent(own: FoundingRecord, other: FoundingRecord): void {
   );
   throw new ConfigError(
     'QUORATE_RESTORE_FROM',
-    `must be the same backup in all founders, or unset in all: ${each.join(', ')}. Set it alike, and start them again`,
+    `must be the same backup in all founders, or unset in all: ${each.join(', ')}. Use the same setting, and start them again`,
   );
 }

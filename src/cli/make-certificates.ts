@@ -86,7 +86,7 @@ export async function makeAllCertificates(data: string, { nodes }: ClusterConfig
 export function keepApart(data: string): string {
   const { key } = authorityFiles(data);
   return (
-    `the key of the CA is ${key}: whoever has it can pose as any node. Move it to where no node runs; ` +
+    `the key of the CA is ${key}: anybody who has it can pose as any node. Move it to a machine without a node; ` +
     'nodes need only the folder certs, and `certs issue --ca-key` reads the key from elsewhere'
   );
 }
@@ -94,7 +94,7 @@ export function keepApart(data: string): string {
 async function clusterIn(data: string): Promise<ClusterConfig> {
   const config = await readCluster(data);
   if (config !== undefined) return config;
-  throw new ConfigError(data, 'holds no cluster.json, whose cluster id belongs into the certificates');
+  throw new ConfigError(data, 'holds no cluster.json; the certificates need its cluster id');
 }
 
 /** The hosts at which the file says that the node is reached. */

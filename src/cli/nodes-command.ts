@@ -117,7 +117,10 @@ class Session {
         this.#say(`${moved} of ${status.partitions.length} partitions are in place${waiting}`);
       }
       if (Date.now() > this.#deadline)
-        throw new ClusterCommandError('not finished yet; it goes on by itself', 'unfinished');
+        throw new ClusterCommandError(
+          'not finished yet; the cluster continues without this command',
+          'unfinished',
+        );
       await delay(AGAIN_MILLIS);
     }
   }

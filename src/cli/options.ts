@@ -104,13 +104,13 @@ export function labelOption(text: string): string {
 /** The option `--zone`. */
 export const ZONE = [
   '--zone <name>',
-  'what fails together around the node: a data centre, rack or zone',
+  'the zone of the node: a data centre, rack or other unit that fails as a whole',
   labelOption,
 ] as const;
 /** The option `--host`. */
 export const HOST = [
   '--host <name>',
-  'the machine of the node, which never has two copies if others can',
+  'the machine of the node; copies of a partition go to different machines if possible',
   labelOption,
 ] as const;
 /** The option `--base-port`. */
@@ -162,7 +162,7 @@ export const RULE = [
 /** The option `--request-id`. */
 export const REQUEST_ID = [
   '--request-id <id>',
-  'an id of the request: if it is asked again under it, it is counted once, and a refund names it',
+  'the id of the request: repeated with the same id it is counted once; refunds need it',
 ] as const;
 /** The option `--timeout`. */
 export const timeoutOption = ['--timeout <ms>', 'how long to wait, in milliseconds', integerOption] as const;
@@ -171,7 +171,7 @@ export const timeoutOption = ['--timeout <ms>', 'how long to wait, in millisecon
 export function tokenIdOption(text: string): string {
   if (!TOKEN_ID.test(text))
     throw new InvalidArgumentError(
-      'expected 8 letters in lower case and digits, as `quorate tokens list` shows',
+      'expected 8 lower-case letters and digits, as `quorate tokens list` shows',
     );
   return text;
 }
@@ -180,6 +180,6 @@ export function tokenIdOption(text: string): string {
 export function durationOption(): Option {
   return new Option(
     '--duration <ms>',
-    'how long the block lasts, in milliseconds (default: until somebody ends it)',
+    'how long the block lasts, in milliseconds (default: until it is ended)',
   ).argParser(integerFrom(1, BLOCK_MILLIS_MAX));
 }

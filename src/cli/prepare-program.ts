@@ -26,7 +26,7 @@ export function addInitCommand(program: Command, print: (line: string) => void):
   )
     .option(
       '--admin-token',
-      'close the cluster from its first day: write a token of role admin into cluster.json, and print it once',
+      'require tokens from the start: write a token of role admin into cluster.json, and print it once',
     )
     .option(...JSON_OPTION)
     .action(async (options: NewClusterOptions & { adminToken?: true; json?: true }) => {

@@ -23,13 +23,13 @@ const print = (line: string): void => console.log(line);
 /** Builds the command. @param version the version of the package */
 export function quorateProgram(version: string): Command {
   const program = explained(newCommand('quorate'), {
-    does: 'A rate limiter cluster that never grants one too many.',
+    does: 'A rate limiter cluster that never grants more than a limit allows.',
     exits: EXIT_WORDS,
     examples: ['quorate init', 'quorate node 1', 'quorate status'],
   })
     .version(version, '--version', 'print the version')
     .configureHelp({ showGlobalOptions: true })
-    .option('--token-file <file>', 'a file with the token to show to nodes, instead of QUORATE_TOKEN')
+    .option('--token-file <file>', 'a file with the token to send to nodes, instead of QUORATE_TOKEN')
     .hook('preAction', async (command) => {
       const { tokenFile } = command.opts<{ tokenFile?: string }>();
       if (tokenFile !== undefined) await showTokenOf(tokenFile);

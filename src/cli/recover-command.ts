@@ -28,7 +28,7 @@ export interface RecoverOptions {
 
 const STATUS_MILLIS_MAX = 5_000;
 const COST =
-  'gives up what the lost nodes committed and this one does not hold, among it blocks and changes of rules and tokens; if one of ' +
+  'loses everything that only the lost nodes have, such as grants, blocks, and changes of rules and tokens; if one of ' +
   'them ever runs again, limits are exceeded. Destroy their disks first, then say --i-accept-over-grants';
 
 /**
@@ -74,7 +74,7 @@ export async function recover(
     print(
       `group ${each}: node ${id} alone, of ${votersBefore.join(', ')}; from entry ${index} on, in term ${term}, after ${lastIndex}`,
     );
-  print('everybody is denied for a full window of each rule from when this node runs again');
+  print('all requests are denied for a full window of each rule after this node starts');
   print(
     'now replace every lost node with `quorate nodes add --replace`: nothing is redundant until all have moved',
   );
@@ -107,7 +107,7 @@ function isReport(answer: NodeResponse): answer is NodeResponse & { readonly bod
 
 function saysNothing(node: string, { status, body }: NodeResponse): ClusterCommandError {
   return new ClusterCommandError(
-    `${node} does not say who leads (${messageOf(body) ?? `status ${status}`}): name a node with --node that does, ` +
+    `${node} does not report the leaders (${messageOf(body) ?? `status ${status}`}): name a node with --node that does, ` +
       'or leave --node out if none runs',
     status === 0 ? 'unreachable' : 'refused',
   );

@@ -73,7 +73,7 @@ export class Reloader {
       if (numberOf(level) < numberOf(logger.level)) logger.level = level;
       for (const change of changes.live) logger.warn(change, 'a setting changed: in force from now on');
       for (const field of changes.atStart)
-        logger.warn({ field }, 'a setting changed, which this node takes over when it is restarted');
+        logger.warn({ field }, 'a setting changed: in force after a restart of this node');
       if (changes.live.length + changes.atStart.length === 0)
         logger.warn('the configuration was read again: nothing changed');
       if (isLevelStated && changes.live.some(({ field }) => field === 'logLevel'))
@@ -82,7 +82,7 @@ export class Reloader {
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const field = error instanceof ConfigError ? { field: error.field } : {};
-      logger.error({ ...field, reason }, 'the configuration is of no use: nothing changed');
+      logger.error({ ...field, reason }, 'the configuration is invalid: nothing changed');
     }
   }
 }

@@ -41,7 +41,7 @@ export async function restore(
   for (const group of groups) print(groupText(group));
   print(
     isComplete
-      ? 'it goes on where the backup ends: if the old cluster granted anything since, or runs again, limits are exceeded'
+      ? 'it continues where the backup ends: if the old cluster granted anything since, or runs again, limits are exceeded'
       : DENIED_TEXT,
   );
   print(`created a cluster of ${config.nodes.length} nodes in ${data}; run each of them with`);

@@ -15,4 +15,4 @@ export function groupText({ group, stateHash, backedUpHash }: RestoredGroup): st
 
 /** Printed unless the operator has confirmed that nothing was granted after the backup. */
 export const DENIED_TEXT =
-  'everybody is denied for a full window of each rule from when its partition first runs';
+  'all requests are denied for a full window of each rule after its partition starts';

@@ -49,13 +49,13 @@ export async function applyRules(file: string, options: ApplyRulesOptions): Prom
   const known = await readKnownRules(node);
   if (ifVersion !== undefined && ifVersion !== known.version)
     throw new ClusterCommandError(
-      `${node} decides by version ${known.version}, not ${ifVersion}; nothing was changed`,
+      `${node} uses version ${known.version} of the rules, not ${ifVersion}; nothing was changed`,
     );
   const changes = changesTo(document, known);
-  if (json !== true) tellChanges(changes, known, options);
+  if (json !== true) printDifference(changes, known, options);
   const applied = await sendRules(node, { document: document.bytes, ifVersion: known.version });
   if (json === true) print(JSON.stringify({ ok: true, from: known.version, changes, ...applied }, null, 2));
-  else tellApplied(document.definitions, applied, print);
+  else printApplied(document.definitions, applied, print);
   return applied.pending.length === 0 ? 'applied' : 'pending';
 }
 
@@ -70,7 +70,7 @@ export async function compareWithCluster(file: string, options: ClusterRulesOpti
   const changes = changesTo(document, known);
   if (options.json === true)
     options.print(JSON.stringify({ ok: true, from: known.version, changes }, null, 2));
-  else tellChanges(changes, known, options);
+  else printDifference(changes, known, options);
   return true;
 }
 
@@ -102,7 +102,7 @@ function changesTo({ definitions }: CheckedDocument, known: KnownRules): readonl
   return diffRules(known.definitions ?? [], definitions);
 }
 
-function tellChanges(
+function printDifference(
   changes: readonly RuleChange[],
   { version, definitions, rules }: KnownRules,
   { node, print }: ClusterRulesOptions,
@@ -110,20 +110,20 @@ function tellChanges(
   const ids = rules.map(({ id }) => id);
   const shown = ids.slice(0, IDS_SHOWN_MAX).join(', ');
   const more = ids.length > IDS_SHOWN_MAX ? `, and ${ids.length - IDS_SHOWN_MAX} more` : '';
-  const without = `, which did not come as a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;
-  print(printable(`${node} decides by version ${version}${definitions === undefined ? without : ''}`));
+  const without = `, which were not set with a document: ${counted(ids.length, 'rule')} (${shown}${more}) would go`;
+  print(printable(`${node} uses version ${version} of the rules${definitions === undefined ? without : ''}`));
   printChanges(changes, print);
 }
 
-function tellApplied(
+function printApplied(
   definitions: readonly RuleDefinition[],
   { version, pending }: AppliedRules,
   print: (line: string) => void,
 ): void {
   if (definitions.some(({ scope }) => scope.kind === 'path')) print(ORDERED_NOTE);
-  if (pending.length === 0) print(`version ${version} is in force: every partition decides by it`);
+  if (pending.length === 0) print(`version ${version} is in force: every partition uses it`);
   else
     print(
-      `version ${version} is accepted; ${counted(pending.length, 'partition')} (${pending.map(number).join(', ')}) will decide by it with a leader`,
+      `version ${version} is accepted; ${counted(pending.length, 'partition')} (${pending.map(number).join(', ')}) will use it when they have a leader`,
     );
 }

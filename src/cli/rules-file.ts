@@ -20,7 +20,7 @@ export function printFindings(file: string, read: RulesRead, print: (line: strin
   }
   for (const note of read.notes) print(`${where(note)}: note: ${note.message}`);
   if (read.kind !== 'mistakes') return;
-  const more = read.isComplete ? '' : '; there may be more, for reading ended there';
+  const more = read.isComplete ? '' : '; there may be more, because reading stopped there';
   print(`${file}: ${counted(read.mistakes.length, 'mistake')}${more}`);
 }
 

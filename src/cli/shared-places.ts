@@ -23,7 +23,7 @@ export function sharedPlaces({ nodes, partitions }: Pick<ClusterReport, 'nodes' 
       : []),
     ...(inZone.length > 0
       ? [
-          `partition ${listed(inZone)}: copies share a zone; as few do as its nodes and hosts allow, once all have moved`,
+          `partition ${listed(inZone)}: copies share a zone; once all have moved, no more than its nodes and hosts require`,
         ]
       : []),
     ...contradictions(nodes),

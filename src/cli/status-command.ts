@@ -71,7 +71,8 @@ export async function showStatus(options: StatusCommandOptions): Promise<'health
 
 /** Says why the leaders are where they are. */
 function leadersText(gatheredOn: number | undefined): string {
-  if (gatheredOn === undefined) return 'leaders: each partition is led where its placement says';
+  if (gatheredOn === undefined)
+    return 'leaders: each partition is led by the node that its placement prefers';
   return gatheredOn === 0
     ? 'leaders: spread, as one node that led all would be too busy, or none may'
     : `leaders: gathered on node ${gatheredOn}, which has headroom; requests share its disk writes`;

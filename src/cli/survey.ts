@@ -51,7 +51,7 @@ export async function survey({ urls, name }: AskedCluster): Promise<Survey> {
     isRefused ||= status === 401 || status === 403 || !isTrusted;
     failed.push({ url, problem: messageOf(body) ?? `status ${status}` });
   }
-  throw noAnswer(`no node says how ${name} is`, failed, isRefused);
+  throw noAnswer(`no node reports the state of ${name}`, failed, isRefused);
 }
 
 /** Turns an untrusted certificate into an answer, so that one expired certificate does not hide the other nodes. */

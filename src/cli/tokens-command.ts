@@ -43,7 +43,7 @@ export async function listTokens({ node, json, print }: TokensCommandOptions): P
     return;
   }
   const tokens = Array.isArray(body['tokens']) ? (body['tokens'] as NodeBody[]) : [];
-  if (tokens.length === 0) print('there are no tokens: whoever reaches a node may ask');
+  if (tokens.length === 0) print('there are no tokens: anybody who reaches a node can use it');
   for (const { id, role, name, createdMillis, configured } of tokens) {
     const made =
       typeof createdMillis === 'number' ? new Date(createdMillis).toISOString() : 'at unknown time';
@@ -80,6 +80,6 @@ function outcomeOf(
 ): TokensOutcome {
   if (!Array.isArray(pending) || pending.length === 0) return 'done';
   if (json !== true)
-    print(`node ${pending.join(', ')} has not said that it knows; it will when it hears from the others`);
+    print(`node ${pending.join(', ')} has not confirmed yet; it will learn of it from the other nodes`);
   return 'pending';
 }

@@ -191,7 +191,7 @@ function linesOf({ perSecond, p50Millis, p99Millis, nodes, top }: Sample): strin
     `decisions: ${rates.length === 0 ? 'none' : rates.join(', ')}; HTTP p50 <= ${millis(p50Millis)}, p99 <= ${millis(p99Millis)}`,
     '',
     ...textTable([HEAD, ...rows]),
-    ...(top === null || top.length === 0 ? [] : ['', 'denied most in the last two hours at most:']),
+    ...(top === null || top.length === 0 ? [] : ['', 'denied most (in up to two hours):']),
     ...(top ?? []).map(({ key, rule, denied }) => `  ${shownKey(key)} (${rule}): ${denied}`),
   ];
 }

@@ -63,7 +63,7 @@ export async function finishUpgrade(init: UpgradeFinishInit): Promise<void> {
     verb: 'decided',
     unreachable: (message) =>
       new ClusterCommandError(
-        `${url.origin} answers no more (${message}), and may have been asked already: ask again, at any node, until it says done; start no node of the version before meanwhile`,
+        `${url.origin} no longer answers (${message}), and may have made the change: run the command again, at any node, until it prints done; do not start nodes of the older version meanwhile`,
         'unfinished',
       ),
     say,
@@ -71,7 +71,7 @@ export async function finishUpgrade(init: UpgradeFinishInit): Promise<void> {
   if (json === true) print(JSON.stringify({ version, before: progress.version }));
   else if (progress.isFinished)
     print(`the cluster is at version ${version} already: there is nothing to finish`);
-  else print(`done: the cluster is at version ${version}; nodes of a version before are spoken with no more`);
+  else print(`done: the cluster is at version ${version}; nodes of older versions can no longer take part`);
 }
 
 async function reportOf(node: string): Promise<{ report: ClusterReport; progress: UpgradeProgress }> {
@@ -80,14 +80,14 @@ async function reportOf(node: string): Promise<{ report: ClusterReport; progress
   if (status !== 200 || !isClusterReport(body)) {
     const message = messageOf(body) ?? `status ${status}`;
     throw new ClusterCommandError(
-      `${url.origin} does not say how the cluster is (${message}): give the address of a running node with --node`,
+      `${url.origin} does not report the state of the cluster (${message}): give the address of a running node with --node`,
       isUnreachable === true || status === 0 ? 'unreachable' : 'refused',
     );
   }
   const progress = upgradeProgress(body);
   if (progress !== undefined) return { report: body, progress };
   throw new ClusterCommandError(
-    `the node at ${url.origin} knows nothing of its cluster yet: ask again, or give another one with --node`,
+    `the node at ${url.origin} knows nothing of its cluster yet: try again, or name another node with --node`,
     'unfinished',
   );
 }

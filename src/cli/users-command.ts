@@ -8,7 +8,7 @@ import { askNode, type NodeBody, type Sent } from './ask-node.ts';
 import { textTable } from './text-table.ts';
 
 const ANSWER_MILLIS_MAX = 10_000;
-const NO_RULE = 'no rule is for it, and the rules deny such requests';
+const NO_RULE = 'no rule matches, and the rules deny such requests';
 
 /** Which node to ask, and how to print. */
 export interface UsersOptions {
@@ -49,7 +49,7 @@ function sentenceOf(body: NodeBody): string {
   if (reason === UNMATCHED) return `denied: ${NO_RULE}`;
   if (unlimited === true) return 'allowed: no rule limits it';
   if (degraded === true)
-    return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: nobody could decide`;
+    return `${allowed === true ? 'allowed' : 'denied'} by a fail mode: the cluster could not decide`;
   const under = `${String(remaining)} of ${String(limit)} left, by rule ${String(rule)}`;
   if (allowed === true) return `allowed: ${under}`;
   const cause = reason === 'restored' ? ', as the cluster was restored' : '';
@@ -86,7 +86,7 @@ export async function showUser(
 const CHANGES = {
   block: { method: 'PUT', path: 'block', said: 'is blocked: everything is denied' },
   unblock: { method: 'DELETE', path: 'block', said: 'is not blocked' },
-  reset: { method: 'POST', path: 'reset', said: 'is reset: what it was granted is forgotten' },
+  reset: { method: 'POST', path: 'reset', said: 'is reset: its grants are no longer counted' },
 } as const;
 /** What an operator can do to a key. */
 export type UserChange = keyof typeof CHANGES;
